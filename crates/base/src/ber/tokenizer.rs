@@ -1,0 +1,260 @@
+use super::{Fault, Header, Length, MAX_DEPTH, MAX_HEADER_OCTETS};
+use smallvec::SmallVec;
+
+/// What a [`Tokenizer`] accepts.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Deepest nesting.
+    pub depth: usize,
+    /// Most elements.
+    pub elements: u64,
+    /// Most octets from the first header to the end of the outermost element.
+    pub octets: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits { depth: MAX_DEPTH, elements: 1 << 24, octets: 1 << 40 }
+    }
+}
+
+/// One step of an encoding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Token<'a> {
+    /// An element begins; `depth` 0 is the outermost.
+    Begin {
+        /// Its header.
+        header: Header,
+        /// How many elements are open around it.
+        depth: usize,
+    },
+    /// Contents of the primitive element that is open, as they arrive; never empty.
+    Data(&'a [u8]),
+    /// The element that is open ends.
+    End {
+        /// As in its `Begin`.
+        depth: usize,
+    },
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Frame {
+    /// Octets of contents left, or `None` for the indefinite form.
+    left: Option<u64>,
+    constructed: bool,
+}
+
+/// An incremental reader: takes any slice of an encoding and gives its tokens as far as they are
+/// known, holding nothing but an unfinished header and a counter for each open element.
+///
+/// Cutting the input at any octet gives the same tokens, but for how `Data` is divided.
+/// After the outermost element ended, [`Tokenizer::next`] gives `None` and leaves what follows.
+#[derive(Clone, Debug)]
+pub struct Tokenizer {
+    frames: SmallVec<[Frame; 8]>,
+    header: SmallVec<[u8; MAX_HEADER_OCTETS]>,
+    limits: Limits,
+    elements: u64,
+    octets: u64,
+    done: bool,
+}
+
+impl Tokenizer {
+    /// For one element and all that is in it.
+    pub fn new(limits: Limits) -> Tokenizer {
+        Tokenizer {
+            frames: SmallVec::new(),
+            header: SmallVec::new(),
+            limits,
+            elements: 0,
+            octets: 0,
+            done: false,
+        }
+    }
+
+    /// Whether the outermost element has ended.
+    pub fn is_done(&self) -> bool {
+        self.done
+    }
+
+    /// Whether nothing was taken yet.
+    pub fn is_fresh(&self) -> bool {
+        self.octets == 0
+    }
+
+    /// Octets taken so far.
+    pub fn offset(&self) -> u64 {
+        self.octets
+    }
+
+    /// The next token, taking what it needs from the front of `input`; `None` where `input` is used
+    /// up or the outermost element has ended.
+    ///
+    /// # Errors
+    /// Malformed headers, an element longer than the one around it, or a limit passed. The
+    /// tokenizer is of no use afterwards.
+    pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Token<'a>>, Fault> {
+        if self.done {
+            return Ok(None);
+        }
+        match self.frames.last() {
+            Some(Frame { left: Some(0), .. }) => return Ok(Some(self.end())),
+            Some(Frame { left: Some(left), constructed: false }) => {
+                let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
+                let Some((data, rest)) = input.split_at_checked(take) else { return Ok(None) };
+                if data.is_empty() {
+                    return Ok(None);
+                }
+                *input = rest;
+                self.consume(take as u64)?;
+                return Ok(Some(Token::Data(data)));
+            }
+            _ => {}
+        }
+        let Some(header) = self.take_header(input)? else { return Ok(None) };
+        self.begin(header).map(Some)
+    }
+
+    fn take_header(&mut self, input: &mut &[u8]) -> Result<Option<Header>, Fault> {
+        if self.header.is_empty()
+            && let Some(header) = Header::parse(input)?
+        {
+            *input = input.get(header.size..).unwrap_or_default();
+            return Ok(Some(header));
+        }
+        while let Some((&b, rest)) = input.split_first() {
+            *input = rest;
+            self.header.push(b);
+            if let Some(header) = Header::parse(&self.header)? {
+                self.header.clear();
+                return Ok(Some(header));
+            }
+        }
+        Ok(None)
+    }
+
+    fn begin<'a>(&mut self, header: Header) -> Result<Token<'a>, Fault> {
+        self.consume(header.size as u64)?;
+        if header.is_end_of_contents() {
+            return match self.frames.last() {
+                Some(Frame { left: None, .. }) => Ok(self.end()),
+                _ => Err(Fault::UnexpectedEnd),
+            };
+        }
+        let depth = self.frames.len();
+        if depth >= self.limits.depth {
+            return Err(Fault::TooDeep(self.limits.depth));
+        }
+        self.elements += 1;
+        if self.elements > self.limits.elements {
+            return Err(Fault::TooMany(self.limits.elements));
+        }
+        let left = match header.length {
+            Length::Definite(n) => {
+                if let Some(room) = self.room()
+                    && n > room
+                {
+                    return Err(Fault::Truncated);
+                }
+                if n > self.limits.octets.saturating_sub(self.octets) {
+                    return Err(Fault::TooLong(self.limits.octets));
+                }
+                Some(n)
+            }
+            Length::Indefinite => None,
+        };
+        self.frames.push(Frame { left, constructed: header.constructed });
+        Ok(Token::Begin { header, depth })
+    }
+
+    /// Octets left in the innermost open element of definite length.
+    fn room(&self) -> Option<u64> {
+        self.frames.iter().rev().find_map(|f| f.left)
+    }
+
+    /// Counts octets against every open element of definite length.
+    fn consume(&mut self, n: u64) -> Result<(), Fault> {
+        self.octets = self.octets.saturating_add(n);
+        if self.octets > self.limits.octets {
+            return Err(Fault::TooLong(self.limits.octets));
+        }
+        for frame in &mut self.frames {
+            if let Some(left) = &mut frame.left {
+                *left = left.checked_sub(n).ok_or(Fault::Truncated)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn end<'a>(&mut self) -> Token<'a> {
+        self.frames.pop();
+        self.done = self.frames.is_empty();
+        Token::End { depth: self.frames.len() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    /// All tokens of `input`, its slices put together.
+    fn tokens(pieces: &[&[u8]]) -> Result<Vec<(String, Vec<u8>)>, Fault> {
+        let mut t = Tokenizer::new(Limits::default());
+        let mut out: Vec<(String, Vec<u8>)> = Vec::new();
+        for piece in pieces {
+            let mut rest = *piece;
+            while let Some(token) = t.next(&mut rest)? {
+                match (token, out.last_mut()) {
+                    (Token::Data(d), Some((kind, data))) if kind == "data" => {
+                        data.extend_from_slice(d);
+                    }
+                    (Token::Data(d), _) => out.push(("data".into(), d.to_vec())),
+                    (Token::Begin { header, depth }, _) => {
+                        out.push((format!("begin {} {depth}", header.tag), vec![]));
+                    }
+                    (Token::End { depth }, _) => out.push((format!("end {depth}"), vec![])),
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    const SAMPLE: [u8; 24] = [
+        0x30, 0x80, 0x02, 0x01, 0x05, 0x24, 0x80, 0x04, 0x02, b'a', b'b', 0x04, 0x00, 0, 0, 0xa1,
+        0x04, 0x30, 0x02, 0x05, 0x00, 0, 0, 0x99,
+    ];
+
+    #[test]
+    fn every_cut_gives_the_same_tokens() {
+        let whole = tokens(&[&SAMPLE]).unwrap();
+        assert_eq!(whole.last().unwrap().0, "end 0");
+        for cut in 0..SAMPLE.len() {
+            assert_eq!(tokens(&[&SAMPLE[..cut], &SAMPLE[cut..]]).unwrap(), whole, "cut at {cut}");
+        }
+        let single: Vec<&[u8]> = SAMPLE.chunks(1).collect();
+        assert_eq!(tokens(&single).unwrap(), whole);
+    }
+
+    #[test]
+    fn limits_hold() {
+        let bomb = [0x30, 0x80].repeat(100);
+        assert_eq!(tokens(&[&bomb]), Err(Fault::TooDeep(MAX_DEPTH)));
+        assert_eq!(tokens(&[&[0x30, 2, 0x04, 1]]), Err(Fault::Truncated));
+        assert_eq!(tokens(&[&[0x30, 2, 0, 0]]), Err(Fault::UnexpectedEnd));
+        let huge = [0x24, 0x88, 0x7f, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff];
+        assert!(matches!(tokens(&[&huge]), Err(Fault::TooLong(_))));
+    }
+
+    proptest! {
+        #[test]
+        fn any_octets_at_any_cut_agree(
+            bytes in proptest::collection::vec(prop_oneof![any::<u8>(), Just(0x30), Just(0x80), Just(0u8), Just(4u8)], 0..60),
+            cut in 0usize..60,
+        ) {
+            let cut = cut.min(bytes.len());
+            let (a, b) = (tokens(&[&bytes]), tokens(&[&bytes[..cut], &bytes[cut..]]));
+            prop_assert_eq!(a, b);
+        }
+    }
+}

@@ -1,0 +1,13 @@
+//! What all crates share: time, identifiers, precedences, BER, seeded randomness.
+//!
+//! Pure: nothing here reads a clock, a file, a socket or a source of randomness.
+
+pub mod ber;
+pub mod ids;
+pub mod precedence;
+pub mod rng;
+pub mod time;
+
+pub use ids::{AssociationId, BodyId, EntryId, PeerId};
+pub use precedence::Precedence;
+pub use time::{Instant, Now, Utc};

@@ -1,0 +1,1 @@
+//! DiffServ code points and plans from precedence to code point.

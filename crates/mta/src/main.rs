@@ -1,0 +1,2 @@
+//! The daemon `mta`.
+fn main() {}

@@ -1,0 +1,1 @@
+//! A whole MTA as one pure machine: engine, scheduler, associations and channel policy.

@@ -1,0 +1,432 @@
+//! What the user of an association (an MTA, a user agent) and the stack say to each other.
+//!
+//! The contract of every machine: `handle(now, input)`, then `poll()` until `None`; `deadline()`
+//! says when to hand in [`Input::Tick`]. The stack carries opaque octets; it knows no MTA.
+
+use crate::session::service::ConnectionReference;
+use base::ber::Oid;
+use bytes::Bytes;
+use std::time::Duration;
+
+/// Which end of the association we are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Role {
+    /// Makes the TCP connection and asks for the association.
+    Initiator,
+    /// Accepts both.
+    Responder,
+}
+
+/// One end's selectors: opaque octets. `None` is absent, which differs from empty.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Selectors {
+    /// TSEL, up to 32 octets.
+    pub transport: Option<Bytes>,
+    /// SSEL, up to 16 octets.
+    pub session: Option<Bytes>,
+    /// PSEL.
+    pub presentation: Option<Bytes>,
+}
+
+/// Who may send when (X.218 dialogue mode).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dialogue {
+    /// Only the end with the initial turn sends.
+    Monologue,
+    /// The ends take turns.
+    TwoWayAlternate,
+}
+
+/// Proposals for RTSE (X.228 7.1.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RtseParameters {
+    /// Checkpoint size in units of 1,024 octets. As initiator 0 lets the responder choose; as
+    /// responder 0 answers that there are no checkpoints, and else is the most we accept.
+    pub checkpoint_size: u32,
+    /// Most unconfirmed checkpoints, 1 or more.
+    pub window: u32,
+    /// Dialogue mode we propose (initiator). A responder accepts both.
+    pub dialogue: Dialogue,
+    /// Send indefinite lengths where BER leaves the choice (for peers that want it, and for tests).
+    pub indefinite_lengths: bool,
+    /// How long a sender waits for any checkpoint confirm or the end of an activity.
+    pub transfer_timeout: Duration,
+}
+
+/// What runs above ACSE.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Service {
+    /// RTSE: half-duplex, activities (P1).
+    Rtse(RtseParameters),
+    /// ROSE directly on presentation, kernel and duplex (P3 mts-access).
+    Rose,
+}
+
+/// One presentation context to propose: identifier (odd for an initiator) and abstract syntax.
+/// The transfer syntax is always BER (2.1.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Context {
+    /// Presentation context identifier.
+    pub id: i64,
+    /// Abstract syntax name.
+    pub abstract_syntax: Oid,
+}
+
+/// How an association is set up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Our selectors. A responder refuses a called selector that is present and differs from ours
+    /// where ours is `Some`.
+    pub local: Selectors,
+    /// The peer's (initiator: called selectors).
+    pub remote: Selectors,
+    /// What runs above ACSE.
+    pub service: Service,
+    /// Application contexts: an initiator proposes the first, a responder accepts any of them.
+    pub application_contexts: Vec<Oid>,
+    /// Initiator: the contexts to propose, ACSE's first. Responder: the abstract syntaxes it
+    /// supports (identifiers are the initiator's to choose).
+    pub contexts: Vec<Context>,
+    /// Abstract syntax that carries the bind in the A-ASSOCIATE user information: for RTSE the one
+    /// of RTORQ and RTTR (mta-rtse), for ROSE the one of the bind operation (mts).
+    pub bind_syntax: Oid,
+    /// Abstract syntax of what is transferred: for RTSE of the APDU inside the EXTERNAL (mtse).
+    /// Unused for ROSE, where each operation names its own.
+    pub transfer_syntax_owner: Oid,
+    /// Largest TPDU we propose or accept, in octets: a power of two from 128 to 8192, or `None` for
+    /// RFC 1006's default of 65,531 octets of data.
+    pub tpdu_size: Option<u32>,
+    /// Longest wait for each answer while opening, releasing or aborting.
+    pub setup_timeout: Duration,
+    /// The session connection reference to use (initiator): the user part is put in a BER OCTET
+    /// STRING, the common part is a UTCTime; both are made by the caller so that they are unique.
+    pub reference: ConnectionReference,
+}
+
+/// A protocol data unit whose content is pulled while it is sent.
+///
+/// The unit is `head`, then `content_length` octets asked for with [`Indication::NeedContent`],
+/// then `tail`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Payload {
+    /// Octets before the content.
+    pub head: Bytes,
+    /// Octets of content.
+    pub content_length: u64,
+    /// Octets after the content.
+    pub tail: Bytes,
+}
+
+impl Payload {
+    /// A unit without pulled content.
+    pub fn whole(head: impl Into<Bytes>) -> Payload {
+        Payload { head: head.into(), content_length: 0, tail: Bytes::new() }
+    }
+
+    /// Octets of the whole unit.
+    pub fn length(&self) -> u64 {
+        self.head.len() as u64 + self.content_length + self.tail.len() as u64
+    }
+}
+
+/// Where a transfer that was cut off can go on: at its last confirmed checkpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResumePoint {
+    /// The session connection the activity began on.
+    pub reference: ConnectionReference,
+    /// Activity identifier.
+    pub activity: i64,
+    /// Serial number of the last confirmed checkpoint, 1 or more.
+    pub serial: u32,
+    /// Octets of the RTSE user's encoded APDU before that checkpoint.
+    pub octets: u64,
+}
+
+/// Why an association is refused (mapped to each layer's reason on the wire).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefuseReason {
+    /// RTSE busy(0); try again later.
+    Busy,
+    /// RTSE cannotRecover(1).
+    CannotRecover,
+    /// The bind error says why.
+    Bind,
+    /// The ACSE application context is not supported.
+    ApplicationContext,
+    /// No reason given, or one without a name here.
+    Unspecified,
+}
+
+/// Why a user aborts (RTAB abortReason, X.228 table; ABRT for ROSE).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum AbortReason {
+    /// 0.
+    LocalSystemProblem = 0,
+    /// 1.
+    InvalidParameter = 1,
+    /// 2.
+    UnrecognizedActivity = 2,
+    /// 3.
+    TemporaryProblem = 3,
+    /// 4.
+    ProtocolError = 4,
+    /// 5.
+    PermanentProblem = 5,
+    /// 6.
+    UserError = 6,
+    /// 7: the transfer the sender is about to resume was completed.
+    TransferCompleted = 7,
+}
+
+/// ROSE reject problem (X.229 clause 9): the choice's tag (0 general, 1 invoke, 2 return result,
+/// 3 return error) and its value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Which of the four lists.
+    pub kind: u8,
+    /// Value in that list.
+    pub value: i64,
+}
+
+/// What an association is told.
+#[derive(Clone, Debug)]
+pub enum Input<'a> {
+    /// Octets from the transport connection, in order, any division.
+    Bytes(&'a [u8]),
+    /// The peer closed its side, or the connection was lost.
+    Eof,
+    /// The deadline passed.
+    Tick,
+    /// The user's request.
+    Request(Request),
+}
+
+/// What the user asks.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// RT-OPEN or A-ASSOCIATE: the bind argument, a whole BER element (initiator, first request).
+    Open {
+        /// Bind argument.
+        bind: Bytes,
+    },
+    /// RT-OPEN with recover (X.228 7.1.2.3): takes up a lost association (initiator, instead of `Open`).
+    Recover(ConnectionReference),
+    /// Accepts an [`Indication::Open`] with the bind result, a whole BER element.
+    Accept {
+        /// Bind result.
+        bind: Bytes,
+    },
+    /// Accepts an [`Indication::RecoverAsked`], with what the lost association left behind.
+    AcceptRecover(Option<crate::rtse::InterruptedReceive>),
+    /// Refuses an `Open` or `RecoverAsked`.
+    Refuse {
+        /// Why.
+        reason: RefuseReason,
+        /// Bind error, a whole BER element (an INTEGER), with [`RefuseReason::Bind`].
+        bind_error: Option<Bytes>,
+    },
+    /// RT-TRANSFER.request: begins an activity; the content is pulled. Needs the turn.
+    Transfer {
+        /// The RTSE user's APDU.
+        payload: Payload,
+        /// Goes on with an activity begun before.
+        resume: Option<ResumePoint>,
+    },
+    /// Answers [`Indication::NeedContent`]: 1 to `max` octets from `offset` on.
+    Content(Bytes),
+    /// The content cannot be read: the transfer is discarded, a ROSE association aborted.
+    ContentFailed,
+    /// Stops the transfer in progress after the next checkpoint (X.228 7.3.4); it can be resumed.
+    Interrupt,
+    /// Answers [`Indication::Checkpoint`]: that many user octets are stored.
+    Stored {
+        /// As in the indication; confirms it and all earlier ones.
+        octets: u64,
+    },
+    /// Answers [`Indication::TransferEnd`]: the APDU is secured, the peer may forget it.
+    TransferSecured,
+    /// Answers [`Indication::TransferEnd`] or any data before it: this APDU cannot be taken. The
+    /// peer hears an exception or an RTAB and keeps the APDU.
+    TransferRefused(AbortReason),
+    /// RT-TURN-PLEASE with a priority (0 highest).
+    TurnPlease(i64),
+    /// RT-TURN-GIVE; outside a transfer.
+    TurnGive,
+    /// RO-INVOKE.
+    Invoke {
+        /// Invoke identifier.
+        invoke: i64,
+        /// Abstract syntax of the operation's ASE.
+        syntax: Oid,
+        /// Local operation code.
+        operation: i64,
+        /// The argument.
+        argument: Payload,
+    },
+    /// RO-RESULT.
+    Result {
+        /// Invoke identifier of the invocation answered.
+        invoke: i64,
+        /// Local operation code.
+        operation: i64,
+        /// The result.
+        result: Payload,
+    },
+    /// RO-ERROR.
+    Error {
+        /// Invoke identifier of the invocation answered.
+        invoke: i64,
+        /// Local error code.
+        error: i64,
+        /// Its parameter, a whole BER element, or empty for none.
+        parameter: Bytes,
+    },
+    /// RO-REJECT-U.
+    Reject {
+        /// Invoke identifier where known.
+        invoke: Option<i64>,
+        /// Why.
+        problem: Problem,
+    },
+    /// RT-CLOSE or A-RELEASE.
+    Release,
+    /// RT-U-ABORT or A-ABORT.
+    Abort(AbortReason),
+}
+
+/// What the association wants done.
+#[derive(Clone, Debug)]
+pub enum Output {
+    /// Write these octets to the transport connection, in order.
+    Send(Bytes),
+    /// Close the transport connection once all is written. Nothing follows.
+    Close,
+    /// Tells the user.
+    Indication(Indication),
+}
+
+/// What the user is told.
+#[derive(Clone, Debug)]
+pub enum Indication {
+    /// A peer asks for an association: answer `Accept` or `Refuse`.
+    Open {
+        /// Bind argument: a whole BER element.
+        bind: Bytes,
+        /// The application context it asked for.
+        application_context: Oid,
+        /// The peer's selectors.
+        calling: Selectors,
+        /// Names this association if it has to be recovered.
+        reference: ConnectionReference,
+    },
+    /// A peer asks to recover a lost association: answer `AcceptRecover` or `Refuse`.
+    RecoverAsked {
+        /// The association it means.
+        reference: ConnectionReference,
+    },
+    /// The association is open (initiator).
+    Opened {
+        /// Bind result: a whole BER element; empty after a recovery.
+        bind: Bytes,
+        /// Names this association if it has to be recovered.
+        reference: ConnectionReference,
+    },
+    /// The peer refused. The association is over.
+    Refused {
+        /// Why.
+        reason: RefuseReason,
+        /// Bind error: a whole BER element.
+        bind_error: Option<Bytes>,
+        /// For the log: the layer, its code, its clause.
+        detail: String,
+    },
+    /// Hand in `Content` from `offset` of the pulled content, 1 to `max` octets. One at a time: the
+    /// next comes only after the answer, so answering late is the flow control.
+    NeedContent {
+        /// Offset in the pulled content.
+        offset: u64,
+        /// Most octets.
+        max: usize,
+    },
+    /// RTSE: the peer begins a transfer.
+    TransferStart {
+        /// Activity identifier.
+        activity: i64,
+    },
+    /// RTSE: a transfer that was cut off goes on; data repeats nothing that was indicated before.
+    TransferResumed {
+        /// Activity identifier.
+        activity: i64,
+    },
+    /// Octets of the user's APDU (RTSE) or of an argument, result or error parameter (ROSE: begun by
+    /// `Invoked`, `Returned`, `ReturnedError`; its own tag and length included).
+    Data {
+        /// The octets.
+        bytes: Bytes,
+        /// Whether they end the unit; the last may be empty.
+        last: bool,
+    },
+    /// RTSE: a checkpoint arrived; answer `Stored` when so many user octets are stored.
+    Checkpoint {
+        /// User octets before it.
+        octets: u64,
+    },
+    /// RTSE: the transfer ended; answer `TransferSecured` after the durable commit.
+    TransferEnd,
+    /// RTSE: the peer gave the transfer up, or interrupted it.
+    TransferStopped {
+        /// Whether it may be resumed.
+        may_resume: bool,
+    },
+    /// RTSE sender: the peer has stored up to this point.
+    Progress(ResumePoint),
+    /// RTSE sender: RT-TRANSFER.confirm positive; the peer is responsible.
+    TransferConfirmed,
+    /// RTSE sender: the transfer did not succeed; the APDU is still ours.
+    TransferFailed {
+        /// Where it may go on, if at all.
+        resume: Option<ResumePoint>,
+        /// For the log.
+        detail: String,
+    },
+    /// The peer asks for the turn.
+    TurnPlease(i64),
+    /// The turn is ours.
+    TurnGiven,
+    /// RO-INVOKE: data follows.
+    Invoked {
+        /// Invoke identifier.
+        invoke: i64,
+        /// Local operation code.
+        operation: i64,
+    },
+    /// RO-RESULT: data follows (an empty last piece where there is no result).
+    Returned {
+        /// Invoke identifier.
+        invoke: i64,
+    },
+    /// RO-ERROR: data follows (an empty last piece where there is no parameter).
+    ReturnedError {
+        /// Invoke identifier.
+        invoke: i64,
+        /// Local error code.
+        error: i64,
+    },
+    /// RO-REJECT by the peer.
+    Rejected {
+        /// Invoke identifier where known.
+        invoke: Option<i64>,
+        /// Why.
+        problem: Problem,
+    },
+    /// The association was released in order, by either end. Nothing follows.
+    Released,
+    /// The association was aborted or lost. Nothing follows.
+    Aborted {
+        /// RTAB's reason where the peer's RTSE user gave one.
+        reason: Option<AbortReason>,
+        /// For the log: the layer, the clause or field, what was wrong.
+        detail: String,
+    },
+}

@@ -1,0 +1,5 @@
+//! The OSI stack without input or output, incremental at every layer.
+
+pub mod api;
+pub mod rtse;
+pub mod session;

@@ -1,0 +1,3 @@
+//! The session layer (X.225).
+
+pub mod service;

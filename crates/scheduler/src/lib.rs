@@ -1,0 +1,1 @@
+//! Which message goes next on which association: one pure machine.

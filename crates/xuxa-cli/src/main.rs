@@ -1,0 +1,2 @@
+//! The client `xuxa`.
+fn main() {}
