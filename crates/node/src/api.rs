@@ -1,0 +1,258 @@
+//! What the node and its edge say to each other. The edge owns sockets, disk, clock and secrets;
+//! the node owns every decision. The daemon, the virtual ground and the crash tests drive the same
+//! node through these two enums.
+//!
+//! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
+//! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
+
+use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
+use bytes::Bytes;
+use engine::journal::{Batch, Digest, SpoolId};
+use std::net::IpAddr;
+
+/// A configured listener: its index in [`crate::config::NodeConfig::listeners`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListenerId(pub u32);
+
+/// A channel: a peer and the index of the channel in its configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ChannelId {
+    /// The peer.
+    pub peer: PeerId,
+    /// Index in the peer's channels.
+    pub index: u32,
+}
+
+/// Pairs an output with the input that answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// Whose password is to be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// A peer MTA that binds to us.
+    Peer(PeerId),
+    /// A user, by the canonical text of the O/R address.
+    User(String),
+}
+
+/// What the node is told.
+#[derive(Debug)]
+pub enum Input {
+    /// One queue entry found in the store at start; all come before the first [`Input::Started`].
+    Recovered {
+        /// Precedence part of its key.
+        precedence: Precedence,
+        /// Its identifier.
+        id: EntryId,
+        /// Its record.
+        record: Bytes,
+    },
+    /// Recovery is complete: the node opens its permanent channels and serves.
+    Started,
+    /// The transport connection asked for with [`Output::Connect`] is there.
+    Connected {
+        /// Which.
+        association: AssociationId,
+    },
+    /// It could not be made.
+    ConnectFailed {
+        /// Which.
+        association: AssociationId,
+        /// For the log and the status.
+        error: String,
+    },
+    /// A peer or a user connected. The edge chooses the identifier with
+    /// [`crate::Node::next_association`].
+    Accepted {
+        /// The new association.
+        association: AssociationId,
+        /// Where.
+        listener: ListenerId,
+        /// From where.
+        remote: IpAddr,
+    },
+    /// Octets arrived.
+    Bytes {
+        /// On which association.
+        association: AssociationId,
+        /// In order, any division.
+        bytes: Bytes,
+    },
+    /// The connection ended, in order or not. The association is forgotten by the edge.
+    Closed {
+        /// Which.
+        association: AssociationId,
+        /// For the log: `None` for an orderly end of stream.
+        error: Option<String>,
+    },
+    /// Answers [`Output::SpoolSync`].
+    Synced {
+        /// Which spool.
+        spool: SpoolId,
+        /// The token.
+        token: Token,
+        /// How many octets are stored, or why not.
+        result: Result<u64, String>,
+    },
+    /// A write to the spool failed; it is of no use any more.
+    SpoolFailed {
+        /// Which spool.
+        spool: SpoolId,
+        /// For the log.
+        error: String,
+    },
+    /// Answers [`Output::Commit`].
+    Committed {
+        /// The token.
+        token: Token,
+        /// Durable, or nothing of it happened.
+        result: Result<(), String>,
+    },
+    /// Answers [`Output::Load`].
+    Loaded {
+        /// The token.
+        token: Token,
+        /// The record; `Ok(None)` where there is none.
+        result: Result<Option<Bytes>, String>,
+    },
+    /// Answers [`Output::LookUp`].
+    LookedUp {
+        /// The token.
+        token: Token,
+        /// For each key the record it was remembered with.
+        result: Result<Vec<Option<Bytes>>, String>,
+    },
+    /// Answers [`Output::ReadContent`], after what was written before has left our own buffers: the
+    /// delay is the flow control.
+    Content {
+        /// The token.
+        token: Token,
+        /// 1 to `len` octets.
+        result: Result<Bytes, String>,
+    },
+    /// Answers [`Output::Verify`].
+    Verified {
+        /// The token.
+        token: Token,
+        /// Whether the password is right.
+        right: bool,
+    },
+    /// The deadline passed.
+    Tick,
+    /// The mailboxes changed (a user was added): their canonical addresses.
+    Mailboxes(Vec<String>),
+    /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
+    /// [`Output::Stopped`] when all is done; the edge bounds the wait.
+    Stop,
+}
+
+/// What the node wants done.
+#[derive(Debug)]
+pub enum Output {
+    /// Make a transport connection for this channel.
+    Connect {
+        /// The association it is for.
+        association: AssociationId,
+        /// The channel whose `remote`, `dscp` and socket options apply.
+        channel: ChannelId,
+    },
+    /// Write to the connection, in order.
+    Write {
+        /// Which.
+        association: AssociationId,
+        /// What.
+        bytes: Bytes,
+    },
+    /// Close the connection after what was written; answered with [`Input::Closed`].
+    Close {
+        /// Which.
+        association: AssociationId,
+    },
+    /// Begin a spool.
+    SpoolOpen {
+        /// Which.
+        spool: SpoolId,
+    },
+    /// Append to a spool, in order. The edge stops reading from the association while too much
+    /// waits to be written.
+    SpoolAppend {
+        /// Which.
+        spool: SpoolId,
+        /// Where the octets came from.
+        association: AssociationId,
+        /// The octets.
+        bytes: Bytes,
+    },
+    /// Make durable what was appended so far.
+    SpoolSync {
+        /// Which.
+        spool: SpoolId,
+        /// The token.
+        token: Token,
+    },
+    /// Throw a spool away.
+    SpoolDiscard {
+        /// Which.
+        spool: SpoolId,
+    },
+    /// Commit these changes durably, whole, after those asked for before.
+    Commit {
+        /// The token.
+        token: Token,
+        /// The changes.
+        batch: Batch,
+    },
+    /// Read a queue entry's record.
+    Load {
+        /// The token.
+        token: Token,
+        /// Precedence part of its key.
+        precedence: Precedence,
+        /// Its identifier.
+        id: EntryId,
+    },
+    /// Look up what is remembered under these keys.
+    LookUp {
+        /// The token.
+        token: Token,
+        /// The keys.
+        keys: Vec<Digest>,
+    },
+    /// Read part of a content, to be sent on this association.
+    ReadContent {
+        /// The token.
+        token: Token,
+        /// The association it is for: answer once its connection can take more.
+        association: AssociationId,
+        /// The content.
+        body: BodyId,
+        /// From where.
+        offset: u64,
+        /// Most octets.
+        len: usize,
+    },
+    /// Check a password (slow by design: not on the node's thread).
+    Verify {
+        /// The token.
+        token: Token,
+        /// Whose.
+        principal: Principal,
+        /// What was presented.
+        password: Secret,
+    },
+    /// For the log.
+    Event(crate::event::Event),
+    /// All associations are closed after [`Input::Stop`].
+    Stopped,
+}
+
+/// Octets that no log, dump or status ever shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub Bytes);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

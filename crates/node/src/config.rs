@@ -1,0 +1,155 @@
+//! What a node is configured with: plain data, checked by the edge before it gets here.
+
+use crate::api::Secret;
+use base::{PeerId, Precedence};
+use osi::api::{RtseParameters, Selectors};
+use p1::names::{GlobalDomainId, MtaName, OrAddress};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A whole MTA.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Our name.
+    pub mta: MtaName,
+    /// Our domain.
+    pub domain: GlobalDomainId,
+    /// Peers; [`PeerId`] is the index.
+    pub peers: Vec<Peer>,
+    /// Where we accept connections.
+    pub listeners: Vec<Listener>,
+    /// O/R address prefixes and where they lead; the longest match wins.
+    pub routes: Vec<Route>,
+    /// Canonical addresses of the local mailboxes.
+    pub mailboxes: Vec<String>,
+    /// How the precedence of a message is found.
+    pub classify: engine::classify::Policy,
+    /// Limits.
+    pub limits: Limits,
+    /// Seeds backoff jitter.
+    pub seed: u64,
+    /// Number of this start of the MTA, durable and never used before.
+    pub epoch: u32,
+}
+
+/// A peer MTA.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Name in configuration, log and status.
+    pub name: String,
+    /// The MTA name it must bind with.
+    pub mta: MtaName,
+    /// The MTA name we bind to it with.
+    pub own_name: MtaName,
+    /// The password we bind to it with.
+    pub own_password: Secret,
+    /// Send credentials as OCTET STRING instead of IA5String.
+    pub octet_credentials: bool,
+    /// Addresses it may connect from; empty for any.
+    pub from: Vec<IpAddr>,
+    /// Extension fields we add use the 1988 form.
+    pub blue_book_extensions: bool,
+    /// Our selectors toward it.
+    pub local: Selectors,
+    /// Its selectors.
+    pub remote: Selectors,
+    /// Largest TPDU proposed or accepted; `None` for RFC 1006's default.
+    pub tpdu_size: Option<u32>,
+    /// Its channels, in configuration order.
+    pub channels: Vec<Channel>,
+}
+
+/// One of several independent ways to the same peer.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// Name in configuration, log and status.
+    pub name: String,
+    /// Which precedences may use it.
+    pub precedences: Vec<Precedence>,
+    /// Kept open or opened by traffic.
+    pub connection: Connection,
+    /// Most associations we open on it.
+    pub associations_max: u32,
+    /// Checkpoints, window, dialogue mode.
+    pub rts: RtseParameters,
+    /// Wait for each answer while opening and releasing.
+    pub setup_timeout: Duration,
+}
+
+/// When a channel's associations exist.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// Always; reopened when lost.
+    Permanent,
+    /// Opened by traffic.
+    OnDemand {
+        /// Released after so long without a transfer.
+        idle_close: Duration,
+    },
+}
+
+/// Where connections arrive.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// What is spoken there.
+    pub service: ListenerService,
+}
+
+/// What is spoken on a listener.
+#[derive(Clone, Debug)]
+pub enum ListenerService {
+    /// P1 with one peer on one channel.
+    P1 {
+        /// The peer.
+        peer: PeerId,
+        /// Index of the channel in the peer's configuration.
+        channel: u32,
+    },
+    /// P3 with any user.
+    P3 {
+        /// Our selectors.
+        local: Selectors,
+    },
+}
+
+/// One line of the routing table.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Every attribute given here must be the recipient's.
+    pub prefix: OrAddress,
+    /// Where to.
+    pub to: Target,
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A peer.
+    Peer(PeerId),
+    /// This MTA: the recipient must have a mailbox here.
+    Local,
+}
+
+/// Bounds on what others can make us hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Most octets of an envelope, or of a report or probe as a whole.
+    pub envelope: usize,
+    /// Most octets of a content.
+    pub content: u64,
+    /// Most associations accepted at once.
+    pub associations: usize,
+    /// Longest wait for a bind after a connection was accepted.
+    pub bind_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            envelope: 1 << 20,
+            content: 4 << 30,
+            associations: 1024,
+            bind_timeout: Duration::from_secs(30),
+        }
+    }
+}

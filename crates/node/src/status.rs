@@ -1,0 +1,98 @@
+//! What an operator sees: plain data, made on request.
+
+use base::Precedence;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// The whole MTA (DESIGN section 11: snake_case, sizes in bytes, durations with their unit).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Status {
+    /// Our MTA name.
+    pub mta: String,
+    /// RFC 3339 UTC.
+    pub time: String,
+    /// Whether a stop was asked for.
+    pub stopping: bool,
+    /// Peers and their channels.
+    pub peers: Vec<PeerStatus>,
+    /// Mailboxes with waiting deliveries or bound users.
+    pub mailboxes: Vec<MailboxStatus>,
+    /// Counters since start.
+    pub counters: Counters,
+}
+
+/// One peer.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct PeerStatus {
+    /// Name in the configuration.
+    pub name: String,
+    /// Channels.
+    pub channels: Vec<ChannelStatus>,
+}
+
+/// One channel.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ChannelStatus {
+    /// Name in the configuration.
+    pub name: String,
+    /// Associations with their states.
+    pub associations: Vec<AssociationStatus>,
+    /// Waiting messages by precedence.
+    pub queued: BTreeMap<Precedence, u64>,
+    /// Octets of content waiting.
+    pub queued_bytes: u64,
+    /// Age of the oldest waiting message; absent where none waits.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub oldest_age_seconds: Option<f64>,
+    /// The last error on this channel.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub last_error: Option<String>,
+}
+
+/// One association.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct AssociationStatus {
+    /// Identifier in the log.
+    pub id: String,
+    /// `initiator` or `responder`.
+    pub role: String,
+    /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
+    pub state: String,
+    /// MTS identifier of the message in transfer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub message: Option<String>,
+    /// Content octets handed to the association or received so far.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes_done: Option<u64>,
+    /// Content octets in all.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes_total: Option<u64>,
+}
+
+/// One mailbox.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MailboxStatus {
+    /// Canonical O/R address.
+    pub address: String,
+    /// Waiting deliveries by precedence.
+    pub queued: BTreeMap<Precedence, u64>,
+    /// Users bound now.
+    pub bound: u64,
+}
+
+/// Counters since start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counters {
+    /// Messages and probes submitted.
+    pub submitted: u64,
+    /// Messages, probes and reports received over P1.
+    pub received: u64,
+    /// Transfers confirmed by peers.
+    pub transferred: u64,
+    /// Deliveries confirmed by users.
+    pub delivered: u64,
+    /// Reports made.
+    pub reports_made: u64,
+    /// Repetitions recognised and dropped.
+    pub duplicates: u64,
+}
