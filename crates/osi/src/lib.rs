@@ -1,5 +1,6 @@
 //! The OSI stack without input or output, incremental at every layer.
 
 pub mod api;
+pub mod lower;
 pub mod rtse;
 pub mod session;
