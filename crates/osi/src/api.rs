@@ -319,6 +319,10 @@ pub enum Indication {
         calling: Selectors,
         /// Names this association if it has to be recovered.
         reference: ConnectionReference,
+        /// The abstract syntaxes agreed on: tells which operations the peer can take (P3).
+        syntaxes: Vec<Oid>,
+        /// RTSE: the dialogue mode the peer asked for; [`Dialogue::TwoWayAlternate`] for ROSE.
+        dialogue: Dialogue,
     },
     /// A peer asks to recover a lost association: answer `AcceptRecover` or `Refuse`.
     RecoverAsked {
