@@ -1,1 +1,36 @@
 //! X.411 abstract services: O/R addresses, envelopes, trace, reports, bind; P1 and P3.
+//!
+//! Types are plain data in the standard's terms. Each has `read`, which takes one BER element, and
+//! `write`, which appends one; what is not modelled (unknown SET members, extension values, facsimile
+//! parameters, directory names) is kept as its octets, so that a relay passes it on untouched.
+//! [`parser::ApduParser`] takes a whole APDU in pieces of any size and never holds the content.
+
+pub mod apdu;
+pub mod bind;
+pub mod content_type;
+pub mod eits;
+pub mod envelope;
+pub mod extension;
+pub mod flags;
+pub mod grade;
+pub mod names;
+pub mod reason;
+pub mod text;
+pub mod time;
+pub mod trace;
+
+pub use apdu::{MtsApduHead, Report};
+pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
+pub use content_type::ContentType;
+pub use eits::EncodedInformationTypes;
+pub use envelope::{
+    MessageTransferEnvelope, PerRecipientFields, PerRecipientReportFields, ProbeTransferEnvelope,
+    ReportTransferContent, ReportTransferEnvelope, ReportType,
+};
+pub use extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
+pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
+pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
+pub use reason::{Diagnostic, NonDeliveryReason};
+pub use text::{StringType, Text};
+pub use time::Time;
+pub use trace::{InternalTraceElement, TraceElement};

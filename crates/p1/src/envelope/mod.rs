@@ -1,0 +1,13 @@
+//! Transfer envelopes of messages, probes and reports (X.411 12.2.1).
+
+mod message;
+mod probe;
+mod recipient;
+mod report;
+
+pub use message::MessageTransferEnvelope;
+pub use probe::ProbeTransferEnvelope;
+pub use recipient::PerRecipientFields;
+pub use report::{
+    LastTrace, PerRecipientReportFields, ReportTransferContent, ReportTransferEnvelope, ReportType,
+};

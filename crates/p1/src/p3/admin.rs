@@ -1,0 +1,152 @@
+//! Control and administration: read far enough to answer them as the standard says.
+
+use super::submission::tags;
+use crate::bind::Credentials;
+use crate::flags::Priority;
+use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use bytes::Bytes;
+
+/// Controls: the argument of submission-control and of delivery-control (X.411 8.2.1.4, 8.3.1.3).
+/// What is absent is not restricted.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Controls {
+    /// restrict: update the controls (the default), or remove them all.
+    pub restrict: bool,
+    /// permissible-operations, bit 0 of it: probe-submission or report-delivery.
+    pub probes_or_reports: Option<bool>,
+    /// permissible-operations, bit 1 of it: message-submission or message-delivery.
+    pub messages: Option<bool>,
+    /// permissible-maximum-content-length, octets.
+    pub max_content_length: Option<i64>,
+    /// permissible-lowest-priority.
+    pub lowest_priority: Option<Priority>,
+    /// All other members (content types, EITs, security context, extensions), as whole elements.
+    pub other: Vec<Bytes>,
+}
+
+impl Controls {
+    /// Reads the SET.
+    ///
+    /// # Errors
+    /// Malformed BER; the field is named.
+    pub fn read(e: &Element<'_>) -> Result<Controls, Error> {
+        if e.tag != u::SET {
+            return Err(Fault::Unexpected(e.tag)).field("Controls");
+        }
+        let mut controls = Controls {
+            restrict: true,
+            probes_or_reports: None,
+            messages: None,
+            max_content_length: None,
+            lowest_priority: None,
+            other: Vec::new(),
+        };
+        let mut members = e.children()?;
+        while let Some(member) = members.next()? {
+            match member.tag {
+                tag if tag == Tag::context(0) => {
+                    controls.restrict = member.boolean().field("restrict")?;
+                }
+                tag if tag == Tag::context(1) => {
+                    let bits = member.bits().field("permissible-operations")?;
+                    controls.probes_or_reports = Some(bits.get(0));
+                    controls.messages = Some(bits.get(1));
+                }
+                tag if tag == Tag::context(2) => {
+                    let length = member.integer().field("permissible-maximum-content-length")?;
+                    controls.max_content_length = Some(length);
+                }
+                tags::PRIORITY => {
+                    let priority = Priority::read(&member).field("permissible-lowest-priority")?;
+                    controls.lowest_priority = Some(priority);
+                }
+                _ => controls.other.push(Bytes::copy_from_slice(member.raw)),
+            }
+        }
+        Ok(controls)
+    }
+
+    /// Appends the SET.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(u::SET, |w| {
+            if !self.restrict {
+                w.boolean(Tag::context(0), false);
+            }
+            if self.probes_or_reports.is_some() || self.messages.is_some() {
+                let bits = [(0, self.probes_or_reports), (1, self.messages)];
+                let set: Vec<u32> =
+                    bits.iter().filter(|b| b.1 == Some(true)).map(|b| b.0).collect();
+                w.named_bits(Tag::context(1), &set, 2);
+            }
+            if let Some(length) = self.max_content_length {
+                w.integer(Tag::context(2), length);
+            }
+            if let Some(priority) = self.lowest_priority {
+                priority.write(w);
+            }
+            self.other.iter().for_each(|member| w.raw(member));
+        });
+    }
+}
+
+/// Appends the result of either control operation when nothing waits: a Waiting of defaults.
+pub fn write_waiting(w: &mut Writer) {
+    w.constructed(u::SET, |_| {});
+}
+
+/// Checks that an argument is a RegisterArgument, a SET, and gives its members' tags: what is to be
+/// registered (user-name `[APPLICATION 0]`, user-address 0, default-delivery-controls 2, ...).
+///
+/// # Errors
+/// Malformed BER, or no SET.
+pub fn read_register(e: &Element<'_>) -> Result<Vec<Tag>, Error> {
+    if e.tag != u::SET {
+        return Err(Fault::Unexpected(e.tag)).field("RegisterArgument");
+    }
+    let mut tags = Vec::new();
+    let mut members = e.children().field("RegisterArgument")?;
+    while let Some(member) = members.next().field("RegisterArgument")? {
+        tags.push(member.tag);
+    }
+    Ok(tags)
+}
+
+/// ChangeCredentialsArgument (X.411 8.4.1.2).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangeCredentials {
+    /// old-credentials.
+    pub old: Credentials,
+    /// new-credentials.
+    pub new: Credentials,
+}
+
+impl ChangeCredentials {
+    /// Reads the SET.
+    ///
+    /// # Errors
+    /// Malformed BER, or either is missing; the field is named.
+    pub fn read(e: &Element<'_>) -> Result<ChangeCredentials, Error> {
+        let (mut old, mut new) = (None, None);
+        let mut members = e.children()?;
+        while let Some(member) = members.next()? {
+            let value = || member.only_child().and_then(|e| Credentials::read(&e));
+            match member.tag {
+                tag if tag == Tag::context(0) => old = Some(value().field("old-credentials")?),
+                tag if tag == Tag::context(1) => new = Some(value().field("new-credentials")?),
+                _ => {}
+            }
+        }
+        Ok(ChangeCredentials {
+            old: old.ok_or(Fault::Missing(Tag::context(0))).field("old-credentials")?,
+            new: new.ok_or(Fault::Missing(Tag::context(1))).field("new-credentials")?,
+        })
+    }
+
+    /// Appends the SET. Credentials is a CHOICE, which makes both tags explicit.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(u::SET, |w| {
+            w.constructed(Tag::context(0), |w| self.old.write(w));
+            w.constructed(Tag::context(1), |w| self.new.write(w));
+        });
+    }
+}

@@ -1,0 +1,208 @@
+use crate::names::ORName;
+use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use bytes::Bytes;
+
+/// security-problem (X.411 8.2.2.8): why an operation failed for security. Unknown numbers are kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SecurityProblem(pub i64);
+
+impl SecurityProblem {
+    /// authentication-problem.
+    pub const AUTHENTICATION_PROBLEM: SecurityProblem = SecurityProblem(1);
+    /// operation-security-failure.
+    pub const OPERATION_SECURITY_FAILURE: SecurityProblem = SecurityProblem(14);
+    /// security-policy-violation.
+    pub const SECURITY_POLICY_VIOLATION: SecurityProblem = SecurityProblem(21);
+    /// security-services-refusal.
+    pub const SECURITY_SERVICES_REFUSAL: SecurityProblem = SecurityProblem(22);
+    /// unauthorised-originator-name.
+    pub const UNAUTHORISED_ORIGINATOR_NAME: SecurityProblem = SecurityProblem(29);
+    /// unauthorised-user-name.
+    pub const UNAUTHORISED_USER_NAME: SecurityProblem = SecurityProblem(32);
+}
+
+/// RefusedOperation: which part of an argument was refused, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RefusedArgument {
+    /// built-in-argument, by number: user-name 0, user-address 1, ..., permissible-operations 11.
+    BuiltIn(i64),
+    /// refused-extension: the whole element of its type.
+    Extension(Bytes),
+}
+
+/// An error an operation returns (X.411 8.2.2, 8.3.2, 8.4.2; codes of X.419).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AccessError {
+    /// submission-control-violated or delivery-control-violated, after the operation: 1.
+    ControlViolated,
+    /// originator-invalid: 2.
+    OriginatorInvalid,
+    /// recipient-improperly-specified, with the recipients in question: 3.
+    RecipientImproperlySpecified(Vec<ORName>),
+    /// element-of-service-not-subscribed: 4.
+    ElementOfServiceNotSubscribed,
+    /// old-credentials-incorrectly-specified: 5.
+    OldCredentialsIncorrectlySpecified,
+    /// new-credentials-unacceptable: 6.
+    NewCredentialsUnacceptable,
+    /// message-submission-identifier-invalid: 7.
+    MessageSubmissionIdentifierInvalid,
+    /// deferred-delivery-cancellation-rejected: 8.
+    DeferredDeliveryCancellationRejected,
+    /// register-rejected: 10.
+    RegisterRejected,
+    /// inconsistent-request: 11.
+    InconsistentRequest,
+    /// security-error: 12.
+    Security(SecurityProblem),
+    /// unsupported-critical-function: 13.
+    UnsupportedCriticalFunction,
+    /// control-violates-registration: 14.
+    ControlViolatesRegistration,
+    /// remote-bind-error: 15.
+    RemoteBind,
+    /// operation-refused: 16.
+    OperationRefused {
+        /// refused-argument.
+        argument: RefusedArgument,
+        /// refusal-reason: facility-unavailable 0, facility-not-subscribed 1,
+        /// parameter-unacceptable 2.
+        reason: i64,
+    },
+    /// A code X.419 does not give.
+    Other {
+        /// The local code.
+        code: i64,
+        /// The parameter, as one element.
+        parameter: Option<Bytes>,
+    },
+}
+
+impl AccessError {
+    /// The local error code.
+    pub fn code(&self) -> i64 {
+        match self {
+            AccessError::ControlViolated => 1,
+            AccessError::OriginatorInvalid => 2,
+            AccessError::RecipientImproperlySpecified(_) => 3,
+            AccessError::ElementOfServiceNotSubscribed => 4,
+            AccessError::OldCredentialsIncorrectlySpecified => 5,
+            AccessError::NewCredentialsUnacceptable => 6,
+            AccessError::MessageSubmissionIdentifierInvalid => 7,
+            AccessError::DeferredDeliveryCancellationRejected => 8,
+            AccessError::RegisterRejected => 10,
+            AccessError::InconsistentRequest => 11,
+            AccessError::Security(_) => 12,
+            AccessError::UnsupportedCriticalFunction => 13,
+            AccessError::ControlViolatesRegistration => 14,
+            AccessError::RemoteBind => 15,
+            AccessError::OperationRefused { .. } => 16,
+            AccessError::Other { code, .. } => *code,
+        }
+    }
+
+    /// Name in the standard's terms; 1 depends on the operation, so it names both.
+    pub fn name(&self) -> &'static str {
+        match self {
+            AccessError::ControlViolated => "submission-control-violated or delivery-control-violated",
+            AccessError::OriginatorInvalid => "originator-invalid",
+            AccessError::RecipientImproperlySpecified(_) => "recipient-improperly-specified",
+            AccessError::ElementOfServiceNotSubscribed => "element-of-service-not-subscribed",
+            AccessError::OldCredentialsIncorrectlySpecified => {
+                "old-credentials-incorrectly-specified"
+            }
+            AccessError::NewCredentialsUnacceptable => "new-credentials-unacceptable",
+            AccessError::MessageSubmissionIdentifierInvalid => {
+                "message-submission-identifier-invalid"
+            }
+            AccessError::DeferredDeliveryCancellationRejected => {
+                "deferred-delivery-cancellation-rejected"
+            }
+            AccessError::RegisterRejected => "register-rejected",
+            AccessError::InconsistentRequest => "inconsistent-request",
+            AccessError::Security(_) => "security-error",
+            AccessError::UnsupportedCriticalFunction => "unsupported-critical-function",
+            AccessError::ControlViolatesRegistration => "control-violates-registration",
+            AccessError::RemoteBind => "remote-bind-error",
+            AccessError::OperationRefused { .. } => "operation-refused",
+            AccessError::Other { .. } => "an error X.419 does not define",
+        }
+    }
+
+    /// Appends the error's parameter, NULL for most. Nothing for an unknown error without one.
+    pub fn write_parameter(&self, w: &mut Writer) {
+        match self {
+            AccessError::RecipientImproperlySpecified(recipients) => {
+                w.constructed(u::SEQUENCE, |w| recipients.iter().for_each(|r| r.write(w)));
+            }
+            AccessError::Security(problem) => w.integer(u::INTEGER, problem.0),
+            AccessError::OperationRefused { argument, reason } => w.constructed(u::SET, |w| {
+                match argument {
+                    RefusedArgument::BuiltIn(number) => w.integer(Tag::context(1), *number),
+                    RefusedArgument::Extension(kind) => w.raw(kind),
+                }
+                w.integer(Tag::context(2), *reason);
+            }),
+            AccessError::Other { parameter, .. } => w.raw(parameter.as_deref().unwrap_or_default()),
+            _ => w.null(u::NULL),
+        }
+    }
+
+    /// From a code and the parameter that came with it, if any.
+    ///
+    /// # Errors
+    /// A parameter that is missing or not of the error's type.
+    pub fn read(code: i64, parameter: Option<&Element<'_>>) -> Result<AccessError, Error> {
+        let required = || parameter.ok_or(Fault::Truncated);
+        Ok(match code {
+            1 => AccessError::ControlViolated,
+            2 => AccessError::OriginatorInvalid,
+            3 => {
+                let mut names = required().field("recipient-improperly-specified")?.children()?;
+                let mut recipients = Vec::new();
+                while let Some(name) = names.next()? {
+                    recipients.push(ORName::read(&name).field("recipient-name")?);
+                }
+                AccessError::RecipientImproperlySpecified(recipients)
+            }
+            4 => AccessError::ElementOfServiceNotSubscribed,
+            5 => AccessError::OldCredentialsIncorrectlySpecified,
+            6 => AccessError::NewCredentialsUnacceptable,
+            7 => AccessError::MessageSubmissionIdentifierInvalid,
+            8 => AccessError::DeferredDeliveryCancellationRejected,
+            10 => AccessError::RegisterRejected,
+            11 => AccessError::InconsistentRequest,
+            12 => {
+                let problem = required().field("security-problem")?;
+                AccessError::Security(SecurityProblem(problem.integer().field("security-problem")?))
+            }
+            13 => AccessError::UnsupportedCriticalFunction,
+            14 => AccessError::ControlViolatesRegistration,
+            15 => AccessError::RemoteBind,
+            16 => read_refused(required().field("operation-refused")?)?,
+            code => {
+                let parameter = parameter.map(|e| Bytes::copy_from_slice(e.raw));
+                AccessError::Other { code, parameter }
+            }
+        })
+    }
+}
+
+fn read_refused(e: &Element<'_>) -> Result<AccessError, Error> {
+    let (mut argument, mut reason) = (None, None);
+    let mut members = e.children()?;
+    while let Some(member) = members.next()? {
+        match member.tag {
+            tag if tag == Tag::context(1) => {
+                let number = member.integer().field("refused-argument")?;
+                argument = Some(RefusedArgument::BuiltIn(number));
+            }
+            tag if tag == Tag::context(2) => reason = Some(member.integer().field("refusal-reason")?),
+            _ => argument = Some(RefusedArgument::Extension(Bytes::copy_from_slice(member.raw))),
+        }
+    }
+    Ok(AccessError::OperationRefused {
+        argument: argument.ok_or(Fault::Missing(Tag::context(1))).field("refused-argument")?,
+        reason: reason.ok_or(Fault::Missing(Tag::context(2))).field("refusal-reason")?,
+    })
+}

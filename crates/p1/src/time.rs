@@ -1,0 +1,30 @@
+//! UTCTime as peers send it.
+
+use base::Utc;
+use bytes::Bytes;
+
+/// A UTCTime, kept as it came: a bad time must not lose a message.
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct Time {
+    /// The string's octets, passed on unchanged.
+    pub raw: Bytes,
+    /// What they mean; `None` where they are no time.
+    pub utc: Option<Utc>,
+}
+
+impl From<Utc> for Time {
+    /// To the second, `YYMMDDhhmmssZ`.
+    fn from(utc: Utc) -> Time {
+        let whole = Utc(utc.0 - utc.0 % 1_000_000);
+        Time { raw: Bytes::from(utc.to_utc_time()), utc: Some(whole) }
+    }
+}
+
+impl std::fmt::Debug for Time {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self.utc {
+            Some(utc) => write!(f, "{utc}"),
+            None => write!(f, "bad time {:?}", self.raw),
+        }
+    }
+}
