@@ -3,7 +3,10 @@
 use crate::api::Secret;
 use base::{PeerId, Precedence};
 use osi::api::{RtseParameters, Selectors};
-use p1::names::{GlobalDomainId, MtaName, OrAddress};
+use osi::session::service::ConnectionReference;
+use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
+use p1::extension::Dialect;
+use p1::names::{GlobalDomainId, MtaName, ORAddress};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -47,8 +50,8 @@ pub struct Peer {
     pub octet_credentials: bool,
     /// Addresses it may connect from; empty for any.
     pub from: Vec<IpAddr>,
-    /// Extension fields we add use the 1988 form.
-    pub blue_book_extensions: bool,
+    /// The form of the extension fields we add.
+    pub dialect: Dialect,
     /// Our selectors toward it.
     pub local: Selectors,
     /// Its selectors.
@@ -116,7 +119,7 @@ pub enum ListenerService {
 #[derive(Clone, Debug)]
 pub struct Route {
     /// Every attribute given here must be the recipient's.
-    pub prefix: OrAddress,
+    pub prefix: ORAddress,
     /// Where to.
     pub to: Target,
 }
@@ -152,4 +155,55 @@ impl Default for Limits {
             bind_timeout: Duration::from_secs(30),
         }
     }
+}
+
+/// What the engine needs of it.
+pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
+    let routes = config.routes.iter().map(|route| engine::Route {
+        prefix: route.prefix.clone(),
+        to: match route.to {
+            Target::Peer(peer) => engine::RouteTarget::Peer(peer),
+            Target::Local => engine::RouteTarget::Local,
+        },
+    });
+    engine::Config {
+        mta: config.mta.clone(),
+        domain: config.domain.clone(),
+        routes: routes.collect(),
+        mailboxes: config.mailboxes.iter().cloned().collect(),
+        classify: config.classify.clone(),
+        epoch: config.epoch,
+    }
+}
+
+/// Our name and password toward a peer, in an argument and in a result alike.
+pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
+    let form = if peer.octet_credentials { PasswordForm::Octets } else { PasswordForm::Ia5 };
+    MtaAuthentication {
+        name: peer.own_name.clone(),
+        credentials: Credentials::Simple(Password::new(peer.own_password.0.clone(), form)),
+        security_context: None,
+        unknown: Vec::new(),
+    }
+}
+
+/// The stack of a P1 association with a peer, either role.
+pub(crate) fn association_config(
+    peer: &Peer,
+    channel: &Channel,
+    reference: ConnectionReference,
+) -> osi::api::Config {
+    osi::api::Config {
+        local: peer.local.clone(),
+        remote: peer.remote.clone(),
+        tpdu_size: peer.tpdu_size,
+        setup_timeout: channel.setup_timeout,
+        reference,
+        ..osi::profiles::p1(channel.rts.clone())
+    }
+}
+
+/// The stack of a P3 association, as its responder.
+pub(crate) fn access_config(local: &Selectors) -> osi::api::Config {
+    osi::api::Config { local: local.clone(), ..osi::profiles::p3() }
 }

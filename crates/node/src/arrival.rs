@@ -1,0 +1,396 @@
+//! Receiving: from the first octet to the durable commit, alike for a peer's transfer and a user's
+//! submission. Nothing is acknowledged before its commit.
+
+use crate::api::{ChannelId, Output, Token};
+use crate::event::{Kind, Level};
+use crate::node::{DEBT_RETRY, Node};
+use crate::pending::{AfterCommit, Pending, SyncFor};
+use crate::receiving::{Arrival, Head, Parsing};
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use engine::journal::{BodySource, Op, SpoolId};
+use osi::api::{AbortReason, Indication, Request};
+use p1::parser::ApduParser;
+
+impl Node {
+    pub(crate) fn receive_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::TransferStart { .. } => {
+                self.drop_suspended(id);
+                let parser = ApduParser::new(self.config.limits.envelope);
+                let spool = self.next_spool();
+                let arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
+                self.begin_arrival(id, arrival);
+            }
+            Indication::TransferResumed { .. } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.receiving = link.suspended.take();
+                }
+            }
+            Indication::Data { bytes, last: _ } => self.arrival_data(id, &bytes),
+            Indication::Checkpoint { octets } => self.checkpoint(id, octets),
+            Indication::TransferEnd => self.transfer_end(now, id),
+            Indication::TransferStopped { may_resume } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.suspended = link.receiving.take();
+                    link.idle_since = now.mono;
+                }
+                if !may_resume {
+                    self.drop_suspended(id);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn begin_arrival(&mut self, id: AssociationId, arrival: Arrival) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.receiving = Some(arrival.spool);
+            self.arrivals.insert(arrival.spool, arrival);
+        }
+    }
+
+    /// What the association is receiving now.
+    fn arriving(&mut self, id: AssociationId) -> Option<&mut Arrival> {
+        let spool = self.links.get(&id)?.receiving?;
+        self.arrivals.get_mut(&spool)
+    }
+
+    pub(crate) fn arrival_data(&mut self, id: AssociationId, bytes: &Bytes) {
+        let most = self.config.limits.content;
+        let Some(arrival) = self.arriving(id) else { return };
+        let spool = arrival.spool;
+        match arrival.take(bytes, most) {
+            Ok(pieces) => {
+                let begin = !arrival.spool_open && !pieces.is_empty();
+                arrival.spool_open |= begin;
+                if begin {
+                    self.output(Output::SpoolOpen { spool });
+                }
+                for bytes in pieces {
+                    self.output(Output::SpoolAppend { spool, association: id, bytes });
+                }
+            }
+            Err(error) => self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string()),
+        }
+    }
+
+    /// This arrival cannot be taken: who sent it is told and keeps it.
+    pub(crate) fn refuse_arrival(&mut self, spool: SpoolId, reason: AbortReason, why: &str) {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        if !arrival.is_sound() {
+            return;
+        }
+        arrival.parsing = Parsing::Ignoring;
+        arrival.head = None;
+        let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
+        if std::mem::take(&mut arrival.spool_open) {
+            self.output(Output::SpoolDiscard { spool });
+        }
+        let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
+        self.event(Level::Warning, kind, why).association(id).channel(channel);
+        match channel {
+            Some(_) => self.request(id, Request::TransferRefused(reason)),
+            None => self.refuse_malformed(id, invoke, reason),
+        }
+    }
+
+    /// Confirms a checkpoint once what came before it is stored; one sync at a time, the newest
+    /// checkpoint waiting: its confirm covers the earlier ones.
+    fn checkpoint(&mut self, id: AssociationId, octets: u64) {
+        let Some(arrival) = self.arriving(id) else { return };
+        let spool = arrival.spool;
+        if !arrival.spool_open {
+            // Nothing but envelope so far: it is held in memory, within its limit, and after a lost
+            // process the peer begins again.
+            self.request(id, Request::Stored { octets });
+        } else if arrival.syncing.is_some() {
+            arrival.checkpoint_waiting = Some(octets);
+        } else {
+            self.sync(spool, SyncFor::Checkpoint(octets));
+        }
+    }
+
+    fn sync(&mut self, spool: SpoolId, purpose: SyncFor) {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        arrival.syncing = Some(purpose);
+        let token = self.token(Pending::Sync { spool, purpose });
+        self.output(Output::SpoolSync { spool, token });
+    }
+
+    fn transfer_end(&mut self, now: Now, id: AssociationId) {
+        let Some(arrival) = self.arriving(id) else { return };
+        let spool = arrival.spool;
+        arrival.ended = true;
+        if let Err(error) = arrival.finish() {
+            self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
+            return;
+        }
+        let keys = match &arrival.head {
+            Some(Head::Transfer(head)) => engine::arrival_keys(head),
+            _ => return,
+        };
+        if keys.iter().any(|key| self.committing.contains(key)) {
+            // The same message is being committed for another association at this moment.
+            let why = "a copy of this message is being committed; the peer will try again";
+            self.refuse_arrival(spool, AbortReason::TemporaryProblem, why);
+            return;
+        }
+        self.secure(now, spool, keys);
+    }
+
+    /// Makes the content durable and asks what was taken before under these keys, both at once.
+    pub(crate) fn secure(&mut self, now: Now, spool: SpoolId, keys: Vec<engine::journal::Digest>) {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        arrival.keys.clone_from(&keys);
+        arrival.stored = !arrival.spool_open;
+        let sync_now = arrival.spool_open && arrival.syncing.is_none();
+        if keys.is_empty() {
+            arrival.seen = Some(Vec::new());
+        } else {
+            let token = self.token(Pending::LookUp { spool });
+            self.output(Output::LookUp { token, keys });
+        }
+        if sync_now {
+            self.sync(spool, SyncFor::End);
+        }
+        self.try_commit(now, spool);
+    }
+
+    /// Commits an arrival once its content is stored and the look-up is answered.
+    fn try_commit(&mut self, now: Now, spool: SpoolId) {
+        let ready = self.arrivals.get(&spool).is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
+        if !ready {
+            return;
+        }
+        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
+        let seen = arrival.seen.take().unwrap_or_default();
+        match arrival.head.take() {
+            Some(Head::Transfer(head)) => self.commit_transfer(now, arrival, *head, &seen),
+            Some(Head::Submission(envelope)) => {
+                self.commit_submission(now, arrival, &envelope, &seen);
+            }
+            None => {}
+        }
+    }
+
+    fn commit_transfer(
+        &mut self,
+        now: Now,
+        arrival: Arrival,
+        head: p1::MtsApduHead,
+        seen: &[Option<Bytes>],
+    ) {
+        let seen: Vec<bool> = seen.iter().map(Option::is_some).collect();
+        let taken = self.engine.accept(now.utc, head, arrival.content(), &seen);
+        let batch = self.batch_with_body(&arrival, &taken.accepted);
+        for note in &taken.notes {
+            self.event(note.level(), note.kind(), note.detail.clone())
+                .association(arrival.link)
+                .channel(arrival.channel)
+                .message(taken.message.clone());
+        }
+        self.committing.extend(arrival.keys.iter().copied());
+        let after = AfterCommit::Secure { keys: arrival.keys, message: taken.message };
+        let entries = taken.accepted.entries;
+        self.commit(batch, Pending::Commit { link: arrival.link, entries, after });
+    }
+
+    /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
+    /// thrown away.
+    pub(crate) fn batch_with_body(
+        &mut self,
+        arrival: &Arrival,
+        accepted: &engine::Accepted,
+    ) -> Vec<Op> {
+        let source = if arrival.spool_open {
+            BodySource::Spool(arrival.spool)
+        } else {
+            BodySource::Octets(Bytes::new())
+        };
+        let batch = engine::batch(accepted, source);
+        let used = batch.iter().any(|op| matches!(op, Op::PutBody { source: BodySource::Spool(_), .. }));
+        if arrival.spool_open && !used {
+            self.output(Output::SpoolDiscard { spool: arrival.spool });
+        }
+        batch
+    }
+
+    /// Forgets an arrival and its spool.
+    pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
+        if self.arrivals.remove(&spool).is_some_and(|a| a.spool_open) {
+            self.output(Output::SpoolDiscard { spool });
+        }
+    }
+
+    pub(crate) fn drop_suspended(&mut self, id: AssociationId) {
+        if let Some(spool) = self.links.get_mut(&id).and_then(|l| l.suspended.take()) {
+            self.drop_arrival(spool);
+        }
+    }
+
+    /// The association ended: what was arriving is kept for a recovery where that is possible, else
+    /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer's
+    /// repetition will be recognised.
+    pub(crate) fn drop_receiving(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let interrupted = link.stack.take_interrupted();
+        let reference = link.reference.clone();
+        let spool = link.receiving.take().or(link.suspended.take());
+        self.drop_suspended(id);
+        let Some(spool) = spool else { return };
+        let Some(arrival) = self.arrivals.get(&spool).filter(|a| !a.ended || !a.is_sound()) else {
+            return;
+        };
+        let dropped = match (arrival.channel, interrupted) {
+            (Some(channel), Some(state)) if arrival.is_sound() => {
+                self.recovery.keep_receive(now.mono, channel, reference, state, spool)
+            }
+            _ => Some(spool),
+        };
+        if let Some(spool) = dropped {
+            self.drop_arrival(spool);
+        }
+    }
+
+    // ----- what the edge answers ------------------------------------------------------------------
+
+    pub(crate) fn synced(&mut self, now: Now, token: Token, result: Result<u64, String>) {
+        let Some(Pending::Sync { spool, purpose }) = self.pending.remove(&token) else { return };
+        if let Err(error) = result {
+            return self.spool_failed(spool, &error);
+        }
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        arrival.syncing = None;
+        let (id, ended, waiting) = (arrival.link, arrival.ended, arrival.checkpoint_waiting.take());
+        match purpose {
+            SyncFor::Checkpoint(octets) => self.request(id, Request::Stored { octets }),
+            SyncFor::End => {
+                arrival.stored = true;
+                return self.try_commit(now, spool);
+            }
+        }
+        if ended {
+            self.sync(spool, SyncFor::End);
+        } else if let Some(octets) = waiting {
+            self.sync(spool, SyncFor::Checkpoint(octets));
+        }
+    }
+
+    pub(crate) fn looked_up(
+        &mut self,
+        now: Now,
+        token: Token,
+        result: Result<Vec<Option<Bytes>>, String>,
+    ) {
+        let Some(Pending::LookUp { spool }) = self.pending.remove(&token) else { return };
+        match result {
+            Ok(seen) => {
+                if let Some(arrival) = self.arrivals.get_mut(&spool) {
+                    arrival.seen = Some(seen);
+                }
+                self.try_commit(now, spool);
+            }
+            Err(error) => self.spool_failed(spool, &error),
+        }
+    }
+
+    pub(crate) fn spool_failed(&mut self, spool: SpoolId, error: &str) {
+        let Some(arrival) = self.arrivals.get(&spool) else { return };
+        let (id, channel) = (arrival.link, arrival.channel);
+        self.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
+        self.refuse_arrival(spool, AbortReason::LocalSystemProblem, "the content could not be stored");
+    }
+
+    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
+        let (link, entries, after) = match self.pending.remove(&token) {
+            Some(Pending::Commit { link, entries, after }) => (link, entries, after),
+            Some(Pending::Debt { batch }) => {
+                if result.is_err() {
+                    self.debts.push((now.mono + DEBT_RETRY, batch));
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } = &after {
+            for key in keys {
+                self.committing.remove(key);
+            }
+        }
+        match result {
+            Ok(()) => {
+                self.enqueue_new(now, entries);
+                self.after_commit(now, link, after);
+            }
+            Err(error) => self.commit_failed(now, link, after, &error),
+        }
+    }
+
+    fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit) {
+        match after {
+            AfterCommit::Secure { message, .. } => {
+                self.counters.received += 1;
+                let channel = self.links.get(&id).and_then(|l| l.channel());
+                self.event(Level::Info, Kind::Received, "").association(id).channel(channel).message(message);
+                self.request(id, Request::TransferSecured);
+                self.arrival_over(now, id);
+            }
+            AfterCommit::SubmissionResult { invoke, operation, result, message, .. } => {
+                self.submission_committed(id, invoke, operation, result, message);
+            }
+            AfterCommit::Sent { delivered, .. } => self.sent(now, id, delivered),
+        }
+    }
+
+    fn commit_failed(&mut self, now: Now, id: AssociationId, after: AfterCommit, error: &str) {
+        self.event(Level::Error, Kind::StoreFailed, error).association(id);
+        match after {
+            AfterCommit::Secure { .. } => {
+                self.request(id, Request::TransferRefused(AbortReason::LocalSystemProblem));
+                self.arrival_over(now, id);
+            }
+            AfterCommit::SubmissionResult { invoke, .. } => {
+                self.refuse_malformed(id, invoke, AbortReason::LocalSystemProblem);
+            }
+            AfterCommit::Sent { batch, delivered } => {
+                // The peer has it, the store still does: what is owed is tried again until done.
+                self.debts.push((now.mono + DEBT_RETRY, batch));
+                self.sent(now, id, delivered);
+            }
+        }
+    }
+
+    /// The association is done with what it was receiving.
+    fn arrival_over(&mut self, now: Now, id: AssociationId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.receiving = None;
+            link.idle_since = now.mono;
+        }
+        if self.stopping {
+            self.wind_down(now, id);
+        }
+    }
+
+    /// The association is done with what it was sending.
+    fn sent(&mut self, now: Now, id: AssociationId, delivered: bool) {
+        if delivered {
+            self.counters.delivered += 1;
+        } else {
+            self.counters.transferred += 1;
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            link.sending = None;
+            link.idle_since = now.mono;
+        }
+        if self.stopping {
+            self.wind_down(now, id);
+        }
+    }
+}

@@ -1,0 +1,411 @@
+//! P1 associations we open, and sending on any P1 association whose turn is ours.
+
+use crate::api::{ChannelId, Output, Principal, Secret, Token};
+use crate::event::{Kind, Level};
+use crate::link::{Phase, Sending};
+use crate::node::Node;
+use crate::pending::{AfterCommit, Pending, VerifiedBind};
+use crate::queue::QueueKey;
+use base::ber::Element;
+use base::{AssociationId, EntryId, Now};
+use bytes::Bytes;
+use engine::Record;
+use osi::api::{Indication, Payload, RefuseReason, Request};
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError, MtaBindResult};
+
+impl Node {
+    /// Our MTABindArgument toward a channel's peer.
+    pub(crate) fn bind_argument(&self, channel: ChannelId) -> Bytes {
+        let Some((peer, _)) = self.peer_and_channel(channel) else { return Bytes::new() };
+        let argument = MtaBindArgument::Authenticated(crate::config::authentication(peer));
+        let mut writer = base::ber::Writer::new();
+        argument.write(&mut writer);
+        writer.into_vec().into()
+    }
+
+    pub(crate) fn initiator_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::Opened { bind, reference } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.reference = reference;
+                }
+                if self.recovery.is_offered(id) {
+                    self.association_recovered(now, id, channel);
+                } else {
+                    self.check_responder(now, id, channel, &bind);
+                }
+            }
+            Indication::Refused { reason, bind_error, detail } => {
+                self.refused(now, id, channel, reason, bind_error.as_deref(), &detail);
+            }
+            other => self.transfer_indication(now, id, channel, other),
+        }
+    }
+
+    /// What both an initiator and a responder hear once open: either may send in its turn.
+    pub(crate) fn transfer_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
+            Indication::Progress(point) => {
+                if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+                    s.resume = Some(point);
+                }
+            }
+            Indication::TransferConfirmed => self.transfer_confirmed(id, channel),
+            Indication::TransferFailed { resume, detail } => {
+                if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+                    s.resume = resume;
+                }
+                self.transfer_failed(now, id, &detail);
+            }
+            Indication::TurnPlease(_) => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.turn_asked = true;
+                }
+            }
+            Indication::TurnGiven => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.turn = true;
+                    link.turn_wanted = false;
+                    link.idle_since = now.mono;
+                }
+            }
+            Indication::Released => {
+                self.association_over(now, id, Kind::AssociationReleased, "released");
+            }
+            Indication::Aborted { reason: _, detail } => {
+                self.association_over(now, id, Kind::AssociationLost, &detail);
+            }
+            other => self.receive_indication(now, id, channel, other),
+        }
+    }
+
+    /// Checks who answered: the name must be the peer's, the password is verified by the edge.
+    fn check_responder(&mut self, now: Now, id: AssociationId, channel: ChannelId, bind: &[u8]) {
+        let wrong = match Element::parse(bind).and_then(|e| MtaBindResult::read(&e)) {
+            Err(error) => format!("MTABindResult: {error}"),
+            Ok(MtaBindResult::Unauthenticated) => {
+                return self.verify_peer(id, channel, Secret::default(), VerifiedBind::Responder);
+            }
+            Ok(MtaBindResult::Authenticated(who)) => match self.peer_password(channel, &who) {
+                Ok(password) => {
+                    return self.verify_peer(id, channel, password, VerifiedBind::Responder);
+                }
+                Err(wrong) => wrong,
+            },
+        };
+        self.refuse_responder(now, id, channel, &wrong);
+    }
+
+    /// The password in a peer's authentication, if its name is the one configured.
+    pub(crate) fn peer_password(
+        &self,
+        channel: ChannelId,
+        who: &MtaAuthentication,
+    ) -> Result<Secret, String> {
+        let Some((peer, _)) = self.peer_and_channel(channel) else {
+            return Err("no such peer".to_owned());
+        };
+        if who.name != peer.mta {
+            return Err(format!(
+                "MTA name {:?} is not peer {}'s {:?}",
+                who.name.0, peer.name, peer.mta.0
+            ));
+        }
+        match &who.credentials {
+            Credentials::Simple(password) => Ok(Secret(Bytes::copy_from_slice(password.octets()))),
+            Credentials::Strong(_) => Err("strong credentials are not supported".to_owned()),
+            Credentials::Protected(_) => Err("protected credentials are not supported".to_owned()),
+        }
+    }
+
+    pub(crate) fn verify_peer(
+        &mut self,
+        id: AssociationId,
+        channel: ChannelId,
+        password: Secret,
+        bind: VerifiedBind,
+    ) {
+        let token = self.token(Pending::Verify { link: id, bind });
+        self.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
+    }
+
+    pub(crate) fn refuse_responder(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        why: &str,
+    ) {
+        self.event(
+            Level::Error,
+            Kind::AssociationRefused,
+            format!("the peer's bind result: {why}"),
+        )
+        .association(id)
+        .channel(Some(channel));
+        self.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.last_error = Some(why.to_owned());
+            state.not_before = Some(now.mono + std::time::Duration::from_secs(60));
+        }
+    }
+
+    /// The association is open and the peer is who it should be.
+    pub(crate) fn initiator_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.phase = Phase::Open;
+            link.turn = true;
+            link.idle_since = now.mono;
+        }
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.failures = 0;
+            state.last_error = None;
+        }
+        self.event(Level::Info, Kind::AssociationOpened, "as initiator")
+            .association(id)
+            .channel(Some(channel));
+        if self.stopping {
+            self.wind_down(now, id);
+        }
+    }
+
+    fn association_recovered(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
+        let Some(lost) = self.recovery.take_offered(id) else { return };
+        self.initiator_open(now, id, channel);
+        self.begin_sending(id, lost.entry);
+        if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+            s.resume = Some(lost.point);
+        }
+    }
+
+    fn refused(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        reason: RefuseReason,
+        bind_error: Option<&[u8]>,
+        detail: &str,
+    ) {
+        let bind_error = bind_error
+            .and_then(|e| Element::parse(e).ok())
+            .and_then(|e| MtaBindError::read(&e).ok());
+        let text = match bind_error {
+            Some(error) => format!("refused: {error:?}: {detail}"),
+            None => format!("refused: {reason:?}: {detail}"),
+        };
+        let recovering = self.recovery.take_offered(id);
+        self.association_over(now, id, Kind::AssociationRefused, &text);
+        if let Some(lost) = recovering {
+            // Fall back to a fresh association at once, sending all again.
+            self.queue.scheduler.put_back(now.mono, lost.entry);
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.not_before = None;
+                state.failures = 0;
+            }
+        }
+    }
+
+    // ----- sending --------------------------------------------------------------------------------
+
+    pub(crate) fn next_for(&mut self, now: Now, key: QueueKey) -> Option<EntryId> {
+        self.queue.scheduler.next(now.mono, &key)
+    }
+
+    /// Takes an entry in hand: its record is read first.
+    pub(crate) fn begin_sending(&mut self, id: AssociationId, entry: EntryId) {
+        let Some(known) = self.queue.get(entry) else { return };
+        if let Some(link) = self.links.get_mut(&id) {
+            link.sending = Some(Sending::new(entry, known.precedence, known.body));
+        }
+        let token = self.token(Pending::Load { link: id, entry });
+        self.output(Output::Load { token, precedence: known.precedence, id: entry });
+    }
+
+    /// The record of an entry that is to go out on a P1 association.
+    pub(crate) fn start_transfer(&mut self, id: AssociationId, channel: ChannelId, record: Record) {
+        let Some((peer, _)) = self.peer_and_channel(channel) else { return };
+        let dialect = peer.dialect;
+        let payload = self.engine.transfer_payload(&record, dialect);
+        let message = record.message.clone();
+        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        sending.content_length = payload.content_length;
+        sending.message.clone_from(&message);
+        let (entry, precedence, resume) =
+            (sending.entry, sending.precedence, sending.resume.clone());
+        let detail = match &resume {
+            Some(point) => format!("resumed after {} octets", point.octets),
+            None => format!("{} octets of content", payload.content_length),
+        };
+        sending.record = Some(record);
+        let payload = Payload {
+            head: payload.head.into(),
+            content_length: payload.content_length,
+            tail: payload.tail.into(),
+        };
+        self.request(id, Request::Transfer { payload, resume });
+        self.event(Level::Info, Kind::TransferStarted, detail)
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence);
+    }
+
+    pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
+        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        let Some(body) = sending.body else {
+            self.request(id, Request::ContentFailed);
+            return;
+        };
+        let left = sending.content_length.saturating_sub(offset);
+        let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
+        sending.handed_out = offset + len as u64;
+        let token = self.token(Pending::Content { link: id });
+        self.output(Output::ReadContent { token, association: id, body, offset, len });
+    }
+
+    fn transfer_confirmed(&mut self, id: AssociationId, channel: ChannelId) {
+        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        sending.confirmed = true;
+        let (entry, message, precedence) =
+            (sending.entry, sending.message.clone(), sending.precedence);
+        self.event(Level::Info, Kind::TransferConfirmed, "")
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence);
+        let batch = self.queue.forget(entry);
+        let after = AfterCommit::Sent { batch: batch.clone(), delivered: false };
+        self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after });
+    }
+
+    fn transfer_failed(&mut self, now: Now, id: AssociationId, detail: &str) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let (channel, interrupted) = (link.channel(), link.interrupting);
+        let Some(sending) = link.sending.take() else { return };
+        link.idle_since = now.mono;
+        self.event(Level::Warning, Kind::TransferFailed, detail)
+            .association(id)
+            .channel(channel)
+            .message(sending.message)
+            .entry(sending.entry)
+            .precedence(sending.precedence);
+        if interrupted {
+            self.queue.scheduler.put_back(now.mono, sending.entry);
+        } else {
+            let seed = self.rng.next_u64();
+            self.queue.scheduler.retry(now.mono, sending.entry, seed);
+        }
+        if self.stopping {
+            self.wind_down(now, id);
+        }
+    }
+
+    /// The association ended: what it was sending waits again. Where the peer had confirmed a
+    /// checkpoint, the channel's next association tries to recover it first.
+    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) {
+        if let Some(offered) = self.recovery.take_offered(id) {
+            self.queue.scheduler.put_back(now.mono, offered.entry);
+        }
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let initiator = link.channel().filter(|_| link.is_initiator());
+        let Some(sending) = link.sending.take() else { return };
+        if sending.confirmed {
+            return;
+        }
+        match (sending.resume, initiator) {
+            (Some(point), Some(channel)) if lost && !self.stopping => {
+                self.recovery.keep_send(now.mono, channel, sending.entry, point);
+            }
+            _ => {
+                self.queue.scheduler.put_back(now.mono, sending.entry);
+            }
+        }
+    }
+}
+
+// ----- what the edge answers ----------------------------------------------------------------------
+
+impl Node {
+    pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
+        let Some(Pending::Verify { link: id, bind }) = self.pending.remove(&token) else { return };
+        let Some(link) = self.links.get(&id) else { return };
+        if link.phase != Phase::Opening {
+            return;
+        }
+        let channel = link.channel();
+        match (bind, channel, right) {
+            (VerifiedBind::Initiator, Some(channel), true) => self.responder_open(now, id, channel),
+            (VerifiedBind::Initiator, _, _) => self.refuse_bind(id, "wrong password"),
+            (VerifiedBind::Responder, Some(channel), true) => self.initiator_open(now, id, channel),
+            (VerifiedBind::Responder, Some(channel), false) => {
+                self.refuse_responder(now, id, channel, "wrong password");
+            }
+            (VerifiedBind::Responder, None, _) => {}
+            (VerifiedBind::User { mailbox }, _, true) => self.user_open(now, id, mailbox),
+            (VerifiedBind::User { mailbox }, _, false) => {
+                self.refuse_user(id, &format!("wrong password, or no such user: {mailbox}"));
+            }
+        }
+    }
+
+    pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
+        let Some(Pending::Load { link: id, entry }) = self.pending.remove(&token) else { return };
+        let sends =
+            self.links.get(&id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry);
+        if !sends {
+            // The association ended meanwhile; the entry was given back.
+            return;
+        }
+        let record = match result {
+            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
+            Ok(None) => Err("the store has no such entry".to_owned()),
+            Err(error) => Err(error),
+        };
+        let channel = self.links.get(&id).and_then(|l| l.channel());
+        match (record, channel) {
+            (Ok(record), Some(channel)) => self.start_transfer(id, channel, record),
+            (Ok(record), None) => self.start_delivery(now, id, record),
+            (Err(error), _) => {
+                self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.sending = None;
+                }
+                let seed = self.rng.next_u64();
+                self.queue.scheduler.retry(now.mono, entry, seed);
+            }
+        }
+    }
+
+    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {
+        let Some(Pending::Content { link: id }) = self.pending.remove(&token) else { return };
+        match result {
+            Ok(octets) => self.request(id, Request::Content(octets)),
+            Err(error) => {
+                self.event(Level::Error, Kind::StoreFailed, error).association(id);
+                self.request(id, Request::ContentFailed);
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! One association and the transport connection below it, as the node sees them.
+
+use crate::api::{ChannelId, ListenerId};
+use crate::user::Unit;
+use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
+use engine::journal::SpoolId;
+use osi::api::ResumePoint;
+use osi::stack::Association;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+/// What an association is for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// P1, opened by us.
+    Initiator { channel: ChannelId },
+    /// P1, opened by a peer.
+    Responder { listener: ListenerId, channel: ChannelId },
+    /// P3, opened by a user; the mailbox is known once bound.
+    User {
+        mailbox: Option<String>,
+        /// Whether the user takes deliveries on this association (message delivery was proposed).
+        takes_deliveries: bool,
+    },
+}
+
+/// How far an association has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Phase {
+    /// The transport connection is being made.
+    Connecting,
+    /// Layers above are being opened, or a bind is awaited or checked.
+    Opening,
+    /// Open.
+    Open,
+    /// A release was asked for.
+    Releasing,
+    /// Over: only the end of the connection is awaited.
+    Over,
+}
+
+/// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    pub entry: EntryId,
+    pub precedence: Precedence,
+    /// The durable record, once loaded.
+    pub record: Option<engine::Record>,
+    pub body: Option<BodyId>,
+    pub content_length: u64,
+    pub handed_out: u64,
+    /// Where it may go on if the association is lost.
+    pub resume: Option<ResumePoint>,
+    /// Confirmed; the commit that forgets it is under way.
+    pub confirmed: bool,
+    /// P3: the invoke identifier of the delivery, and when it was invoked.
+    pub invoke: i64,
+    pub delivery_time: Option<Utc>,
+    /// MTS identifier as text, once the record is loaded.
+    pub message: String,
+}
+
+impl Sending {
+    pub(crate) fn new(entry: EntryId, precedence: Precedence, body: Option<BodyId>) -> Sending {
+        Sending {
+            entry,
+            precedence,
+            record: None,
+            body,
+            content_length: 0,
+            handed_out: 0,
+            resume: None,
+            confirmed: false,
+            invoke: 0,
+            delivery_time: None,
+            message: String::new(),
+        }
+    }
+}
+
+#[derive(Debug)]
+pub(crate) struct Link {
+    pub id: AssociationId,
+    pub stack: Association,
+    pub purpose: Purpose,
+    pub phase: Phase,
+    pub remote: Option<IpAddr>,
+    /// Requests to hand to the stack, one after each drain.
+    pub requests: VecDeque<osi::api::Request>,
+    pub sending: Option<Sending>,
+    /// What is arriving now.
+    pub receiving: Option<SpoolId>,
+    /// RTSE: a transfer to us that was interrupted and may be resumed.
+    pub suspended: Option<SpoolId>,
+    /// P3: what data now arriving belongs to, and how many invocations wait for our answer.
+    pub unit: Unit,
+    pub unanswered: u32,
+    /// RTSE: whether either end may have the turn.
+    pub two_way: bool,
+    /// Whether RTSE's turn is ours.
+    pub turn: bool,
+    /// The peer asked for the turn.
+    pub turn_asked: bool,
+    /// We asked for the turn.
+    pub turn_wanted: bool,
+    /// The session connection reference, for recovery.
+    pub reference: osi::session::service::ConnectionReference,
+    /// No transfer since.
+    pub idle_since: Instant,
+    /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
+    pub bind_deadline: Option<Instant>,
+    /// As entered in the node's index of deadlines.
+    pub indexed_deadline: Option<Instant>,
+    pub next_invoke: i64,
+    /// A stop was asked for: the transfer is to be interrupted at its next checkpoint.
+    pub interrupting: bool,
+}
+
+impl Link {
+    pub(crate) fn new(
+        id: AssociationId,
+        stack: Association,
+        purpose: Purpose,
+        now: Instant,
+    ) -> Link {
+        Link {
+            id,
+            stack,
+            purpose,
+            phase: Phase::Opening,
+            remote: None,
+            requests: VecDeque::new(),
+            sending: None,
+            receiving: None,
+            suspended: None,
+            unit: Unit::None,
+            unanswered: 0,
+            two_way: false,
+            turn: false,
+            turn_asked: false,
+            turn_wanted: false,
+            reference: osi::session::service::ConnectionReference::default(),
+            idle_since: now,
+            bind_deadline: None,
+            indexed_deadline: None,
+            next_invoke: 1,
+            interrupting: false,
+        }
+    }
+
+    pub(crate) fn request(&mut self, request: osi::api::Request) {
+        self.requests.push_back(request);
+    }
+
+    /// The channel it belongs to, where it is P1.
+    pub(crate) fn channel(&self) -> Option<ChannelId> {
+        match &self.purpose {
+            Purpose::Initiator { channel } | Purpose::Responder { channel, .. } => Some(*channel),
+            Purpose::User { .. } => None,
+        }
+    }
+
+    /// Whether nothing is in transfer in either direction.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.phase == Phase::Open && self.sending.is_none() && self.receiving.is_none()
+    }
+
+    /// Whether a transfer could begin now.
+    pub(crate) fn can_send(&self) -> bool {
+        self.is_idle() && self.turn && !self.interrupting
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        match (self.stack.deadline(), self.bind_deadline) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    pub(crate) fn is_initiator(&self) -> bool {
+        matches!(self.purpose, Purpose::Initiator { .. })
+    }
+
+    /// The bound user's mailbox.
+    pub(crate) fn mailbox(&self) -> Option<&str> {
+        match &self.purpose {
+            Purpose::User { mailbox, .. } => mailbox.as_deref(),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,478 @@
+//! The node itself: dispatch of inputs, the drain of its associations, and its deadline.
+
+use crate::api::{ChannelId, Input, Output, Token};
+use crate::channel::ChannelState;
+use crate::config::NodeConfig;
+use crate::event::{Event, Kind, Level};
+use crate::link::{Link, Phase, Purpose};
+use crate::pending::Pending;
+use crate::queue::{Entry, Queue, QueueKey};
+use crate::receiving::Arrival;
+use crate::recovery::Recovery;
+use crate::status::Counters;
+use base::rng::Rng;
+use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
+use bytes::Bytes;
+use engine::journal::{Batch, Digest, SpoolId};
+use engine::{Engine, NewEntry, NextHop, Record};
+use osi::api as stack;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+/// Wait before a failed change that must be made is tried again.
+pub(crate) const DEBT_RETRY: Duration = Duration::from_secs(5);
+
+/// A whole MTA. See [`crate::api`] for the contract.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) config: NodeConfig,
+    pub(crate) engine: Engine,
+    pub(crate) queue: Queue,
+    pub(crate) links: BTreeMap<AssociationId, Link>,
+    pub(crate) channels: BTreeMap<ChannelId, ChannelState>,
+    pub(crate) pending: BTreeMap<Token, Pending>,
+    /// What is being received, by its spool.
+    pub(crate) arrivals: BTreeMap<SpoolId, Arrival>,
+    /// Keys whose commit is under way.
+    pub(crate) committing: BTreeSet<Digest>,
+    /// Changes the store could not make that must be made: tried again at the time given.
+    pub(crate) debts: Vec<(Instant, Batch)>,
+    pub(crate) recovery: Recovery,
+    pub(crate) counters: Counters,
+    pub(crate) rng: Rng,
+    pub(crate) started: bool,
+    pub(crate) stopping: bool,
+    stopped: bool,
+    outputs: VecDeque<Output>,
+    dirty: BTreeSet<AssociationId>,
+    deadlines: BTreeSet<(Instant, AssociationId)>,
+    last_token: u64,
+    last_association: u64,
+    last_spool: u64,
+    last_reference: u64,
+}
+
+impl Node {
+    /// A node that knows its configuration and nothing else: hand in what the store holds with
+    /// [`Input::Recovered`], then [`Input::Started`].
+    pub fn new(config: NodeConfig) -> Node {
+        let mut channels = BTreeMap::new();
+        for (peer, p) in (0..).zip(&config.peers) {
+            for (index, _) in (0..).zip(&p.channels) {
+                channels.insert(ChannelId { peer: PeerId(peer), index }, ChannelState::default());
+            }
+        }
+        let engine = Engine::new(crate::config::engine_config(&config));
+        Node {
+            engine,
+            queue: Queue::new(),
+            links: BTreeMap::new(),
+            channels,
+            pending: BTreeMap::new(),
+            arrivals: BTreeMap::new(),
+            committing: BTreeSet::new(),
+            debts: Vec::new(),
+            recovery: Recovery::default(),
+            counters: Counters::default(),
+            rng: Rng::new(config.seed),
+            started: false,
+            stopping: false,
+            stopped: false,
+            outputs: VecDeque::new(),
+            dirty: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            last_token: 0,
+            last_association: 0,
+            last_spool: 0,
+            last_reference: 0,
+            config,
+        }
+    }
+
+    /// An identifier for a connection the edge accepted.
+    pub fn next_association(&mut self) -> AssociationId {
+        self.last_association += 1;
+        AssociationId(self.last_association)
+    }
+
+    /// Takes one input; drain [`Node::poll`] afterwards.
+    pub fn handle(&mut self, now: Now, input: Input) {
+        match input {
+            Input::Recovered { precedence, id, record } => {
+                self.recovered(now, precedence, id, &record);
+            }
+            Input::Started => {
+                self.started = true;
+            }
+            Input::Connected { association } => self.connected(now, association),
+            Input::ConnectFailed { association, error } => {
+                self.connect_failed(now, association, &error);
+            }
+            Input::Accepted { association, listener, remote } => {
+                self.accepted(now, association, listener, remote);
+            }
+            Input::Bytes { association, bytes } => {
+                self.feed(now, association, stack::Input::Bytes(&bytes));
+            }
+            Input::Closed { association, error } => self.closed(now, association, error),
+            Input::Synced { spool: _, token, result } => self.synced(now, token, result),
+            Input::SpoolFailed { spool, error } => self.spool_failed(spool, &error),
+            Input::Committed { token, result } => self.committed(now, token, result),
+            Input::Loaded { token, result } => self.loaded(now, token, result),
+            Input::LookedUp { token, result } => self.looked_up(now, token, result),
+            Input::Content { token, result } => self.content(token, result),
+            Input::Verified { token, right } => self.verified(now, token, right),
+            Input::Tick => self.tick(now),
+            Input::Mailboxes(addresses) => {
+                self.engine.set_mailboxes(addresses.iter().cloned().collect());
+                self.config.mailboxes = addresses;
+            }
+            Input::Stop => self.stop(now),
+        }
+        self.settle(now);
+    }
+
+    /// The next thing to be done, until `None`.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When to hand in [`Input::Tick`].
+    pub fn deadline(&self) -> Option<Instant> {
+        let links = self.deadlines.first().map(|(at, _)| *at);
+        let queue = self.queue.scheduler.deadline();
+        let channels = self.channels.values().filter_map(|c| c.deadline()).min();
+        let debts = self.debts.iter().map(|(at, _)| *at).min();
+        [links, queue, channels, debts, self.idle_deadline(), self.recovery.deadline()]
+            .into_iter()
+            .flatten()
+            .min()
+    }
+
+    // ----- inside -------------------------------------------------------------------------------
+
+    pub(crate) fn output(&mut self, output: Output) {
+        self.outputs.push_back(output);
+    }
+
+    pub(crate) fn token(&mut self, pending: Pending) -> Token {
+        self.last_token += 1;
+        let token = Token(self.last_token);
+        self.pending.insert(token, pending);
+        token
+    }
+
+    pub(crate) fn next_spool(&mut self) -> SpoolId {
+        self.last_spool += 1;
+        SpoolId(self.last_spool)
+    }
+
+    /// A number for a session connection reference, unique with the epoch.
+    pub(crate) fn next_reference(&mut self) -> u64 {
+        self.last_reference += 1;
+        self.last_reference
+    }
+
+    pub(crate) fn commit(&mut self, batch: Batch, pending: Pending) {
+        let token = self.token(pending);
+        self.output(Output::Commit { token, batch });
+    }
+
+    pub(crate) fn event(
+        &mut self,
+        level: Level,
+        kind: Kind,
+        detail: impl Into<String>,
+    ) -> EventDraft<'_> {
+        EventDraft {
+            event: Event {
+                level,
+                kind,
+                association: None,
+                channel: None,
+                message: None,
+                entry: None,
+                precedence: None,
+                detail: detail.into(),
+            },
+            outputs: &mut self.outputs,
+        }
+    }
+
+    /// Marks an association as having requests to hand to its stack.
+    pub(crate) fn touch(&mut self, id: AssociationId) {
+        self.dirty.insert(id);
+    }
+
+    /// Queues a request for an association's stack.
+    pub(crate) fn request(&mut self, id: AssociationId, request: stack::Request) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.request(request);
+            self.dirty.insert(id);
+        }
+    }
+
+    /// Hands something to an association's stack; its outputs are drained by [`Node::settle`].
+    pub(crate) fn feed(&mut self, now: Now, id: AssociationId, input: stack::Input<'_>) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.stack.handle(now.mono, input);
+            self.drain(now, id);
+            self.dirty.insert(id);
+        }
+    }
+
+    /// Until nothing moves any more: drains every touched association, then gives idle ones work.
+    fn settle(&mut self, now: Now) {
+        loop {
+            while let Some(id) = self.dirty.pop_first() {
+                self.pump(now, id);
+            }
+            self.dispatch(now);
+            if self.dirty.is_empty() {
+                break;
+            }
+        }
+        if self.stopping && !self.stopped && self.links.is_empty() && self.pending.is_empty() {
+            self.stopped = true;
+            self.output(Output::Stopped);
+        }
+    }
+
+    /// Hands queued requests to a stack, one after each drain, and files its deadline.
+    fn pump(&mut self, now: Now, id: AssociationId) {
+        while let Some(link) = self.links.get_mut(&id) {
+            let Some(request) = link.requests.pop_front() else { break };
+            link.stack.handle(now.mono, stack::Input::Request(request));
+            self.drain(now, id);
+        }
+        if let Some(link) = self.links.get_mut(&id) {
+            let deadline = link.deadline();
+            if deadline != link.indexed_deadline {
+                if let Some(old) = link.indexed_deadline {
+                    self.deadlines.remove(&(old, id));
+                }
+                if let Some(new) = deadline {
+                    self.deadlines.insert((new, id));
+                }
+                link.indexed_deadline = deadline;
+            }
+        }
+    }
+
+    fn drain(&mut self, now: Now, id: AssociationId) {
+        while let Some(output) = self.links.get_mut(&id).and_then(|link| link.stack.poll()) {
+            match output {
+                stack::Output::Send(bytes) => {
+                    self.output(Output::Write { association: id, bytes });
+                }
+                stack::Output::Close => self.output(Output::Close { association: id }),
+                stack::Output::Indication(indication) => self.indication(now, id, indication),
+            }
+        }
+    }
+
+    fn indication(&mut self, now: Now, id: AssociationId, indication: stack::Indication) {
+        let Some(link) = self.links.get(&id) else { return };
+        match link.purpose {
+            Purpose::Initiator { channel } => {
+                self.initiator_indication(now, id, channel, indication);
+            }
+            Purpose::Responder { channel, .. } => {
+                self.responder_indication(now, id, channel, indication);
+            }
+            Purpose::User { .. } => self.user_indication(now, id, indication),
+        }
+    }
+
+    /// Removes an association whose connection has ended.
+    pub(crate) fn remove_link(&mut self, id: AssociationId) -> Option<Link> {
+        let link = self.links.remove(&id)?;
+        if let Some(at) = link.indexed_deadline {
+            self.deadlines.remove(&(at, id));
+        }
+        self.dirty.remove(&id);
+        Some(link)
+    }
+
+    fn closed(&mut self, now: Now, id: AssociationId, error: Option<String>) {
+        self.feed(now, id, stack::Input::Eof);
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if link.phase != Phase::Over {
+            // The stack said nothing: the connection went before it was of any use.
+            let detail = error.unwrap_or_else(|| "the connection closed".to_owned());
+            self.association_over(now, id, Kind::AssociationLost, &detail);
+        }
+        self.remove_link(id);
+    }
+
+    fn tick(&mut self, now: Now) {
+        while let Some((at, id)) = self.deadlines.first().copied()
+            && at <= now.mono
+        {
+            self.deadlines.pop_first();
+            if let Some(link) = self.links.get_mut(&id) {
+                link.indexed_deadline = None;
+                let bind_late = link.bind_deadline.is_some_and(|at| at <= now.mono);
+                if bind_late {
+                    link.bind_deadline = None;
+                    link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+                }
+            }
+            self.feed(now, id, stack::Input::Tick);
+        }
+        let (entries, spools) = self.recovery.expire(now.mono);
+        for entry in entries {
+            self.queue.scheduler.put_back(now.mono, entry);
+        }
+        for spool in spools {
+            self.drop_arrival(spool);
+        }
+        self.close_idle(now);
+        self.pay_debts(now);
+    }
+
+    fn pay_debts(&mut self, now: Now) {
+        let (due, later) = self.debts.drain(..).partition(|(at, _)| *at <= now.mono);
+        self.debts = later;
+        let due: Vec<(Instant, Batch)> = due;
+        for (_, batch) in due {
+            self.commit(batch.clone(), Pending::Debt { batch });
+        }
+    }
+
+    fn recovered(&mut self, now: Now, precedence: Precedence, id: EntryId, record: &Bytes) {
+        match Record::decode(record) {
+            Ok(record) => self.enqueue(now, id, precedence, &record),
+            Err(error) => {
+                self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
+                    .entry(id);
+            }
+        }
+    }
+
+    /// Takes up an entry that is durable.
+    pub(crate) fn enqueue(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        precedence: Precedence,
+        record: &Record,
+    ) {
+        let key = match &record.next_hop {
+            NextHop::Peer(peer) => QueueKey::Channel(self.channel_for(*peer, precedence)),
+            NextHop::Mailbox(address) => QueueKey::Mailbox(self.queue.mailbox(address)),
+        };
+        let entry = Entry { precedence, key, body: record.body };
+        self.queue.insert(now, id, entry, record.size, record.accepted, record.not_before);
+    }
+
+    pub(crate) fn enqueue_new(&mut self, now: Now, entries: Vec<NewEntry>) {
+        for entry in entries {
+            self.enqueue(now, entry.id, entry.precedence, &entry.record);
+        }
+    }
+
+    /// The channel that serves a precedence; the configuration was checked to have one for each,
+    /// so the first stands in only for a peer that is configured no more.
+    fn channel_for(&self, peer: PeerId, precedence: Precedence) -> ChannelId {
+        let channels = usize::try_from(peer.0).ok().and_then(|p| self.config.peers.get(p));
+        let index = channels.and_then(|p| {
+            p.channels.iter().zip(0..).find(|(c, _)| c.precedences.contains(&precedence))
+        });
+        ChannelId { peer, index: index.map_or(0, |(_, index)| index) }
+    }
+
+    fn stop(&mut self, now: Now) {
+        if self.stopping {
+            return;
+        }
+        self.stopping = true;
+        let ids: Vec<AssociationId> = self.links.keys().copied().collect();
+        for id in ids {
+            self.wind_down(now, id);
+        }
+    }
+
+    /// Brings one association to its end: releases it where idle, interrupts a long transfer at its
+    /// next checkpoint, lets the rest finish.
+    pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        match link.phase {
+            Phase::Connecting => {
+                self.output(Output::Close { association: id });
+                self.association_over(now, id, Kind::AssociationReleased, "stopping");
+            }
+            Phase::Opening => {
+                self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem))
+            }
+            Phase::Open if link.is_idle() => self.release(id),
+            Phase::Open => {
+                let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
+                let is_p1 = link.channel().is_some();
+                // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
+                if sends && is_p1 && !link.interrupting {
+                    link.interrupting = true;
+                    self.request(id, stack::Request::Interrupt);
+                }
+            }
+            Phase::Releasing | Phase::Over => {}
+        }
+    }
+
+    pub(crate) fn release(&mut self, id: AssociationId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.phase = Phase::Releasing;
+            // Who did not open a P1 association may not release it (X.228 7.2.1): it aborts.
+            let request = match link.purpose {
+                Purpose::Initiator { .. } => stack::Request::Release,
+                _ => stack::Request::Abort(stack::AbortReason::TemporaryProblem),
+            };
+            self.request(id, request);
+        }
+    }
+}
+
+/// An event being put together; it is given out when dropped.
+pub(crate) struct EventDraft<'a> {
+    event: Event,
+    outputs: &'a mut VecDeque<Output>,
+}
+
+impl EventDraft<'_> {
+    pub(crate) fn association(mut self, id: AssociationId) -> Self {
+        self.event.association = Some(id);
+        self
+    }
+    pub(crate) fn channel(mut self, channel: Option<ChannelId>) -> Self {
+        self.event.channel = channel;
+        self
+    }
+    pub(crate) fn message(mut self, message: impl Into<String>) -> Self {
+        self.event.message = Some(message.into());
+        self
+    }
+    pub(crate) fn entry(mut self, entry: EntryId) -> Self {
+        self.event.entry = Some(entry);
+        self
+    }
+    pub(crate) fn precedence(mut self, precedence: Precedence) -> Self {
+        self.event.precedence = Some(precedence);
+        self
+    }
+}
+
+impl Drop for EventDraft<'_> {
+    fn drop(&mut self) {
+        let blank = Event {
+            level: Level::Info,
+            kind: self.event.kind,
+            association: None,
+            channel: None,
+            message: None,
+            entry: None,
+            precedence: None,
+            detail: String::new(),
+        };
+        self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));
+    }
+}

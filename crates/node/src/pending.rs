@@ -1,0 +1,68 @@
+//! What the node waits for: one continuation for each token it gave out.
+
+use base::{AssociationId, EntryId};
+use bytes::Bytes;
+use engine::NewEntry;
+use engine::journal::{Batch, Digest, SpoolId};
+
+/// Why a spool is being synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncFor {
+    /// A checkpoint at this many user octets.
+    Checkpoint(u64),
+    /// The end of the content: the commit follows.
+    End,
+}
+
+/// What follows once a commit is done.
+#[derive(Debug)]
+pub(crate) enum AfterCommit {
+    /// Confirm the activity (RTSE).
+    Secure {
+        /// The keys that were being committed.
+        keys: Vec<Digest>,
+        /// MTS identifier, for the log.
+        message: String,
+    },
+    /// Answer the submission with this result.
+    SubmissionResult {
+        invoke: i64,
+        operation: i64,
+        result: Bytes,
+        /// The keys that were being committed.
+        keys: Vec<Digest>,
+        /// MTS identifier, for the log.
+        message: String,
+    },
+    /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
+    Sent { batch: Batch, delivered: bool },
+}
+
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// A password is being checked.
+    Verify { link: AssociationId, bind: VerifiedBind },
+    /// A spool is being synced.
+    Sync { spool: SpoolId, purpose: SyncFor },
+    /// Keys are being looked up for what is in this spool.
+    LookUp { spool: SpoolId },
+    /// Changes are being committed.
+    Commit { link: AssociationId, entries: Vec<NewEntry>, after: AfterCommit },
+    /// A record is being read, to be sent on this link.
+    Load { link: AssociationId, entry: EntryId },
+    /// Part of a content is being read.
+    Content { link: AssociationId },
+    /// What is owed to the store is being tried again.
+    Debt { batch: Batch },
+}
+
+/// What goes on once a password was found right.
+#[derive(Debug)]
+pub(crate) enum VerifiedBind {
+    /// Accept the peer's bind.
+    Initiator,
+    /// The responder's credentials in a bind result were checked.
+    Responder,
+    /// Accept the user's bind for this mailbox.
+    User { mailbox: String },
+}

@@ -1,0 +1,125 @@
+//! The node's light index of the durable queue: what waits for whom, and which content is still
+//! needed. Records stay on disk until they are sent.
+
+use crate::api::ChannelId;
+use base::Instant;
+use base::{BodyId, EntryId, Now, Precedence, Utc};
+use engine::journal::Op;
+use scheduler::{Item, Scheduler};
+use std::collections::BTreeMap;
+
+/// Whom an entry waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum QueueKey {
+    /// A peer, on one of its channels.
+    Channel(ChannelId),
+    /// A mailbox, by its number in [`Queue::mailboxes`].
+    Mailbox(u32),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    pub precedence: Precedence,
+    pub key: QueueKey,
+    pub body: Option<BodyId>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    pub scheduler: Scheduler<QueueKey>,
+    entries: BTreeMap<EntryId, Entry>,
+    /// How many entries need each content.
+    bodies: BTreeMap<BodyId, u32>,
+    mailbox_numbers: BTreeMap<String, u32>,
+    mailbox_names: Vec<String>,
+}
+
+impl Queue {
+    pub(crate) fn new() -> Queue {
+        Queue {
+            scheduler: Scheduler::new(),
+            entries: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            mailbox_numbers: BTreeMap::new(),
+            mailbox_names: Vec::new(),
+        }
+    }
+
+    /// The number that stands for a mailbox, given out on first use.
+    pub(crate) fn mailbox(&mut self, address: &str) -> u32 {
+        if let Some(number) = self.mailbox_numbers.get(address) {
+            return *number;
+        }
+        let number = u32::try_from(self.mailbox_names.len()).unwrap_or(u32::MAX);
+        self.mailbox_names.push(address.to_owned());
+        self.mailbox_numbers.insert(address.to_owned(), number);
+        number
+    }
+
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.mailbox_names.iter().zip(0..).map(|(name, number)| (number, name.as_str()))
+    }
+
+    /// Takes up an entry that is durable.
+    pub(crate) fn insert(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        entry: Entry,
+        size: u64,
+        accepted: Utc,
+        not_before: Option<Utc>,
+    ) {
+        if self.entries.insert(id, entry).is_some() {
+            return;
+        }
+        if let Some(body) = entry.body {
+            *self.bodies.entry(body).or_default() += 1;
+        }
+        let not_before = match not_before {
+            Some(at) if at > now.utc => now.mono + at.since(now.utc),
+            _ => Instant(0),
+        };
+        let item =
+            Item { id, queue: entry.key, precedence: entry.precedence, size, accepted, not_before };
+        self.scheduler.insert(now.mono, item);
+    }
+
+    pub(crate) fn get(&self, id: EntryId) -> Option<Entry> {
+        self.entries.get(&id).copied()
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The durable changes that forget an entry: its record, and its content with the last one.
+    pub(crate) fn forgetting(&self, id: EntryId) -> Vec<Op> {
+        let Some(entry) = self.entries.get(&id) else { return Vec::new() };
+        let mut ops = vec![Op::DeleteEntry { precedence: entry.precedence, id }];
+        if let Some(body) = entry.body
+            && self.bodies.get(&body).is_none_or(|count| *count <= 1)
+        {
+            ops.push(Op::DeleteBody { id: body });
+        }
+        ops
+    }
+
+    /// Counts a content as about to be needed no more by this entry, before the commit that drops
+    /// it is done: two copies confirmed at once must not both leave the content behind.
+    pub(crate) fn forget(&mut self, id: EntryId) -> Vec<Op> {
+        let ops = self.forgetting(id);
+        if let Some(entry) = self.entries.remove(&id) {
+            self.scheduler.finished(id);
+            if let Some(body) = entry.body
+                && let Some(count) = self.bodies.get_mut(&body)
+            {
+                *count -= 1;
+                if *count == 0 {
+                    self.bodies.remove(&body);
+                }
+            }
+        }
+        ops
+    }
+}

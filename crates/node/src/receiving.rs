@@ -1,0 +1,168 @@
+//! Something on its way in, over P1 or as a P3 submission: its envelope is parsed, its content goes
+//! to a spool, octet by octet as they come.
+
+use crate::api::ChannelId;
+use crate::pending::SyncFor;
+use base::AssociationId;
+use base::ber::{Error, Fault, Field};
+use bytes::Bytes;
+use engine::Content;
+use engine::journal::{Digest, SpoolId};
+use p1::apdu::MtsApduHead;
+use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
+use p1::parser::{ApduParser, Event};
+use sha2::{Digest as _, Sha256};
+
+/// Most octets of an operation's argument that carries no content.
+const MOST_ARGUMENT: usize = 1 << 20;
+
+/// What is being parsed.
+#[derive(Debug)]
+pub(crate) enum Parsing {
+    /// An MTS-APDU.
+    Transfer(ApduParser),
+    /// A message-submission.
+    Submission(SubmissionParser),
+    /// Another operation's argument, kept whole up to a limit.
+    Operation(Vec<u8>),
+    /// Refused already: what still comes is thrown away.
+    Ignoring,
+}
+
+/// The envelope, once it is complete.
+#[derive(Debug)]
+pub(crate) enum Head {
+    Transfer(Box<MtsApduHead>),
+    Submission(Box<MessageSubmissionEnvelope>),
+}
+
+#[derive(Debug)]
+pub(crate) struct Arrival {
+    /// The association it comes on; another one after a recovery.
+    pub link: AssociationId,
+    /// The channel, where it comes from a peer.
+    pub channel: Option<ChannelId>,
+    /// P3: invoke identifier and operation.
+    pub invoke: i64,
+    pub operation: i64,
+    pub parsing: Parsing,
+    pub spool: SpoolId,
+    /// Whether the edge was asked to begin the spool.
+    pub spool_open: bool,
+    pub head: Option<Head>,
+    pub length: u64,
+    hasher: Sha256,
+    /// A sync is under way, for this.
+    pub syncing: Option<SyncFor>,
+    /// The newest checkpoint that waits for the sync under way.
+    pub checkpoint_waiting: Option<u64>,
+    /// The activity or argument has ended.
+    pub ended: bool,
+    /// After the end: the content is stored.
+    pub stored: bool,
+    /// After the end: the answer to the look-up.
+    pub seen: Option<Vec<Option<Bytes>>>,
+    /// The keys looked up.
+    pub keys: Vec<Digest>,
+}
+
+impl Arrival {
+    pub(crate) fn new(
+        link: AssociationId,
+        channel: Option<ChannelId>,
+        parsing: Parsing,
+        spool: SpoolId,
+    ) -> Arrival {
+        Arrival {
+            link,
+            channel,
+            invoke: 0,
+            operation: 0,
+            parsing,
+            spool,
+            spool_open: false,
+            head: None,
+            length: 0,
+            hasher: Sha256::new(),
+            syncing: None,
+            checkpoint_waiting: None,
+            ended: false,
+            stored: false,
+            seen: None,
+            keys: Vec::new(),
+        }
+    }
+
+    /// Length and digest of the content.
+    pub(crate) fn content(&self) -> Content {
+        Content { length: self.length, digest: self.hasher.clone().finalize().into() }
+    }
+
+    /// Whether what came so far was well formed and not refused.
+    pub(crate) fn is_sound(&self) -> bool {
+        !matches!(self.parsing, Parsing::Ignoring)
+    }
+
+    /// Parses a piece; gives the content octets in it.
+    ///
+    /// # Errors
+    /// Malformed, a limit passed, or a content longer than `most` octets.
+    pub(crate) fn take(&mut self, bytes: &Bytes, most: u64) -> Result<Vec<Bytes>, Error> {
+        let mut content = Vec::new();
+        let mut rest: &[u8] = bytes;
+        match &mut self.parsing {
+            Parsing::Ignoring => {}
+            Parsing::Operation(argument) => {
+                if argument.len() + rest.len() > MOST_ARGUMENT {
+                    return Err(Fault::TooLong(MOST_ARGUMENT as u64)).field("argument");
+                }
+                argument.extend_from_slice(rest);
+            }
+            Parsing::Transfer(parser) => {
+                while let Some(event) = parser.next(&mut rest)? {
+                    match event {
+                        Event::Head(head) => self.head = Some(Head::Transfer(Box::new(head))),
+                        Event::Content(octets) => content.push(bytes.slice_ref(octets)),
+                        Event::End => {}
+                    }
+                }
+                trailing(rest)?;
+            }
+            Parsing::Submission(parser) => {
+                while let Some(event) = parser.next(&mut rest)? {
+                    match event {
+                        ArgumentEvent::Envelope(head) => self.head = Some(Head::Submission(head)),
+                        ArgumentEvent::Content(octets) => content.push(bytes.slice_ref(octets)),
+                        ArgumentEvent::End => {}
+                    }
+                }
+                trailing(rest)?;
+            }
+        }
+        for octets in &content {
+            self.length += octets.len() as u64;
+            self.hasher.update(octets);
+        }
+        if self.length > most {
+            return Err(Fault::TooLong(most)).field("content");
+        }
+        Ok(content)
+    }
+
+    /// Whether the unit is complete, now that no more comes.
+    ///
+    /// # Errors
+    /// It was cut short.
+    pub(crate) fn finish(&self) -> Result<(), Error> {
+        let done = match &self.parsing {
+            Parsing::Transfer(parser) => parser.is_done(),
+            Parsing::Submission(parser) => parser.is_done(),
+            Parsing::Operation(_) | Parsing::Ignoring => true,
+        };
+        if done { Ok(()) } else { Err(Fault::Truncated).field("APDU") }
+    }
+}
+
+fn trailing(rest: &[u8]) -> Result<(), Error> {
+    if rest.is_empty() { Ok(()) } else { Err(Fault::Trailing).field("APDU") }
+}

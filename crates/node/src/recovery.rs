@@ -1,0 +1,136 @@
+//! Transfers that were cut off, waiting for their association to be recovered (X.228 7.8).
+//!
+//! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
+//! begins again, which the receiver's duplicate check makes harmless.
+
+use crate::api::ChannelId;
+use base::{AssociationId, EntryId, Instant};
+use engine::journal::SpoolId;
+use osi::api::ResumePoint;
+use osi::rtse::InterruptedReceive;
+use osi::session::service::ConnectionReference;
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
+
+/// How long a transfer that was cut off may be taken up again.
+const KEPT: Duration = Duration::from_secs(600);
+/// Most transfers kept of those we were receiving.
+const MOST_RECEIVES: usize = 64;
+
+/// A transfer of ours that was cut off.
+#[derive(Clone, Debug)]
+pub(crate) struct LostSend {
+    pub entry: EntryId,
+    pub point: ResumePoint,
+    until: Instant,
+}
+
+/// A transfer to us that was cut off.
+#[derive(Debug)]
+pub(crate) struct LostReceive {
+    pub channel: ChannelId,
+    pub state: InterruptedReceive,
+    pub spool: SpoolId,
+    until: Instant,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Recovery {
+    sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
+    /// Given to associations that are asking for the recovery now.
+    offered: BTreeMap<AssociationId, LostSend>,
+    receives: BTreeMap<ConnectionReference, LostReceive>,
+}
+
+impl Recovery {
+    /// Keeps a transfer of ours for the next association of its channel.
+    pub(crate) fn keep_send(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        entry: EntryId,
+        point: ResumePoint,
+    ) {
+        let lost = LostSend { entry, point, until: now + KEPT };
+        self.sends.entry(channel).or_default().push_back(lost);
+    }
+
+    /// The association to recover with this new one, if one of the channel was cut off.
+    pub(crate) fn offer(
+        &mut self,
+        channel: ChannelId,
+        id: AssociationId,
+    ) -> Option<ConnectionReference> {
+        let lost = self.sends.get_mut(&channel)?.pop_front()?;
+        let reference = lost.point.reference.clone();
+        self.offered.insert(id, lost);
+        Some(reference)
+    }
+
+    /// Whether a channel has something to recover.
+    pub(crate) fn has_send(&self, channel: ChannelId) -> bool {
+        self.sends.get(&channel).is_some_and(|s| !s.is_empty())
+    }
+
+    /// Whether this association is asking for a recovery.
+    pub(crate) fn is_offered(&self, id: AssociationId) -> bool {
+        self.offered.contains_key(&id)
+    }
+
+    /// What this association was to recover, once that is decided.
+    pub(crate) fn take_offered(&mut self, id: AssociationId) -> Option<LostSend> {
+        self.offered.remove(&id)
+    }
+
+    /// Keeps a transfer to us; gives one that has to make room.
+    pub(crate) fn keep_receive(
+        &mut self,
+        now: Instant,
+        channel: ChannelId,
+        reference: ConnectionReference,
+        state: InterruptedReceive,
+        spool: SpoolId,
+    ) -> Option<SpoolId> {
+        let lost = LostReceive { channel, state, spool, until: now + KEPT };
+        let replaced = self.receives.insert(reference, lost).map(|l| l.spool);
+        if self.receives.len() <= MOST_RECEIVES {
+            return replaced;
+        }
+        let oldest = self.receives.iter().min_by_key(|(_, l)| l.until).map(|(r, _)| r.clone());
+        oldest.and_then(|r| self.receives.remove(&r)).map(|l| l.spool)
+    }
+
+    /// The transfer to us of this association, if it came over this peer.
+    pub(crate) fn take_receive(
+        &mut self,
+        channel: ChannelId,
+        reference: &ConnectionReference,
+    ) -> Option<LostReceive> {
+        self.receives.get(reference).filter(|l| l.channel.peer == channel.peer)?;
+        self.receives.remove(reference)
+    }
+
+    /// When the first one is given up.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let sends = self.sends.values().flatten().map(|l| l.until).min();
+        let receives = self.receives.values().map(|l| l.until).min();
+        [sends, receives].into_iter().flatten().min()
+    }
+
+    /// Gives up what was kept long enough: entries that have to begin again, arrivals to forget.
+    pub(crate) fn expire(&mut self, now: Instant) -> (Vec<EntryId>, Vec<SpoolId>) {
+        let mut entries = Vec::new();
+        for sends in self.sends.values_mut() {
+            while let Some(lost) = sends.front()
+                && lost.until <= now
+            {
+                entries.push(lost.entry);
+                sends.pop_front();
+            }
+        }
+        let late: Vec<ConnectionReference> =
+            self.receives.iter().filter(|(_, l)| l.until <= now).map(|(r, _)| r.clone()).collect();
+        let spools = late.iter().filter_map(|r| self.receives.remove(r)).map(|l| l.spool).collect();
+        (entries, spools)
+    }
+}

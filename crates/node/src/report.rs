@@ -1,0 +1,82 @@
+//! The status an operator asks for.
+
+use crate::api::ChannelId;
+use crate::link::{Link, Phase, Purpose};
+use crate::node::Node;
+use crate::queue::QueueKey;
+use crate::status::{AssociationStatus, ChannelStatus, MailboxStatus, PeerStatus, Status};
+use base::{Now, PeerId, Precedence};
+use scheduler::QueueStatus;
+use std::collections::BTreeMap;
+
+impl Node {
+    /// What goes on, as plain data.
+    pub fn status(&self, now: Now) -> Status {
+        let peers = (0..).map(PeerId).zip(&self.config.peers).map(|(peer, config)| PeerStatus {
+            name: config.name.clone(),
+            channels: (0..)
+                .zip(&config.channels)
+                .map(|(index, channel)| {
+                    self.channel_status(now, ChannelId { peer, index }, &channel.name)
+                })
+                .collect(),
+        });
+        let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
+            address: address.to_owned(),
+            queued: by_precedence(&self.queue.scheduler.status(&QueueKey::Mailbox(number))),
+            bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
+        });
+        Status {
+            mta: self.config.mta.0.clone(),
+            time: now.utc.to_string(),
+            stopping: self.stopping,
+            peers: peers.collect(),
+            mailboxes: mailboxes.collect(),
+            counters: self.counters,
+        }
+    }
+
+    fn channel_status(&self, now: Now, id: ChannelId, name: &str) -> ChannelStatus {
+        let queue = self.queue.scheduler.status(&QueueKey::Channel(id));
+        ChannelStatus {
+            name: name.to_owned(),
+            associations: self
+                .links
+                .values()
+                .filter(|l| l.channel() == Some(id))
+                .map(|l| self.association_status(l))
+                .collect(),
+            queued: by_precedence(&queue),
+            queued_bytes: queue.bytes,
+            oldest_age_seconds: queue.oldest.map(|at| now.utc.since(at).as_secs_f64()),
+            last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
+        }
+    }
+
+    fn association_status(&self, link: &Link) -> AssociationStatus {
+        let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
+        let state = match link.phase {
+            Phase::Connecting => "connecting",
+            Phase::Opening => "opening",
+            Phase::Open if link.sending.is_some() => "sending",
+            Phase::Open if link.receiving.is_some() => "receiving",
+            Phase::Open => "idle",
+            Phase::Releasing | Phase::Over => "releasing",
+        };
+        AssociationStatus {
+            id: link.id.to_string(),
+            role: match link.purpose {
+                Purpose::Initiator { .. } => "initiator".to_owned(),
+                _ => "responder".to_owned(),
+            },
+            state: state.to_owned(),
+            message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
+            bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
+            bytes_total: link.sending.as_ref().map(|s| s.content_length),
+        }
+    }
+}
+
+fn by_precedence(status: &QueueStatus) -> BTreeMap<Precedence, u64> {
+    Precedence::ALL.into_iter().map(|p| (p, status.waiting(p))).filter(|(_, n)| *n > 0).collect()
+}

@@ -1,0 +1,503 @@
+//! P3: users that bind, submit, and take deliveries.
+
+use crate::api::{Output, Principal, Secret};
+use crate::event::{Kind, Level};
+use crate::link::{Phase, Purpose, Sending};
+use crate::node::Node;
+use crate::pending::{AfterCommit, Pending, VerifiedBind};
+use crate::queue::QueueKey;
+use crate::receiving::{Arrival, Head, Parsing};
+use base::ber::{Element, Writer, universal};
+use base::{AssociationId, Now, Precedence};
+use bytes::Bytes;
+use engine::{Record, SubmitError};
+use osi::api::{AbortReason, Indication, Payload, Problem, RefuseReason, Request};
+use osi::profiles;
+use p1::bind::Credentials;
+use p1::p3::{
+    self, AccessError, DeliveryQueue, MessageSubmissionEnvelope, MessagesWaiting, MtsBind,
+    MtsBindError, ObjectName, SubmissionParser, operation,
+};
+
+/// Most invocations of a user that may wait for their answer.
+const MOST_PENDING: u32 = 64;
+/// Most octets of a result or error parameter of ours to a user's liking.
+const MOST_RESULT: usize = 64 << 10;
+
+/// What data now arriving on a P3 association belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Nothing expected, or refused.
+    #[default]
+    None,
+    /// An invocation of the user's: it is the association's arrival.
+    Invocation,
+    /// The result of our delivery.
+    Result { invoke: i64, octets: Vec<u8> },
+    /// The error our delivery met.
+    Error { invoke: i64, code: i64, octets: Vec<u8> },
+}
+
+impl Node {
+    pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
+        match indication {
+            Indication::Open { bind, syntaxes, .. } => self.user_bind(id, &bind, &syntaxes),
+            Indication::Invoked { invoke, operation } => self.invoked(id, invoke, operation),
+            Indication::Returned { invoke } => {
+                self.set_unit(id, Unit::Result { invoke, octets: Vec::new() });
+            }
+            Indication::ReturnedError { invoke, error } => {
+                self.set_unit(id, Unit::Error { invoke, code: error, octets: Vec::new() });
+            }
+            Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
+            Indication::Rejected { invoke, problem } => {
+                let mine = self.links.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+                if invoke.is_none() || invoke == mine {
+                    self.delivery_failed(now, id, &format!("rejected: {problem:?}"));
+                }
+            }
+            Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
+            Indication::Released => {
+                self.association_over(now, id, Kind::AssociationReleased, "unbound");
+            }
+            Indication::Aborted { detail, .. } => {
+                self.association_over(now, id, Kind::AssociationLost, &detail);
+            }
+            _ => {}
+        }
+    }
+
+    // ----- bind -----------------------------------------------------------------------------------
+
+    fn user_bind(&mut self, id: AssociationId, bind: &[u8], syntaxes: &[base::ber::Oid]) {
+        let takes_deliveries = syntaxes.contains(&profiles::mdse());
+        let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
+        let (mailbox, password) = match parsed {
+            Err(error) => return self.refuse_user(id, &format!("MTSBind: {error}")),
+            Ok(bind) => match (bind.name, bind.credentials) {
+                (
+                    ObjectName::User(name) | ObjectName::MessageStore(name),
+                    Some(Credentials::Simple(password)),
+                ) => {
+                    let password = Secret(Bytes::copy_from_slice(password.octets()));
+                    (engine::canonical(&name.address), password)
+                }
+                (ObjectName::Mta(_), _) => {
+                    return self.refuse_user(id, "an MTA binds over P1, not over P3");
+                }
+                _ => return self.refuse_user(id, "only simple credentials are supported"),
+            },
+        };
+        if let Some(link) = self.links.get_mut(&id) {
+            link.purpose = Purpose::User { mailbox: None, takes_deliveries };
+        }
+        let bind = VerifiedBind::User { mailbox: mailbox.clone() };
+        let token = self.token(Pending::Verify { link: id, bind });
+        self.output(Output::Verify { token, principal: Principal::User(mailbox), password });
+    }
+
+    pub(crate) fn refuse_user(&mut self, id: AssociationId, why: &str) {
+        let remote = self.links.get(&id).and_then(|l| l.remote);
+        let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        self.event(Level::Warning, Kind::AssociationRefused, format!("bind{from}: {why}"))
+            .association(id);
+        let mut writer = Writer::new();
+        MtsBindError::AuthenticationError.write(&mut writer);
+        if let Some(link) = self.links.get_mut(&id) {
+            link.phase = Phase::Releasing;
+            link.bind_deadline = None;
+        }
+        let bind_error = Some(Bytes::from(writer.into_vec()));
+        self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
+    }
+
+    /// The user's password is right.
+    pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: String) {
+        let number = self.queue.mailbox(&mailbox);
+        let waiting = self.messages_waiting(number);
+        let result = MtsBind {
+            name: ObjectName::Mta(self.config.mta.clone()),
+            messages_waiting: Some(waiting),
+            credentials: None,
+            security_context: None,
+            extensions: None,
+            unknown: Vec::new(),
+        };
+        let mut writer = Writer::new();
+        result.write(&mut writer);
+        if let Some(link) = self.links.get_mut(&id)
+            && let Purpose::User { mailbox: slot, .. } = &mut link.purpose
+        {
+            *slot = Some(mailbox.clone());
+        }
+        self.request(id, Request::Accept { bind: writer.into_vec().into() });
+        self.mark_open(now, id, &format!("user {mailbox}"));
+    }
+
+    /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1).
+    fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
+        let status = self.queue.scheduler.status(&QueueKey::Mailbox(mailbox));
+        let queue = |levels: [Precedence; 2]| DeliveryQueue {
+            messages: levels.iter().map(|p| status.waiting(*p)).sum(),
+            octets: None,
+        };
+        MessagesWaiting {
+            urgent: queue([Precedence::Flash, Precedence::Override]),
+            normal: queue([Precedence::Priority, Precedence::Immediate]),
+            non_urgent: queue([Precedence::Deferred, Precedence::Routine]),
+        }
+    }
+
+    // ----- operations the user invokes --------------------------------------------------------------
+
+    fn set_unit(&mut self, id: AssociationId, unit: Unit) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.unit = unit;
+        }
+    }
+
+    fn invoked(&mut self, id: AssociationId, invoke: i64, operation: i64) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.unit = Unit::Invocation;
+        let parsing = if link.phase != Phase::Open || link.unanswered >= MOST_PENDING {
+            // X.229: invoke problem 3, resource limitation.
+            let problem = Problem { kind: 1, value: 3 };
+            self.request(id, Request::Reject { invoke: Some(invoke), problem });
+            Parsing::Ignoring
+        } else if operation == operation::MESSAGE_SUBMISSION {
+            link.unanswered += 1;
+            Parsing::Submission(SubmissionParser::default())
+        } else {
+            link.unanswered += 1;
+            Parsing::Operation(Vec::new())
+        };
+        let spool = self.next_spool();
+        let mut arrival = Arrival::new(id, None, parsing, spool);
+        (arrival.invoke, arrival.operation) = (invoke, operation);
+        self.begin_arrival(id, arrival);
+    }
+
+    fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        match &mut link.unit {
+            Unit::None => {}
+            Unit::Invocation => {
+                self.arrival_data(id, bytes);
+                if last {
+                    self.set_unit(id, Unit::None);
+                    self.invocation_complete(now, id);
+                }
+            }
+            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
+                if octets.len() + bytes.len() <= MOST_RESULT {
+                    octets.extend_from_slice(bytes);
+                }
+                if last {
+                    let unit = std::mem::take(&mut link.unit);
+                    self.delivery_answered(now, id, unit);
+                }
+            }
+        }
+    }
+
+    fn invocation_complete(&mut self, now: Now, id: AssociationId) {
+        let Some(spool) = self.links.get_mut(&id).and_then(|l| l.receiving.take()) else { return };
+        let mailbox = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        arrival.ended = true;
+        if !arrival.is_sound() {
+            self.drop_arrival(spool);
+            return;
+        }
+        if let Err(error) = arrival.finish() {
+            self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
+            self.drop_arrival(spool);
+            return;
+        }
+        if matches!(arrival.parsing, Parsing::Operation(_)) {
+            if let Some(arrival) = self.arrivals.remove(&spool) {
+                self.operate(now, id, arrival);
+            }
+            return;
+        }
+        let keys = match &arrival.head {
+            Some(Head::Submission(envelope)) => {
+                let digest = arrival.content().digest;
+                let originator = mailbox.unwrap_or_default();
+                let identifier = envelope.content_identifier.as_deref();
+                engine::submission_key(&originator, identifier, &digest).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        self.secure(now, spool, keys);
+    }
+
+    pub(crate) fn commit_submission(
+        &mut self,
+        now: Now,
+        arrival: Arrival,
+        envelope: &MessageSubmissionEnvelope,
+        seen: &[Option<Bytes>],
+    ) {
+        let id = arrival.link;
+        let Some(mailbox) = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)) else {
+            self.discard_spool(&arrival);
+            return;
+        };
+        if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
+            // The same submission again: answered as the first time (DESIGN section 6).
+            self.discard_spool(&arrival);
+            self.counters.duplicates += 1;
+            self.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
+            self.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
+            return;
+        }
+        let in_flight = arrival.keys.iter().any(|key| self.committing.contains(key));
+        let outcome = if in_flight {
+            Err(SubmitError::refused("the same submission is being committed: try again"))
+        } else {
+            self.engine.submit(now.utc, &mailbox, envelope, arrival.content(), &arrival.keys)
+        };
+        match outcome {
+            Err(error) => {
+                self.discard_spool(&arrival);
+                self.refuse_submission(id, arrival.invoke, &error);
+            }
+            Ok(submitted) => {
+                let batch = self.batch_with_body(&arrival, &submitted.accepted);
+                self.committing.extend(arrival.keys.iter().copied());
+                let after = AfterCommit::SubmissionResult {
+                    invoke: arrival.invoke,
+                    operation: arrival.operation,
+                    result: submitted.result,
+                    keys: arrival.keys,
+                    message: submitted.message,
+                };
+                let entries = submitted.accepted.entries;
+                self.commit(batch, Pending::Commit { link: id, entries, after });
+            }
+        }
+    }
+
+    fn discard_spool(&mut self, arrival: &Arrival) {
+        if arrival.spool_open {
+            self.output(Output::SpoolDiscard { spool: arrival.spool });
+        }
+    }
+
+    pub(crate) fn submission_committed(
+        &mut self,
+        id: AssociationId,
+        invoke: i64,
+        operation: i64,
+        result: Bytes,
+        message: String,
+    ) {
+        self.counters.submitted += 1;
+        self.event(Level::Info, Kind::Submitted, "").association(id).message(message);
+        self.answer(id, invoke, operation, result);
+    }
+
+    fn answer(&mut self, id: AssociationId, invoke: i64, operation: i64, result: Bytes) {
+        self.answered(id);
+        self.request(id, Request::Result { invoke, operation, result: Payload::whole(result) });
+    }
+
+    fn answered(&mut self, id: AssociationId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.unanswered = link.unanswered.saturating_sub(1);
+        }
+    }
+
+    fn refuse_submission(&mut self, id: AssociationId, invoke: i64, error: &SubmitError) {
+        self.event(Level::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
+        self.answer_error(id, invoke, &error.access_error());
+    }
+
+    fn answer_error(&mut self, id: AssociationId, invoke: i64, error: &AccessError) {
+        let mut writer = Writer::new();
+        error.write_parameter(&mut writer);
+        self.answered(id);
+        let parameter = writer.into_vec().into();
+        self.request(id, Request::Error { invoke, error: error.code(), parameter });
+    }
+
+    /// An argument that could not be read or stored.
+    pub(crate) fn refuse_malformed(&mut self, id: AssociationId, invoke: i64, reason: AbortReason) {
+        if reason == AbortReason::InvalidParameter {
+            // X.229: invoke problem 2, mistyped argument.
+            self.answered(id);
+            let problem = Problem { kind: 1, value: 2 };
+            self.request(id, Request::Reject { invoke: Some(invoke), problem });
+        } else {
+            let refused = SubmitError::refused("the content could not be stored");
+            self.answer_error(id, invoke, &refused.access_error());
+        }
+    }
+
+    /// Operations without a content.
+    fn operate(&mut self, now: Now, id: AssociationId, arrival: Arrival) {
+        let Parsing::Operation(argument) = &arrival.parsing else { return };
+        let (invoke, operation) = (arrival.invoke, arrival.operation);
+        let mailbox =
+            self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)).unwrap_or_default();
+        match operation {
+            operation::PROBE_SUBMISSION => {
+                let probe =
+                    Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
+                match probe.map(|p| self.engine.submit_probe(now.utc, &mailbox, &p)) {
+                    Err(error) => {
+                        self.event(Level::Warning, Kind::SubmissionRefused, error.to_string())
+                            .association(id);
+                        self.refuse_malformed(id, invoke, AbortReason::InvalidParameter);
+                    }
+                    Ok(Err(error)) => self.refuse_submission(id, invoke, &error),
+                    Ok(Ok(submitted)) => {
+                        let batch = self.batch_with_body(&arrival, &submitted.accepted);
+                        let after = AfterCommit::SubmissionResult {
+                            invoke,
+                            operation,
+                            result: submitted.result,
+                            keys: Vec::new(),
+                            message: submitted.message,
+                        };
+                        let entries = submitted.accepted.entries;
+                        self.commit(batch, Pending::Commit { link: id, entries, after });
+                    }
+                }
+            }
+            operation::DELIVERY_CONTROL => {
+                // Controls would hold deliveries back; nothing is held, so none waits for them.
+                self.answer_error(id, invoke, &AccessError::ControlViolatesRegistration);
+            }
+            operation::CANCEL_DEFERRED_DELIVERY => {
+                self.answer_error(id, invoke, &AccessError::DeferredDeliveryCancellationRejected);
+            }
+            operation::REGISTER => self.answer_error(id, invoke, &AccessError::RegisterRejected),
+            operation::CHANGE_CREDENTIALS => {
+                self.answer_error(id, invoke, &AccessError::NewCredentialsUnacceptable);
+            }
+            _ => {
+                // X.229: invoke problem 1, unrecognized operation.
+                self.answered(id);
+                let problem = Problem { kind: 1, value: 1 };
+                self.request(id, Request::Reject { invoke: Some(invoke), problem });
+            }
+        }
+    }
+
+    // ----- deliveries -----------------------------------------------------------------------------
+
+    /// Gives every bound user that takes deliveries and waits for none the next of its mailbox.
+    pub(crate) fn dispatch_mailboxes(&mut self, now: Now) {
+        if self.stopping {
+            return;
+        }
+        let free: Vec<(AssociationId, String)> = self
+            .links
+            .values()
+            .filter(|l| l.phase == Phase::Open && l.sending.is_none())
+            .filter_map(|l| match &l.purpose {
+                Purpose::User { mailbox: Some(m), takes_deliveries: true } => {
+                    Some((l.id, m.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        for (id, mailbox) in free {
+            let key = QueueKey::Mailbox(self.queue.mailbox(&mailbox));
+            if let Some(entry) = self.next_for(now, key) {
+                self.begin_sending(id, entry);
+            }
+        }
+    }
+
+    /// The record of an entry that is to be delivered to this user.
+    pub(crate) fn start_delivery(&mut self, now: Now, id: AssociationId, record: Record) {
+        let delivery = self.engine.delivery_argument(now.utc, &record);
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let invoke = link.next_invoke;
+        link.next_invoke += 1;
+        if let Some(sending) = &mut link.sending {
+            sending.invoke = invoke;
+            sending.content_length = delivery.payload.content_length;
+            sending.message.clone_from(&record.message);
+            sending.delivery_time = Some(now.utc);
+            sending.record = Some(record);
+        }
+        let argument = Payload {
+            head: delivery.payload.head.into(),
+            content_length: delivery.payload.content_length,
+            tail: delivery.payload.tail.into(),
+        };
+        let request = Request::Invoke {
+            invoke,
+            syntax: profiles::mdse(),
+            operation: delivery.operation,
+            argument,
+        };
+        self.request(id, request);
+    }
+
+    fn delivery_answered(&mut self, now: Now, id: AssociationId, unit: Unit) {
+        let mine = self.links.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        match unit {
+            Unit::Result { invoke, .. } if Some(invoke) == mine => self.delivery_confirmed(now, id),
+            Unit::Error { invoke, code, octets } if Some(invoke) == mine => {
+                let parameter = Element::parse(&octets).ok();
+                let name = AccessError::read(code, parameter.as_ref()).map(|e| e.name());
+                let text = name.unwrap_or("an error with a malformed parameter");
+                self.delivery_failed(now, id, &format!("error {code}: {text}"));
+            }
+            _ => {}
+        }
+    }
+
+    fn delivery_confirmed(&mut self, now: Now, id: AssociationId) {
+        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        sending.confirmed = true;
+        let (entry, precedence) = (sending.entry, sending.precedence);
+        let (Some(record), time) =
+            (sending.record.take(), sending.delivery_time.unwrap_or(now.utc))
+        else {
+            return;
+        };
+        let message = record.message.clone();
+        self.event(Level::Info, Kind::Delivered, "")
+            .association(id)
+            .message(message)
+            .entry(entry)
+            .precedence(precedence);
+        let reports = self.engine.delivered(now.utc, time, &record);
+        let mut batch = self.queue.forget(entry);
+        batch.extend(engine::put_entries(&reports));
+        if !reports.is_empty() {
+            self.counters.reports_made += 1;
+        }
+        let after = AfterCommit::Sent { batch: batch.clone(), delivered: true };
+        self.commit(batch, Pending::Commit { link: id, entries: reports, after });
+    }
+
+    fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let Some(sending) = link.sending.take() else { return };
+        let Sending { entry, precedence, message, .. } = sending;
+        self.event(Level::Warning, Kind::DeliveryFailed, why)
+            .association(id)
+            .message(message)
+            .entry(entry)
+            .precedence(precedence);
+        let seed = self.rng.next_u64();
+        self.queue.scheduler.retry(now.mono, entry, seed);
+    }
+
+    /// An empty result (NULL).
+    pub(crate) fn null() -> Bytes {
+        let mut writer = Writer::new();
+        writer.null(universal::NULL);
+        writer.into_vec().into()
+    }
+}
