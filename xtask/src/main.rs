@@ -1,2 +1,98 @@
-//! `cargo xtask`.
-fn main() {}
+//! `cargo xtask`: the project's own checks and chores, in Rust so that they run wherever cargo does.
+//!
+//! A verb is a module with a `pub(crate) struct Args` (clap's; its doc comment is the help text) and
+//! `impl Args { pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> }`.
+//! Adding one is that file, its `mod` line and its name in `verbs!`.
+
+mod ci;
+mod command;
+mod deny;
+mod edges;
+mod purity;
+mod ratio;
+mod source;
+mod test;
+mod tidy;
+mod tools;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use workspace::Workspace;
+
+/// How a verb that could do its work ended. An `Err` beside it means that it could not.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// All is well.
+    Passed,
+    /// Something is wrong, and the verb has already said what.
+    Failed,
+}
+
+impl Outcome {
+    /// `Passed` where `passed`.
+    pub(crate) fn of(passed: bool) -> Outcome {
+        if passed { Outcome::Passed } else { Outcome::Failed }
+    }
+}
+
+/// The subcommands: each name is a module of this crate.
+macro_rules! verbs {
+    ($($verb:ident,)*) => {
+        #[derive(Subcommand)]
+        #[allow(non_camel_case_types, reason = "a variant is named as its module and its verb")]
+        enum Verb {
+            $($verb($verb::Args),)*
+        }
+
+        impl Verb {
+            fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+                match self {
+                    $(Verb::$verb(args) => args.run(workspace),)*
+                }
+            }
+        }
+    };
+}
+
+verbs! {
+    ci,
+    test,
+    edges,
+    purity,
+    ratio,
+    tidy,
+    deny,
+}
+
+/// The project's own checks and chores.
+#[derive(Parser)]
+#[command(name = "cargo xtask", bin_name = "cargo xtask")]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    match Workspace::find().and_then(|workspace| cli.verb.run(&workspace)) {
+        Ok(Outcome::Passed) => ExitCode::SUCCESS,
+        Ok(Outcome::Failed) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory as _;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        super::Cli::command().debug_assert();
+    }
+}

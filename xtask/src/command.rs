@@ -1,0 +1,98 @@
+//! Child processes, said before they are started and named where they fail.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context as _, bail};
+
+/// One command line.
+#[derive(Debug)]
+pub(crate) struct Cmd {
+    inner: Command,
+    shown: String,
+    shown_program: usize,
+}
+
+impl Cmd {
+    /// `program` with `arguments`.
+    pub(crate) fn new(program: &str, arguments: &[&str]) -> Cmd {
+        let mut inner = Command::new(program);
+        inner.args(arguments);
+        let mut shown = program.to_owned();
+        for argument in arguments {
+            shown.push(' ');
+            shown.push_str(argument);
+        }
+        Cmd { inner, shown, shown_program: program.len() }
+    }
+
+    /// Shows the program by this name instead of its path.
+    pub(crate) fn called(mut self, name: &str) -> Cmd {
+        self.shown.replace_range(..self.shown_program, name);
+        self.shown_program = name.len();
+        self
+    }
+
+    /// Runs in this directory.
+    pub(crate) fn directory(mut self, directory: &Path) -> Cmd {
+        self.inner.current_dir(directory);
+        self
+    }
+
+    /// With this environment variable.
+    pub(crate) fn env(mut self, name: &str, value: &str) -> Cmd {
+        self.inner.env(name, value);
+        self
+    }
+
+    /// Says the command line, runs it with our own standard streams; whether it ended with 0.
+    pub(crate) fn succeeds(mut self) -> anyhow::Result<bool> {
+        println!("$ {}", self.shown);
+        let status = self.inner.status().with_context(|| format!("cannot run `{}`", self.shown))?;
+        Ok(status.success())
+    }
+
+    /// As [`Cmd::succeeds`]; anything but 0 is an error.
+    pub(crate) fn run(self) -> anyhow::Result<()> {
+        let shown = self.shown.clone();
+        if !self.succeeds()? {
+            bail!("`{shown}` failed");
+        }
+        Ok(())
+    }
+
+    /// Says the command line, passes its standard output on line by line and shows each line to
+    /// `line`; whether it ended with 0.
+    pub(crate) fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
+        println!("$ {}", self.shown);
+        let mut child = self
+            .inner
+            .stdout(Stdio::piped())
+            .spawn()
+            .with_context(|| format!("cannot run `{}`", self.shown))?;
+        let pipe = child.stdout.take().context("the child has no standard output")?;
+        let mut stdout = std::io::stdout().lock();
+        // Octets, not text: a test may print what is not UTF-8.
+        for octets in BufReader::new(pipe).split(b'\n') {
+            let octets = octets.with_context(|| format!("reading from `{}`", self.shown))?;
+            stdout.write_all(&octets)?;
+            stdout.write_all(b"\n")?;
+            line(&String::from_utf8_lossy(&octets));
+        }
+        drop(stdout);
+        Ok(child.wait()?.success())
+    }
+
+    /// Runs it silently and returns its standard output; anything but 0 is an error that carries
+    /// its standard error.
+    pub(crate) fn output(mut self) -> anyhow::Result<String> {
+        let output = self.inner.output().with_context(|| format!("cannot run `{}`", self.shown))?;
+        if !output.status.success() {
+            let complaint = String::from_utf8_lossy(&output.stderr);
+            bail!("`{}` failed: {}", self.shown, complaint.trim());
+        }
+        String::from_utf8(output.stdout)
+            .with_context(|| format!("the output of `{}` is not UTF-8", self.shown))
+    }
+}

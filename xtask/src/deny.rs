@@ -1,0 +1,36 @@
+//! `cargo xtask deny`: licences, banned crates, sources and advisories (`deny.toml`).
+
+use crate::Outcome;
+use crate::workspace::Workspace;
+
+/// The cargo-deny we install: its configuration format changes between versions.
+const VERSION: &str = "0.20.2";
+
+/// Runs cargo-deny, installing it (some minutes of compiling) where it is missing.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+        if workspace.cargo(&["deny", "--version"]).output().is_err() {
+            println!("cargo-deny is missing: installing {VERSION}, which takes some minutes");
+            workspace.cargo(&["install", "cargo-deny", "--locked", "--version", VERSION]).run()?;
+        }
+        let rules = workspace
+            .cargo(&["deny", "check", "--hide-inclusion-graph", "bans", "licenses", "sources"])
+            .succeeds()?;
+        let advisories = advisories(workspace)?;
+        Ok(Outcome::of(rules && advisories))
+    }
+}
+
+/// Checks the advisories where their database can be had, and says plainly where it cannot.
+fn advisories(workspace: &Workspace) -> anyhow::Result<bool> {
+    if let Err(error) = workspace.cargo(&["deny", "fetch", "db"]).output() {
+        let reason = format!("{error:#}");
+        let reason = reason.lines().find(|line| !line.trim().is_empty()).unwrap_or("");
+        println!("SKIPPED advisories: the database cannot be fetched ({reason})");
+        return Ok(true);
+    }
+    workspace.cargo(&["deny", "check", "--disable-fetch", "advisories"]).succeeds()
+}

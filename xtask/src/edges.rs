@@ -1,0 +1,199 @@
+//! `cargo xtask edges`: which crate may never depend on which, however indirectly.
+//!
+//! A crate is resolved as it stands alone (`cargo tree -p`), with its default features and without
+//! development dependencies: what other members turn on must not excuse it.
+
+use anyhow::{Context as _, bail};
+use comfy_table::{ContentArrangement, Table, presets};
+
+use crate::Outcome;
+use crate::workspace::{PURE, Workspace};
+
+/// Crates that must not be reached from others.
+struct Rule {
+    /// The crates that must not depend.
+    from: &'static [&'static str],
+    /// What they must not depend on.
+    to: Forbidden,
+    /// Why.
+    reason: &'static str,
+}
+
+enum Forbidden {
+    /// These packages.
+    Packages(&'static [&'static str]),
+    /// Every member of the workspace.
+    Members,
+}
+
+const RULES: &[Rule] = &[
+    Rule {
+        from: PURE,
+        to: Forbidden::Packages(&[
+            "tokio",
+            "mio",
+            "socket2",
+            "nix",
+            "libc",
+            "anyhow",
+            "redb",
+            "tracing-subscriber",
+            "rand",
+            "getrandom",
+        ]),
+        reason: "the pure tier has no runtime, system calls, files or dice; its errors are typed",
+    },
+    Rule {
+        from: &["base"],
+        to: Forbidden::Members,
+        reason: "all share base, so it stands on none of them",
+    },
+    Rule {
+        from: &["osi"],
+        to: Forbidden::Packages(&["p1"]),
+        reason: "the stack carries opaque octets and never names an MTA",
+    },
+    Rule {
+        from: &["p1"],
+        to: Forbidden::Packages(&["p772", "scheduler"]),
+        reason: "an envelope does not know what its content is, nor when it is sent",
+    },
+    Rule {
+        from: &["scheduler"],
+        to: Forbidden::Packages(&["osi", "p1", "store"]),
+        reason: "it knows identifiers, peers, precedences and sizes, never PDUs",
+    },
+    Rule {
+        from: &["engine"],
+        to: Forbidden::Packages(&["osi", "store", "mta"]),
+        reason: "durability is a conversation: the engine asks, it does not write",
+    },
+    Rule {
+        from: &["node"],
+        to: Forbidden::Packages(&["store", "mta"]),
+        reason: "the daemon drives the node; crash tests drive the same node on another disk",
+    },
+    Rule {
+        from: &["xuxa-cli"],
+        to: Forbidden::Packages(&["engine", "node"]),
+        reason: "the client speaks P3 to any MTA, and so cannot lean on ours",
+    },
+];
+
+/// Prints the table of forbidden edges and checks every one.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+        let members = workspace.members()?;
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(100);
+        table.set_header(["from", "must not reach", "because"]);
+        let mut violations = Vec::new();
+        for rule in RULES {
+            let forbidden = forbidden(rule, &members);
+            table.add_row([
+                rule.from.join(" "),
+                match rule.to {
+                    Forbidden::Packages(packages) => packages.join(" "),
+                    Forbidden::Members => "any of ours".to_owned(),
+                },
+                rule.reason.to_owned(),
+            ]);
+            for from in rule.from {
+                if !members.iter().any(|m| m == from) {
+                    bail!("a rule names {from}, which is not a member of the workspace");
+                }
+                let tree =
+                    workspace.cargo(&["tree", "-p", from, "-e", "normal", "--prefix", "depth"]);
+                violations.extend(chains(&tree.output()?, &forbidden)?);
+            }
+        }
+        println!("{table}");
+        for chain in &violations {
+            println!("forbidden: {}", chain.join(" -> "));
+        }
+        Ok(Outcome::of(violations.is_empty()))
+    }
+}
+
+/// Names of the packages that a rule forbids.
+fn forbidden<'a>(rule: &Rule, members: &'a [String]) -> Vec<&'a str> {
+    match rule.to {
+        Forbidden::Packages(packages) => packages.to_vec(),
+        Forbidden::Members => members.iter().map(String::as_str).collect(),
+    }
+}
+
+/// The way from a tree's root to each of the forbidden packages in it, the root itself excepted.
+///
+/// The tree is `cargo tree --prefix depth`'s: `2libc v0.2.1 (*)`. A repeated subtree is elided
+/// there, which hides nothing: it stood whole where it came first.
+fn chains(tree: &str, forbidden: &[&str]) -> anyhow::Result<Vec<Vec<String>>> {
+    let mut way: Vec<String> = Vec::new();
+    let mut found: Vec<Vec<String>> = Vec::new();
+    for line in tree.lines().filter(|line| !line.is_empty()) {
+        let name_at = line.find(|c: char| !c.is_ascii_digit()).unwrap_or(line.len());
+        let (depth, rest) = line.split_at(name_at);
+        let depth: usize = depth.parse().with_context(|| format!("no depth in {line:?}"))?;
+        let name =
+            rest.split_whitespace().next().with_context(|| format!("no name in {line:?}"))?;
+        way.truncate(depth);
+        way.push(name.to_owned());
+        let known = found.iter().any(|chain| chain.last().is_some_and(|last| last == name));
+        if depth > 0 && forbidden.contains(&name) && !known {
+            found.push(way.clone());
+        }
+    }
+    if way.is_empty() {
+        bail!("cargo tree printed nothing");
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TREE: &str = "\
+0node v0.1.0 (/home/x/crates/node)
+1base v0.1.0 (/home/x/crates/base)
+2bytes v1.10.0
+1engine v0.1.0 (/home/x/crates/engine)
+2postcard v1.1.0
+3tempfile v3.0.0
+4libc v0.2.170
+1socket2 v0.6.0
+2libc v0.2.170
+1engine v0.1.0 (/home/x/crates/engine) (*)
+";
+
+    #[test]
+    fn a_violation_is_found_at_any_depth_and_told_with_its_way() {
+        let found = chains(TREE, &["libc", "tokio"]).unwrap();
+        assert_eq!(found, [["node", "engine", "postcard", "tempfile", "libc"]]);
+        assert_eq!(chains(TREE, &["socket2"]).unwrap(), [["node", "socket2"]]);
+    }
+
+    #[test]
+    fn a_name_is_matched_whole_and_the_root_may_be_itself() {
+        assert!(chains(TREE, &["lib", "socket", "node", "tokio"]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn a_tree_that_cannot_be_read_is_an_error() {
+        assert!(chains("", &["libc"]).is_err());
+        assert!(chains("node v0.1.0\n", &["libc"]).is_err());
+    }
+
+    #[test]
+    fn base_reaches_no_member() {
+        let members = ["base".to_owned(), "osi".to_owned()];
+        let rule = RULES.iter().find(|r| matches!(r.to, Forbidden::Members)).unwrap();
+        assert_eq!(rule.from, ["base"]);
+        let tree = "0base v0.1.0 (/x)\n1osi v0.1.0 (/x)\n";
+        assert_eq!(chains(tree, &forbidden(rule, &members)).unwrap(), [["base", "osi"]]);
+    }
+}

@@ -1,0 +1,94 @@
+//! `cargo xtask test`: everything the tests need, then all of them, then one closing line.
+
+use crate::workspace::Workspace;
+use crate::{Outcome, tools};
+
+/// Installs what the tests need, builds the programs, runs every test; closes with
+/// `N passed, N failed`.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+        tools::ensure(workspace)?;
+        // End-to-end tests run the programs as a site does, so these must be of this tree.
+        workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli"]).run()?;
+        let mut tally = Tally::default();
+        let succeeded = workspace
+            .cargo(&["test", "--workspace", "--no-fail-fast"])
+            .env("PATH", &tools::search_path())
+            .lines(|line| tally.add(line))?;
+        let tally = tally.closed(succeeded);
+        if tally.ignored > 0 {
+            println!("{} ignored", tally.ignored);
+        }
+        println!("{} passed, {} failed", tally.passed, tally.failed);
+        Ok(Outcome::of(succeeded && tally.failed == 0))
+    }
+}
+
+/// What all test programs together reported.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Tally {
+    passed: u64,
+    failed: u64,
+    ignored: u64,
+}
+
+impl Tally {
+    /// Adds a line of libtest: `test result: ok. 3 passed; 0 failed; 1 ignored; ...`.
+    fn add(&mut self, line: &str) {
+        let Some((_, counts)) =
+            line.strip_prefix("test result: ").and_then(|verdict| verdict.split_once(". "))
+        else {
+            return;
+        };
+        for count in counts.split(';') {
+            let mut words = count.split_whitespace();
+            let Some(number) = words.next().and_then(|n| n.parse::<u64>().ok()) else { continue };
+            match words.next() {
+                Some("passed") => self.passed += number,
+                Some("failed") => self.failed += number,
+                Some("ignored") => self.ignored += number,
+                _ => {}
+            }
+        }
+    }
+
+    /// The final tally. Where cargo failed though no test did, a program did not compile or ended
+    /// without a verdict: that counts as one failure, so that the closing line tells the truth.
+    fn closed(self, succeeded: bool) -> Tally {
+        if succeeded || self.failed > 0 {
+            return self;
+        }
+        println!("a test program did not compile or ended without a verdict: counted as 1 failed");
+        Tally { failed: 1, ..self }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_add_up_and_other_lines_do_not_count() {
+        let mut tally = Tally::default();
+        for line in [
+            "test result: ok. 12 passed; 0 failed; 1 ignored; 0 measured; 0 filtered out; finished in 0.1s",
+            "test result: FAILED. 3 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.1s",
+            "7 passed; 9 failed",
+            "test a::test result ... ok",
+        ] {
+            tally.add(line);
+        }
+        assert_eq!(tally, Tally { passed: 15, failed: 2, ignored: 1 });
+        assert_eq!(tally.closed(false), tally);
+    }
+
+    #[test]
+    fn a_program_without_a_verdict_is_a_failure() {
+        let tally = Tally { passed: 4, failed: 0, ignored: 0 };
+        assert_eq!(tally.closed(false).failed, 1);
+        assert_eq!(tally.closed(true), tally);
+    }
+}

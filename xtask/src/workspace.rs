@@ -1,0 +1,114 @@
+//! Where the workspace is, what it contains, and which crates make up its tiers.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+
+use crate::command::Cmd;
+
+/// The crates without async, clock, sockets, files and randomness, lowest first.
+pub(crate) const PURE: &[&str] =
+    &["base", "osi", "p1", "p772", "dscp", "scheduler", "engine", "node"];
+
+/// The checkout this binary was started from.
+#[derive(Debug)]
+pub(crate) struct Workspace {
+    root: PathBuf,
+}
+
+/// A text file of the project.
+#[derive(Debug)]
+pub(crate) struct TextFile {
+    /// Path relative to the workspace, with `/` between its parts.
+    pub(crate) path: String,
+    /// The whole text.
+    pub(crate) text: String,
+}
+
+impl TextFile {
+    /// Whether it is Rust source.
+    pub(crate) fn is_rust(&self) -> bool {
+        self.path.ends_with(".rs")
+    }
+}
+
+impl Workspace {
+    /// The workspace of the `cargo xtask` that runs us.
+    pub(crate) fn find() -> anyhow::Result<Workspace> {
+        let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
+            .context("CARGO_MANIFEST_DIR is not set: run this as `cargo xtask`")?;
+        let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;
+        Ok(Workspace { root: root.to_owned() })
+    }
+
+    /// A command that runs in the workspace's root.
+    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Cmd {
+        Cmd::new(program, arguments).directory(&self.root)
+    }
+
+    /// `cargo` with these arguments: the one that runs us, so that toolchains do not mix.
+    pub(crate) fn cargo(&self, arguments: &[&str]) -> Cmd {
+        let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
+        let cmd = self.command(&cargo, arguments).called("cargo");
+        // Incremental artefacts cost a throw-away machine time and disk, and save it nothing.
+        if std::env::var_os("CI").is_some() { cmd.env("CARGO_INCREMENTAL", "0") } else { cmd }
+    }
+
+    /// Names of the workspace's members.
+    pub(crate) fn members(&self) -> anyhow::Result<Vec<String>> {
+        let json = self.cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
+        let metadata: serde_json::Value =
+            serde_json::from_str(&json).context("cargo metadata is not JSON")?;
+        let packages =
+            metadata.get("packages").and_then(|p| p.as_array()).context("no packages in it")?;
+        Ok(packages
+            .iter()
+            .filter_map(|p| p.get("name").and_then(|n| n.as_str()).map(str::to_owned))
+            .collect())
+    }
+
+    /// Every text file that is tracked or could be (not ignored), in order of path.
+    pub(crate) fn files(&self) -> anyhow::Result<Vec<TextFile>> {
+        let list = self
+            .command("git", &["ls-files", "--cached", "--others", "--exclude-standard"])
+            .output()
+            .context("the list of files comes from git")?;
+        let mut paths: Vec<&str> = list.lines().collect();
+        paths.sort_unstable();
+        paths.dedup();
+        let mut files = Vec::new();
+        for path in paths {
+            let full = self.root.join(path);
+            if !full.is_file() {
+                continue; // removed, and the removal not yet committed
+            }
+            let octets = fs::read(&full).with_context(|| format!("reading {path}"))?;
+            if let Ok(text) = String::from_utf8(octets) {
+                files.push(TextFile { path: path.to_owned(), text });
+            }
+        }
+        if files.is_empty() {
+            bail!("git lists no file here");
+        }
+        Ok(files)
+    }
+}
+
+/// The crate in `crates/` whose source the path is, if any: `crates/osi/src/api.rs` is `osi`'s.
+pub(crate) fn crate_of(path: &str) -> Option<&str> {
+    let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    rest.starts_with("src/").then_some(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_names_its_crate() {
+        assert_eq!(crate_of("crates/osi/src/session/mod.rs"), Some("osi"));
+        assert_eq!(crate_of("crates/osi/Cargo.toml"), None);
+        assert_eq!(crate_of("xtask/src/main.rs"), None);
+    }
+}
