@@ -1,0 +1,545 @@
+//! TPDUs of class 0 (X.224 clause 13): encoding, and an incremental decoder that hands the user
+//! data of DT TPDUs on as it arrives.
+
+use crate::tpkt::{self, Piece};
+use bytes::Bytes;
+use smallvec::SmallVec;
+
+/// Octets of a class 0 DT header: length indicator, code, EOT.
+pub const DT_HEADER: usize = 3;
+
+/// Largest TPDU where none is negotiated (RFC 1006 section 5).
+pub const DEFAULT_SIZE: usize = tpkt::MAX_PAYLOAD;
+
+/// TPDU sizes that can be named: 2 to the power of 7 to 13 (X.224 13.3.4 b).
+pub const SIZE_EXPONENTS: std::ops::RangeInclusive<u8> = 7..=13;
+
+const CR: u8 = 0xE0;
+const CC: u8 = 0xD0;
+const DR: u8 = 0x80;
+const DT: u8 = 0xF0;
+const ER: u8 = 0x70;
+
+const TPDU_SIZE: u8 = 0xC0;
+const CALLING: u8 = 0xC1;
+const CALLED: u8 = 0xC2;
+const INVALID_TPDU: u8 = 0xC1;
+const ADDITIONAL_INFORMATION: u8 = 0xE0;
+const ALTERNATIVE_CLASSES: u8 = 0xC7;
+
+/// Reasons of a DR (X.224 13.5.3 d).
+pub mod reason {
+    /// Reason not specified.
+    pub const NOT_SPECIFIED: u8 = 0;
+    /// Congestion at the TSAP.
+    pub const CONGESTION: u8 = 1;
+    /// Session entity not attached to the TSAP.
+    pub const NOT_ATTACHED: u8 = 2;
+    /// Address unknown.
+    pub const ADDRESS_UNKNOWN: u8 = 3;
+    /// Negotiation failed: the proposed classes are not supported.
+    pub const NEGOTIATION_FAILED: u8 = 130;
+
+    /// The reason in words.
+    pub fn name(reason: u8) -> &'static str {
+        match reason {
+            NOT_SPECIFIED => "reason not specified",
+            CONGESTION => "congestion at TSAP",
+            NOT_ATTACHED => "session entity not attached to TSAP",
+            ADDRESS_UNKNOWN => "address unknown",
+            128 => "normal disconnect",
+            129 => "remote transport entity congestion",
+            NEGOTIATION_FAILED => "connection negotiation failed",
+            133 => "protocol error",
+            135 => "reference overflow",
+            136 => "connection request refused on this network connection",
+            138 => "header or parameter length invalid",
+            _ => "reserved reason",
+        }
+    }
+}
+
+/// Why a TPDU is no good: the reject cause of the ER that answers it (X.224 13.12.3 c).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[repr(u8)]
+pub enum Error {
+    /// Lengths do not fit.
+    #[error("malformed TPDU (X.224 13.2)")]
+    Malformed = 0,
+    /// A TPDU that class 0 does not have.
+    #[error("TPDU type unknown to class 0 (X.224 13.1)")]
+    Type = 2,
+    /// A parameter or header field out of range.
+    #[error("TPDU parameter out of range (X.224 13.3.4)")]
+    Value = 3,
+    /// A TPDU longer than the size negotiated.
+    #[error("TPDU longer than negotiated (X.224 13.3.4 b)")]
+    TooLong = 4,
+}
+
+impl Error {
+    /// The reject cause on the wire.
+    pub fn cause(self) -> u8 {
+        match self {
+            Error::Malformed | Error::TooLong => 0,
+            Error::Type => 2,
+            Error::Value => 3,
+        }
+    }
+}
+
+/// Connection request and confirm.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Connect {
+    /// DST-REF: zero in a CR.
+    pub destination: u16,
+    /// SRC-REF.
+    pub source: u16,
+    /// Preferred class, 0 to 4.
+    pub class: u8,
+    /// Alternative classes, a bit per class (CR only).
+    pub alternatives: u8,
+    /// Exponent of the TPDU size proposed or chosen.
+    pub size: Option<u8>,
+    /// Calling transport selector.
+    pub calling: Option<Bytes>,
+    /// Called transport selector.
+    pub called: Option<Bytes>,
+}
+
+impl Connect {
+    /// Whether a CR allows class 0 as the answer (X.224 6.5.5, table 3): it is preferred or named
+    /// as alternative, or class 1 is, which implies it.
+    pub fn allows_class_0(&self) -> bool {
+        self.class <= 1 || self.alternatives & 0b11 != 0
+    }
+}
+
+/// A TPDU without user data.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tpdu {
+    /// Connection request.
+    Cr(Connect),
+    /// Connection confirm.
+    Cc(Connect),
+    /// Disconnect request.
+    Dr {
+        /// DST-REF.
+        destination: u16,
+        /// SRC-REF.
+        source: u16,
+        /// Why, see [`reason`].
+        reason: u8,
+    },
+    /// Header of a data TPDU; the data follows.
+    Dt {
+        /// Whether it ends the TSDU.
+        end: bool,
+    },
+    /// Error.
+    Er {
+        /// DST-REF.
+        destination: u16,
+        /// Reject cause.
+        cause: u8,
+    },
+}
+
+impl Tpdu {
+    /// The octets, without TPKT.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut body = Vec::with_capacity(16);
+        match self {
+            Tpdu::Cr(connect) => encode_connect(&mut body, CR, connect),
+            Tpdu::Cc(connect) => encode_connect(&mut body, CC, connect),
+            Tpdu::Dr { destination, source, reason } => {
+                body.push(DR);
+                body.extend_from_slice(&destination.to_be_bytes());
+                body.extend_from_slice(&source.to_be_bytes());
+                body.push(*reason);
+            }
+            Tpdu::Dt { end } => body.extend_from_slice(&[DT, if *end { 0x80 } else { 0 }]),
+            Tpdu::Er { destination, cause } => {
+                body.push(ER);
+                body.extend_from_slice(&destination.to_be_bytes());
+                body.push(*cause);
+            }
+        }
+        let mut octets = Vec::with_capacity(body.len() + 1);
+        octets.push(u8::try_from(body.len()).unwrap_or(u8::MAX - 1));
+        octets.extend_from_slice(&body);
+        octets
+    }
+
+    /// Reads the header that a length indicator announced; `header` is without it.
+    ///
+    /// # Errors
+    /// [`Error`] names what an ER is to say.
+    pub fn decode(header: &[u8]) -> Result<Tpdu, Error> {
+        let (code, rest) = header.split_first().ok_or(Error::Malformed)?;
+        match (code & 0xF0, rest) {
+            (CR, rest) => Ok(Tpdu::Cr(decode_connect(rest)?)),
+            (CC, rest) => Ok(Tpdu::Cc(decode_connect(rest)?)),
+            (DR, [d1, d2, s1, s2, reason, parameters @ ..]) => {
+                each_parameter(parameters, |_, _| Ok(()))?;
+                Ok(Tpdu::Dr {
+                    destination: u16::from_be_bytes([*d1, *d2]),
+                    source: u16::from_be_bytes([*s1, *s2]),
+                    reason: *reason,
+                })
+            }
+            // X.224 13.7.3: bit 8 is EOT; class 0 does not number its DTs.
+            (DT, [number]) => Ok(Tpdu::Dt { end: number & 0x80 != 0 }),
+            (ER, [d1, d2, cause, ..]) => {
+                Ok(Tpdu::Er { destination: u16::from_be_bytes([*d1, *d2]), cause: *cause })
+            }
+            (DR | DT | ER, _) => Err(Error::Malformed),
+            _ => Err(Error::Type),
+        }
+    }
+}
+
+/// An ER that shows the header it rejects.
+pub fn encode_error(destination: u16, error: Error, rejected: &[u8]) -> Vec<u8> {
+    let shown = rejected.get(..rejected.len().min(64)).unwrap_or_default();
+    let mut octets = vec![0, ER];
+    octets.extend_from_slice(&destination.to_be_bytes());
+    octets.push(error.cause());
+    put(&mut octets, INVALID_TPDU, shown);
+    let length = u8::try_from(octets.len() - 1).unwrap_or(u8::MAX - 1);
+    if let Some(first) = octets.first_mut() {
+        *first = length;
+    }
+    octets
+}
+
+/// A DR that says more than its reason.
+pub fn encode_refusal(destination: u16, source: u16, reason: u8, text: &str) -> Vec<u8> {
+    let mut octets = Tpdu::Dr { destination, source, reason }.encode();
+    put(&mut octets, ADDITIONAL_INFORMATION, text.as_bytes());
+    let length = u8::try_from(octets.len() - 1).unwrap_or(u8::MAX - 1);
+    if let Some(first) = octets.first_mut() {
+        *first = length;
+    }
+    octets
+}
+
+fn put(octets: &mut Vec<u8>, code: u8, value: &[u8]) {
+    octets.push(code);
+    octets.push(u8::try_from(value.len()).unwrap_or(u8::MAX));
+    octets.extend_from_slice(value);
+}
+
+fn encode_connect(body: &mut Vec<u8>, code: u8, connect: &Connect) {
+    body.push(code);
+    body.extend_from_slice(&connect.destination.to_be_bytes());
+    body.extend_from_slice(&connect.source.to_be_bytes());
+    body.push(connect.class << 4);
+    if let Some(size) = connect.size {
+        put(body, TPDU_SIZE, &[size]);
+    }
+    if let Some(calling) = &connect.calling {
+        put(body, CALLING, calling);
+    }
+    if let Some(called) = &connect.called {
+        put(body, CALLED, called);
+    }
+    let classes: Vec<u8> =
+        (0..8).filter(|class| connect.alternatives & (1 << class) != 0).map(|c| c << 4).collect();
+    if !classes.is_empty() {
+        put(body, ALTERNATIVE_CLASSES, &classes);
+    }
+}
+
+fn decode_connect(rest: &[u8]) -> Result<Connect, Error> {
+    let [d1, d2, s1, s2, class, parameters @ ..] = rest else {
+        return Err(Error::Malformed);
+    };
+    let mut connect = Connect {
+        destination: u16::from_be_bytes([*d1, *d2]),
+        source: u16::from_be_bytes([*s1, *s2]),
+        class: class >> 4,
+        ..Connect::default()
+    };
+    if connect.class > 4 {
+        return Err(Error::Value);
+    }
+    // X.224 13.2.3: parameters come in any order; those not understood are ignored in a CR, and,
+    // to be generous, in a CC.
+    each_parameter(parameters, |code, value| {
+        match (code, value) {
+            (TPDU_SIZE, [size]) if *size >= *SIZE_EXPONENTS.start() => {
+                connect.size = Some((*size).min(*SIZE_EXPONENTS.end()));
+            }
+            (TPDU_SIZE, _) => return Err(Error::Value),
+            (CALLING, value) => connect.calling = Some(Bytes::copy_from_slice(value)),
+            (CALLED, value) => connect.called = Some(Bytes::copy_from_slice(value)),
+            (ALTERNATIVE_CLASSES, value) => {
+                connect.alternatives = value.iter().fold(0, |set, class| {
+                    set | 1u8.checked_shl(u32::from(class >> 4)).unwrap_or(0)
+                });
+            }
+            _ => {}
+        }
+        Ok(())
+    })?;
+    Ok(connect)
+}
+
+fn each_parameter(
+    mut octets: &[u8],
+    mut each: impl FnMut(u8, &[u8]) -> Result<(), Error>,
+) -> Result<(), Error> {
+    while let [code, length, rest @ ..] = octets {
+        let (value, rest) = rest.split_at_checked(usize::from(*length)).ok_or(Error::Malformed)?;
+        each(*code, value)?;
+        octets = rest;
+    }
+    if octets.is_empty() { Ok(()) } else { Err(Error::Malformed) }
+}
+
+/// What the decoder found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Item {
+    /// A TPDU, or the header of a DT.
+    Tpdu {
+        /// The TPDU.
+        tpdu: Tpdu,
+        /// Octets of the whole TPDU.
+        length: usize,
+    },
+    /// User data of the DT before it.
+    Data {
+        /// The octets; empty only where a TSDU ends with an empty DT.
+        bytes: Bytes,
+        /// Whether they end the TSDU.
+        last: bool,
+    },
+}
+
+/// A TPDU that cannot be read, with its header as far as it is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rejected {
+    /// What is wrong.
+    pub error: Error,
+    /// The header, length indicator first.
+    pub header: Vec<u8>,
+}
+
+/// Reads TPDUs from the pieces of TPKT payloads.
+#[derive(Clone, Debug, Default)]
+pub struct Decoder {
+    header: Vec<u8>,
+    body: Body,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Body {
+    /// The header is not complete.
+    #[default]
+    Header,
+    /// User data of a DT follows.
+    Data { end: bool },
+    /// Octets after a TPDU that has no user data in class 0: ignored.
+    Ignored,
+}
+
+impl Decoder {
+    /// Takes the next piece; gives at most a TPDU and its data.
+    ///
+    /// # Errors
+    /// [`Rejected`], at the latest at the end of the packet.
+    pub fn push(&mut self, piece: Piece) -> Result<SmallVec<[Item; 2]>, Rejected> {
+        let mut items = SmallVec::new();
+        let mut bytes = piece.bytes;
+        if piece.first {
+            self.header.clear();
+            self.body = Body::Header;
+        }
+        let mut started = false;
+        if self.body == Body::Header {
+            // The length indicator counts the header without itself; 255 is reserved (13.2.1).
+            while let Some(octet) = bytes.first().copied().filter(|_| !self.complete()) {
+                self.header.push(octet);
+                let _ = bytes.split_to(1);
+            }
+            if self.complete() {
+                let tpdu = Tpdu::decode(self.header.get(1..).unwrap_or_default())
+                    .map_err(|error| self.rejected(error))?;
+                self.body = match tpdu {
+                    Tpdu::Dt { end } => Body::Data { end },
+                    _ => Body::Ignored,
+                };
+                started = true;
+                items.push(Item::Tpdu { tpdu, length: piece.length });
+            } else if piece.last || self.header.first() == Some(&u8::MAX) {
+                return Err(self.rejected(Error::Malformed));
+            }
+        }
+        if let Body::Data { end } = self.body {
+            let last = piece.last && end;
+            if !bytes.is_empty() || (last && started) {
+                items.push(Item::Data { bytes, last });
+            }
+        }
+        Ok(items)
+    }
+
+    fn complete(&self) -> bool {
+        match self.header.first() {
+            Some(&u8::MAX) | None => false,
+            Some(&length) => self.header.len() > usize::from(length),
+        }
+    }
+
+    fn rejected(&self, error: Error) -> Rejected {
+        Rejected { error, header: self.header.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn items(stream: &[u8], cuts: &[usize]) -> Result<Vec<Item>, Rejected> {
+        let (mut packets, mut decoder) = (tpkt::Decoder::default(), Decoder::default());
+        let mut out: Vec<Item> = Vec::new();
+        let mut from = 0;
+        for to in cuts.iter().copied().chain([stream.len()]) {
+            let mut input = Bytes::copy_from_slice(&stream[from..to]);
+            from = to;
+            while let Some(piece) = packets.next(&mut input).expect("TPKT") {
+                for item in decoder.push(piece)? {
+                    // Data compares modulo its division.
+                    if let (Some(Item::Data { bytes: a, last: l }), Item::Data { bytes, last }) =
+                        (out.last_mut(), &item)
+                        && !*l
+                    {
+                        *a = [a.as_ref(), bytes.as_ref()].concat().into();
+                        *l = *last;
+                        continue;
+                    }
+                    out.push(item);
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// A captured shape: CR with both selectors and 2,048 octets, then a TSDU in two DTs.
+    const STREAM: &[u8] = &[
+        3, 0, 0, 22, 17, 0xE0, 0, 0, 0, 5, 0, 0xC0, 1, 0x0B, 0xC1, 2, b'a', b'b', 0xC2, 2, b'c',
+        b'd', //
+        3, 0, 0, 9, 2, 0xF0, 0x00, 1, 2, //
+        3, 0, 0, 8, 2, 0xF0, 0x80, 3,
+    ];
+
+    #[test]
+    fn literal_octets() {
+        let out = items(STREAM, &[]).unwrap();
+        let connect = Connect {
+            source: 5,
+            size: Some(11),
+            calling: Some(Bytes::from_static(b"ab")),
+            called: Some(Bytes::from_static(b"cd")),
+            ..Connect::default()
+        };
+        assert_eq!(
+            out,
+            [
+                Item::Tpdu { tpdu: Tpdu::Cr(connect.clone()), length: 18 },
+                Item::Tpdu { tpdu: Tpdu::Dt { end: false }, length: 5 },
+                Item::Data { bytes: Bytes::from_static(&[1, 2]), last: false },
+                Item::Tpdu { tpdu: Tpdu::Dt { end: true }, length: 4 },
+                Item::Data { bytes: Bytes::from_static(&[3]), last: true },
+            ]
+        );
+        assert_eq!(Tpdu::Cr(connect).encode(), &STREAM[4..22]);
+    }
+
+    #[test]
+    fn every_cut_gives_the_same_items() {
+        let whole = items(STREAM, &[]).unwrap();
+        for a in 0..=STREAM.len() {
+            for b in a..=STREAM.len() {
+                assert_eq!(items(STREAM, &[a, b]).unwrap(), whole, "cuts {a} {b}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_confirm_may_carry_references_only() {
+        let out = items(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0, 2, 0], &[]).unwrap();
+        let connect = Connect { destination: 1, source: 2, ..Connect::default() };
+        assert_eq!(out, [Item::Tpdu { tpdu: Tpdu::Cc(connect), length: 7 }]);
+    }
+
+    #[test]
+    fn an_empty_dt_ends_a_tsdu() {
+        let out = items(&[3, 0, 0, 7, 2, 0xF0, 0x80], &[]).unwrap();
+        assert_eq!(out.last(), Some(&Item::Data { bytes: Bytes::new(), last: true }));
+    }
+
+    #[test]
+    fn unknown_parameters_are_ignored_and_an_empty_selector_is_not_absent() {
+        let header = [0xE0, 0, 0, 0, 1, 0, 0xF0, 1, 9, 0xC1, 0, 0x85, 2, 1, 1];
+        let Ok(Tpdu::Cr(connect)) = Tpdu::decode(&header) else { panic!("not a CR") };
+        assert_eq!((connect.calling, connect.called), (Some(Bytes::new()), None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        assert_eq!(items(&[3, 0, 0, 7, 9, 0xF0, 0x80], &[]).unwrap_err().error, Error::Malformed);
+        assert_eq!(items(&[3, 0, 0, 7, 255, 0xF0, 0], &[]).unwrap_err().error, Error::Malformed);
+        assert_eq!(items(&[3, 0, 0, 7, 2, 0x10, 0], &[]).unwrap_err().error, Error::Type);
+        assert_eq!(Tpdu::decode(&[0xE0, 0, 0, 0, 1, 0, 0xC0, 1, 6]), Err(Error::Value));
+        assert_eq!(Tpdu::decode(&[0xE0, 0, 0, 0, 1, 0, 0xC0, 9, 6]), Err(Error::Malformed));
+        assert_eq!(
+            encode_error(0x0102, Error::Type, &[2, 0x10, 0]),
+            [9, 0x70, 1, 2, 2, 0xC1, 3, 2, 0x10, 0]
+        );
+    }
+
+    #[test]
+    fn classes_that_lead_to_class_0() {
+        let class = |class, alternatives| Connect { class, alternatives, ..Connect::default() };
+        assert!(class(0, 0).allows_class_0());
+        assert!(class(1, 0).allows_class_0());
+        assert!(class(4, 0b101).allows_class_0());
+        assert!(!class(4, 0b100).allows_class_0());
+        assert!(!class(2, 0).allows_class_0());
+    }
+
+    proptest! {
+        #[test]
+        fn connects_round_trip(
+            references in any::<(u16, u16)>(),
+            class in 0u8..=4,
+            alternatives in 0u8..32,
+            size in proptest::option::of(7u8..=13),
+            calling in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..32)),
+            called in proptest::option::of(proptest::collection::vec(any::<u8>(), 0..32)),
+        ) {
+            let connect = Connect {
+                destination: references.0,
+                source: references.1,
+                class,
+                alternatives,
+                size,
+                calling: calling.map(Bytes::from),
+                called: called.map(Bytes::from),
+            };
+            for tpdu in [Tpdu::Cr(connect.clone()), Tpdu::Cc(connect)] {
+                prop_assert_eq!(Tpdu::decode(&tpdu.encode()[1..]), Ok(tpdu));
+            }
+        }
+
+        #[test]
+        fn garbage_never_panics(octets in proptest::collection::vec(any::<u8>(), 3..200), cut in 0usize..200) {
+            let mut stream = tpkt::header(octets.len()).to_vec();
+            stream.extend_from_slice(&octets);
+            let _ = items(&stream, &[cut.min(stream.len())]);
+        }
+    }
+}
