@@ -1,0 +1,270 @@
+//! The few file operations that durability rests on, behind a trait so that tests can fail them.
+//!
+//! A file is durable once it is synced *and* the directory that names it is synced.
+
+use crate::error::StoreError;
+use redb::StorageBackend;
+use redb::backends::FileBackend;
+use std::fmt::Debug;
+use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+/// A file open for appending.
+pub trait DiskFile: Send + Debug {
+    /// Appends all of `octets`. After an error the file may hold a part of them.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn append(&mut self, octets: &[u8]) -> io::Result<()>;
+
+    /// Makes the content durable (fdatasync). Never try again after an error: the kernel may
+    /// have dropped the unwritten pages and would then report success.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+/// One directory tree. Paths are relative to its root; the empty path is the root.
+pub trait Disk: Send + Sync + Debug {
+    /// Makes a directory, accessible to its owner only; an existing one is fine.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn create_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Creates a file for appending.
+    ///
+    /// # Errors
+    /// The operating system's; `AlreadyExists` if the name is taken.
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>>;
+
+    /// Opens the file as storage of a database, creating it empty if absent.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn database(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>>;
+
+    /// Gives a file another name, replacing what had it. Durable after [`Disk::sync_dir`].
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()>;
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// The operating system's; `NotFound` if absent.
+    fn unlink(&self, path: &Path) -> io::Result<()>;
+
+    /// Makes the names in a directory durable.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn sync_dir(&self, path: &Path) -> io::Result<()>;
+
+    /// Reads exactly `length` octets from `offset`.
+    ///
+    /// # Errors
+    /// The operating system's; `UnexpectedEof` if the file is shorter.
+    fn read_range(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>>;
+
+    /// The names of the files in a directory, with their lengths in octets.
+    ///
+    /// # Errors
+    /// The operating system's.
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, u64)>>;
+}
+
+/// A directory of the machine. Directories get mode 0700, files 0600: content is confidential.
+#[derive(Debug)]
+pub struct RealDisk {
+    root: PathBuf,
+    /// Held, not read: closing it releases the lock.
+    _lock: File,
+}
+
+impl RealDisk {
+    /// Opens the directory, making it (but not its parents) if absent, and locks it against
+    /// other processes until dropped.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] if another process holds it; [`StoreError::Io`].
+    pub fn open(root: &Path) -> Result<RealDisk, StoreError> {
+        let io = |e| StoreError::io("opening the store's directory", e);
+        make_dir(root).map_err(io)?;
+        if let Some(parent) = root.parent().filter(|p| !p.as_os_str().is_empty()) {
+            sync_path(parent).map_err(io)?;
+        }
+        let path = root.join("lock");
+        let lock = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(&path)
+            .map_err(io)?;
+        match lock.try_lock() {
+            Ok(()) => Ok(RealDisk { root: root.to_owned(), _lock: lock }),
+            Err(TryLockError::WouldBlock) => Err(StoreError::Locked { path }),
+            Err(TryLockError::Error(e)) => Err(io(e)),
+        }
+    }
+}
+
+fn make_dir(path: &Path) -> io::Result<()> {
+    match DirBuilder::new().mode(0o700).create(path) {
+        Err(e) if e.kind() == io::ErrorKind::AlreadyExists && path.is_dir() => Ok(()),
+        other => other,
+    }
+}
+
+fn sync_path(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+#[derive(Debug)]
+struct RealFile(File);
+
+impl DiskFile for RealFile {
+    fn append(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.0.write_all(octets)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.0.sync_data()
+    }
+}
+
+impl Disk for RealDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        make_dir(&self.root.join(path))
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let file = OpenOptions::new()
+            .append(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(self.root.join(path))?;
+        Ok(Box::new(RealFile(file)))
+    }
+
+    fn database(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(false)
+            .mode(0o600)
+            .open(self.root.join(path))?;
+        let backend = FileBackend::new(file).map_err(io::Error::other)?;
+        Ok(Box::new(backend))
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "the one place: callers follow with sync_dir")]
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        std::fs::rename(self.root.join(from), self.root.join(to))
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        std::fs::remove_file(self.root.join(path))
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        sync_path(&self.root.join(path))
+    }
+
+    fn read_range(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let mut octets = vec![0; length];
+        File::open(self.root.join(path))?.read_exact_at(&mut octets, offset)?;
+        Ok(octets)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, u64)>> {
+        let mut files = Vec::new();
+        for entry in std::fs::read_dir(self.root.join(path))? {
+            let entry = entry?;
+            let metadata = entry.metadata()?;
+            if let (true, Ok(name)) = (metadata.is_file(), entry.file_name().into_string()) {
+                files.push((name, metadata.len()));
+            }
+        }
+        files.sort();
+        Ok(files)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faulty::FaultyDisk;
+    use std::os::unix::fs::PermissionsExt;
+
+    /// The faulty disk is a fair stand-in only if it behaves as the real one when nothing fails.
+    fn conformance(disk: &dyn Disk) {
+        let (a, b) = (Path::new("bodies/a"), Path::new("bodies/b"));
+        disk.create_dir(Path::new("bodies")).unwrap();
+        disk.create_dir(Path::new("bodies")).unwrap();
+        let mut file = disk.create(a).unwrap();
+        file.append(b"one ").unwrap();
+        file.append(b"two").unwrap();
+        file.sync().unwrap();
+        disk.sync_dir(Path::new("bodies")).unwrap();
+        assert_eq!(disk.create(a).unwrap_err().kind(), io::ErrorKind::AlreadyExists);
+        assert_eq!(disk.read_range(a, 2, 3).unwrap(), b"e t");
+        let short = disk.read_range(a, 5, 3).unwrap_err();
+        assert_eq!(short.kind(), io::ErrorKind::UnexpectedEof);
+        disk.rename(a, b).unwrap();
+        assert_eq!(disk.read_range(a, 0, 1).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(disk.list(Path::new("bodies")).unwrap(), [("b".to_owned(), 7)]);
+        disk.unlink(b).unwrap();
+        assert_eq!(disk.unlink(b).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert!(disk.list(Path::new("bodies")).unwrap().is_empty());
+
+        let database = disk.database(Path::new("db")).unwrap();
+        database.set_len(8).unwrap();
+        database.write(2, b"xyz").unwrap();
+        database.sync_data().unwrap();
+        let mut octets = [0; 8];
+        database.read(0, &mut octets).unwrap();
+        assert_eq!(&octets, b"\0\0xyz\0\0\0");
+        assert!(database.read(7, &mut [0; 2]).is_err());
+        database.set_len(3).unwrap();
+        assert_eq!(database.len().unwrap(), 3);
+    }
+
+    #[test]
+    fn the_real_disk_keeps_the_contract() {
+        let dir = tempfile::tempdir().unwrap();
+        conformance(&RealDisk::open(dir.path()).unwrap());
+    }
+
+    #[test]
+    fn the_faulty_disk_keeps_the_contract() {
+        conformance(&FaultyDisk::new());
+    }
+
+    #[test]
+    fn a_second_opener_is_refused_until_the_first_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let first = RealDisk::open(dir.path()).unwrap();
+        let error = RealDisk::open(dir.path()).unwrap_err();
+        assert!(matches!(error, StoreError::Locked { .. }), "{error}");
+        drop(first);
+        RealDisk::open(dir.path()).unwrap();
+    }
+
+    #[test]
+    fn only_the_owner_gets_in() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("store");
+        let disk = RealDisk::open(&root).unwrap();
+        disk.create_dir(Path::new("bodies")).unwrap();
+        disk.create(Path::new("bodies/a")).unwrap();
+        let mode = |p: &str| std::fs::metadata(root.join(p)).unwrap().permissions().mode() & 0o777;
+        assert_eq!([mode(""), mode("bodies"), mode("bodies/a")], [0o700, 0o700, 0o600]);
+    }
+}

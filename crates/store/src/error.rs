@@ -1,0 +1,140 @@
+//! What can go wrong in the store, each with what to do about it.
+
+use base::BodyId;
+use engine::journal::SpoolId;
+use std::io;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+/// An error of the store. Cheap to clone: one failure may answer a whole group of batches.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// No space is left. The store goes on; what failed left nothing behind.
+    #[error(
+        "the disk is full while {doing}: nothing of it was kept; \
+         free space on the store's file system, then try again"
+    )]
+    DiskFull {
+        /// What was being done.
+        doing: &'static str,
+    },
+    /// The operating system refused.
+    #[error("input/output error while {doing}: {source}; see the system log for the device")]
+    Io {
+        /// What was being done.
+        doing: &'static str,
+        /// The operating system's error.
+        source: Arc<io::Error>,
+    },
+    /// A sync failed, so nobody can say what is durable: the store takes nothing more.
+    #[error(
+        "the store stopped because {doing} failed ({source}) and what is durable is unknown; \
+         check the device, then restart the daemon"
+    )]
+    Stopped {
+        /// What was being made durable.
+        doing: &'static str,
+        /// The operating system's error.
+        source: Arc<io::Error>,
+    },
+    /// Another process has this store open.
+    #[error("{path} is in use by another process; stop it, or give this one another directory")]
+    Locked {
+        /// The lock file or the store's directory.
+        path: PathBuf,
+    },
+    /// Written by a later release.
+    #[error(
+        "the store has format {found}, this release knows formats up to {known}; \
+         run the release that wrote it, or a later one"
+    )]
+    Newer {
+        /// The store's format version.
+        found: u64,
+        /// The newest version this release reads.
+        known: u64,
+    },
+    /// The database holds what this program never writes.
+    #[error("the store is damaged: {what}; restore it from a copy")]
+    Damaged {
+        /// What is wrong.
+        what: String,
+    },
+    /// The index names a body whose file is absent, short or unreadable.
+    #[error("the file of body {id} is missing or too short; restore `bodies/` from a copy")]
+    BodyDamaged {
+        /// The body.
+        id: BodyId,
+    },
+    /// The database engine refused.
+    #[error("database error while {doing}: {source}; restart the daemon if it persists")]
+    Database {
+        /// What was being done.
+        doing: &'static str,
+        /// The database engine's error.
+        source: Arc<redb::Error>,
+    },
+    /// No such spool: never opened, discarded, or already committed.
+    #[error("spool {} is not open: it was discarded or is already committed", id.0)]
+    NoSpool {
+        /// The spool.
+        id: SpoolId,
+    },
+    /// The spool was opened before.
+    #[error("spool {} is already open; discard it first", id.0)]
+    SpoolExists {
+        /// The spool.
+        id: SpoolId,
+    },
+    /// A write to the spool failed before, so its content has a hole.
+    #[error("spool {} lost octets in an earlier failed write; discard it, receive again", id.0)]
+    SpoolBroken {
+        /// The spool.
+        id: SpoolId,
+    },
+    /// A record, a name or a value beyond its bound.
+    #[error("{what} of {length} octets exceeds the limit of {limit}")]
+    TooLong {
+        /// What is too long.
+        what: &'static str,
+        /// Its length in octets.
+        length: usize,
+        /// The bound in octets.
+        limit: usize,
+    },
+    /// The committer has been shut down.
+    #[error("the store is shutting down; the batch was not committed")]
+    Closed,
+}
+
+impl StoreError {
+    pub(crate) fn io(doing: &'static str, error: io::Error) -> StoreError {
+        if is_full(&error) {
+            return StoreError::DiskFull { doing };
+        }
+        StoreError::Io { doing, source: Arc::new(error) }
+    }
+
+    pub(crate) fn database(doing: &'static str, error: impl Into<redb::Error>) -> StoreError {
+        match error.into() {
+            redb::Error::Io(error) => StoreError::io(doing, error),
+            redb::Error::Corrupted(what) => StoreError::Damaged { what },
+            other => StoreError::Database { doing, source: Arc::new(other) },
+        }
+    }
+
+    /// Whether only space was lacking.
+    #[must_use]
+    pub fn is_disk_full(&self) -> bool {
+        matches!(self, StoreError::DiskFull { .. })
+    }
+}
+
+/// No space, no quota, or a file at its size limit: deleting helps, retrying alone does not.
+pub(crate) fn is_full(error: &io::Error) -> bool {
+    matches!(
+        error.kind(),
+        io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded | io::ErrorKind::FileTooLarge
+    )
+}

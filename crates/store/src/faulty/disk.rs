@@ -1,0 +1,176 @@
+//! The disk itself: [`Disk`] over the shared state, and the knobs of the faults.
+
+use super::file::{FaultyDatabase, FaultyFile};
+use super::state::{Loss, State};
+use crate::disk::{Disk, DiskFile};
+use redb::StorageBackend;
+use std::io;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A disk in memory with faults to order. Clones share the one disk.
+#[derive(Clone, Debug, Default)]
+pub struct FaultyDisk(Arc<Mutex<State>>);
+
+impl FaultyDisk {
+    /// An empty disk without faults.
+    #[must_use]
+    pub fn new() -> FaultyDisk {
+        FaultyDisk::default()
+    }
+
+    /// Changing operations (not reads) since the start or the last crash.
+    #[must_use]
+    pub fn calls(&self) -> u64 {
+        self.state().calls
+    }
+
+    /// The `n`-th changing operation (from 1) and all after it fail, until [`FaultyDisk::crash`].
+    pub fn power_off_at(&self, n: u64) {
+        self.state().power_off_at = Some(n);
+    }
+
+    /// The `n`-th changing operation (from 1) fails with `kind`, those after it do not.
+    pub fn fail_at(&self, n: u64, kind: io::ErrorKind) {
+        self.state().fail_at = Some((n, kind));
+    }
+
+    /// Room for this many blocks of 4096 octets in all files together; `None`: unlimited.
+    pub fn set_capacity(&self, blocks: Option<usize>) {
+        self.state().capacity = blocks;
+    }
+
+    /// From now on a sync of an appended file reports success and does nothing.
+    pub fn ignore_file_sync(&self) {
+        self.state().ignore_file_sync = true;
+    }
+
+    /// From now on a sync of this directory reports success and does nothing.
+    pub fn ignore_sync_of(&self, dir: &Path) {
+        self.state().ignore_sync_of.insert(dir.to_owned());
+    }
+
+    /// Loses power and comes back: open files are dead, planned faults are forgotten.
+    pub fn crash(&self, loss: Loss) {
+        self.state().crash(loss);
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.0)
+    }
+
+    /// The state, with a changing operation counted.
+    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.state();
+        state.strike()?;
+        Ok(state)
+    }
+}
+
+pub(super) fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Disk for FaultyDisk {
+    fn create_dir(&self, path: &Path) -> io::Result<()> {
+        self.change()?.create_dir(path);
+        Ok(())
+    }
+
+    fn create(&self, path: &Path) -> io::Result<Box<dyn DiskFile>> {
+        let mut state = self.change()?;
+        if state.find(path).is_ok() {
+            return Err(io::ErrorKind::AlreadyExists.into());
+        }
+        let inode = state.create(path)?;
+        Ok(Box::new(FaultyFile::new(&self.0, inode, state.epoch)))
+    }
+
+    fn database(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>> {
+        let mut state = self.change()?;
+        let inode = match state.find(path) {
+            Ok(inode) => inode,
+            Err(_) => state.create(path)?,
+        };
+        let file = FaultyFile::new(&self.0, inode, state.epoch);
+        Ok(Box::new(FaultyDatabase(file)))
+    }
+
+    fn rename(&self, from: &Path, to: &Path) -> io::Result<()> {
+        self.change()?.rename(from, to)
+    }
+
+    fn unlink(&self, path: &Path) -> io::Result<()> {
+        self.change()?.unlink(path)
+    }
+
+    fn sync_dir(&self, path: &Path) -> io::Result<()> {
+        self.change()?.sync_dir(path);
+        Ok(())
+    }
+
+    fn read_range(&self, path: &Path, offset: u64, length: usize) -> io::Result<Vec<u8>> {
+        let state = self.state();
+        let mut octets = vec![0; length];
+        state.read(state.find(path)?, offset, &mut octets)?;
+        Ok(octets)
+    }
+
+    fn list(&self, path: &Path) -> io::Result<Vec<(String, u64)>> {
+        self.state().list(path)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(disk: &FaultyDisk, file_synced: bool, dir_synced: bool) {
+        disk.create_dir(Path::new("d")).unwrap();
+        disk.sync_dir(Path::new("")).unwrap();
+        let mut file = disk.create(Path::new("d/f")).unwrap();
+        file.append(b"octets").unwrap();
+        if file_synced {
+            file.sync().unwrap();
+        }
+        if dir_synced {
+            disk.sync_dir(Path::new("d")).unwrap();
+        }
+    }
+
+    #[test]
+    fn a_crash_takes_what_was_not_synced() {
+        for (file, dir, left) in [
+            (true, true, vec![("f".to_owned(), 6)]),
+            (false, true, vec![("f".to_owned(), 0)]),
+            (true, false, vec![]),
+        ] {
+            let disk = FaultyDisk::new();
+            written(&disk, file, dir);
+            disk.crash(Loss::Everything);
+            assert_eq!(disk.list(Path::new("d")).unwrap(), left);
+        }
+    }
+
+    #[test]
+    fn handles_from_before_a_crash_are_dead() {
+        let disk = FaultyDisk::new();
+        let mut file = disk.create(Path::new("f")).unwrap();
+        disk.sync_dir(Path::new("")).unwrap();
+        disk.crash(Loss::Nothing);
+        assert!(file.append(b"x").is_err());
+    }
+
+    #[test]
+    fn faults_strike_at_the_chosen_operation() {
+        let disk = FaultyDisk::new();
+        disk.fail_at(2, io::ErrorKind::StorageFull);
+        let mut file = disk.create(Path::new("f")).unwrap();
+        assert_eq!(file.append(b"x").unwrap_err().kind(), io::ErrorKind::StorageFull);
+        file.append(b"x").unwrap();
+        disk.power_off_at(5);
+        file.append(b"y").unwrap();
+        assert!(file.append(b"z").is_err());
+        assert!(file.sync().is_err());
+    }
+}

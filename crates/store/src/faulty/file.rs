@@ -1,0 +1,72 @@
+//! Open files of the faulty disk: one to append to, one under a database.
+
+use super::disk::lock;
+use super::state::State;
+use crate::disk::DiskFile;
+use redb::StorageBackend;
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+#[derive(Debug)]
+pub(super) struct FaultyFile {
+    state: Arc<Mutex<State>>,
+    inode: u64,
+    epoch: u64,
+}
+
+impl FaultyFile {
+    pub(super) fn new(state: &Arc<Mutex<State>>, inode: u64, epoch: u64) -> FaultyFile {
+        FaultyFile { state: Arc::clone(state), inode, epoch }
+    }
+
+    fn state(&self) -> io::Result<MutexGuard<'_, State>> {
+        let state = lock(&self.state);
+        if state.epoch != self.epoch {
+            return Err(io::Error::other("opened before the crash"));
+        }
+        Ok(state)
+    }
+
+    fn change(&self) -> io::Result<MutexGuard<'_, State>> {
+        let mut state = self.state()?;
+        state.strike()?;
+        Ok(state)
+    }
+}
+
+impl DiskFile for FaultyFile {
+    fn append(&mut self, octets: &[u8]) -> io::Result<()> {
+        let mut state = self.change()?;
+        let end = state.length(self.inode)?;
+        state.write(self.inode, end, octets)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.change()?.sync(self.inode)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct FaultyDatabase(pub(super) FaultyFile);
+
+impl StorageBackend for FaultyDatabase {
+    fn len(&self) -> io::Result<u64> {
+        self.0.state()?.length(self.0.inode)
+    }
+
+    fn read(&self, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        self.0.state()?.read(self.0.inode, offset, out)
+    }
+
+    fn set_len(&self, length: u64) -> io::Result<()> {
+        self.0.change()?.set_len(self.0.inode, length)
+    }
+
+    fn sync_data(&self) -> io::Result<()> {
+        self.0.change()?.sync_always(self.0.inode)
+    }
+
+    fn write(&self, offset: u64, data: &[u8]) -> io::Result<()> {
+        self.0.change()?.write(self.0.inode, offset, data)
+    }
+}

@@ -1,0 +1,282 @@
+//! The memory behind [`FaultyDisk`](super::FaultyDisk): inodes, names, and the faults to come.
+
+use base::rng::Rng;
+use std::collections::{BTreeMap, BTreeSet};
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The unit in which space is allocated, in octets.
+const BLOCK: u64 = 4096;
+/// What a disk writes atomically, in octets.
+const SECTOR: u64 = 512;
+
+/// What a crash takes of that which was not synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Loss {
+    /// All of it.
+    Everything,
+    /// Nothing: the kernel happened to write all of it in time.
+    Nothing,
+    /// Each write, cut at a sector, and each name, by the toss of a seeded coin.
+    Some(u64),
+}
+
+/// A change of a file that is not synced yet.
+#[derive(Debug)]
+enum Change {
+    Write(u64, Vec<u8>),
+    SetLen(u64),
+}
+
+#[derive(Debug, Default)]
+struct Inode {
+    durable: Vec<u8>,
+    view: Vec<u8>,
+    pending: Vec<Change>,
+    blocks: BTreeSet<u64>,
+}
+
+fn index(n: u64) -> io::Result<usize> {
+    usize::try_from(n).map_err(|_| io::ErrorKind::FileTooLarge.into())
+}
+
+fn apply(octets: &mut Vec<u8>, change: &Change) -> io::Result<()> {
+    match change {
+        Change::SetLen(length) => octets.resize(index(*length)?, 0),
+        Change::Write(offset, data) => {
+            let start = index(*offset)?;
+            let end = start + data.len();
+            if octets.len() < end {
+                octets.resize(end, 0);
+            }
+            if let Some(place) = octets.get_mut(start..end) {
+                place.copy_from_slice(data);
+            }
+        }
+    }
+    Ok(())
+}
+
+#[derive(Debug, Default)]
+pub(super) struct State {
+    inodes: BTreeMap<u64, Inode>,
+    next_inode: u64,
+    names: BTreeMap<PathBuf, u64>,
+    durable_names: BTreeMap<PathBuf, u64>,
+    dirs: BTreeSet<PathBuf>,
+    durable_dirs: BTreeSet<PathBuf>,
+    /// Rises with each crash, so that handles from before it are dead.
+    pub(super) epoch: u64,
+    /// Changing operations so far.
+    pub(super) calls: u64,
+    /// From this operation on, nothing succeeds.
+    pub(super) power_off_at: Option<u64>,
+    /// This operation fails, once.
+    pub(super) fail_at: Option<(u64, io::ErrorKind)>,
+    /// Blocks that fit.
+    pub(super) capacity: Option<usize>,
+    pub(super) ignore_file_sync: bool,
+    pub(super) ignore_sync_of: BTreeSet<PathBuf>,
+}
+
+impl State {
+    /// Counts a changing operation and lets the planned fault strike.
+    pub(super) fn strike(&mut self) -> io::Result<()> {
+        self.calls += 1;
+        if self.power_off_at.is_some_and(|n| self.calls >= n) {
+            return Err(io::Error::other("power lost"));
+        }
+        match self.fail_at {
+            Some((n, kind)) if n == self.calls => Err(kind.into()),
+            _ => Ok(()),
+        }
+    }
+
+    pub(super) fn find(&self, path: &Path) -> io::Result<u64> {
+        self.names.get(path).copied().ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    fn inode(&mut self, inode: u64) -> io::Result<&mut Inode> {
+        self.inodes.get_mut(&inode).ok_or_else(|| io::ErrorKind::NotFound.into())
+    }
+
+    pub(super) fn create(&mut self, path: &Path) -> io::Result<u64> {
+        let parent = path.parent().unwrap_or(Path::new(""));
+        if !parent.as_os_str().is_empty() && !self.dirs.contains(parent) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        self.next_inode += 1;
+        self.inodes.insert(self.next_inode, Inode::default());
+        self.names.insert(path.to_owned(), self.next_inode);
+        Ok(self.next_inode)
+    }
+
+    pub(super) fn create_dir(&mut self, path: &Path) {
+        self.dirs.insert(path.to_owned());
+    }
+
+    pub(super) fn rename(&mut self, from: &Path, to: &Path) -> io::Result<()> {
+        let inode = self.find(from)?;
+        self.names.remove(from);
+        self.names.insert(to.to_owned(), inode);
+        Ok(())
+    }
+
+    pub(super) fn unlink(&mut self, path: &Path) -> io::Result<()> {
+        let inode = self.find(path)?;
+        self.names.remove(path);
+        // The space is free at once; the durable name, if any, still leads to the octets.
+        self.inode(inode)?.blocks.clear();
+        Ok(())
+    }
+
+    pub(super) fn sync_dir(&mut self, dir: &Path) {
+        if self.ignore_sync_of.contains(dir) {
+            return;
+        }
+        let within = |path: &PathBuf| path.parent() == Some(dir);
+        self.durable_names.retain(|path, _| !within(path));
+        let names = self.names.iter().filter(|(path, _)| within(path));
+        self.durable_names.extend(names.map(|(path, inode)| (path.clone(), *inode)));
+        self.durable_dirs.extend(self.dirs.iter().filter(|p| within(p)).cloned());
+    }
+
+    pub(super) fn list(&self, dir: &Path) -> io::Result<Vec<(String, u64)>> {
+        if !dir.as_os_str().is_empty() && !self.dirs.contains(dir) {
+            return Err(io::ErrorKind::NotFound.into());
+        }
+        let mut files = Vec::new();
+        for (path, inode) in self.names.iter().filter(|(p, _)| p.parent() == Some(dir)) {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            files.push((name.into_owned(), self.length(*inode)?));
+        }
+        Ok(files)
+    }
+
+    pub(super) fn length(&self, inode: u64) -> io::Result<u64> {
+        let inode = self.inodes.get(&inode).ok_or(io::ErrorKind::NotFound)?;
+        Ok(inode.view.len() as u64)
+    }
+
+    pub(super) fn read(&self, inode: u64, offset: u64, out: &mut [u8]) -> io::Result<()> {
+        let inode = self.inodes.get(&inode).ok_or(io::ErrorKind::NotFound)?;
+        let start = index(offset)?;
+        let range = start..start.saturating_add(out.len());
+        let octets = inode.view.get(range).ok_or(io::ErrorKind::UnexpectedEof)?;
+        out.copy_from_slice(octets);
+        Ok(())
+    }
+
+    pub(super) fn write(&mut self, inode: u64, offset: u64, octets: &[u8]) -> io::Result<()> {
+        let used: usize = self.inodes.values().map(|i| i.blocks.len()).sum();
+        let capacity = self.capacity.unwrap_or(usize::MAX);
+        let inode = self.inode(inode)?;
+        let end = offset + octets.len() as u64;
+        let fresh: Vec<u64> = (offset / BLOCK..end.div_ceil(BLOCK))
+            .filter(|block| !inode.blocks.contains(block))
+            .collect();
+        if !fresh.is_empty() && used + fresh.len() > capacity {
+            return Err(io::ErrorKind::StorageFull.into());
+        }
+        inode.blocks.extend(fresh);
+        let change = Change::Write(offset, octets.to_vec());
+        apply(&mut inode.view, &change)?;
+        inode.pending.push(change);
+        Ok(())
+    }
+
+    pub(super) fn set_len(&mut self, inode: u64, length: u64) -> io::Result<()> {
+        let inode = self.inode(inode)?;
+        inode.blocks.split_off(&length.div_ceil(BLOCK));
+        let change = Change::SetLen(length);
+        apply(&mut inode.view, &change)?;
+        inode.pending.push(change);
+        Ok(())
+    }
+
+    pub(super) fn sync(&mut self, inode: u64) -> io::Result<()> {
+        if self.ignore_file_sync {
+            return Ok(());
+        }
+        self.sync_always(inode)
+    }
+
+    pub(super) fn sync_always(&mut self, inode: u64) -> io::Result<()> {
+        let inode = self.inode(inode)?;
+        for change in std::mem::take(&mut inode.pending) {
+            apply(&mut inode.durable, &change)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn crash(&mut self, loss: Loss) {
+        let mut rng = Rng::new(match loss {
+            Loss::Some(seed) => seed,
+            Loss::Everything | Loss::Nothing => 0,
+        });
+        for inode in self.inodes.values_mut() {
+            for change in std::mem::take(&mut inode.pending) {
+                if let Some(kept) = survivor(change, loss, &mut rng) {
+                    // An index beyond memory was refused when the change was made.
+                    let _ = apply(&mut inode.durable, &kept);
+                }
+            }
+            inode.view.clone_from(&inode.durable);
+        }
+        self.crash_names(loss, &mut rng);
+        self.epoch += 1;
+        self.calls = 0;
+        self.power_off_at = None;
+        self.fail_at = None;
+    }
+
+    fn crash_names(&mut self, loss: Loss, rng: &mut Rng) {
+        for dir in &self.dirs {
+            if !self.durable_dirs.contains(dir) && survives(loss, rng) {
+                self.durable_dirs.insert(dir.clone());
+            }
+        }
+        let all: BTreeSet<PathBuf> =
+            self.names.keys().chain(self.durable_names.keys()).cloned().collect();
+        for path in all {
+            if self.names.get(&path) != self.durable_names.get(&path) && survives(loss, rng) {
+                match self.names.get(&path) {
+                    Some(inode) => self.durable_names.insert(path, *inode),
+                    None => self.durable_names.remove(&path),
+                };
+            }
+        }
+        let dirs = &self.durable_dirs;
+        self.durable_names.retain(|path, _| {
+            path.parent().is_none_or(|p| p.as_os_str().is_empty() || dirs.contains(p))
+        });
+        self.names.clone_from(&self.durable_names);
+        self.dirs.clone_from(&self.durable_dirs);
+        let named: BTreeSet<u64> = self.names.values().copied().collect();
+        self.inodes.retain(|inode, _| named.contains(inode));
+    }
+}
+
+fn survives(loss: Loss, rng: &mut Rng) -> bool {
+    match loss {
+        Loss::Everything => false,
+        Loss::Nothing => true,
+        Loss::Some(_) => rng.below(2) == 1,
+    }
+}
+
+/// What is left of an unsynced change.
+fn survivor(change: Change, loss: Loss, rng: &mut Rng) -> Option<Change> {
+    if !survives(loss, rng) {
+        return None;
+    }
+    match (loss, change) {
+        (Loss::Some(_), Change::Write(offset, mut data)) if rng.below(3) == 0 => {
+            let sectors = (data.len() as u64).div_ceil(SECTOR);
+            let kept = rng.below(sectors.max(1)) * SECTOR;
+            data.truncate(usize::try_from(kept).unwrap_or(0));
+            Some(Change::Write(offset, data))
+        }
+        (_, change) => Some(change),
+    }
+}

@@ -1,0 +1,95 @@
+//! The trait of a durable queue, small enough for other databases to follow.
+
+use crate::error::StoreError;
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use engine::journal::{Batch, Digest};
+
+/// The key of a queue entry; ordered by precedence (lowest first), then by identifier.
+pub type EntryKey = (Precedence, EntryId);
+
+/// A queue entry as stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// First part of its key.
+    pub precedence: Precedence,
+    /// Second part of its key.
+    pub id: EntryId,
+    /// The record, opaque.
+    pub record: Bytes,
+}
+
+impl Entry {
+    /// Its key.
+    #[must_use]
+    pub fn key(&self) -> EntryKey {
+        (self.precedence, self.id)
+    }
+}
+
+/// A durable queue. Reads see whole batches only and run beside a commit.
+pub trait QueueStore: Send + Sync {
+    /// Commits batches in order, each whole or not at all; the answers are in the same order.
+    /// An `Ok` batch is durable. The spools of a failed batch stay open, to be committed again
+    /// or discarded; those of a committed one are used up. Blocks on the disk.
+    fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
+
+    /// The record under a key.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError>;
+
+    /// The entries after `after` (from the first if `None`) in key order: at most `limit` of
+    /// them and about 8 MiB of records, but at least one if there is one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError>;
+
+    /// The length of a body in octets.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError>;
+
+    /// Up to `length` octets of a body from `offset`; fewer (or none) at its end. `None` if
+    /// there is no such body.
+    ///
+    /// # Errors
+    /// Those of the database; [`StoreError::BodyDamaged`].
+    fn body(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Bytes>, StoreError>;
+
+    /// The answer remembered for `key`, unless `now` is past its time.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn seen(&self, key: &Digest, now: Utc) -> Result<Option<Bytes>, StoreError>;
+
+    /// A small named value.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError>;
+}
+
+/// Calls `visit` for every entry in key order, page by page: how a daemon fills its queues at
+/// start. Entries written meanwhile behind the current page are missed.
+///
+/// # Errors
+/// Those of [`QueueStore::entries`].
+pub fn for_each_entry(
+    store: &dyn QueueStore,
+    mut visit: impl FnMut(Entry),
+) -> Result<(), StoreError> {
+    const PAGE: usize = 1024;
+    let mut after = None;
+    loop {
+        let page = store.entries(after, PAGE)?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = Some(last.key());
+        page.into_iter().for_each(&mut visit);
+    }
+}

@@ -1,0 +1,111 @@
+//! One batch's changes to the tables.
+
+use super::tables::Tables;
+use crate::spool::Content;
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use engine::journal::Digest;
+
+/// A change whose body, if any, is at hand.
+#[derive(Debug)]
+pub(super) enum Change {
+    PutEntry(Precedence, EntryId, Bytes),
+    DeleteEntry(Precedence, EntryId),
+    PutBody(BodyId, Content),
+    DeleteBody(BodyId),
+    PutSeen(Digest, Utc, Bytes),
+    ForgetSeen(Utc),
+    PutMeta(String, Bytes),
+}
+
+impl Change {
+    /// Makes the change; the numbers of files it drops go to `dropped`.
+    pub(super) fn apply(
+        &self,
+        tables: &mut Tables<'_>,
+        dropped: &mut Vec<u64>,
+    ) -> Result<(), redb::Error> {
+        match self {
+            Change::PutEntry(precedence, id, record) => {
+                tables.entries.insert((precedence.number(), id.0), &record[..])?;
+            }
+            Change::DeleteEntry(precedence, id) => {
+                tables.entries.remove((precedence.number(), id.0))?;
+            }
+            Change::PutBody(id, content) => {
+                drop_body(tables, *id, dropped)?;
+                put_body(tables, *id, content)?;
+            }
+            Change::DeleteBody(id) => drop_body(tables, *id, dropped)?,
+            Change::PutSeen(key, until, record) => put_seen(tables, key, *until, record)?,
+            Change::ForgetSeen(before) => forget_seen(tables, *before)?,
+            Change::PutMeta(name, value) => {
+                tables.meta.insert(name.as_str(), &value[..])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Octets it adds to the database, about.
+    pub(super) fn size(&self) -> usize {
+        match self {
+            Change::PutEntry(_, _, octets)
+            | Change::PutSeen(_, _, octets)
+            | Change::PutMeta(_, octets)
+            | Change::PutBody(_, Content::Inline(octets)) => octets.len().saturating_add(64),
+            Change::PutBody(_, Content::File { .. }) => 64,
+            Change::DeleteEntry(..) | Change::DeleteBody(_) | Change::ForgetSeen(_) => 0,
+        }
+    }
+}
+
+fn put_body(tables: &mut Tables<'_>, id: BodyId, content: &Content) -> Result<(), redb::Error> {
+    let row = match content {
+        Content::Inline(octets) => {
+            tables.bodies.insert(id.0, &octets[..])?;
+            (0, octets.len() as u64)
+        }
+        Content::File { number, length } => (*number, *length),
+    };
+    tables.body_index.insert(id.0, row)?;
+    Ok(())
+}
+
+fn drop_body(
+    tables: &mut Tables<'_>,
+    id: BodyId,
+    dropped: &mut Vec<u64>,
+) -> Result<(), redb::Error> {
+    let row = tables.body_index.remove(id.0)?.map(|row| row.value());
+    match row {
+        Some((0, _)) => {
+            tables.bodies.remove(id.0)?;
+        }
+        Some((number, _)) => dropped.push(number),
+        None => {}
+    }
+    Ok(())
+}
+
+fn put_seen(
+    tables: &mut Tables<'_>,
+    key: &Digest,
+    until: Utc,
+    record: &Bytes,
+) -> Result<(), redb::Error> {
+    let old = tables.seen.insert(key.0, (until.0, &record[..]))?.map(|row| row.value().0);
+    if let Some(old) = old {
+        tables.seen_until.remove((old, key.0))?;
+    }
+    tables.seen_until.insert((until.0, key.0), ())?;
+    Ok(())
+}
+
+fn forget_seen(tables: &mut Tables<'_>, before: Utc) -> Result<(), redb::Error> {
+    let limit = (before.0, [0; 32]);
+    for row in tables.seen_until.extract_from_if(..limit, |_, ()| true)? {
+        let (key, _) = row?;
+        tables.seen.remove(key.value().1)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,218 @@
+//! The queue in one redb file, with large bodies in files beside it.
+
+mod apply;
+mod commit;
+mod guard;
+mod read;
+mod tables;
+
+use crate::bodies::Bodies;
+use crate::disk::{Disk, RealDisk};
+use crate::error::StoreError;
+use crate::spool::Spools;
+use base::BodyId;
+use guard::{Guard, Trouble};
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
+use std::path::Path;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use tables::BODY_INDEX;
+
+/// The database's file in the store's directory.
+const DATABASE: &str = "queue.redb";
+/// The same while it is being made: redb cannot open a file whose making a crash cut short.
+const UNFINISHED: &str = "queue.redb.new";
+
+/// What a store may use.
+#[derive(Clone, Copy, Debug)]
+pub struct Options {
+    /// Octets of contents being received that all spools together hold in memory; beyond that
+    /// even small contents go to files.
+    pub spool_memory: usize,
+    /// Octets of the database cached in memory.
+    pub cache: usize,
+}
+
+impl Default for Options {
+    /// 64 MiB each.
+    fn default() -> Options {
+        Options { spool_memory: 64 << 20, cache: 64 << 20 }
+    }
+}
+
+/// What opening found amiss in `bodies/`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sweep {
+    /// Files removed because nothing refers to them: spools and commits a crash cut short.
+    pub removed: usize,
+    /// Bodies whose file is missing or of another length. Never the result of a crash: the
+    /// disk broke its word, or someone removed files.
+    pub missing: Vec<BodyId>,
+}
+
+/// The durable queue on redb.
+#[derive(Debug)]
+pub struct RedbStore {
+    disk: Arc<dyn Disk>,
+    options: Options,
+    bodies: Arc<Bodies>,
+    spools: Arc<Spools>,
+    sweep: Sweep,
+    /// Readers share it; opening again after a failure excludes them.
+    state: RwLock<State>,
+    /// One commit at a time.
+    writer: Mutex<()>,
+    /// Why the store takes nothing more, once a sync has failed.
+    stopped: OnceLock<StoreError>,
+}
+
+#[derive(Debug)]
+struct State {
+    /// The database, or why it could not be opened again.
+    db: Result<Database, StoreError>,
+    trouble: Arc<OnceLock<Trouble>>,
+}
+
+impl RedbStore {
+    /// Opens the store in a directory, made if absent (not its parents), and sweeps it.
+    ///
+    /// # Errors
+    /// [`StoreError::Locked`] if another process has it open; [`StoreError::Newer`];
+    /// [`StoreError::Damaged`]; those of the disk.
+    pub fn open(directory: &Path, options: Options) -> Result<RedbStore, StoreError> {
+        RedbStore::with_disk(Arc::new(RealDisk::open(directory)?), options)
+    }
+
+    /// Opens the store on a disk, which nobody else must use meanwhile.
+    ///
+    /// # Errors
+    /// As for [`RedbStore::open`].
+    pub fn with_disk(disk: Arc<dyn Disk>, options: Options) -> Result<RedbStore, StoreError> {
+        let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
+        make_database(&*disk, options.cache)?;
+        let (db, trouble) = open_database(&*disk, DATABASE, options.cache)?;
+        tables::prepare(&db)?;
+        let sweep = sweep(&db, &bodies)?;
+        Ok(RedbStore {
+            spools: Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory)),
+            disk,
+            options,
+            bodies,
+            sweep,
+            state: RwLock::new(State { db: Ok(db), trouble }),
+            writer: Mutex::default(),
+            stopped: OnceLock::new(),
+        })
+    }
+
+    /// The spools whose contents this store commits.
+    #[must_use]
+    pub fn spools(&self) -> &Arc<Spools> {
+        &self.spools
+    }
+
+    /// What opening found amiss.
+    #[must_use]
+    pub fn sweep(&self) -> &Sweep {
+        &self.sweep
+    }
+
+    /// Opens the database again if it failed since; redb itself refuses to go on.
+    fn recover(&self) -> Result<(), StoreError> {
+        if let Some(error) = self.stopped.get() {
+            return Err(error.clone());
+        }
+        let healthy = {
+            let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+            state.db.is_ok() && state.trouble.get().is_none()
+        };
+        if healthy {
+            return Ok(());
+        }
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        // Closed first: two of them on one file would not know of each other.
+        state.db = Err(StoreError::Closed);
+        match open_database(&*self.disk, DATABASE, self.options.cache) {
+            Ok((db, trouble)) => {
+                *state = State { db: Ok(db), trouble };
+                Ok(())
+            }
+            Err(error) => {
+                tracing::error!(%error, "cannot open the database again");
+                state.db = Err(error.clone());
+                Err(error)
+            }
+        }
+    }
+
+    /// Takes nothing more: `doing` failed, and nobody knows what is durable.
+    fn stop(&self, doing: &'static str, source: Arc<std::io::Error>) -> StoreError {
+        let error = StoreError::Stopped { doing, source };
+        tracing::error!(%error, "the store stops");
+        self.stopped.get_or_init(|| error).clone()
+    }
+}
+
+/// Makes the database if there is none: whole under another name, then renamed.
+fn make_database(disk: &dyn Disk, cache: usize) -> Result<(), StoreError> {
+    let io = |e| StoreError::io("making the database", e);
+    let root = Path::new("");
+    let files = disk.list(root).map_err(io)?;
+    let has = |name: &str| files.iter().any(|(file, _)| file == name);
+    if has(DATABASE) {
+        return Ok(());
+    }
+    if has(UNFINISHED) {
+        disk.unlink(Path::new(UNFINISHED)).map_err(io)?;
+    }
+    let (db, _) = open_database(disk, UNFINISHED, cache)?;
+    tables::prepare(&db)?;
+    drop(db);
+    disk.rename(Path::new(UNFINISHED), Path::new(DATABASE)).map_err(io)?;
+    disk.sync_dir(root).map_err(io)
+}
+
+fn open_database(
+    disk: &dyn Disk,
+    name: &str,
+    cache: usize,
+) -> Result<(Database, Arc<OnceLock<Trouble>>), StoreError> {
+    let io = |e| StoreError::io("opening the database", e);
+    let (guard, trouble) = Guard::new(disk.database(Path::new(name)).map_err(io)?);
+    let db =
+        Database::builder().set_cache_size(cache).create_with_backend(guard).map_err(|error| {
+            match error {
+                DatabaseError::DatabaseAlreadyOpen => StoreError::Locked { path: name.into() },
+                other => StoreError::database("opening the database", other),
+            }
+        })?;
+    Ok((db, trouble))
+}
+
+/// Removes the files without a row, and reports the rows without a file.
+fn sweep(db: &Database, bodies: &Bodies) -> Result<Sweep, StoreError> {
+    let mut files = bodies.list()?;
+    let mut sweep = Sweep::default();
+    let mut last = 0;
+    let mut scan = || -> Result<(), redb::Error> {
+        let index = db.begin_read()?.open_table(BODY_INDEX)?;
+        for row in index.iter()? {
+            let (id, value) = row?;
+            let (number, length) = value.value();
+            last = last.max(number);
+            if number != 0 && files.remove(&number) != Some(length) {
+                sweep.missing.push(BodyId(id.value()));
+            }
+        }
+        Ok(())
+    };
+    scan().map_err(|e| StoreError::database("reading the index of bodies", e))?;
+    bodies.use_after(last);
+    sweep.removed = files.into_keys().filter(|number| bodies.unlink(*number)).count();
+    if sweep.removed > 0 {
+        tracing::info!(files = sweep.removed, "removed unused body files");
+    }
+    if !sweep.missing.is_empty() {
+        tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
+    }
+    Ok(sweep)
+}

@@ -1,0 +1,159 @@
+//! Reading, beside commits: each call sees the last durable commit.
+
+use super::RedbStore;
+use super::tables::{BODIES, BODY_INDEX, ENTRIES, META, SEEN};
+use crate::error::StoreError;
+use crate::queue::{Entry, EntryKey, QueueStore};
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use engine::journal::{Batch, Digest};
+use redb::{ReadTransaction, ReadableDatabase};
+use std::io;
+use std::ops::Bound;
+use std::sync::PoisonError;
+
+/// A page of entries ends beyond this many octets of records.
+const PAGE_OCTETS: usize = 8 << 20;
+
+/// Part of a body, or where to find it.
+enum Part {
+    Octets(Bytes),
+    InFile { number: u64, length: usize },
+}
+
+impl RedbStore {
+    fn read<T>(
+        &self,
+        doing: &'static str,
+        read: impl FnOnce(&ReadTransaction) -> Result<T, redb::Error>,
+    ) -> Result<T, StoreError> {
+        if let Some(error) = self.stopped.get() {
+            return Err(error.clone());
+        }
+        // Held while reading: the database is not closed under a reader.
+        let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
+        let db = state.db.as_ref().map_err(StoreError::clone)?;
+        let run = || read(&db.begin_read()?);
+        run().map_err(|e| StoreError::database(doing, e))
+    }
+
+    /// The row of a body: number of its file (0: inline), and its length.
+    fn body_row(&self, id: BodyId) -> Result<Option<(u64, u64)>, StoreError> {
+        self.read("reading the index of bodies", |txn| {
+            Ok(txn.open_table(BODY_INDEX)?.get(id.0)?.map(|row| row.value()))
+        })
+    }
+
+    fn part(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Part>, StoreError> {
+        self.read("reading a body", |txn| {
+            let row = txn.open_table(BODY_INDEX)?.get(id.0)?.map(|row| row.value());
+            let Some((number, total)) = row else {
+                return Ok(None);
+            };
+            let rest = usize::try_from(total.saturating_sub(offset)).unwrap_or(usize::MAX);
+            let length = length.min(rest);
+            if length == 0 {
+                return Ok(Some(Part::Octets(Bytes::new())));
+            }
+            if number != 0 {
+                return Ok(Some(Part::InFile { number, length }));
+            }
+            let bodies = txn.open_table(BODIES)?;
+            let octets = bodies.get(id.0)?;
+            let start = usize::try_from(offset).unwrap_or(usize::MAX);
+            let range = start..start.saturating_add(length);
+            let part = octets.as_ref().and_then(|o| o.value().get(range));
+            let part = part.ok_or_else(|| {
+                redb::Error::Corrupted(format!("the octets of body {id} differ from its index"))
+            })?;
+            Ok(Some(Part::Octets(Bytes::copy_from_slice(part))))
+        })
+    }
+}
+
+fn page(
+    txn: &ReadTransaction,
+    after: Option<EntryKey>,
+    limit: usize,
+) -> Result<Vec<Entry>, redb::Error> {
+    let start = match after {
+        Some((precedence, id)) => Bound::Excluded((precedence.number(), id.0)),
+        None => Bound::Unbounded,
+    };
+    let mut page = Vec::new();
+    let mut octets = 0;
+    let entries = txn.open_table(ENTRIES)?;
+    for row in entries.range::<(u8, u64)>((start, Bound::Unbounded))?.take(limit) {
+        let (key, record) = row?;
+        let (number, id) = key.value();
+        let precedence = Precedence::from_number(i64::from(number)).ok_or_else(|| {
+            redb::Error::Corrupted(format!("entry {id} has the unknown precedence {number}"))
+        })?;
+        let record = Bytes::copy_from_slice(record.value());
+        octets += record.len();
+        page.push(Entry { precedence, id: EntryId(id), record });
+        if octets > PAGE_OCTETS {
+            break;
+        }
+    }
+    Ok(page)
+}
+
+impl QueueStore for RedbStore {
+    fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+        self.commit_group(group)
+    }
+
+    fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
+        self.read("reading an entry", |txn| {
+            let row = txn.open_table(ENTRIES)?.get((precedence.number(), id.0))?;
+            Ok(row.map(|row| Bytes::copy_from_slice(row.value())))
+        })
+    }
+
+    fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
+        self.read("reading the queue", |txn| page(txn, after, limit))
+    }
+
+    fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError> {
+        Ok(self.body_row(id)?.map(|(_, length)| length))
+    }
+
+    fn body(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Bytes>, StoreError> {
+        let (number, length) = match self.part(id, offset, length)? {
+            None => return Ok(None),
+            Some(Part::Octets(octets)) => return Ok(Some(octets)),
+            Some(Part::InFile { number, length }) => (number, length),
+        };
+        match self.bodies.read(number, offset, length) {
+            Ok(octets) => Ok(Some(octets.into())),
+            // Dropped since the index was read, unless the index still names the file.
+            Err(e) if e.kind() == io::ErrorKind::NotFound => match self.body_row(id)? {
+                Some((same, _)) if same == number => Err(StoreError::BodyDamaged { id }),
+                Some(_) => self.body(id, offset, length),
+                None => Ok(None),
+            },
+            Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => {
+                Err(StoreError::BodyDamaged { id })
+            }
+            Err(e) => Err(StoreError::io("reading a body", e)),
+        }
+    }
+
+    fn seen(&self, key: &Digest, now: Utc) -> Result<Option<Bytes>, StoreError> {
+        self.read("looking up what was seen", |txn| {
+            let row = txn.open_table(SEEN)?.get(key.0)?;
+            Ok(row.and_then(|row| {
+                let (until, record) = row.value();
+                (now.0 <= until).then(|| Bytes::copy_from_slice(record))
+            }))
+        })
+    }
+
+    fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {
+        self.read("reading a named value", |txn| {
+            let row = txn.open_table(META)?.get(name)?;
+            Ok(row.map(|row| Bytes::copy_from_slice(row.value())))
+        })
+    }
+}

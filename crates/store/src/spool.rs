@@ -1,0 +1,358 @@
+//! Contents being received: in memory while small, in a file beyond that.
+//!
+//! A spool lives for one run of the daemon; a restart begins without any.
+
+use crate::bodies::{Bodies, BodyFile};
+use crate::error::StoreError;
+use bytes::{Bytes, BytesMut};
+use engine::journal::SpoolId;
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Bodies up to this many octets are kept inside the database, longer ones in files.
+pub const INLINE_MAX: usize = 1 << 20;
+
+/// All spools of one store. Calls for different spools do not wait for each other's disk.
+#[derive(Debug)]
+pub struct Spools {
+    bodies: Arc<Bodies>,
+    open: Mutex<BTreeMap<SpoolId, Arc<Mutex<Spool>>>>,
+    memory: Memory,
+}
+
+/// Octets held in memory by all spools together.
+#[derive(Debug)]
+struct Memory {
+    held: AtomicUsize,
+    limit: usize,
+}
+
+/// One content.
+#[derive(Debug)]
+pub(crate) enum Spool {
+    /// At most [`INLINE_MAX`] octets.
+    Memory(BytesMut),
+    /// Any length.
+    File { body: BodyFile, length: u64, synced: bool },
+    /// A write failed: the content has a hole. The number is that of the file, if there is one.
+    Broken(Option<u64>),
+    /// Committed or discarded while a call waited for it.
+    Gone,
+}
+
+/// A spool taken out for a commit, with what its batch stores.
+#[derive(Debug)]
+pub(crate) struct Claim {
+    id: SpoolId,
+    spool: Spool,
+}
+
+/// The octets of a body, ready to be committed.
+#[derive(Clone, Debug)]
+pub(crate) enum Content {
+    Inline(Bytes),
+    File { number: u64, length: u64 },
+}
+
+impl Memory {
+    /// Reserves room, if there is any.
+    fn reserve(&self, octets: usize) -> bool {
+        let within = |held: usize| held.checked_add(octets).filter(|sum| *sum <= self.limit);
+        self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
+    }
+
+    fn release(&self, octets: usize) {
+        self.held.fetch_sub(octets, Ordering::Relaxed);
+    }
+}
+
+impl Spools {
+    pub(crate) fn new(bodies: Arc<Bodies>, memory_limit: usize) -> Spools {
+        Spools {
+            bodies,
+            open: Mutex::default(),
+            memory: Memory { held: AtomicUsize::new(0), limit: memory_limit },
+        }
+    }
+
+    /// Begins an empty spool.
+    ///
+    /// # Errors
+    /// [`StoreError::SpoolExists`].
+    pub fn open(&self, id: SpoolId) -> Result<(), StoreError> {
+        match lock(&self.open).entry(id) {
+            Entry::Occupied(_) => Err(StoreError::SpoolExists { id }),
+            Entry::Vacant(place) => {
+                place.insert(Arc::new(Mutex::new(Spool::Memory(BytesMut::new()))));
+                Ok(())
+            }
+        }
+    }
+
+    /// Appends octets. Blocks on the disk once the content is in a file: beyond [`INLINE_MAX`],
+    /// or when the spools together hold as much memory as they may.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpool`]; [`StoreError::DiskFull`] and [`StoreError::Io`], after which
+    /// the spool can only be discarded ([`StoreError::SpoolBroken`]).
+    // Taken by value as the edge has it: a chunk handed over, not looked at again.
+    #[expect(clippy::needless_pass_by_value, reason = "the octets are handed over")]
+    pub fn append(&self, id: SpoolId, octets: Bytes) -> Result<(), StoreError> {
+        let spool = self.find(id)?;
+        let mut spool = lock(&spool);
+        spool.append(id, &octets, &self.memory, &self.bodies)
+    }
+
+    /// Makes the content so far durable and answers its length in octets. A content still in
+    /// memory counts as stored: the commit writes it, and a restart forgets all spools anyway.
+    ///
+    /// # Errors
+    /// As for [`Spools::append`].
+    pub fn sync(&self, id: SpoolId) -> Result<u64, StoreError> {
+        let spool = self.find(id)?;
+        lock(&spool).sync(id)
+    }
+
+    /// The length so far in octets.
+    ///
+    /// # Errors
+    /// [`StoreError::NoSpool`], [`StoreError::SpoolBroken`].
+    pub fn length(&self, id: SpoolId) -> Result<u64, StoreError> {
+        let spool = self.find(id)?;
+        let spool = lock(&spool);
+        match &*spool {
+            Spool::Memory(octets) => Ok(octets.len() as u64),
+            Spool::File { length, .. } => Ok(*length),
+            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
+            Spool::Gone => Err(StoreError::NoSpool { id }),
+        }
+    }
+
+    /// Drops a spool and its file; absent is fine.
+    pub fn discard(&self, id: SpoolId) {
+        let Some(spool) = lock(&self.open).remove(&id) else {
+            return;
+        };
+        let spool = std::mem::replace(&mut *lock(&spool), Spool::Gone);
+        match spool {
+            Spool::Memory(octets) => self.memory.release(octets.len()),
+            Spool::File { body, .. } => {
+                self.bodies.unlink(body.number);
+            }
+            Spool::Broken(Some(number)) => {
+                self.bodies.unlink(number);
+            }
+            Spool::Broken(None) | Spool::Gone => {}
+        }
+    }
+
+    /// Octets held in memory by all spools together.
+    #[must_use]
+    pub fn memory_held(&self) -> usize {
+        self.memory.held.load(Ordering::Relaxed)
+    }
+
+    /// Takes a spool out, its content durable if it is a file. Until [`Spools::settle`] or
+    /// [`Spools::restore`] no other call finds it.
+    pub(crate) fn claim(&self, id: SpoolId) -> Result<(Claim, Content), StoreError> {
+        let shared = self.find(id)?;
+        let mut spool = lock(&shared);
+        spool.sync(id)?;
+        lock(&self.open).remove(&id);
+        let mut spool = std::mem::replace(&mut *spool, Spool::Gone);
+        let content = match &mut spool {
+            Spool::Memory(octets) => {
+                let kept = std::mem::take(octets).freeze();
+                *octets = BytesMut::new();
+                Content::Inline(kept)
+            }
+            Spool::File { body, length, .. } => {
+                Content::File { number: body.number, length: *length }
+            }
+            Spool::Broken(_) | Spool::Gone => return Err(StoreError::NoSpool { id }),
+        };
+        Ok((Claim { id, spool }, content))
+    }
+
+    /// The commit used up the content.
+    pub(crate) fn settle(&self, claim: &Claim, content: &Content) {
+        if let (Spool::Memory(_), Content::Inline(octets)) = (&claim.spool, content) {
+            self.memory.release(octets.len());
+        }
+    }
+
+    /// The commit failed: the spool is as it was.
+    pub(crate) fn restore(&self, claim: Claim, content: Content) {
+        let spool = match (claim.spool, content) {
+            (Spool::Memory(_), Content::Inline(octets)) => Spool::Memory(BytesMut::from(octets)),
+            (spool, _) => spool,
+        };
+        lock(&self.open).insert(claim.id, Arc::new(Mutex::new(spool)));
+    }
+
+    fn find(&self, id: SpoolId) -> Result<Arc<Mutex<Spool>>, StoreError> {
+        lock(&self.open).get(&id).cloned().ok_or(StoreError::NoSpool { id })
+    }
+}
+
+impl Spool {
+    fn append(
+        &mut self,
+        id: SpoolId,
+        octets: &Bytes,
+        memory: &Memory,
+        bodies: &Bodies,
+    ) -> Result<(), StoreError> {
+        if let Spool::Memory(held) = self {
+            let fits = octets.len() <= INLINE_MAX.saturating_sub(held.len());
+            if fits && memory.reserve(octets.len()) {
+                held.extend_from_slice(octets);
+                return Ok(());
+            }
+            self.move_to_file(memory, bodies)?;
+        }
+        match self {
+            Spool::File { body, length, synced } => {
+                if let Err(error) = body.file.append(octets) {
+                    *self = Spool::Broken(Some(body.number));
+                    return Err(StoreError::io("writing a content", error));
+                }
+                *length += octets.len() as u64;
+                *synced = false;
+                Ok(())
+            }
+            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
+            Spool::Gone | Spool::Memory(_) => Err(StoreError::NoSpool { id }),
+        }
+    }
+
+    fn move_to_file(&mut self, memory: &Memory, bodies: &Bodies) -> Result<(), StoreError> {
+        let Spool::Memory(held) = self else {
+            return Ok(());
+        };
+        let mut outcome = bodies.create();
+        let mut broken = None;
+        if let Ok(body) = &mut outcome
+            && let Err(error) = body.file.append(held)
+        {
+            broken = Some(body.number);
+            outcome = Err(error);
+        }
+        let length = held.len();
+        memory.release(length);
+        match outcome {
+            Ok(body) => {
+                *self = Spool::File { body, length: length as u64, synced: false };
+                Ok(())
+            }
+            Err(error) => {
+                *self = Spool::Broken(broken);
+                Err(StoreError::io("writing a content", error))
+            }
+        }
+    }
+
+    fn sync(&mut self, id: SpoolId) -> Result<u64, StoreError> {
+        match self {
+            Spool::Memory(octets) => Ok(octets.len() as u64),
+            Spool::File { body, length, synced } => {
+                if !*synced {
+                    if let Err(error) = body.file.sync() {
+                        *self = Spool::Broken(Some(body.number));
+                        return Err(StoreError::io("syncing a content", error));
+                    }
+                    *synced = true;
+                }
+                Ok(*length)
+            }
+            Spool::Broken(_) => Err(StoreError::SpoolBroken { id }),
+            Spool::Gone => Err(StoreError::NoSpool { id }),
+        }
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::disk::Disk;
+    use crate::faulty::FaultyDisk;
+    use std::path::Path;
+
+    const ID: SpoolId = SpoolId(7);
+
+    fn spools(limit: usize) -> (FaultyDisk, Spools) {
+        let disk = FaultyDisk::new();
+        let bodies = Bodies::open(Arc::new(disk.clone())).unwrap();
+        (disk, Spools::new(Arc::new(bodies), limit))
+    }
+
+    fn files(disk: &FaultyDisk) -> Vec<u64> {
+        let files = disk.list(Path::new("bodies")).unwrap();
+        files.into_iter().map(|(_, length)| length).collect()
+    }
+
+    #[test]
+    fn a_content_moves_to_a_file_beyond_the_inline_limit() {
+        let (disk, spools) = spools(usize::MAX);
+        spools.open(ID).unwrap();
+        spools.append(ID, Bytes::from(vec![1; INLINE_MAX])).unwrap();
+        assert_eq!((files(&disk), spools.memory_held()), (vec![], INLINE_MAX));
+        assert_eq!(spools.sync(ID).unwrap(), INLINE_MAX as u64);
+        spools.append(ID, Bytes::from_static(b"x")).unwrap();
+        assert_eq!((files(&disk), spools.memory_held()), (vec![INLINE_MAX as u64 + 1], 0));
+        assert_eq!(spools.length(ID).unwrap(), INLINE_MAX as u64 + 1);
+        spools.discard(ID);
+        assert_eq!(files(&disk), []);
+        assert!(matches!(spools.length(ID), Err(StoreError::NoSpool { id: ID })));
+    }
+
+    #[test]
+    fn the_memory_of_all_spools_together_is_bounded() {
+        let (disk, spools) = spools(100);
+        for n in 0..3 {
+            spools.open(SpoolId(n)).unwrap();
+            spools.append(SpoolId(n), Bytes::from_static(&[0; 40])).unwrap();
+        }
+        assert_eq!((files(&disk), spools.memory_held()), (vec![40], 80));
+        spools.discard(SpoolId(0));
+        spools.discard(SpoolId(2));
+        assert_eq!((files(&disk), spools.memory_held()), (vec![], 40));
+    }
+
+    #[test]
+    fn a_failed_write_leaves_a_spool_fit_only_to_discard() {
+        let (disk, spools) = spools(0);
+        spools.open(ID).unwrap();
+        spools.append(ID, Bytes::from_static(b"kept")).unwrap();
+        disk.fail_at(disk.calls() + 1, std::io::ErrorKind::StorageFull);
+        assert!(spools.append(ID, Bytes::from_static(b"lost")).unwrap_err().is_disk_full());
+        let after = spools.append(ID, Bytes::from_static(b"more")).unwrap_err();
+        assert!(matches!(after, StoreError::SpoolBroken { id: ID }), "{after}");
+        assert!(spools.sync(ID).is_err() && spools.claim(ID).is_err());
+        spools.discard(ID);
+        assert_eq!(files(&disk), []);
+    }
+
+    #[test]
+    fn a_failed_sync_is_not_tried_again() {
+        let (disk, spools) = spools(0);
+        spools.open(ID).unwrap();
+        spools.append(ID, Bytes::from_static(b"x")).unwrap();
+        disk.fail_at(disk.calls() + 1, std::io::ErrorKind::Other);
+        assert!(matches!(spools.sync(ID), Err(StoreError::Io { .. })));
+        assert!(matches!(spools.sync(ID), Err(StoreError::SpoolBroken { id: ID })));
+    }
+
+    #[test]
+    fn a_spool_is_opened_once() {
+        let (_, spools) = spools(0);
+        spools.open(ID).unwrap();
+        assert!(matches!(spools.open(ID), Err(StoreError::SpoolExists { id: ID })));
+    }
+}

@@ -1,0 +1,210 @@
+//! Power fails at every operation in turn; what was acknowledged is there, the rest whole or not.
+
+mod common;
+
+use bytes::Bytes;
+use common::*;
+use engine::journal::{Batch, Op, SpoolId};
+use std::path::Path;
+use std::sync::Arc;
+use store::faulty::{FaultyDisk, Loss};
+use store::{Options, QueueStore, RedbStore, StoreError};
+
+/// Even the smallest spool goes to a file, so that files are cheap to test.
+const OPTIONS: Options = Options { spool_memory: 100, cache: 1 << 20 };
+
+struct Script {
+    /// Per group: the spools received before it, and its batches.
+    groups: Vec<(Vec<u64>, Vec<Batch>)>,
+    spools: SpoolContents,
+    universe: Model,
+}
+
+fn script() -> Script {
+    let spools: SpoolContents =
+        [(1, octets(5000, 1)), (2, octets(9000, 2)), (3, octets(40, 3)), (4, octets(5000, 4))]
+            .into();
+    let groups = vec![
+        (vec![], vec![vec![put(1, b"one"), seen(1, 10, b"a"), meta("epoch", b"1")]]),
+        (vec![1], vec![vec![put(2, b"two"), spooled(1, 1)]]),
+        (vec![], vec![vec![delete(1)], vec![seen(2, 20, b"b"), put(3, b"three")]]),
+        (vec![2, 3], vec![vec![spooled(2, 2), put(4, b"4")], vec![spooled(3, 3), put(5, b"5")]]),
+        (vec![], vec![vec![drop_body(1), delete(2)]]),
+        (vec![4], vec![vec![spooled(2, 4), Op::ForgetSeen { before: base::Utc(15) }]]),
+        (vec![], vec![vec![drop_body(2), drop_body(3), delete(4), meta("epoch", b"2")]]),
+    ];
+    let mut universe = Model::default();
+    for batch in groups.iter().flat_map(|(_, batches)| batches) {
+        for op in batch {
+            if !matches!(op, Op::ForgetSeen { .. } | Op::DeleteBody { .. }) {
+                universe.apply(&vec![op.clone()], &spools);
+            }
+        }
+    }
+    Script { groups, spools, universe }
+}
+
+/// Runs the script until something fails. Answers the model of what was acknowledged and the
+/// same with the group that was under way.
+fn run(disk: &FaultyDisk, script: &Script) -> (Model, Model, bool) {
+    let mut acknowledged = Model::default();
+    let Ok(store) = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS) else {
+        return (acknowledged.clone(), acknowledged, false);
+    };
+    for (spools, batches) in &script.groups {
+        if receive(&store, spools, &script.spools).is_err() {
+            return (acknowledged.clone(), acknowledged, false);
+        }
+        let mut with_group = acknowledged.clone();
+        for batch in batches {
+            with_group.apply(batch, &script.spools);
+        }
+        let outcomes = store.commit(batches.clone());
+        if outcomes.iter().any(Result::is_err) {
+            assert!(outcomes.iter().all(Result::is_err), "one transaction, one outcome");
+            return (acknowledged, with_group, false);
+        }
+        acknowledged = with_group;
+    }
+    (acknowledged.clone(), acknowledged, true)
+}
+
+fn receive(store: &RedbStore, spools: &[u64], contents: &SpoolContents) -> Result<(), StoreError> {
+    for id in spools {
+        let (id, content) = (SpoolId(*id), &contents[id]);
+        store.spools().open(id)?;
+        // More than the spools may hold in memory, so each content is in a file from the start.
+        for chunk in [content.slice(..20), content.slice(20..)] {
+            store.spools().append(id, chunk)?;
+        }
+        store.spools().sync(id)?;
+    }
+    Ok(())
+}
+
+/// Crashes at every operation; answers how many crashes there were, or the first loss.
+fn crash_everywhere(
+    prepare: impl Fn(&FaultyDisk),
+    loss: impl Fn(u64) -> Loss,
+) -> Result<u64, String> {
+    let script = script();
+    for n in 1.. {
+        let disk = FaultyDisk::new();
+        prepare(&disk);
+        disk.power_off_at(n);
+        let (acknowledged, with_group, finished) = run(&disk, &script);
+        disk.crash(loss(n));
+        recovered(&disk, &script, &acknowledged, &with_group).map_err(|e| format!("{n}: {e}"))?;
+        if finished {
+            return Ok(n);
+        }
+    }
+    unreachable!()
+}
+
+fn recovered(disk: &FaultyDisk, script: &Script, a: &Model, b: &Model) -> Result<(), String> {
+    let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).map_err(|e| e.to_string())?;
+    let without = a.check(&store, &script.universe);
+    let with = b.check(&store, &script.universe);
+    if without.is_err() && with.is_err() {
+        return Err(format!("neither without the last group ({without:?}) nor with it ({with:?})"));
+    }
+    if !store.sweep().missing.is_empty() {
+        return Err(format!("missing bodies: {:?}", store.sweep().missing));
+    }
+    // Every file left belongs to a body of at least 100 octets held.
+    let kept = if without.is_ok() { a } else { b };
+    if body_files(disk) > kept.bodies.len() {
+        return Err("orphans survived the sweep".to_owned());
+    }
+    // And the store works on.
+    let more = store.commit(vec![vec![put(99, b"after")]]);
+    more.into_iter().collect::<Result<(), _>>().map_err(|e| e.to_string())
+}
+
+#[test]
+fn a_crash_that_loses_all_unsynced_loses_nothing_acknowledged() {
+    let crashes = crash_everywhere(|_| (), |_| Loss::Everything).unwrap();
+    assert!(crashes > 50, "the script is too short to mean anything: {crashes}");
+}
+
+#[test]
+fn a_crash_that_loses_nothing_unsynced_shows_nothing_half() {
+    crash_everywhere(|_| (), |_| Loss::Nothing).unwrap();
+}
+
+#[test]
+fn a_crash_that_tears_writes_at_random_loses_nothing_acknowledged() {
+    for seed in 0..4 {
+        crash_everywhere(|_| (), |n| Loss::Some(seed * 10_000 + n)).unwrap();
+    }
+}
+
+/// The tests above can fail: without the fdatasync of body files they do.
+#[test]
+fn without_the_sync_of_files_a_body_is_lost() {
+    let loss = crash_everywhere(FaultyDisk::ignore_file_sync, |_| Loss::Everything).unwrap_err();
+    assert!(loss.contains("body b1 differs") || loss.contains("missing"), "{loss}");
+}
+
+/// The tests above can fail: without the fsync of `bodies/` they do.
+#[test]
+fn without_the_sync_of_the_directory_a_body_is_lost() {
+    let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new("bodies"));
+    let loss = crash_everywhere(ignore, |_| Loss::Everything).unwrap_err();
+    assert!(loss.contains("body b1 differs") || loss.contains("missing"), "{loss}");
+    let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new(""));
+    crash_everywhere(ignore, |_| Loss::Everything).unwrap_err();
+}
+
+/// One operation fails, the machine goes on: an answer of "done" must still be true, and a
+/// failed batch must not be half there, neither now nor after a crash.
+#[test]
+fn a_single_error_anywhere_breaks_no_promise() {
+    let script = script();
+    for kind in [std::io::ErrorKind::StorageFull, std::io::ErrorKind::Other] {
+        for n in 1.. {
+            let disk = FaultyDisk::new();
+            disk.fail_at(n, kind);
+            let (acknowledged, with_group, finished) = run(&disk, &script);
+            let untouched = disk.calls() < n;
+            disk.crash(Loss::Everything);
+            recovered(&disk, &script, &acknowledged, &with_group)
+                .unwrap_or_else(|e| panic!("{kind:?} at {n}: {e}"));
+            if finished && untouched {
+                break;
+            }
+        }
+    }
+}
+
+#[test]
+fn a_failed_database_sync_stops_the_store() {
+    let disk = FaultyDisk::new();
+    let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();
+    let mut stopped = false;
+    for n in 1..40 {
+        disk.fail_at(disk.calls() + n, std::io::ErrorKind::Other);
+        let outcome = store.commit(vec![vec![put(n, b"x")]]).remove(0);
+        if let Err(StoreError::Stopped { .. }) = outcome {
+            stopped = true;
+            break;
+        }
+    }
+    assert!(stopped, "no sync was hit");
+    let later = store.commit(vec![vec![put(100, b"x")]]).remove(0);
+    assert!(matches!(later, Err(StoreError::Stopped { .. })));
+    assert!(matches!(store.meta("x"), Err(StoreError::Stopped { .. })));
+}
+
+#[test]
+fn an_abandoned_spool_is_swept() {
+    let disk = FaultyDisk::new();
+    let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();
+    store.spools().open(SpoolId(1)).unwrap();
+    store.spools().append(SpoolId(1), Bytes::from(vec![0; 5000])).unwrap();
+    assert_eq!(body_files(&disk), 1);
+    drop(store);
+    let store = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS).unwrap();
+    assert_eq!((store.sweep().removed, body_files(&disk)), (1, 0));
+}
