@@ -57,17 +57,18 @@ impl Args {
             let name = step.name();
             println!("\n=== {} of {}: {name} ===", number + 1, steps.len());
             let (result, time) = timed(|| step.run(workspace));
-            let passed = match result {
-                Ok(outcome) => outcome == Outcome::Passed,
-                Err(error) => {
+            let word = match result {
+                Ok(Outcome::Passed) => "passed",
+                Ok(Outcome::PassedInPart) => "passed in part",
+                Ok(Outcome::Failed) => "FAILED",
+                Err(ref error) => {
                     println!("error: {error:#}");
-                    false
+                    "FAILED"
                 }
             };
-            let word = if passed { "passed" } else { "FAILED" };
             println!("--- {name}: {word} in {:.1} s", time.as_secs_f64());
             table.add_row([name.clone(), word.to_owned(), format!("{:.1}", time.as_secs_f64())]);
-            if !passed {
+            if !matches!(result, Ok(Outcome::Passed | Outcome::PassedInPart)) {
                 failed.push(name);
             }
         }
