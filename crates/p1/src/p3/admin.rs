@@ -1,8 +1,8 @@
 //! Control and administration: read far enough to answer them as the standard says.
 
-use super::submission::tags;
 use crate::bind::Credentials;
 use crate::flags::Priority;
+use crate::wire::{self, tag};
 use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -56,11 +56,11 @@ impl Controls {
                     let length = member.integer().field("permissible-maximum-content-length")?;
                     controls.max_content_length = Some(length);
                 }
-                tags::PRIORITY => {
+                tag::PRIORITY => {
                     let priority = Priority::read(&member).field("permissible-lowest-priority")?;
                     controls.lowest_priority = Some(priority);
                 }
-                _ => controls.other.push(Bytes::copy_from_slice(member.raw)),
+                _ => controls.other.push(wire::keep(&member)),
             }
         }
         Ok(controls)
@@ -84,7 +84,7 @@ impl Controls {
             if let Some(priority) = self.lowest_priority {
                 priority.write(w);
             }
-            self.other.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.other);
         });
     }
 }

@@ -1,7 +1,7 @@
-use super::submission::tags;
 use crate::bind::Credentials;
 use crate::extension::Extensions;
 use crate::names::{MtaName, ORName};
+use crate::wire::{self, tag};
 use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -80,7 +80,7 @@ impl MtsBind {
         let mut members = e.children()?;
         while let Some(member) = members.next()? {
             match member.tag {
-                tags::OR_NAME => {
+                tag::OR_NAME => {
                     name = Some(ObjectName::UserAgent(ORName::read(&member).field("user-agent")?));
                 }
                 tag if tag == Tag::context(0) => {
@@ -95,7 +95,7 @@ impl MtsBind {
                     credentials = Some(value.field("credentials")?);
                 }
                 tag if tag == Tag::context(3) => {
-                    security_context = Some(Bytes::copy_from_slice(member.raw));
+                    security_context = Some(wire::keep(&member));
                 }
                 tag if tag == Tag::context(4) => {
                     let store = ORName::read(&member).field("message-store")?;
@@ -104,12 +104,12 @@ impl MtsBind {
                 tag if tag == Tag::context(5) => {
                     extensions = Extensions::read(&member).field("extensions")?;
                 }
-                _ => unknown.push(Bytes::copy_from_slice(member.raw)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
         let no_credentials = Fault::Missing(Tag::context(2));
         Ok(MtsBind {
-            name: name.ok_or(Fault::Missing(tags::OR_NAME)).field("initiator-name")?,
+            name: name.ok_or(Fault::Missing(tag::OR_NAME)).field("initiator-name")?,
             messages_waiting,
             credentials: credentials.ok_or(no_credentials).field("credentials")?,
             security_context,
@@ -134,7 +134,7 @@ impl MtsBind {
                 w.raw(context);
             }
             self.extensions.write_as(w, Tag::context(5));
-            self.unknown.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.unknown);
         });
     }
 }

@@ -1,11 +1,12 @@
 use super::parser::ArgumentHead;
-use super::submission::{MAX_RECIPIENTS, frame, tags};
+use super::submission::frame;
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::extension::Extensions;
 use crate::flags::Priority;
 use crate::names::{MtsIdentifier, ORName};
 use crate::time::Time;
+use crate::wire::{self, bound, tag};
 use base::ber::{Element, Error, Fault, Field, Reader, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -71,7 +72,7 @@ impl OtherFields {
         while let Some(member) = members.next()? {
             match member.tag {
                 // Some peers leave the built-in type its own tag.
-                BUILT_IN | tags::CONTENT_TYPE => {
+                BUILT_IN | tag::CONTENT_TYPE => {
                     let number = member.integer().field("content-type")?;
                     fields.content_type = Some(ContentType::BuiltIn(number));
                 }
@@ -79,12 +80,12 @@ impl OtherFields {
                     let oid = member.oid().field("content-type")?;
                     fields.content_type = Some(ContentType::Extended(oid));
                 }
-                tags::OR_NAME => {
+                tag::OR_NAME => {
                     fields.originator = Some(ORName::read(&member).field("originator-name")?);
                 }
-                tags::PRIORITY => fields.priority = Priority::read(&member).field("priority")?,
+                tag::PRIORITY => fields.priority = Priority::read(&member).field("priority")?,
                 tag if tag == Tag::context(tag.number) => fields.read_context(&member)?,
-                _ => fields.unknown.push(Bytes::copy_from_slice(member.raw)),
+                _ => fields.unknown.push(wire::keep(&member)),
             }
         }
         Ok(fields)
@@ -98,15 +99,8 @@ impl OtherFields {
             }
             2 => self.implicit_conversion_prohibited = e.bits().field("delivery-flags")?.get(1),
             3 => {
-                let mut names = e.children().field("other-recipient-names")?;
-                while let Some(name) = names.next().field("other-recipient-names")? {
-                    if self.other_recipients.len() == MAX_RECIPIENTS {
-                        let fault = Fault::TooMany(MAX_RECIPIENTS as u64);
-                        return Err(fault).field("other-recipient-names");
-                    }
-                    let name = ORName::read(&name).field("other-recipient-names")?;
-                    self.other_recipients.push(name);
-                }
+                let names = wire::list(e, bound::RECIPIENTS, ORName::read);
+                self.other_recipients = names.field("other-recipient-names")?;
             }
             4 => self.this_recipient = Some(ORName::read(e).field("this-recipient-name")?),
             5 => {
@@ -118,9 +112,9 @@ impl OtherFields {
                 self.converted_eits = Some(eits.field("converted-encoded-information-types")?);
             }
             7 => self.submission_time = Some(Time::read(e).field("message-submission-time")?),
-            8 => self.content_identifier = Some(e.text().field("content-identifier")?),
+            8 => self.content_identifier = Some(wire::latin1(e).field("content-identifier")?),
             9 => self.extensions = Extensions::read(e).field("extensions")?,
-            _ => self.unknown.push(Bytes::copy_from_slice(e.raw)),
+            _ => self.unknown.push(wire::keep(e)),
         }
         Ok(())
     }
@@ -130,33 +124,28 @@ impl ArgumentHead for MessageDeliveryEnvelope {
     const NAME: &'static str = "MessageDeliveryEnvelope";
 
     fn read_head(mut members: Reader<'_>) -> Result<Self, Error> {
-        let identifier = members.require(tags::MTS_IDENTIFIER).and_then(|e| MtsIdentifier::read(&e));
+        let identifier = members.require(tag::MTS_IDENTIFIER).and_then(|e| MtsIdentifier::read(&e));
         let identifier = identifier.field("message-delivery-identifier")?;
         let delivery_time = members.require(u::UTC_TIME).and_then(|e| Time::read(&e));
         let delivery_time = delivery_time.field("message-delivery-time")?;
         let fields = members.require(u::SET).and_then(|e| OtherFields::read(&e));
         let fields = fields.field("other-fields")?;
         members.finish()?;
-        let missing = |tag, field| move || Error { fault: Fault::Missing(tag), field: Some(field) };
         Ok(MessageDeliveryEnvelope {
             identifier,
             delivery_time,
-            content_type: fields.content_type.ok_or_else(missing(BUILT_IN, "content-type"))?,
-            originator: fields
-                .originator
-                .ok_or_else(missing(tags::OR_NAME, "originator-name"))?,
+            content_type: wire::required(fields.content_type, BUILT_IN).field("content-type")?,
+            originator: wire::required(fields.originator, tag::OR_NAME).field("originator-name")?,
             original_eits: fields.original_eits,
             priority: fields.priority,
             implicit_conversion_prohibited: fields.implicit_conversion_prohibited,
             other_recipients: fields.other_recipients,
-            this_recipient: fields
-                .this_recipient
-                .ok_or_else(missing(Tag::context(4), "this-recipient-name"))?,
+            this_recipient: wire::required(fields.this_recipient, Tag::context(4))
+                .field("this-recipient-name")?,
             intended_recipient: fields.intended_recipient,
             converted_eits: fields.converted_eits,
-            submission_time: fields
-                .submission_time
-                .ok_or_else(missing(Tag::context(7), "message-submission-time"))?,
+            submission_time: wire::required(fields.submission_time, Tag::context(7))
+                .field("message-submission-time")?,
             content_identifier: fields.content_identifier,
             extensions: fields.extensions,
             unknown: fields.unknown,
@@ -204,10 +193,10 @@ impl MessageDeliveryEnvelope {
         }
         self.submission_time.write_as(w, Tag::context(7));
         if let Some(identifier) = &self.content_identifier {
-            w.string(Tag::context(8), identifier);
+            wire::write_latin1(w, Tag::context(8), identifier);
         }
         self.extensions.write_as(w, Tag::context(9));
-        self.unknown.iter().for_each(|member| w.raw(member));
+        wire::write_kept(w, &self.unknown);
     }
 }
 
@@ -236,7 +225,7 @@ impl DeliveryResult {
             if member.tag == Tag::context(2) {
                 result.extensions = Extensions::read(&member).field("extensions")?;
             } else {
-                result.other.push(Bytes::copy_from_slice(member.raw));
+                result.other.push(wire::keep(&member));
             }
         }
         Ok(result)
@@ -245,7 +234,7 @@ impl DeliveryResult {
     /// Appends the SET.
     pub fn write(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
-            self.other.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.other);
             self.extensions.write_as(w, Tag::context(2));
         });
     }

@@ -1,4 +1,5 @@
 use crate::names::ORName;
+use crate::wire::{self, bound};
 use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -104,7 +105,9 @@ impl AccessError {
     /// Name in the standard's terms; 1 depends on the operation, so it names both.
     pub fn name(&self) -> &'static str {
         match self {
-            AccessError::ControlViolated => "submission-control-violated or delivery-control-violated",
+            AccessError::ControlViolated => {
+                "submission-control-violated or delivery-control-violated"
+            }
             AccessError::OriginatorInvalid => "originator-invalid",
             AccessError::RecipientImproperlySpecified(_) => "recipient-improperly-specified",
             AccessError::ElementOfServiceNotSubscribed => "element-of-service-not-subscribed",
@@ -158,12 +161,9 @@ impl AccessError {
             1 => AccessError::ControlViolated,
             2 => AccessError::OriginatorInvalid,
             3 => {
-                let mut names = required().field("recipient-improperly-specified")?.children()?;
-                let mut recipients = Vec::new();
-                while let Some(name) = names.next()? {
-                    recipients.push(ORName::read(&name).field("recipient-name")?);
-                }
-                AccessError::RecipientImproperlySpecified(recipients)
+                let names = required().field("recipient-improperly-specified")?;
+                let names = wire::list(names, bound::RECIPIENTS, ORName::read);
+                AccessError::RecipientImproperlySpecified(names.field("recipient-name")?)
             }
             4 => AccessError::ElementOfServiceNotSubscribed,
             5 => AccessError::OldCredentialsIncorrectlySpecified,
@@ -181,7 +181,7 @@ impl AccessError {
             15 => AccessError::RemoteBind,
             16 => read_refused(required().field("operation-refused")?)?,
             code => {
-                let parameter = parameter.map(|e| Bytes::copy_from_slice(e.raw));
+                let parameter = parameter.map(wire::keep);
                 AccessError::Other { code, parameter }
             }
         })
@@ -197,8 +197,10 @@ fn read_refused(e: &Element<'_>) -> Result<AccessError, Error> {
                 let number = member.integer().field("refused-argument")?;
                 argument = Some(RefusedArgument::BuiltIn(number));
             }
-            tag if tag == Tag::context(2) => reason = Some(member.integer().field("refusal-reason")?),
-            _ => argument = Some(RefusedArgument::Extension(Bytes::copy_from_slice(member.raw))),
+            tag if tag == Tag::context(2) => {
+                reason = Some(member.integer().field("refusal-reason")?);
+            }
+            _ => argument = Some(RefusedArgument::Extension(wire::keep(&member))),
         }
     }
     Ok(AccessError::OperationRefused {

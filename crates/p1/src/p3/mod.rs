@@ -12,6 +12,8 @@ mod error;
 mod parser;
 mod report;
 mod submission;
+#[cfg(test)]
+mod tests;
 
 pub use admin::{ChangeCredentials, Controls, read_register, write_waiting};
 pub use bind::{DeliveryQueue, MessagesWaiting, MtsBind, MtsBindError, ObjectName};

@@ -3,7 +3,7 @@ use super::submission::MessageSubmissionEnvelope;
 use base::ber::{Error, Fault, Field, Limits, Reader, Token, Tokenizer, universal as u};
 
 /// Longest envelope, octets.
-pub const MAX_ENVELOPE: usize = 1 << 20;
+pub(super) const MAX_ENVELOPE: usize = 1 << 20;
 
 /// What stands before the content in an argument that carries one.
 pub trait ArgumentHead: Sized {
@@ -34,7 +34,7 @@ pub enum ArgumentEvent<'a, T> {
 }
 
 /// Takes an argument SEQUENCE of envelope and content in slices of any size. Holds the envelope, at
-/// most [`MAX_ENVELOPE`] octets, and nothing of the content.
+/// most 1 MiB, and nothing of the content.
 ///
 /// Cutting the argument at any octet gives the same events, but for how the content is divided.
 #[derive(Debug)]

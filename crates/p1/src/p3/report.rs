@@ -1,4 +1,3 @@
-use super::submission::{MAX_RECIPIENTS, tags};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::envelope::ReportType;
@@ -6,6 +5,7 @@ use crate::extension::Extensions;
 use crate::names::{MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
+use crate::wire::{self, bound, tag};
 use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -61,21 +61,25 @@ impl ReportDelivery {
         let mut members = e.children()?;
         while let Some(member) = members.next()? {
             match member.tag {
-                tags::MTS_IDENTIFIER => {
+                tag::MTS_IDENTIFIER => {
                     let id = MtsIdentifier::read(&member);
                     subject = Some(id.field("subject-submission-identifier")?);
                 }
-                tags::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(member.text().field("content-identifier")?);
+                tag::CONTENT_IDENTIFIER => {
+                    content_identifier = Some(wire::latin1(&member).field("content-identifier")?);
                 }
-                tags::CONTENT_TYPE | u::OID => {
+                tag::CONTENT_TYPE | u::OID => {
                     content_type = Some(ContentType::read(&member).field("content-type")?);
                 }
-                tags::EITS => {
+                tag::EITS => {
                     let eits = EncodedInformationTypes::read(&member);
                     original_eits = Some(eits.field("original-encoded-information-types")?);
                 }
-                u::SEQUENCE => recipients = read_recipients(&member).field("per-recipient-fields")?,
+                u::SEQUENCE => {
+                    let read = PerRecipientReportDelivery::read;
+                    recipients = wire::list(&member, bound::RECIPIENTS, read)
+                        .field("per-recipient-fields")?;
+                }
                 tag if tag == Tag::context(0) => {
                     let octets = member.octets().field("returned-content")?;
                     returned_content = Some(Bytes::from(octets.into_owned()));
@@ -83,13 +87,13 @@ impl ReportDelivery {
                 tag if tag == Tag::context(1) => {
                     extensions = Extensions::read(&member).field("extensions")?;
                 }
-                _ => unknown.push(Bytes::copy_from_slice(member.raw)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
         if recipients.is_empty() {
             return Err(Fault::Missing(u::SEQUENCE)).field("per-recipient-fields");
         }
-        let missing = Fault::Missing(tags::MTS_IDENTIFIER);
+        let missing = Fault::Missing(tag::MTS_IDENTIFIER);
         Ok(ReportDelivery {
             subject_identifier: subject.ok_or(missing).field("subject-submission-identifier")?,
             content_identifier,
@@ -107,7 +111,7 @@ impl ReportDelivery {
         w.constructed(u::SET, |w| {
             self.subject_identifier.write(w);
             if let Some(identifier) = &self.content_identifier {
-                w.string(tags::CONTENT_IDENTIFIER, identifier);
+                wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
             }
             if let Some(content_type) = &self.content_type {
                 content_type.write(w);
@@ -120,21 +124,9 @@ impl ReportDelivery {
             if let Some(content) = &self.returned_content {
                 w.string(Tag::context(0), content);
             }
-            self.unknown.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.unknown);
         });
     }
-}
-
-fn read_recipients(e: &Element<'_>) -> Result<Vec<PerRecipientReportDelivery>, Error> {
-    let mut recipients = Vec::new();
-    let mut members = e.children()?;
-    while let Some(member) = members.next()? {
-        if recipients.len() == MAX_RECIPIENTS {
-            return Err(Fault::TooMany(MAX_RECIPIENTS as u64).into());
-        }
-        recipients.push(PerRecipientReportDelivery::read(&member)?);
-    }
-    Ok(recipients)
 }
 
 impl PerRecipientReportDelivery {
@@ -149,7 +141,7 @@ impl PerRecipientReportDelivery {
         let mut members = e.children()?;
         while let Some(member) = members.next()? {
             match member.tag {
-                tags::EITS => {
+                tag::EITS => {
                     let eits = EncodedInformationTypes::read(&member);
                     converted_eits = Some(eits.field("converted-encoded-information-types")?);
                 }
@@ -164,13 +156,13 @@ impl PerRecipientReportDelivery {
                     intended_recipient = Some(name);
                 }
                 tag if tag == Tag::context(3) => {
-                    let text = member.text().field("supplementary-information")?;
+                    let text = wire::latin1(&member).field("supplementary-information")?;
                     supplementary_information = Some(text);
                 }
                 tag if tag == Tag::context(4) => {
                     extensions = Extensions::read(&member).field("extensions")?;
                 }
-                _ => unknown.push(Bytes::copy_from_slice(member.raw)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
         let no_name = Fault::Missing(Tag::context(0));
@@ -199,10 +191,10 @@ impl PerRecipientReportDelivery {
                 intended.write_as(w, Tag::context(2));
             }
             if let Some(text) = &self.supplementary_information {
-                w.string(Tag::context(3), text);
+                wire::write_latin1(w, Tag::context(3), text);
             }
             self.extensions.write_as(w, Tag::context(4));
-            self.unknown.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.unknown);
         });
     }
 }

@@ -5,12 +5,10 @@ use crate::extension::Extensions;
 use crate::flags::{PerMessageIndicators, Priority, ReportRequest};
 use crate::names::{MtsIdentifier, ORName};
 use crate::time::Time;
-use base::ber::{Element, Error, Fault, Field, Header, Length, Reader, Tag, Writer};
+use crate::wire::{self, bound, tag};
 use base::ber::universal as u;
+use base::ber::{Element, Error, Fault, Field, Header, Length, Reader, Tag, Writer};
 use bytes::Bytes;
-
-/// Most recipients (ub-recipients).
-pub(super) const MAX_RECIPIENTS: usize = 32_767;
 
 /// MessageSubmissionEnvelope (X.411 8.2.1.1.1).
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -91,59 +89,37 @@ impl Common {
     /// Takes a member; `false` where it is none of these.
     fn read(&mut self, e: &Element<'_>) -> Result<bool, Error> {
         match e.tag {
-            tags::OR_NAME => self.originator = Some(ORName::read(e).field("originator-name")?),
-            tags::EITS => {
+            tag::OR_NAME => self.originator = Some(ORName::read(e).field("originator-name")?),
+            tag::EITS => {
                 let eits = EncodedInformationTypes::read(e);
                 self.original_eits = Some(eits.field("original-encoded-information-types")?);
             }
-            tags::CONTENT_TYPE | u::OID => {
+            tag::CONTENT_TYPE | u::OID => {
                 self.content_type = Some(ContentType::read(e).field("content-type")?);
             }
-            tags::CONTENT_IDENTIFIER => {
-                self.content_identifier = Some(e.text().field("content-identifier")?);
+            tag::CONTENT_IDENTIFIER => {
+                self.content_identifier = Some(wire::latin1(e).field("content-identifier")?);
             }
-            tags::INDICATORS => {
+            tag::PER_MESSAGE_INDICATORS => {
                 self.indicators = PerMessageIndicators::read(e).field("per-message-indicators")?;
             }
-            tags::EXTENSIONS => self.extensions = Extensions::read(e).field("extensions")?,
+            EXTENSIONS => self.extensions = Extensions::read(e).field("extensions")?,
             _ => return Ok(false),
         }
         Ok(true)
     }
 
     fn originator(&mut self) -> Result<ORName, Error> {
-        self.originator.take().ok_or(Fault::Missing(tags::OR_NAME)).field("originator-name")
+        self.originator.take().ok_or(Fault::Missing(tag::OR_NAME)).field("originator-name")
     }
 
     fn content_type(&mut self) -> Result<ContentType, Error> {
-        self.content_type.take().ok_or(Fault::Missing(tags::CONTENT_TYPE)).field("content-type")
+        self.content_type.take().ok_or(Fault::Missing(tag::CONTENT_TYPE)).field("content-type")
     }
 }
 
-/// Tags of the members common to the envelopes here.
-pub(super) mod tags {
-    use base::ber::Tag;
-    pub(crate) const OR_NAME: Tag = Tag::application(0);
-    pub(crate) const MTS_IDENTIFIER: Tag = Tag::application(4);
-    pub(crate) const EITS: Tag = Tag::application(5);
-    pub(crate) const CONTENT_TYPE: Tag = Tag::application(6);
-    pub(crate) const PRIORITY: Tag = Tag::application(7);
-    pub(crate) const INDICATORS: Tag = Tag::application(8);
-    pub(crate) const CONTENT_IDENTIFIER: Tag = Tag::application(10);
-    pub(crate) const EXTENSIONS: Tag = Tag::context(2);
-}
-
-fn read_recipients(e: &Element<'_>) -> Result<Vec<PerRecipientSubmissionFields>, Error> {
-    let mut recipients = Vec::new();
-    let mut members = e.children()?;
-    while let Some(member) = members.next()? {
-        if recipients.len() == MAX_RECIPIENTS {
-            return Err(Fault::TooMany(MAX_RECIPIENTS as u64).into());
-        }
-        recipients.push(PerRecipientSubmissionFields::read(&member)?);
-    }
-    Ok(recipients)
-}
+/// extensions, the same `[2]` in all three SETs of a submission.
+const EXTENSIONS: Tag = Tag::context(2);
 
 fn at_least_one(
     recipients: Vec<PerRecipientSubmissionFields>,
@@ -152,10 +128,6 @@ fn at_least_one(
         return Err(Fault::Value("per-recipient-fields, 1 or more")).field("per-recipient-fields");
     }
     Ok(recipients)
-}
-
-fn keep(e: &Element<'_>) -> Bytes {
-    Bytes::copy_from_slice(e.raw)
 }
 
 impl MessageSubmissionEnvelope {
@@ -172,14 +144,16 @@ impl MessageSubmissionEnvelope {
                 continue;
             }
             match member.tag {
-                tags::PRIORITY => priority = Priority::read(&member).field("priority")?,
+                tag::PRIORITY => priority = Priority::read(&member).field("priority")?,
                 tag if tag == Tag::context(0) => {
                     deferred = Some(Time::read(&member).field("deferred-delivery-time")?);
                 }
                 tag if tag == Tag::context(1) => {
-                    recipients = read_recipients(&member).field("per-recipient-fields")?;
+                    recipients =
+                        wire::list(&member, bound::RECIPIENTS, PerRecipientSubmissionFields::read)
+                            .field("per-recipient-fields")?;
                 }
-                _ => unknown.push(keep(&member)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
         Ok(MessageSubmissionEnvelope {
@@ -205,7 +179,7 @@ impl MessageSubmissionEnvelope {
             }
             self.content_type.write(w);
             if let Some(identifier) = &self.content_identifier {
-                w.string(tags::CONTENT_IDENTIFIER, identifier);
+                wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
             }
             if self.priority != Priority::Normal {
                 self.priority.write(w);
@@ -217,8 +191,8 @@ impl MessageSubmissionEnvelope {
                 time.write_as(w, Tag::context(0));
             }
             w.constructed(Tag::context(1), |w| self.recipients.iter().for_each(|r| r.write(w)));
-            self.extensions.write_as(w, tags::EXTENSIONS);
-            self.unknown.iter().for_each(|member| w.raw(member));
+            self.extensions.write_as(w, EXTENSIONS);
+            wire::write_kept(w, &self.unknown);
         });
     }
 
@@ -269,9 +243,11 @@ impl ProbeSubmissionEnvelope {
                     content_length = Some(member.integer().field("content-length")?);
                 }
                 tag if tag == Tag::context(3) => {
-                    recipients = read_recipients(&member).field("per-recipient-fields")?;
+                    recipients =
+                        wire::list(&member, bound::RECIPIENTS, PerRecipientSubmissionFields::read)
+                            .field("per-recipient-fields")?;
                 }
-                _ => unknown.push(keep(&member)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
         Ok(ProbeSubmissionEnvelope {
@@ -296,7 +272,7 @@ impl ProbeSubmissionEnvelope {
             }
             self.content_type.write(w);
             if let Some(identifier) = &self.content_identifier {
-                w.string(tags::CONTENT_IDENTIFIER, identifier);
+                wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
             }
             if let Some(length) = self.content_length {
                 w.integer(Tag::context(0), length);
@@ -304,9 +280,9 @@ impl ProbeSubmissionEnvelope {
             if self.indicators != PerMessageIndicators::default() {
                 self.indicators.write(w);
             }
-            self.extensions.write_as(w, tags::EXTENSIONS);
+            self.extensions.write_as(w, EXTENSIONS);
             w.constructed(Tag::context(3), |w| self.recipients.iter().for_each(|r| r.write(w)));
-            self.unknown.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.unknown);
         });
     }
 }
@@ -322,7 +298,7 @@ impl PerRecipientSubmissionFields {
         let mut members = e.children()?;
         while let Some(member) = members.next()? {
             match member.tag {
-                tags::OR_NAME => {
+                tag::OR_NAME => {
                     out.recipient = ORName::read(&member).field("recipient-name")?;
                     found = true;
                 }
@@ -337,11 +313,11 @@ impl PerRecipientSubmissionFields {
                 tag if tag == Tag::context(1) => {
                     out.explicit_conversion = Some(member.integer().field("explicit-conversion")?);
                 }
-                tags::EXTENSIONS => out.extensions = Extensions::read(&member).field("extensions")?,
-                _ => out.unknown.push(keep(&member)),
+                EXTENSIONS => out.extensions = Extensions::read(&member).field("extensions")?,
+                _ => out.unknown.push(wire::keep(&member)),
             }
         }
-        if found { Ok(out) } else { Err(Fault::Missing(tags::OR_NAME)).field("recipient-name") }
+        if found { Ok(out) } else { Err(Fault::Missing(tag::OR_NAME)).field("recipient-name") }
     }
 
     /// Appends the SET.
@@ -358,8 +334,8 @@ impl PerRecipientSubmissionFields {
             if let Some(conversion) = self.explicit_conversion {
                 w.integer(Tag::context(1), conversion);
             }
-            self.extensions.write_as(w, tags::EXTENSIONS);
-            self.unknown.iter().for_each(|member| w.raw(member));
+            self.extensions.write_as(w, EXTENSIONS);
+            wire::write_kept(w, &self.unknown);
         });
     }
 }
@@ -390,23 +366,23 @@ impl SubmissionResult {
         let mut members = e.children()?;
         while let Some(member) = members.next()? {
             match member.tag {
-                tags::MTS_IDENTIFIER => {
+                tag::MTS_IDENTIFIER => {
                     let id = MtsIdentifier::read(&member);
                     identifier = Some(id.field("message-submission-identifier")?);
                 }
                 tag if tag == Tag::context(0) => {
                     time = Some(Time::read(&member).field("message-submission-time")?);
                 }
-                tags::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(member.text().field("content-identifier")?);
+                tag::CONTENT_IDENTIFIER => {
+                    content_identifier = Some(wire::latin1(&member).field("content-identifier")?);
                 }
                 tag if tag == Tag::context(1) => {
                     extensions = Extensions::read(&member).field("extensions")?;
                 }
-                _ => unknown.push(keep(&member)),
+                _ => unknown.push(wire::keep(&member)),
             }
         }
-        let no_identifier = Fault::Missing(tags::MTS_IDENTIFIER);
+        let no_identifier = Fault::Missing(tag::MTS_IDENTIFIER);
         let no_time = Fault::Missing(Tag::context(0));
         Ok(SubmissionResult {
             identifier: identifier.ok_or(no_identifier).field("message-submission-identifier")?,
@@ -423,10 +399,10 @@ impl SubmissionResult {
             self.identifier.write(w);
             self.time.write_as(w, Tag::context(0));
             if let Some(identifier) = &self.content_identifier {
-                w.string(tags::CONTENT_IDENTIFIER, identifier);
+                wire::write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
             }
             self.extensions.write_as(w, Tag::context(1));
-            self.unknown.iter().for_each(|member| w.raw(member));
+            wire::write_kept(w, &self.unknown);
         });
     }
 }
