@@ -24,7 +24,9 @@ fn script() -> Script {
     let spools: SpoolContents =
         [(1, octets(5000, 1)), (2, octets(9000, 2)), (3, octets(40, 3)), (4, octets(5000, 4))]
             .into();
+    let large = octets((1 << 20) + 1, 5);
     let groups = vec![
+        (vec![], vec![vec![body(9, large)]]),
         (vec![], vec![vec![put(1, b"one"), seen(1, 10, b"a"), meta("epoch", b"1")]]),
         (vec![1], vec![vec![put(2, b"two"), spooled(1, 1)]]),
         (vec![], vec![vec![delete(1)], vec![seen(2, 20, b"b"), put(3, b"three")]]),
