@@ -1,2 +1,328 @@
-//! The client `xuxa`.
-fn main() {}
+//! The client `xuxa`: submits canned messages at any precedence, and receives them.
+
+mod client;
+mod clock;
+mod compose;
+mod inbox;
+mod profile;
+mod receive;
+mod send;
+mod show;
+mod source;
+
+use crate::client::Interrupted;
+use crate::clock::Clock;
+use crate::send::Way;
+use crate::source::Source;
+use anyhow::{Context, Result, anyhow, bail};
+use base::Precedence;
+use base::rng::Rng;
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use p1::flags::ReportRequest;
+use p1::names::{ORAddress, ORName};
+use p772::{Charset, MessageType, PartForm};
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+/// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
+///
+/// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part.
+#[derive(Debug, Parser)]
+#[command(version, max_term_width = 100)]
+struct Cli {
+    /// File of profiles [default: ~/.config/xuxa/config.toml]
+    #[arg(long, global = true, env = "XUXA_CONFIG", value_name = "FILE")]
+    config: Option<PathBuf>,
+    /// Which profile to bind with
+    #[arg(long, global = true, env = "XUXA_PROFILE", value_name = "NAME")]
+    profile: Option<String>,
+    /// One JSON object on standard output instead of a table
+    #[arg(long, global = true)]
+    json: bool,
+    /// Write the association's traffic as pcapng, for Wireshark (-d tcp.port==PORT,tpkt)
+    #[arg(long, global = true, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Submit messages and wait for the MTA to accept them
+    Send(Box<SendArgs>),
+    /// Take what waits for us
+    Receive(ReceiveArgs),
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum ReportArg {
+    /// No report at all
+    None,
+    /// A report only where a message could not be delivered
+    #[default]
+    NonDelivery,
+    /// A report of delivery as well
+    Delivery,
+}
+
+#[derive(Debug, Args)]
+#[group(id = "body", required = true, multiple = false)]
+struct Body {
+    /// Canned text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = source::parse_size)]
+    size: Vec<u64>,
+    /// A file, as a binary body part; streamed, of any size
+    #[arg(long, value_name = "FILE")]
+    file: Option<PathBuf>,
+    /// These words
+    #[arg(long, value_name = "TEXT")]
+    text: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct SendArgs {
+    /// Recipient for action: an O/R address such as /C=XX/ADMD=NATO/PRMD=ACT/S=OPS
+    #[arg(long, required = true, value_name = "ADDRESS")]
+    to: Vec<String>,
+    /// Recipient for information
+    #[arg(long, value_name = "ADDRESS")]
+    copy: Vec<String>,
+    /// override, flash, immediate, priority, routine or deferred
+    #[arg(long, short, default_value = "routine")]
+    precedence: Precedence,
+    /// Precedence for the recipients for information [default: as --precedence]
+    #[arg(long, value_name = "PRECEDENCE")]
+    copy_precedence: Option<Precedence>,
+    #[command(flatten)]
+    body: Body,
+    /// Subject, up to 128 characters
+    #[arg(long, short)]
+    subject: Option<String>,
+    /// Subject indicator code, 3 to 8 characters; up to 8 of them
+    #[arg(long, value_name = "SIC")]
+    sic: Vec<String>,
+    /// exercise, operation, project or drill, with a name: exercise=STEADY
+    #[arg(long, value_name = "KIND[=NAME]", value_parser = parse_message_type)]
+    message_type: Option<MessageType>,
+    /// Message instruction
+    #[arg(long, value_name = "TEXT")]
+    instruction: Vec<String>,
+    /// Which reports to ask for
+    #[arg(long, value_enum, default_value_t)]
+    report: ReportArg,
+    /// A civil interpersonal message (P22) instead of a military one (P772)
+    #[arg(long)]
+    civil: bool,
+    /// Content identifier, 1 to 16 characters: sending again with the same one makes no second
+    /// message of the same content
+    #[arg(long, value_name = "ID")]
+    content_identifier: Option<String>,
+}
+
+#[derive(Debug, Args)]
+struct ReceiveArgs {
+    /// Stay bound and take what comes, until --count, --timeout or Ctrl-C
+    #[arg(long)]
+    wait: bool,
+    /// Stop after so many deliveries; waits for them
+    #[arg(long, value_name = "N")]
+    count: Option<u64>,
+    /// Stop after so many seconds
+    #[arg(long, value_name = "SECONDS")]
+    timeout: Option<u64>,
+    /// Keep no contents, only their identifiers
+    #[arg(long)]
+    discard: bool,
+}
+
+fn parse_message_type(text: &str) -> Result<MessageType, String> {
+    let (kind, name) = match text.split_once('=') {
+        Some((kind, name)) => (kind, Some(name.to_owned())),
+        None => (text, None),
+    };
+    let kind = match kind {
+        "exercise" => MessageType::EXERCISE,
+        "operation" => MessageType::OPERATION,
+        "project" => MessageType::PROJECT,
+        "drill" => MessageType::DRILL,
+        _ => return Err(format!("{kind:?} is none of exercise, operation, project, drill")),
+    };
+    Ok(MessageType { kind, identifier: name })
+}
+
+fn main() -> ExitCode {
+    let cli = Cli::parse();
+    let interrupted = Interrupted::default();
+    let flag = interrupted.clone();
+    if let Err(error) = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)) {
+        eprintln!("xuxa: Ctrl-C will not unbind in order: {error}");
+    }
+    let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
+        Ok(profile) => profile,
+        Err(error) => {
+            eprintln!("xuxa: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let way = Way {
+        profile: &profile,
+        pcap: cli.pcap.as_deref(),
+        clock: Clock::start(),
+        interrupted,
+        progress: !cli.json && std::io::stderr().is_terminal(),
+    };
+    match &cli.verb {
+        Verb::Send(args) => run_send(&way, args, cli.json),
+        Verb::Receive(args) => run_receive(&way, args, cli.json),
+    }
+}
+
+fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
+    let messages = match messages(way, args) {
+        Ok(messages) => messages,
+        Err(error) => {
+            eprintln!("xuxa: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let mut sent = Vec::new();
+    let outcome = send::send(way, &messages, &mut sent);
+    if json {
+        let in_doubt: Vec<&str> = match &outcome {
+            Err(error) if error.is::<client::Lost>() => messages
+                .get(sent.len())
+                .map(|m| m.content_identifier.as_str())
+                .into_iter()
+                .collect(),
+            _ => Vec::new(),
+        };
+        println!("{}", serde_json::json!({ "messages": sent, "in_doubt": in_doubt }));
+    } else if !sent.is_empty() {
+        println!("{}", show::sent(&sent));
+    }
+    finish(outcome, !sent.is_empty())
+}
+
+fn finish(outcome: Result<()>, some: bool) -> ExitCode {
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("xuxa: {error:#}");
+            ExitCode::from(if some { 3 } else { 1 })
+        }
+    }
+}
+
+fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
+    let address = |text: &String| -> Result<ORName> {
+        let parsed: ORAddress = text.parse().map_err(|e| anyhow!("recipient {text:?}: {e}"))?;
+        Ok(ORName::from(parsed))
+    };
+    let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
+    let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
+    let originator = address(&way.profile.user).context("in the profile")?;
+    let bodies = bodies(&args.body)?;
+    if args.content_identifier.is_some() && bodies.len() > 1 {
+        bail!("--content-identifier names one message, and there are {} sizes", bodies.len());
+    }
+    let mut made = Vec::new();
+    for (number, (form, source)) in bodies.into_iter().enumerate() {
+        let message = compose::Message {
+            precedence: args.precedence,
+            copy_precedence: args.copy_precedence,
+            to: to.clone(),
+            copy: copy.clone(),
+            subject: args.subject.clone(),
+            sics: args.sic.clone(),
+            message_type: args.message_type.clone(),
+            instructions: args.instruction.clone(),
+            report: match args.report {
+                ReportArg::None => ReportRequest::None,
+                ReportArg::NonDelivery => ReportRequest::NonDelivery,
+                ReportArg::Delivery => ReportRequest::Report,
+            },
+            civil: args.civil,
+            originator: originator.clone(),
+            content_identifier: match &args.content_identifier {
+                Some(given) => given.clone(),
+                None => content_identifier(number),
+            },
+            form,
+            source,
+        };
+        check_identifier(&message.content_identifier)?;
+        message.framing()?;
+        made.push(message);
+    }
+    Ok(made)
+}
+
+fn bodies(body: &Body) -> Result<Vec<(PartForm, Source)>> {
+    if let Some(path) = &body.file {
+        return Ok(vec![(PartForm::Binary, Source::open(path)?)]);
+    }
+    if let Some(text) = &body.text {
+        let charset = Charset::of(text);
+        let octets = charset.encode(text).into();
+        return Ok(vec![(PartForm::Text(charset), Source::Octets(octets))]);
+    }
+    let canned = |size: &u64| (PartForm::Text(Charset::Ascii), Source::Canned(*size));
+    Ok(body.size.iter().map(canned).collect())
+}
+
+/// A content identifier no other message of ours has: time, process and a number, in 16 characters.
+fn content_identifier(number: usize) -> String {
+    let seed = Clock::utc().0 ^ u64::from(std::process::id()) << 44;
+    let mut rng = Rng::new(seed.wrapping_add(number as u64));
+    format!("{:016X}", rng.next_u64())
+}
+
+fn check_identifier(identifier: &str) -> Result<()> {
+    let printable = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
+    if identifier.is_empty() || identifier.len() > 16 || !identifier.chars().all(printable) {
+        bail!("content identifier {identifier:?}: 1 to 16 characters of PrintableString (X.411 8.2.1.1.1.35)");
+    }
+    Ok(())
+}
+
+fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
+    let mut inbox = match inbox::Inbox::open(&way.profile.inbox(), !args.discard) {
+        Ok(inbox) => inbox,
+        Err(error) => {
+            eprintln!("xuxa: {error:#}");
+            return ExitCode::from(2);
+        }
+    };
+    let until = receive::Until {
+        wait: args.wait,
+        count: args.count,
+        timeout: args.timeout.map(Duration::from_secs),
+    };
+    let mut lines = Vec::new();
+    let outcome = receive::receive(way, &mut inbox, until, |line| {
+        if !json && args.wait {
+            println!("{}", show::received(std::slice::from_ref(line)));
+        }
+        lines.push(line.clone());
+    });
+    if json {
+        println!("{}", serde_json::json!({ "deliveries": lines }));
+    } else if !args.wait {
+        if lines.is_empty() && outcome.is_ok() {
+            println!("nothing waits");
+        } else if !lines.is_empty() {
+            println!("{}", show::received(&lines));
+        }
+    }
+    let short = args.count.is_some_and(|n| (lines.len() as u64) < n);
+    match outcome {
+        Ok(()) if short => {
+            eprintln!("xuxa: {} of {} deliveries came", lines.len(), args.count.unwrap_or(0));
+            ExitCode::from(if lines.is_empty() { 1 } else { 3 })
+        }
+        other => finish(other, !lines.is_empty()),
+    }
+}

@@ -1,0 +1,286 @@
+//! A P3 association over one TCP connection, driven in the foreground.
+
+use crate::clock::Clock;
+use crate::profile::Profile;
+use anyhow::{Context, Result, anyhow, bail};
+use base::ber::{Element, Writer};
+use bytes::Bytes;
+use osi::api::{Config, Indication, Input, Output, Request, Role, Selectors};
+use osi::profiles;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association;
+use p1::bind::{Credentials, Password, PasswordForm};
+use p1::names::ORName;
+use p1::p3::{MtsBind, MtsBindError, ObjectName};
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{BufWriter, ErrorKind, Read, Write};
+use std::net::{TcpStream, ToSocketAddrs};
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use trace::{Connection, Opener, TraceWriter};
+
+/// How long a TCP connection may take, and how long a write may make no progress.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How often an interrupt is looked for while nothing arrives.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Set by Ctrl-C.
+pub(crate) type Interrupted = Arc<AtomicBool>;
+
+/// The connection was lost or the MTA aborted: whether it took what was sent is unknown.
+#[derive(Debug, thiserror::Error)]
+#[error("the association ended: {0}")]
+pub(crate) struct Lost(pub String);
+
+/// The MTA refused the bind: trying again does not help.
+#[derive(Debug, thiserror::Error)]
+#[error("the MTA refused the bind: {0}")]
+pub(crate) struct Refused(pub String);
+
+/// Which services a user asks for when binding.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Services {
+    /// Submission alone: the MTA delivers nothing on this association.
+    Submission,
+    /// Submission and delivery.
+    Delivery,
+}
+
+/// A bound user.
+pub(crate) struct Client {
+    stream: TcpStream,
+    stack: Association,
+    clock: Clock,
+    indications: VecDeque<Indication>,
+    trace: Option<TraceWriter<BufWriter<File>>>,
+    interrupted: Interrupted,
+    /// The transport connection is to be closed, or is.
+    over: bool,
+    /// Our own name, as bound.
+    pub user: ORName,
+    /// What the MTA answered.
+    pub bound: MtsBind,
+}
+
+impl Client {
+    /// Connects, opens the association and binds.
+    ///
+    /// # Errors
+    /// No connection, [`Refused`], or [`Lost`].
+    pub(crate) fn bind(
+        profile: &Profile,
+        services: Services,
+        pcap: Option<&Path>,
+        clock: Clock,
+        interrupted: Interrupted,
+    ) -> Result<Client> {
+        let user = ORName::from(profile.user.parse::<p1::ORAddress>().map_err(|e| {
+            anyhow!("the profile's user {:?} is no O/R address: {e}", profile.user)
+        })?);
+        let password = profile.password.read()?;
+        let stream = connect(&profile.mta)?;
+        let trace = pcap.map(|path| start_trace(path, &stream)).transpose()?;
+        let credentials =
+            Credentials::Simple(Password::new(Bytes::from(password.into_bytes()), PasswordForm::Ia5));
+        let bind = MtsBind::new(ObjectName::UserAgent(user.clone()), credentials);
+        let mut writer = Writer::new();
+        bind.write(&mut writer);
+        let mut client = Client {
+            stream,
+            stack: Association::new(config(profile, services), Role::Initiator),
+            clock,
+            indications: VecDeque::new(),
+            trace,
+            interrupted,
+            over: false,
+            user,
+            bound: bind,
+        };
+        client.request(Request::Open { bind: writer.into_vec().into() })?;
+        client.await_bind()?;
+        Ok(client)
+    }
+
+    fn await_bind(&mut self) -> Result<()> {
+        match self.next(None)? {
+            Some(Indication::Opened { bind, .. }) => {
+                let element = Element::parse(&bind).context("in the MTSBind result")?;
+                self.bound = MtsBind::read(&element).context("in the MTSBind result")?;
+                Ok(())
+            }
+            Some(Indication::Refused { bind_error, detail, .. }) => {
+                let error = bind_error
+                    .as_deref()
+                    .and_then(|e| Element::parse(e).ok())
+                    .and_then(|e| MtsBindError::read(&e).ok());
+                match error {
+                    Some(MtsBindError::AuthenticationError) => {
+                        bail!(Refused("authentication error: is the user known there, and the password right?".to_owned()))
+                    }
+                    Some(error) => bail!(Refused(format!("{error:?}"))),
+                    None => bail!(Refused(detail)),
+                }
+            }
+            other => bail!(Lost(describe(other.as_ref()))),
+        }
+    }
+
+    /// Hands a request to the association and sends what it makes of it.
+    pub(crate) fn request(&mut self, request: Request) -> Result<()> {
+        self.stack.handle(self.clock.mono(), Input::Request(request));
+        self.flush()
+    }
+
+    /// The next indication; `None` where none came within `wait`, or Ctrl-C was pressed.
+    ///
+    /// # Errors
+    /// [`Lost`], or an error of the network.
+    pub(crate) fn next(&mut self, wait: Option<Duration>) -> Result<Option<Indication>> {
+        let until = wait.map(|w| self.clock.mono() + w);
+        loop {
+            if let Some(indication) = self.indications.pop_front() {
+                return Ok(Some(indication));
+            }
+            if self.over {
+                bail!(Lost("the connection closed".to_owned()));
+            }
+            let now = self.clock.mono();
+            if self.interrupted.load(Ordering::Relaxed) || until.is_some_and(|at| at <= now) {
+                return Ok(None);
+            }
+            if self.stack.deadline().is_some_and(|at| at <= now) {
+                self.stack.handle(now, Input::Tick);
+                self.flush()?;
+                continue;
+            }
+            let next = [until, self.stack.deadline()].into_iter().flatten().min();
+            let pause = next.map_or(LOOK, |at| at.since(now).min(LOOK));
+            self.read(pause.max(Duration::from_millis(1)))?;
+        }
+    }
+
+    fn read(&mut self, wait: Duration) -> Result<()> {
+        self.stream.set_read_timeout(Some(wait)).context("cannot set a timeout")?;
+        let mut buffer = [0; 64 << 10];
+        match self.stream.read(&mut buffer) {
+            Ok(0) => self.stack.handle(self.clock.mono(), Input::Eof),
+            Ok(n) => {
+                let octets = buffer.get(..n).unwrap_or_default();
+                if let Some(trace) = &mut self.trace {
+                    trace.received(Clock::utc(), octets).context("cannot write the trace")?;
+                }
+                self.stack.handle(self.clock.mono(), Input::Bytes(octets));
+            }
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(()),
+            Err(e) if e.kind() == ErrorKind::Interrupted => return Ok(()),
+            Err(_) => self.stack.handle(self.clock.mono(), Input::Eof),
+        }
+        self.flush()
+    }
+
+    fn flush(&mut self) -> Result<()> {
+        while let Some(output) = self.stack.poll() {
+            match output {
+                Output::Send(octets) => {
+                    if self.stream.write_all(&octets).is_err() {
+                        // What the MTA may still have said is read before the end is told.
+                        self.over = true;
+                    } else if let Some(trace) = &mut self.trace {
+                        trace.sent(Clock::utc(), &octets).context("cannot write the trace")?;
+                    }
+                }
+                Output::Close => {
+                    self.over = true;
+                    let _ = self.stream.shutdown(std::net::Shutdown::Both);
+                }
+                Output::Indication(indication) => self.indications.push_back(indication),
+            }
+        }
+        Ok(())
+    }
+
+    /// Unbinds in order; an MTA that does not answer is not waited for long.
+    pub(crate) fn unbind(mut self) -> Result<()> {
+        self.interrupted = Interrupted::default();
+        self.request(Request::Release)?;
+        let outcome = self.next(Some(Duration::from_secs(5)));
+        if let Some(mut trace) = self.trace.take() {
+            trace.closed(Clock::utc()).context("cannot write the trace")?;
+            trace.into_inner().flush().context("cannot write the trace")?;
+        }
+        match outcome {
+            Ok(Some(Indication::Released)) => Ok(()),
+            Ok(other) => bail!(Lost(describe(other.as_ref()))),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+/// Says why an association that should go on does not.
+pub(crate) fn describe(indication: Option<&Indication>) -> String {
+    match indication {
+        Some(Indication::Aborted { detail, .. }) => detail.clone(),
+        Some(Indication::Rejected { problem, .. }) => {
+            format!("the MTA rejected the operation (ROSE problem {}.{})", problem.kind, problem.value)
+        }
+        Some(other) => format!("unexpected {other:?}"),
+        None => "interrupted".to_owned(),
+    }
+}
+
+fn connect(mta: &str) -> Result<TcpStream> {
+    let addresses: Vec<_> = mta
+        .to_socket_addrs()
+        .with_context(|| format!("{mta:?} is no address: give HOST:PORT of the MTA's P3 listener"))?
+        .collect();
+    let mut last = None;
+    for address in addresses {
+        match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
+            Ok(stream) => {
+                stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
+                stream.set_write_timeout(Some(WRITE_TIMEOUT)).context("cannot set a timeout")?;
+                return Ok(stream);
+            }
+            Err(error) => last = Some(error),
+        }
+    }
+    let error = last.map_or_else(|| "no address".to_owned(), |e| e.to_string());
+    bail!("no connection to the MTA at {mta}: {error}; does it run? (mta status)")
+}
+
+fn config(profile: &Profile, services: Services) -> Config {
+    let octets = |text: &Option<String>| text.clone().map(Bytes::from);
+    let remote = Selectors {
+        transport: octets(&profile.tsel),
+        session: octets(&profile.ssel),
+        presentation: octets(&profile.psel),
+    };
+    let reference = ConnectionReference {
+        user: Bytes::from_static(b"xuxa"),
+        common: Bytes::from(Clock::utc().to_utc_time()),
+        additional: Bytes::new(),
+    };
+    let mut config = profiles::p3(Selectors::default(), remote, reference);
+    if services == Services::Submission {
+        let delivery = profiles::abstract_syntax::mdse_88();
+        config.contexts.retain(|c| c.abstract_syntax != delivery);
+    }
+    config
+}
+
+fn start_trace(path: &Path, stream: &TcpStream) -> Result<TraceWriter<BufWriter<File>>> {
+    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let mut trace = TraceWriter::new(BufWriter::new(file)).context("cannot write the trace")?;
+    let connection = Connection {
+        local: stream.local_addr().context("the connection has no address")?,
+        remote: stream.peer_addr().context("the connection has no address")?,
+        opener: Opener::Local,
+        tos: 0,
+    };
+    trace.connection(Clock::utc(), connection).context("cannot write the trace")?;
+    Ok(trace)
+}

@@ -1,0 +1,168 @@
+//! Who we are and which MTA we bind to: profiles in a configuration file, or options.
+
+use anyhow::{Context, Result, bail};
+use serde::Deserialize;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// The file: named profiles.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    /// The profile used when none is named.
+    default: Option<String>,
+    #[serde(default)]
+    profile: BTreeMap<String, Profile>,
+}
+
+/// One user at one MTA.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Profile {
+    /// Host and port of the MTA's P3 listener.
+    pub mta: String,
+    /// O/R address to bind with, as in `/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS`.
+    pub user: String,
+    /// Where the password comes from.
+    pub password: PasswordSource,
+    /// Transport selector to call, as text.
+    #[serde(default)]
+    pub tsel: Option<String>,
+    /// Session selector to call, as text.
+    #[serde(default)]
+    pub ssel: Option<String>,
+    /// Presentation selector to call, as text.
+    #[serde(default)]
+    pub psel: Option<String>,
+    /// Where received messages are kept, and which were received.
+    #[serde(default)]
+    pub inbox: Option<PathBuf>,
+    /// The profile's own name.
+    #[serde(skip)]
+    pub name: String,
+}
+
+/// A password is never in the configuration file itself.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct PasswordSource {
+    /// Name of an environment variable.
+    env: Option<String>,
+    /// A file whose first line it is.
+    file: Option<PathBuf>,
+}
+
+impl PasswordSource {
+    /// Reads the password.
+    pub(crate) fn read(&self) -> Result<String> {
+        match (&self.env, &self.file) {
+            (Some(name), None) => std::env::var(name).with_context(|| {
+                format!("the password is expected in the environment variable {name}")
+            }),
+            (None, Some(path)) => {
+                let text = std::fs::read_to_string(path)
+                    .with_context(|| format!("cannot read the password file {}", path.display()))?;
+                Ok(text.lines().next().unwrap_or_default().to_owned())
+            }
+            _ => bail!("give the password as {{ env = \"NAME\" }} or {{ file = \"PATH\" }}"),
+        }
+    }
+}
+
+impl Profile {
+    /// Where received messages are kept.
+    pub(crate) fn inbox(&self) -> PathBuf {
+        self.inbox.clone().unwrap_or_else(|| data_home().join("xuxa").join(&self.name))
+    }
+}
+
+fn data_home() -> PathBuf {
+    if let Some(dir) = std::env::var_os("XDG_DATA_HOME") {
+        return dir.into();
+    }
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    home.join(".local/share")
+}
+
+/// The default configuration file.
+pub(crate) fn default_file() -> PathBuf {
+    if let Some(dir) = std::env::var_os("XDG_CONFIG_HOME") {
+        return PathBuf::from(dir).join("xuxa/config.toml");
+    }
+    let home = std::env::var_os("HOME").map_or_else(|| PathBuf::from("."), PathBuf::from);
+    home.join(".config/xuxa/config.toml")
+}
+
+/// Loads a profile: the one named, else the file's default, else its only one.
+pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
+    let path = file.map_or_else(default_file, Path::to_path_buf);
+    let text = std::fs::read_to_string(&path).with_context(|| {
+        format!(
+            "cannot read the profiles in {}: make the file (docs/xuxa.md shows one) or name one with --config",
+            path.display()
+        )
+    })?;
+    let file: File =
+        toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+    let names: Vec<&str> = file.profile.keys().map(String::as_str).collect();
+    let only = match names.as_slice() {
+        [one] => Some(*one),
+        _ => None,
+    };
+    let Some(name) = name.or(file.default.as_deref()).or(only) else {
+        bail!("{} has several profiles: choose with --profile {}", path.display(), names.join("|"));
+    };
+    let Some(profile) = file.profile.get(name) else {
+        bail!("{} has no profile {name:?}; it has {}", path.display(), names.join(", "));
+    };
+    let mut profile = profile.clone();
+    name.clone_into(&mut profile.name);
+    // Relative paths count from the configuration file, wherever xuxa is started.
+    let base = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
+    profile.inbox = profile.inbox.map(|p| base.join(p));
+    profile.password.file = profile.password.file.map(|p| base.join(p));
+    Ok(profile)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TWO: &str = r#"
+        default = "ops"
+        [profile.ops]
+        mta = "127.0.0.1:5010"
+        user = "/C=XX/ADMD=NATO/PRMD=NAPLES/S=OPS"
+        password = { file = "ops.pw" }
+        inbox = "in"
+        [profile.log]
+        mta = "127.0.0.1:5010"
+        user = "/C=XX/ADMD=NATO/PRMD=NAPLES/S=LOG"
+        password = { env = "LOG_PASSWORD" }
+    "#;
+
+    #[test]
+    fn chooses_the_named_the_default_or_the_only_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, TWO).unwrap();
+        let ops = load(Some(&file), None).unwrap();
+        assert_eq!((ops.name.as_str(), ops.inbox()), ("ops", dir.path().join("in")));
+        assert!(ops.user.ends_with("OPS"));
+        assert!(load(Some(&file), Some("log")).unwrap().user.ends_with("LOG"));
+        let missing = load(Some(&file), Some("x")).unwrap_err().to_string();
+        assert!(missing.contains("log, ops"), "{missing}");
+        std::fs::write(dir.path().join("ops.pw"), "secret\n").unwrap();
+        assert_eq!(ops.password.read().unwrap(), "secret");
+    }
+
+    #[test]
+    fn refuses_unknown_keys_and_literal_passwords() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("config.toml");
+        std::fs::write(&file, TWO.replace("inbox", "inbocks")).unwrap();
+        assert!(format!("{:#}", load(Some(&file), None).unwrap_err()).contains("inbocks"));
+        std::fs::write(&file, TWO.replace("{ file = \"ops.pw\" }", "\"secret\"")).unwrap();
+        assert!(load(Some(&file), None).is_err());
+    }
+}

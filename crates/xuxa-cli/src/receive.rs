@@ -1,0 +1,306 @@
+//! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
+
+use crate::client::{Client, Lost, Services, describe};
+use crate::inbox::{Inbox, Incoming};
+use crate::send::Way;
+use crate::show;
+use anyhow::{Context, Result, bail};
+use base::Precedence;
+use base::ber::{Element, Writer};
+use bytes::Bytes;
+use osi::api::{Indication, Payload, Problem, Request};
+use p1::envelope::ReportType;
+use p1::p3::{ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, ReportDelivery, operation};
+use p772::{ContentParser, Event, Heading, PartKind};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+use std::time::Duration;
+
+/// Without `--wait`, the end comes when what waited is there, or nothing came for so long.
+const QUIET: Duration = Duration::from_secs(5);
+/// Most octets of a report.
+const MOST_REPORT: usize = 1 << 20;
+/// Most octets of text shown.
+const MOST_TEXT: usize = 4_096;
+
+/// When to stop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until {
+    /// Go on when nothing waits any more.
+    pub wait: bool,
+    /// Stop after so many deliveries.
+    pub count: Option<u64>,
+    /// Stop after so long.
+    pub timeout: Option<Duration>,
+}
+
+/// One line of the result.
+#[derive(Clone, Debug, Serialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub(crate) enum Received {
+    Message(Box<Message>),
+    Report(Report),
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Message {
+    pub mts_identifier: String,
+    pub originator: String,
+    /// From the heading, where the content is P772; else absent.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<Precedence>,
+    /// P1's three grades.
+    pub priority: String,
+    pub content_type: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_identifier: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    pub sics: Vec<String>,
+    /// Octets of the body parts.
+    pub size: u64,
+    pub content_length: u64,
+    pub content_sha256: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub submission_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_time: Option<String>,
+    /// From the first octet of the delivery to the last.
+    pub receive_ms: f64,
+    pub kbit_s: f64,
+    /// Delivered before: confirmed again, kept once.
+    pub duplicate: bool,
+    /// The beginning of the text, where the body has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Report {
+    /// Of the message reported on.
+    pub mts_identifier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_identifier: Option<String>,
+    pub recipients: Vec<ReportLine>,
+}
+
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct ReportLine {
+    pub recipient: String,
+    pub delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_time: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostic: Option<String>,
+}
+
+/// Takes deliveries until told to stop.
+pub(crate) fn receive(
+    way: &Way<'_>,
+    inbox: &mut Inbox,
+    until: Until,
+    mut each: impl FnMut(&Received),
+) -> Result<()> {
+    let mut client = Client::bind(way.profile, Services::Delivery, way.pcap, way.clock, way.interrupted.clone())?;
+    let waiting = client.bound.messages_waiting.map_or(0, |w| {
+        let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
+        counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
+    });
+    let end = until.timeout.map(|t| way.clock.mono() + t);
+    let mut count = 0u64;
+    loop {
+
+        let enough = until.count.is_some_and(|n| count >= n)
+            || (!until.wait && until.count.is_none() && count >= waiting);
+        if enough {
+            break;
+        }
+        let left = end.map(|at| at.since(way.clock.mono()));
+        let patience = if until.wait || until.count.is_some() { left } else { Some(left.map_or(QUIET, |l| l.min(QUIET))) };
+        match client.next(patience)? {
+            None => break,
+            Some(Indication::Invoked { invoke, operation }) => {
+                let one = match operation {
+                    operation::MESSAGE_DELIVERY => take_message(way, &mut client, inbox, invoke)?,
+                    operation::REPORT_DELIVERY => take_report(&mut client, invoke)?,
+                    _ => {
+                        let problem = Problem { kind: 1, value: 1 };
+                        client.request(Request::Reject { invoke: Some(invoke), problem })?;
+                        continue;
+                    }
+                };
+                each(&one);
+                count += 1;
+            }
+            Some(Indication::Data { .. }) => {}
+            other => bail!(Lost(describe(other.as_ref()))),
+        }
+    }
+    client.unbind()?;
+    Ok(())
+}
+
+/// What a content said of itself.
+#[derive(Default)]
+struct Reading {
+    heading: Option<Box<Heading>>,
+    size: u64,
+    text: Option<String>,
+    in_text: bool,
+    /// The content is of no kind we can read: it is kept all the same.
+    opaque: bool,
+}
+
+fn take_message(way: &Way<'_>, client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Received> {
+    let start = way.clock.mono();
+    let mut parser = DeliveryParser::default();
+    let mut content = ContentParser::new();
+    let mut reading = Reading::default();
+    let mut hasher = Sha256::new();
+    let mut length = 0u64;
+    let mut head: Option<(Box<MessageDeliveryEnvelope>, String, Incoming)> = None;
+    loop {
+        let (bytes, last) = data(client)?;
+        let mut rest: &[u8] = &bytes;
+        while let Some(event) = parser.next(&mut rest).context("in the message delivery")? {
+            match event {
+                ArgumentEvent::Envelope(envelope) => {
+                    let identifier = envelope.identifier.to_string();
+                    let incoming = inbox.begin(&identifier)?;
+                    head = Some((envelope, identifier, incoming));
+                }
+                ArgumentEvent::Content(octets) => {
+                    length += octets.len() as u64;
+                    hasher.update(octets);
+                    reading.take(&mut content, octets);
+                    if let Some((_, _, incoming)) = &mut head {
+                        incoming.write(octets)?;
+                    }
+                }
+                ArgumentEvent::End => {}
+            }
+        }
+        if last {
+            break;
+        }
+    }
+    let Some((envelope, identifier, incoming)) = head else {
+        bail!("the MTA delivered a message without an envelope");
+    };
+    if !parser.is_done() {
+        incoming.discard();
+        bail!("the MTA's message delivery was cut short");
+    }
+    let elapsed = way.clock.mono().since(start);
+    let duplicate = inbox.has(&identifier);
+    let file = inbox.finish(incoming, &identifier)?;
+    let mut writer = Writer::new();
+    DeliveryResult::default().write(&mut writer);
+    let result = Payload::whole(writer.into_vec());
+    client.request(Request::Result { invoke, operation: operation::MESSAGE_DELIVERY, result })?;
+    let military = reading.heading.as_deref().map(|h| &h.military);
+    Ok(Received::Message(Box::new(Message {
+        mts_identifier: identifier,
+        originator: envelope.originator.address.to_string(),
+        precedence: military.and_then(|m| m.primary_precedence).and_then(|p| p.level()),
+        priority: show::priority(envelope.priority).to_owned(),
+        content_type: show::content_type(&envelope.content_type),
+        content_identifier: envelope.content_identifier.clone(),
+        subject: reading.heading.as_deref().and_then(|h| h.subject.clone()),
+        sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
+        size: if reading.opaque { length } else { reading.size },
+        content_length: length,
+        content_sha256: show::hex(&hasher.finalize()),
+        submission_time: envelope.submission_time.utc().map(|t| t.to_string()),
+        delivery_time: envelope.delivery_time.utc().map(|t| t.to_string()),
+        receive_ms: elapsed.as_secs_f64() * 1e3,
+        kbit_s: show::kbit_s(length, elapsed),
+        duplicate,
+        text: reading.text,
+        file: file.map(|p| p.display().to_string()),
+    })))
+}
+
+impl Reading {
+    fn take(&mut self, parser: &mut ContentParser, octets: &[u8]) {
+        let mut rest = octets;
+        while !self.opaque {
+            match parser.next(&mut rest) {
+                Ok(None) => break,
+                // The MTA carries contents of any type: one we cannot read is kept unread.
+                Err(_) => self.opaque = true,
+                Ok(Some(Event::Heading(heading))) => self.heading = Some(heading),
+                Ok(Some(Event::PartBegin(kind))) => {
+                    self.in_text = matches!(kind, PartKind::Text(_)) && self.text.is_none();
+                    if self.in_text {
+                        self.text = Some(String::new());
+                    }
+                }
+                Ok(Some(Event::Data(data))) => {
+                    self.size += data.len() as u64;
+                    if let Some(text) = self.text.as_mut().filter(|t| self.in_text && t.len() < MOST_TEXT) {
+                        text.push_str(&String::from_utf8_lossy(&data));
+                        let cut = text.floor_char_boundary(MOST_TEXT);
+                        text.truncate(cut);
+                    }
+                }
+                Ok(Some(Event::PartEnd)) => self.in_text = false,
+                Ok(Some(Event::Notification(_) | Event::End)) => {}
+            }
+        }
+    }
+}
+
+fn data(client: &mut Client) -> Result<(Bytes, bool)> {
+    match client.next(None)? {
+        Some(Indication::Data { bytes, last }) => Ok((bytes, last)),
+        other => bail!(Lost(describe(other.as_ref()))),
+    }
+}
+
+fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
+    let mut octets = Vec::new();
+    loop {
+        let (bytes, last) = data(client)?;
+        if octets.len() + bytes.len() > MOST_REPORT {
+            bail!("the MTA delivered a report of more than {MOST_REPORT} octets");
+        }
+        octets.extend_from_slice(&bytes);
+        if last {
+            break;
+        }
+    }
+    let element = Element::parse(&octets).context("in the report delivery")?;
+    let report = ReportDelivery::read(&element).context("in the report delivery")?;
+    let result = Payload::whole(&EMPTY_RESULT[..]);
+    client.request(Request::Result { invoke, operation: operation::REPORT_DELIVERY, result })?;
+    let recipients = report.recipients.iter().map(|r| {
+        let mut line = ReportLine {
+            recipient: r.actual_recipient.address.to_string(),
+            delivered: false,
+            delivery_time: None,
+            reason: None,
+            diagnostic: None,
+        };
+        match &r.report {
+            ReportType::Delivery { time, .. } => {
+                line.delivered = true;
+                line.delivery_time = time.utc().map(|t| t.to_string());
+            }
+            ReportType::NonDelivery { reason, diagnostic } => {
+                line.reason = Some(reason.to_string());
+                line.diagnostic = diagnostic.as_ref().map(ToString::to_string);
+            }
+        }
+        line
+    });
+    Ok(Received::Report(Report {
+        mts_identifier: report.subject_identifier.to_string(),
+        content_identifier: report.content_identifier.clone(),
+        recipients: recipients.collect(),
+    }))
+}
