@@ -3,6 +3,11 @@
 use crate::envelope::{
     MessageTransferEnvelope, ProbeTransferEnvelope, ReportTransferContent, ReportTransferEnvelope,
 };
+use base::ber::{Element, Error, Fault, Field, Header, Length, Tag, Writer, universal};
+
+pub(crate) const MESSAGE: Tag = Tag::context(0);
+pub(crate) const REPORT: Tag = Tag::context(1);
+pub(crate) const PROBE: Tag = Tag::context(2);
 
 /// Everything of an MTS-APDU but a message's content.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -22,4 +27,79 @@ pub struct Report {
     pub envelope: ReportTransferEnvelope,
     /// content.
     pub content: ReportTransferContent,
+}
+
+impl Report {
+    /// Reads the whole APDU.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory part missing.
+    pub fn read(e: &Element<'_>) -> Result<Report, Error> {
+        let mut inner = e.children().field("report")?;
+        let envelope = inner.require(universal::SET).field("report-transfer-envelope")?;
+        let content = inner.require(universal::SET).field("report-transfer-content")?;
+        inner.finish().field("report")?;
+        Ok(Report {
+            envelope: ReportTransferEnvelope::read(&envelope)?,
+            content: ReportTransferContent::read(&content)?,
+        })
+    }
+
+    /// Writes the whole APDU.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(REPORT, |w| {
+            self.envelope.write(w);
+            self.content.write(w);
+        });
+    }
+}
+
+/// The envelope alone, a SET.
+pub fn encode_envelope(envelope: &MessageTransferEnvelope) -> Vec<u8> {
+    let mut w = Writer::new();
+    envelope.write(&mut w);
+    w.into_vec()
+}
+
+/// All octets of a message APDU before a content of `content_length` octets; nothing comes after it.
+pub fn encode_message_head(envelope: &MessageTransferEnvelope, content_length: u64) -> Vec<u8> {
+    message_head(&encode_envelope(envelope), content_length)
+}
+
+/// As [`encode_message_head`], of an envelope that is encoded already.
+pub fn message_head(envelope: &[u8], content_length: u64) -> Vec<u8> {
+    let length = Length::Definite(content_length);
+    let content_header = Header::encoded_size(universal::OCTET_STRING, length) as u64;
+    let all = (envelope.len() as u64).saturating_add(content_header).saturating_add(content_length);
+    let mut w = Writer::new();
+    w.header(MESSAGE, true, Length::Definite(all));
+    w.raw(envelope);
+    w.header(universal::OCTET_STRING, false, length);
+    w.into_vec()
+}
+
+/// A probe APDU.
+pub fn encode_probe(envelope: &ProbeTransferEnvelope) -> Vec<u8> {
+    let mut w = Writer::new();
+    envelope.write_as(&mut w, PROBE);
+    w.into_vec()
+}
+
+/// A report APDU.
+pub fn encode_report(report: &Report) -> Vec<u8> {
+    let mut w = Writer::new();
+    report.write(&mut w);
+    w.into_vec()
+}
+
+/// Reads a message envelope that was encoded alone, as [`encode_envelope`] does.
+///
+/// # Errors
+/// Malformed, a mandatory member missing, or octets after it.
+pub fn decode_envelope(octets: &[u8]) -> Result<MessageTransferEnvelope, Error> {
+    let e = Element::parse(octets).field("message-transfer-envelope")?;
+    if e.tag != universal::SET {
+        return Err(Fault::Unexpected(e.tag)).field("message-transfer-envelope");
+    }
+    MessageTransferEnvelope::read(&e)
 }

@@ -1,6 +1,8 @@
 //! MTA-bind: how two MTAs introduce themselves (X.411 12.1.1).
 
 use crate::names::MtaName;
+use crate::wire::{keep, once, required, write_kept};
+use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
 use bytes::Bytes;
 
 /// A password, compared in constant time and never shown.
@@ -114,4 +116,252 @@ pub enum MtaBindError {
     InadequateAssociationConfidentiality,
     /// A number X.411 does not give.
     Other(i64),
+}
+
+impl Credentials {
+    /// A password as an IA5String.
+    pub fn simple(password: impl Into<Bytes>) -> Credentials {
+        Credentials::Simple(Password::new(password, PasswordForm::Ia5))
+    }
+
+    /// Reads the alternative inside an explicit tag.
+    ///
+    /// # Errors
+    /// Another tag, or malformed.
+    pub fn read(e: &Element<'_>) -> Result<Credentials, Error> {
+        let form = match e.tag {
+            universal::IA5_STRING => PasswordForm::Ia5,
+            universal::OCTET_STRING => PasswordForm::Octets,
+            STRONG => return Ok(Credentials::Strong(keep(e))),
+            PROTECTED => return Ok(Credentials::Protected(keep(e))),
+            other => return Err(Fault::Unexpected(other)).field("credentials"),
+        };
+        let octets = e.octets().field("credentials")?;
+        Ok(Credentials::Simple(Password::new(octets.into_owned(), form)))
+    }
+
+    /// Writes the alternative, which goes inside an explicit tag.
+    pub fn write(&self, w: &mut Writer) {
+        match self {
+            Credentials::Simple(password) => {
+                let tag = match password.form {
+                    PasswordForm::Ia5 => universal::IA5_STRING,
+                    PasswordForm::Octets => universal::OCTET_STRING,
+                };
+                w.string(tag, &password.octets);
+            }
+            Credentials::Strong(raw) | Credentials::Protected(raw) => w.raw(raw),
+        }
+    }
+}
+
+const STRONG: Tag = Tag::context(0);
+const PROTECTED: Tag = Tag::context(1);
+const AUTHENTICATED: Tag = Tag::context(1);
+const NAME: Tag = Tag::context(0);
+const CREDENTIALS: Tag = Tag::context(1);
+const SECURITY_CONTEXT: Tag = Tag::context(2);
+
+impl MtaAuthentication {
+    /// A name and a password.
+    pub fn new(name: impl Into<MtaName>, credentials: Credentials) -> MtaAuthentication {
+        let name = name.into();
+        MtaAuthentication { name, credentials, security_context: None, unknown: Vec::new() }
+    }
+
+    fn read(e: &Element<'_>) -> Result<MtaAuthentication, Error> {
+        let field = "mta-bind";
+        let (mut name, mut credentials, mut context) = (None, None, None);
+        let mut unknown = Vec::new();
+        let mut members = e.children().field(field)?;
+        while let Some(m) = members.next().field(field)? {
+            match m.tag {
+                NAME => once(&mut name, &m, MtaName::read(&m)?).field("mta-name")?,
+                CREDENTIALS => {
+                    let inner = m.only_child().field("credentials")?;
+                    let value = Credentials::read(&inner)?;
+                    once(&mut credentials, &m, value).field("credentials")?;
+                }
+                SECURITY_CONTEXT => once(&mut context, &m, keep(&m)).field("security-context")?,
+                _ => unknown.push(keep(&m)),
+            }
+        }
+        Ok(MtaAuthentication {
+            name: required(name, NAME).field("mta-name")?,
+            credentials: required(credentials, CREDENTIALS).field("credentials")?,
+            security_context: context,
+            unknown,
+        })
+    }
+
+    fn write(&self, w: &mut Writer) {
+        w.constructed(AUTHENTICATED, |w| {
+            self.name.write_as(w, NAME);
+            w.constructed(CREDENTIALS, |w| self.credentials.write(w));
+            write_kept(w, &self.security_context);
+            write_kept(w, &self.unknown);
+        });
+    }
+}
+
+/// Argument and result have the same two alternatives.
+fn read_bind(e: &Element<'_>) -> Result<Option<MtaAuthentication>, Error> {
+    match e.tag {
+        universal::NULL => Ok(None),
+        AUTHENTICATED => MtaAuthentication::read(e).map(Some),
+        other => Err(Fault::Unexpected(other)).field("mta-bind"),
+    }
+}
+
+impl MtaBindArgument {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory member missing.
+    pub fn read(e: &Element<'_>) -> Result<MtaBindArgument, Error> {
+        let all = read_bind(e)?;
+        Ok(all.map_or(MtaBindArgument::Unauthenticated, MtaBindArgument::Authenticated))
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        match self {
+            MtaBindArgument::Unauthenticated => w.null(universal::NULL),
+            MtaBindArgument::Authenticated(all) => all.write(w),
+        }
+    }
+}
+
+impl MtaBindResult {
+    /// Reads it.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory member missing.
+    pub fn read(e: &Element<'_>) -> Result<MtaBindResult, Error> {
+        let all = read_bind(e)?;
+        Ok(all.map_or(MtaBindResult::Unauthenticated, MtaBindResult::Authenticated))
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        match self {
+            MtaBindResult::Unauthenticated => w.null(universal::NULL),
+            MtaBindResult::Authenticated(all) => all.write(w),
+        }
+    }
+}
+
+impl MtaBindError {
+    /// The number.
+    pub fn number(self) -> i64 {
+        match self {
+            MtaBindError::Busy => 0,
+            MtaBindError::AuthenticationError => 2,
+            MtaBindError::UnacceptableDialogueMode => 3,
+            MtaBindError::UnacceptableSecurityContext => 4,
+            MtaBindError::InadequateAssociationConfidentiality => 5,
+            MtaBindError::Other(number) => number,
+        }
+    }
+
+    /// The error of this number.
+    pub fn from_number(number: i64) -> MtaBindError {
+        match number {
+            0 => MtaBindError::Busy,
+            2 => MtaBindError::AuthenticationError,
+            3 => MtaBindError::UnacceptableDialogueMode,
+            4 => MtaBindError::UnacceptableSecurityContext,
+            5 => MtaBindError::InadequateAssociationConfidentiality,
+            other => MtaBindError::Other(other),
+        }
+    }
+
+    /// Reads it.
+    ///
+    /// # Errors
+    /// No INTEGER.
+    pub fn read(e: &Element<'_>) -> Result<MtaBindError, Error> {
+        if e.tag != universal::INTEGER {
+            return Err(Fault::Unexpected(e.tag)).field("mta-bind-error");
+        }
+        Ok(MtaBindError::from_number(e.integer().field("mta-bind-error")?))
+    }
+
+    /// Writes it.
+    pub fn write(self, w: &mut Writer) {
+        w.integer(universal::INTEGER, self.number());
+    }
+}
+
+impl std::fmt::Display for MtaBindError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            MtaBindError::Busy => "busy",
+            MtaBindError::AuthenticationError => "authentication-error",
+            MtaBindError::UnacceptableDialogueMode => "unacceptable-dialogue-mode",
+            MtaBindError::UnacceptableSecurityContext => "unacceptable-security-context",
+            MtaBindError::InadequateAssociationConfidentiality => {
+                "inadequate-association-confidentiality"
+            }
+            MtaBindError::Other(number) => return write!(f, "MTABindError {number}"),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn argument(octets: &[u8]) -> Result<MtaBindArgument, Error> {
+        MtaBindArgument::read(&Element::parse(octets)?)
+    }
+
+    #[test]
+    fn captured_shape_with_both_password_forms() {
+        for (tag, form) in [(0x16, PasswordForm::Ia5), (0x04, PasswordForm::Octets)] {
+            let octets = [
+                0xa1, 0x0e, 0x80, 4, b'M', b'T', b'A', b'1', 0xa1, 6, tag, 4, b's', b'e', b'c',
+                b'r',
+            ];
+            let MtaBindArgument::Authenticated(who) = argument(&octets).unwrap() else { panic!() };
+            assert_eq!(who.name, MtaName::from("MTA1"));
+            let Credentials::Simple(password) = &who.credentials else { panic!() };
+            assert!(
+                password.matches(b"secr")
+                    && !password.matches(b"sec")
+                    && !password.matches(b"secs")
+            );
+            assert_eq!(password.form(), form);
+            let mut w = Writer::new();
+            MtaBindResult::Authenticated(who).write(&mut w);
+            assert_eq!(w.as_slice(), octets);
+        }
+    }
+
+    #[test]
+    fn passwords_are_not_shown() {
+        assert!(!format!("{:?}", Credentials::simple("geheim")).contains("geheim"));
+    }
+
+    #[test]
+    fn null_and_strong_and_members_in_any_order() {
+        assert_eq!(argument(&[5, 0]), Ok(MtaBindArgument::Unauthenticated));
+        let strong = [0xa1, 10, 0xa1, 4, 0xa0, 2, 0x30, 0, 0x80, 2, b'M', b'2'];
+        let MtaBindArgument::Authenticated(who) = argument(&strong).unwrap() else { panic!() };
+        assert_eq!(who.credentials, Credentials::Strong(vec![0xa0, 2, 0x30, 0].into()));
+        assert_eq!(
+            argument(&[0xa1, 4, 0x80, 2, b'M', b'2']).unwrap_err().field,
+            Some("credentials")
+        );
+        assert_eq!(argument(&[0xa2, 0]).unwrap_err().field, Some("mta-bind"));
+    }
+
+    #[test]
+    fn errors_have_their_numbers() {
+        let e = Element::parse(&[2, 1, 2]).unwrap();
+        assert_eq!(MtaBindError::read(&e), Ok(MtaBindError::AuthenticationError));
+        for n in -1..9 {
+            assert_eq!(MtaBindError::from_number(n).number(), n);
+        }
+    }
 }

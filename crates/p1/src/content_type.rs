@@ -1,6 +1,8 @@
 //! Content types (X.411 8.2.1.1.1.34).
 
-use base::ber::Oid;
+use crate::wire::tag;
+use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal};
+use std::fmt;
 
 /// ContentType: what the content is.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -37,3 +39,45 @@ impl ContentType {
 
 /// Content octets of 1.3.26.0.4406.0.4.1.
 const P772: [u8; 8] = [0x2b, 26, 0, 0xa2, 0x36, 0, 4, 1];
+
+impl ContentType {
+    /// Reads it: the built-in form under its own tag, or an object identifier.
+    ///
+    /// # Errors
+    /// Another tag, or malformed.
+    pub fn read(e: &Element<'_>) -> Result<ContentType, Error> {
+        match e.tag {
+            tag::CONTENT_TYPE => Ok(ContentType::BuiltIn(e.integer().field("content-type")?)),
+            // X.411 (1999) says RELATIVE-OID; the wire has OBJECT IDENTIFIER.
+            universal::OID | RELATIVE_OID => {
+                Ok(ContentType::Extended(e.oid().field("content-type")?))
+            }
+            other => Err(Fault::Unexpected(other)).field("content-type"),
+        }
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        match self {
+            ContentType::BuiltIn(number) => w.integer(tag::CONTENT_TYPE, *number),
+            ContentType::Extended(oid) => w.oid(universal::OID, oid),
+        }
+    }
+
+    /// Whether an element with this tag is a content type.
+    pub fn has_tag(tag: Tag) -> bool {
+        [tag::CONTENT_TYPE, universal::OID, RELATIVE_OID].contains(&tag)
+    }
+}
+
+const RELATIVE_OID: Tag = Tag::universal(13);
+
+/// The number or the object identifier.
+impl fmt::Display for ContentType {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            ContentType::BuiltIn(number) => write!(f, "{number}"),
+            ContentType::Extended(oid) => write!(f, "{oid}"),
+        }
+    }
+}

@@ -1,6 +1,7 @@
 //! ExtensionField of X.411: the standard's later fields and everyone's private ones.
 
-use base::ber::Oid;
+use crate::wire::{bits, keep, keep_child, list, write_bits};
+use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal};
 use bytes::Bytes;
 
 /// extension-type.
@@ -51,6 +52,186 @@ pub struct ExtensionField {
 /// The extensions of an envelope or of a recipient's fields, in the order they came.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Extensions(pub Vec<ExtensionField>);
+
+const STANDARD: Tag = Tag::context(0);
+const PRIVATE: Tag = Tag::context(3);
+const CRITICALITY: Tag = Tag::context(1);
+const VALUE: Tag = Tag::context(2);
+
+/// The value of an extension that gives none.
+const NULL: [u8; 2] = [5, 0];
+
+impl ExtensionType {
+    fn read(e: &Element<'_>) -> Result<(ExtensionType, Dialect), Error> {
+        match (e.tag, e.constructed) {
+            (STANDARD, false) => Ok((ExtensionType::Standard(e.integer()?), Dialect::Modern)),
+            (PRIVATE, false) => Ok((ExtensionType::Private(e.oid()?), Dialect::Modern)),
+            (STANDARD, true) => {
+                let inner = e.only_child()?;
+                let kind = match inner.tag {
+                    universal::INTEGER => ExtensionType::Standard(inner.integer()?),
+                    universal::OID => ExtensionType::Private(inner.oid()?),
+                    other => return Err(Fault::Unexpected(other).into()),
+                };
+                Ok((kind, Dialect::BlueBook1988))
+            }
+            (other, _) => Err(Fault::Unexpected(other).into()),
+        }
+    }
+
+    fn write(&self, w: &mut Writer, dialect: Dialect) {
+        match (self, dialect) {
+            (ExtensionType::Standard(n), Dialect::Modern) => w.integer(STANDARD, *n),
+            (ExtensionType::Private(oid), Dialect::Modern) => w.oid(PRIVATE, oid),
+            (ExtensionType::Standard(n), Dialect::BlueBook1988) => {
+                w.constructed(STANDARD, |w| w.integer(universal::INTEGER, *n));
+            }
+            (ExtensionType::Private(oid), Dialect::BlueBook1988) => {
+                w.constructed(STANDARD, |w| w.oid(universal::OID, oid));
+            }
+        }
+    }
+}
+
+/// The name of a standard extension, else its number or object identifier.
+impl std::fmt::Display for ExtensionType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            ExtensionType::Standard(n) => match standard_name(*n) {
+                Some(name) => f.write_str(name),
+                None => write!(f, "{n}"),
+            },
+            ExtensionType::Private(oid) => write!(f, "{oid}"),
+        }
+    }
+}
+
+impl Criticality {
+    /// Critical for transfer alone.
+    pub const TRANSFER: Criticality =
+        Criticality { for_submission: false, for_transfer: true, for_delivery: false };
+
+    fn from_bits(bits: u32) -> Criticality {
+        Criticality {
+            for_submission: bits & 1 != 0,
+            for_transfer: bits & 2 != 0,
+            for_delivery: bits & 4 != 0,
+        }
+    }
+
+    fn bits(self) -> u32 {
+        u32::from(self.for_submission)
+            | u32::from(self.for_transfer) << 1
+            | u32::from(self.for_delivery) << 2
+    }
+}
+
+impl ExtensionField {
+    /// A standard extension made here, its value written by `value`.
+    pub fn standard(
+        number: i64,
+        criticality: Criticality,
+        value: impl FnOnce(&mut Writer),
+    ) -> ExtensionField {
+        let mut w = Writer::new();
+        value(&mut w);
+        ExtensionField {
+            kind: ExtensionType::Standard(number),
+            dialect: Dialect::Modern,
+            criticality,
+            value: w.into_vec().into(),
+            raw: None,
+        }
+    }
+
+    /// Reads one, in either dialect.
+    ///
+    /// # Errors
+    /// Malformed, or a type in neither dialect.
+    pub fn read(e: &Element<'_>) -> Result<ExtensionField, Error> {
+        let mut inner = e.children().field("extension")?;
+        let kind = inner.next().field("extension-type")?.ok_or(Fault::Missing(STANDARD));
+        let (kind, dialect) =
+            ExtensionType::read(&kind.field("extension-type")?).field("extension-type")?;
+        let criticality = match inner.optional(CRITICALITY).field("criticality")? {
+            Some(e) => Criticality::from_bits(bits(&e).field("criticality")?),
+            None => Criticality::default(),
+        };
+        let value = match inner.optional(VALUE).field("extension-value")? {
+            Some(e) => keep_child(&e).field("extension-value")?,
+            None => Bytes::from_static(&NULL),
+        };
+        inner.finish().field("extension")?;
+        Ok(ExtensionField { kind, dialect, criticality, value, raw: Some(keep(e)) })
+    }
+
+    /// Writes it: as it came, or in its dialect where it was made here.
+    pub fn write(&self, w: &mut Writer) {
+        if let Some(raw) = &self.raw {
+            return w.raw(raw);
+        }
+        w.constructed(universal::SEQUENCE, |w| {
+            self.kind.write(w, self.dialect);
+            if self.criticality != Criticality::default() {
+                write_bits(w, CRITICALITY, self.criticality.bits(), 0);
+            }
+            if self.value[..] != NULL {
+                w.constructed(VALUE, |w| w.raw(&self.value));
+            }
+        });
+    }
+}
+
+impl Extensions {
+    /// Reads a SET OF extensions, under whichever tag.
+    ///
+    /// # Errors
+    /// One of them malformed.
+    pub fn read(e: &Element<'_>) -> Result<Extensions, Error> {
+        Ok(Extensions(list(e, usize::MAX, ExtensionField::read).field("extensions")?))
+    }
+
+    /// Writes them under `tag`; nothing where there are none, which is the DEFAULT.
+    pub fn write_as(&self, w: &mut Writer, tag: Tag) {
+        if !self.0.is_empty() {
+            w.constructed(tag, |w| self.0.iter().for_each(|e| e.write(w)));
+        }
+    }
+
+    /// The extension of this type.
+    pub fn get(&self, kind: &ExtensionType) -> Option<&ExtensionField> {
+        self.0.iter().find(|e| e.kind == *kind)
+    }
+
+    /// The standard extension of this number (see [`number`]).
+    pub fn standard(&self, number: i64) -> Option<&ExtensionField> {
+        self.get(&ExtensionType::Standard(number))
+    }
+
+    /// Puts an extension in the place of the one of the same type, or after the others.
+    pub fn set(&mut self, field: ExtensionField) {
+        match self.0.iter_mut().find(|e| e.kind == field.kind) {
+            Some(place) => *place = field,
+            None => self.0.push(field),
+        }
+    }
+
+    /// Takes an extension out.
+    pub fn remove(&mut self, kind: &ExtensionType) {
+        self.0.retain(|e| e.kind != *kind);
+    }
+
+    /// Chooses the dialect for extensions made here, and where `relayed` for all: those lose the
+    /// form they came in.
+    pub fn set_dialect(&mut self, dialect: Dialect, relayed: bool) {
+        for field in &mut self.0 {
+            if field.raw.is_none() || (relayed && field.dialect != dialect) {
+                field.dialect = dialect;
+                field.raw = None;
+            }
+        }
+    }
+}
 
 /// Declares the standard extensions once: a constant each, and the table of names.
 macro_rules! standard_extensions {
@@ -117,4 +298,63 @@ standard_extensions! {
     FORWARDED_CONTENT_TOKEN = 44 "forwarded-content-token",
     CERTIFICATE_SELECTORS = 45 "certificate-selectors",
     CERTIFICATE_SELECTORS_OVERRIDE = 46 "certificate-selectors-override",
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(octets: &[u8]) -> ExtensionField {
+        ExtensionField::read(&Element::parse(octets).unwrap()).unwrap()
+    }
+
+    fn written(field: &ExtensionField) -> Vec<u8> {
+        let mut w = Writer::new();
+        field.write(&mut w);
+        w.into_vec()
+    }
+
+    #[test]
+    fn both_dialects_are_read() {
+        let modern = [0x30, 0x80, 0x80, 1, 38, 0x81, 2, 6, 0x40, 0xa2, 2, 0x30, 0, 0, 0];
+        let blue = [0x30, 9, 0xa0, 3, 2, 1, 38, 0xa2, 2, 0x30, 0];
+        let blue_private = [0x30, 6, 0xa0, 4, 6, 2, 0x51, 1];
+        let (m, b, p) = (read(&modern), read(&blue), read(&blue_private));
+        assert_eq!((&m.kind, m.dialect), (&ExtensionType::Standard(38), Dialect::Modern));
+        assert_eq!(m.criticality, Criticality::TRANSFER);
+        assert_eq!((&b.kind, b.dialect), (&m.kind, Dialect::BlueBook1988));
+        assert_eq!(b.value, m.value);
+        assert_eq!(p.kind, ExtensionType::Private("2.1.1".parse().unwrap()));
+        assert_eq!(p.value[..], NULL);
+        // Relayed as they came, the indefinite length too.
+        assert_eq!(written(&m), modern);
+        assert_eq!(written(&b), blue);
+    }
+
+    #[test]
+    fn dialects_are_chosen_for_our_own_and_for_others_only_when_asked() {
+        let blue = [0x30, 9, 0xa0, 3, 2, 1, 38, 0xa2, 2, 0x30, 0];
+        let modern = [0x30, 7, 0x80, 1, 38, 0xa2, 2, 0x30, 0];
+        let mut e = Extensions(vec![read(&blue)]);
+        e.set_dialect(Dialect::Modern, false);
+        assert_eq!(written(&e.0[0]), blue);
+        e.set_dialect(Dialect::Modern, true);
+        assert_eq!(written(&e.0[0]), modern);
+        let own = ExtensionField::standard(38, Criticality::default(), |w| {
+            w.constructed(universal::SEQUENCE, |_| {});
+        });
+        e.set(own);
+        assert_eq!(e.0.len(), 1);
+        e.set_dialect(Dialect::BlueBook1988, false);
+        assert_eq!(written(&e.0[0]), blue);
+        e.remove(&ExtensionType::Standard(38));
+        assert_eq!(e, Extensions::default());
+    }
+
+    #[test]
+    fn the_table_has_the_names() {
+        assert_eq!(standard_name(number::MESSAGE_SECURITY_LABEL), Some("message-security-label"));
+        assert_eq!(ExtensionType::Standard(38).to_string(), "internal-trace-information");
+        assert_eq!(ExtensionType::Standard(99).to_string(), "99");
+    }
 }

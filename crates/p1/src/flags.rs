@@ -1,5 +1,8 @@
 //! Priority and the two indicator bit strings.
 
+use crate::wire::{bits, tag, write_bits};
+use base::ber::{Element, Error, Fault, Field, Tag, Writer};
+
 /// Priority of a message (X.411 8.2.1.1.1.8). The numbers are not in order of urgency, so there is
 /// no ordering here: see [`crate::grade`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -126,5 +129,106 @@ impl PerRecipientIndicators {
             0b10 => ReportRequest::NonDelivery,
             _ => ReportRequest::Report,
         }
+    }
+}
+
+impl Priority {
+    /// Reads it, under whichever tag.
+    ///
+    /// # Errors
+    /// A number X.411 does not give.
+    pub fn read(e: &Element<'_>) -> Result<Priority, Error> {
+        match e.integer().field("priority")? {
+            0 => Ok(Priority::Normal),
+            1 => Ok(Priority::NonUrgent),
+            2 => Ok(Priority::Urgent),
+            _ => Err(Fault::Value("Priority (X.411 8.2.1.1.1.8)")).field("priority"),
+        }
+    }
+
+    /// Writes it.
+    pub fn write(self, w: &mut Writer) {
+        w.integer(tag::PRIORITY, i64::from(self as u8));
+    }
+
+    /// Lower-case name, as X.411 writes it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Priority::Normal => "normal",
+            Priority::NonUrgent => "non-urgent",
+            Priority::Urgent => "urgent",
+        }
+    }
+}
+
+impl PerMessageIndicators {
+    /// Reads them, under whichever tag.
+    ///
+    /// # Errors
+    /// A malformed BIT STRING.
+    pub fn read(e: &Element<'_>) -> Result<PerMessageIndicators, Error> {
+        Ok(PerMessageIndicators(bits(e).field("per-message-indicators")?))
+    }
+
+    /// Writes them, 8 bits.
+    pub fn write(self, w: &mut Writer) {
+        write_bits(w, tag::PER_MESSAGE_INDICATORS, self.0, 8);
+    }
+}
+
+impl PerRecipientIndicators {
+    /// Reads them, under whichever tag and of whichever length.
+    ///
+    /// # Errors
+    /// A malformed BIT STRING.
+    pub fn read(e: &Element<'_>) -> Result<PerRecipientIndicators, Error> {
+        Ok(PerRecipientIndicators(bits(e).field("per-recipient-indicators")?))
+    }
+
+    /// Writes them under `tag`, the 8 bits X.411 asks for, more only where one of those is set.
+    pub fn write_as(self, w: &mut Writer, tag: Tag) {
+        write_bits(w, tag, self.0, 8);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nine_bits_are_read_and_eight_written() {
+        let e = [0x81, 0x03, 0x07, 0xF0, 0x00];
+        let i = PerRecipientIndicators::read(&Element::parse(&e).unwrap()).unwrap();
+        assert!(i.responsible());
+        assert_eq!(i.mta_report(), MtaReportRequest::Audited);
+        assert_eq!(i.originator_report(), ReportRequest::Report);
+        let mut w = Writer::new();
+        i.with_responsibility(false).write_as(&mut w, Tag::context(1));
+        assert_eq!(w.as_slice(), [0x81, 0x02, 0x00, 0x70]);
+    }
+
+    #[test]
+    fn requests_round_trip() {
+        for responsible in [false, true] {
+            for mta in [
+                MtaReportRequest::Unset,
+                MtaReportRequest::NonDelivery,
+                MtaReportRequest::Report,
+                MtaReportRequest::Audited,
+            ] {
+                for originator in
+                    [ReportRequest::None, ReportRequest::NonDelivery, ReportRequest::Report]
+                {
+                    let i = PerRecipientIndicators::new(responsible, mta, originator);
+                    assert_eq!(
+                        (i.responsible(), i.mta_report(), i.originator_report()),
+                        (responsible, mta, originator)
+                    );
+                }
+            }
+        }
+        // X.411: bit 3 asks for a report, bit 4 for one of non-delivery only.
+        let ndr = PerRecipientIndicators(1 << 4);
+        assert_eq!(ndr.originator_report(), ReportRequest::NonDelivery);
     }
 }

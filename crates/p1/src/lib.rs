@@ -14,10 +14,12 @@ pub mod extension;
 pub mod flags;
 pub mod grade;
 pub mod names;
+pub mod parser;
 pub mod reason;
 pub mod text;
 pub mod time;
 pub mod trace;
+pub mod wire;
 
 pub use apdu::{MtsApduHead, Report};
 pub use bind::{Credentials, MtaBindArgument, MtaBindError, MtaBindResult, Password};
@@ -30,6 +32,7 @@ pub use envelope::{
 pub use extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
 pub use flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 pub use names::{GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName};
+pub use parser::{ApduParser, Event};
 pub use reason::{Diagnostic, NonDeliveryReason};
 pub use text::{StringType, Text};
 pub use time::Time;

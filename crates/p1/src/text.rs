@@ -1,5 +1,9 @@
 //! Character strings that remember which string type they were, octet for octet.
 
+use crate::wire::{latin1, write_latin1};
+use base::ber::{Class, Element, Error, Fault, Tag, Writer, universal};
+use std::fmt;
+
 /// Which universal string type carries a [`Text`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum StringType {
@@ -36,5 +40,42 @@ impl Text {
 impl From<&str> for Text {
     fn from(value: &str) -> Text {
         Text::printable(value)
+    }
+}
+
+/// Shown as its characters.
+impl fmt::Display for Text {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(&self.value)
+    }
+}
+
+impl Text {
+    /// Reads a universal string of whichever type.
+    ///
+    /// # Errors
+    /// Another tag class, or a malformed string.
+    pub fn read(e: &Element<'_>) -> Result<Text, Error> {
+        if e.tag.class != Class::Universal {
+            return Err(Fault::Unexpected(e.tag).into());
+        }
+        let kind = match e.tag {
+            universal::NUMERIC_STRING => StringType::Numeric,
+            universal::PRINTABLE_STRING => StringType::Printable,
+            universal::TELETEX_STRING => StringType::Teletex,
+            other => StringType::Other(other.number),
+        };
+        Ok(Text { kind, value: latin1(e)? })
+    }
+
+    /// Writes it under its own string type.
+    pub fn write(&self, w: &mut Writer) {
+        let tag = match self.kind {
+            StringType::Numeric => universal::NUMERIC_STRING,
+            StringType::Printable => universal::PRINTABLE_STRING,
+            StringType::Teletex => universal::TELETEX_STRING,
+            StringType::Other(number) => Tag::universal(number),
+        };
+        write_latin1(w, tag, &self.value);
     }
 }

@@ -1,6 +1,7 @@
 //! UTCTime as peers send it.
 
 use base::Utc;
+use base::ber::{Element, Error, Tag, Writer};
 use bytes::Bytes;
 
 /// A UTCTime, kept as it came: a bad time must not lose a message.
@@ -26,5 +27,22 @@ impl std::fmt::Debug for Time {
             Some(utc) => write!(f, "{utc}"),
             None => write!(f, "bad time {:?}", self.raw),
         }
+    }
+}
+
+impl Time {
+    /// Reads a UTCTime, good or bad, under whichever tag.
+    ///
+    /// # Errors
+    /// A malformed constructed string.
+    pub fn read(e: &Element<'_>) -> Result<Time, Error> {
+        let octets = e.octets()?;
+        let utc = Utc::from_utc_time(&octets);
+        Ok(Time { raw: Bytes::from(octets.into_owned()), utc })
+    }
+
+    /// Writes it under `tag`, as it came.
+    pub fn write_as(&self, w: &mut Writer, tag: Tag) {
+        w.string(tag, &self.raw);
     }
 }

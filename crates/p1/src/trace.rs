@@ -1,8 +1,12 @@
 //! Trace information: where a message was, per domain and per MTA (X.411 12.2.1.1.1.3, 12.3.1).
 
 use crate::eits::EncodedInformationTypes;
+use crate::extension::{ExtensionField, Extensions, number};
 use crate::names::{GlobalDomainId, MtaName};
 use crate::time::Time;
+use crate::wire::{bits, bound, keep, list, once, required, tag, write_bits, write_kept};
+use base::Utc;
+use base::ber::{Element, Error, Fault, Field, Reader, Tag, Writer, universal};
 use bytes::Bytes;
 
 /// routing-action.
@@ -72,4 +76,260 @@ pub struct InternalTraceElement {
     pub attempted: Option<Attempted>,
     /// Deferral, conversion, redirection, list expansion.
     pub additional: AdditionalActions,
+}
+
+const ARRIVAL: Tag = Tag::context(0);
+const DEFERRED: Tag = Tag::context(1);
+const ROUTING_ACTION: Tag = Tag::context(2);
+const OTHER_ACTIONS: Tag = Tag::context(3);
+
+impl OtherActions {
+    /// redirected.
+    pub const REDIRECTED: OtherActions = OtherActions(1);
+    /// dl-operation.
+    pub const DL_OPERATION: OtherActions = OtherActions(1 << 1);
+
+    /// Whether every bit of `other` is set.
+    pub fn contains(self, other: OtherActions) -> bool {
+        self.0 & other.0 == other.0
+    }
+}
+
+/// The SET of both kinds of element: domain- and mta-supplied-information.
+#[derive(Default)]
+struct Supplied {
+    arrival: Option<Time>,
+    action: Option<RoutingAction>,
+    attempted: Option<Attempted>,
+    additional: AdditionalActions,
+}
+
+impl Supplied {
+    fn read(e: &Element<'_>) -> Result<Supplied, Error> {
+        let mut s = Supplied::default();
+        let (mut deferred, mut eits, mut other) = (None, None, None);
+        let mut members = e.children()?;
+        while let Some(m) = members.next()? {
+            match m.tag {
+                ARRIVAL => once(&mut s.arrival, &m, Time::read(&m).field("arrival-time")?)?,
+                ROUTING_ACTION => {
+                    let action = match m.integer().field("routing-action")? {
+                        0 => RoutingAction::Relayed,
+                        1 => RoutingAction::Rerouted,
+                        _ => return Err(Fault::Value("RoutingAction")).field("routing-action"),
+                    };
+                    once(&mut s.action, &m, action)?;
+                }
+                tag::GLOBAL_DOMAIN => {
+                    let domain = GlobalDomainId::read(&m).field("attempted")?;
+                    once(&mut s.attempted, &m, Attempted::Domain(domain))?;
+                }
+                universal::IA5_STRING => {
+                    once(&mut s.attempted, &m, Attempted::Mta(MtaName::read(&m)?))?;
+                }
+                DEFERRED => once(&mut deferred, &m, Time::read(&m).field("deferred-time")?)?,
+                tag::EITS => once(&mut eits, &m, EncodedInformationTypes::read(&m)?)?,
+                OTHER_ACTIONS => {
+                    once(&mut other, &m, OtherActions(bits(&m).field("other-actions")?))?;
+                }
+                _ => s.additional.unknown.push(keep(&m)),
+            }
+        }
+        s.additional.deferred_time = deferred;
+        s.additional.converted_eits = eits;
+        s.additional.other_actions = other.unwrap_or_default();
+        Ok(s)
+    }
+}
+
+/// Writes the SET of both kinds of element.
+fn write_supplied(
+    w: &mut Writer,
+    arrival: &Time,
+    action: RoutingAction,
+    attempted: impl FnOnce(&mut Writer),
+    additional: &AdditionalActions,
+) {
+    w.constructed(universal::SET, |w| {
+        arrival.write_as(w, ARRIVAL);
+        w.integer(ROUTING_ACTION, action as i64);
+        attempted(w);
+        if let Some(time) = &additional.deferred_time {
+            time.write_as(w, DEFERRED);
+        }
+        if let Some(eits) = &additional.converted_eits {
+            eits.write(w);
+        }
+        if additional.other_actions != OtherActions::default() {
+            write_bits(w, OTHER_ACTIONS, additional.other_actions.0, 0);
+        }
+        write_kept(w, &additional.unknown);
+    });
+}
+
+fn read_domain(inner: &mut Reader<'_>) -> Result<GlobalDomainId, Error> {
+    GlobalDomainId::read(&inner.require(tag::GLOBAL_DOMAIN)?)
+}
+
+impl TraceElement {
+    /// A relay's own element: arrived at `arrival`, no special action.
+    pub fn relayed(domain: GlobalDomainId, arrival: Utc) -> TraceElement {
+        TraceElement {
+            domain,
+            arrival_time: arrival.into(),
+            routing_action: RoutingAction::Relayed,
+            attempted_domain: None,
+            additional: AdditionalActions::default(),
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory part missing.
+    pub fn read(e: &Element<'_>) -> Result<TraceElement, Error> {
+        let name = "trace-information";
+        let mut inner = e.children().field(name)?;
+        let domain = read_domain(&mut inner).field(name)?;
+        let supplied =
+            inner.require(universal::SET).and_then(|e| Supplied::read(&e)).field(name)?;
+        inner.finish().field(name)?;
+        let attempted_domain = match supplied.attempted {
+            Some(Attempted::Domain(domain)) => Some(domain),
+            None => None,
+            Some(Attempted::Mta(_)) => {
+                return Err(Fault::Unexpected(universal::IA5_STRING)).field(name);
+            }
+        };
+        Ok(TraceElement {
+            domain,
+            arrival_time: required(supplied.arrival, ARRIVAL).field(name)?,
+            // Mandatory, but its absence says nothing that matters to a relay.
+            routing_action: supplied.action.unwrap_or_default(),
+            attempted_domain,
+            additional: supplied.additional,
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(universal::SEQUENCE, |w| {
+            self.domain.write(w);
+            let attempted = |w: &mut Writer| {
+                if let Some(domain) = &self.attempted_domain {
+                    domain.write(w);
+                }
+            };
+            let (arrival, action) = (&self.arrival_time, self.routing_action);
+            write_supplied(w, arrival, action, attempted, &self.additional);
+        });
+    }
+}
+
+impl InternalTraceElement {
+    /// A relay's own element: arrived at `arrival`, no special action.
+    pub fn relayed(domain: GlobalDomainId, mta: MtaName, arrival: Utc) -> InternalTraceElement {
+        InternalTraceElement {
+            domain,
+            mta,
+            arrival_time: arrival.into(),
+            routing_action: RoutingAction::Relayed,
+            attempted: None,
+            additional: AdditionalActions::default(),
+        }
+    }
+
+    /// Reads one.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory part missing.
+    pub fn read(e: &Element<'_>) -> Result<InternalTraceElement, Error> {
+        let name = "internal-trace-information";
+        let mut inner = e.children().field(name)?;
+        let domain = read_domain(&mut inner).field(name)?;
+        let mta =
+            inner.require(universal::IA5_STRING).and_then(|e| MtaName::read(&e)).field(name)?;
+        let supplied =
+            inner.require(universal::SET).and_then(|e| Supplied::read(&e)).field(name)?;
+        inner.finish().field(name)?;
+        Ok(InternalTraceElement {
+            domain,
+            mta,
+            arrival_time: required(supplied.arrival, ARRIVAL).field(name)?,
+            routing_action: supplied.action.unwrap_or_default(),
+            attempted: supplied.attempted,
+            additional: supplied.additional,
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(universal::SEQUENCE, |w| {
+            self.domain.write(w);
+            self.mta.write_as(w, universal::IA5_STRING);
+            let attempted = |w: &mut Writer| match &self.attempted {
+                Some(Attempted::Mta(mta)) => mta.write_as(w, universal::IA5_STRING),
+                Some(Attempted::Domain(domain)) => domain.write(w),
+                None => {}
+            };
+            let (arrival, action) = (&self.arrival_time, self.routing_action);
+            write_supplied(w, arrival, action, attempted, &self.additional);
+        });
+    }
+}
+
+/// Reads TraceInformation, under whichever tag: at most 512 elements.
+///
+/// # Errors
+/// One of them malformed, or too many.
+pub fn read_trace(e: &Element<'_>) -> Result<Vec<TraceElement>, Error> {
+    list(e, bound::TRANSFERS, TraceElement::read).field("trace-information")
+}
+
+/// Writes TraceInformation.
+pub fn write_trace(w: &mut Writer, trace: &[TraceElement]) {
+    w.constructed(tag::TRACE, |w| trace.iter().for_each(|e| e.write(w)));
+}
+
+/// When the message first arrived anywhere: the oldest element's time, where that is one.
+pub fn first_arrival(trace: &[TraceElement]) -> Option<Utc> {
+    trace.first().and_then(|e| e.arrival_time.utc)
+}
+
+/// The internal trace among an envelope's extensions, oldest first; empty where there is none.
+///
+/// # Errors
+/// Malformed, or more than 512 elements.
+pub fn internal_trace(extensions: &Extensions) -> Result<Vec<InternalTraceElement>, Error> {
+    let name = "internal-trace-information";
+    match extensions.standard(number::INTERNAL_TRACE_INFORMATION) {
+        Some(field) => {
+            let e = Element::parse(&field.value).field(name)?;
+            list(&e, bound::TRANSFERS, InternalTraceElement::read).field(name)
+        }
+        None => Ok(Vec::new()),
+    }
+}
+
+/// Adds an element to the internal trace, which is made where there is none.
+///
+/// # Errors
+/// The internal trace that is there is malformed or full; nothing is changed then.
+pub fn add_internal_trace(
+    extensions: &mut Extensions,
+    element: InternalTraceElement,
+) -> Result<(), Error> {
+    let mut trace = internal_trace(extensions)?;
+    if trace.len() >= bound::TRANSFERS {
+        return Err(Fault::TooMany(bound::TRANSFERS as u64)).field("internal-trace-information");
+    }
+    trace.push(element);
+    let old = extensions.standard(number::INTERNAL_TRACE_INFORMATION);
+    // The dialect and criticality of the one that came stay.
+    let (dialect, criticality) = old.map(|f| (f.dialect, f.criticality)).unwrap_or_default();
+    let field = ExtensionField::standard(number::INTERNAL_TRACE_INFORMATION, criticality, |w| {
+        w.constructed(universal::SEQUENCE, |w| trace.iter().for_each(|e| e.write(w)));
+    });
+    extensions.set(ExtensionField { dialect, ..field });
+    Ok(())
 }

@@ -1,11 +1,14 @@
 use super::PerRecipientFields;
+use super::common::{Common, EXTENSIONS, RECIPIENTS};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
-use crate::extension::Extensions;
+use crate::extension::{Dialect, Extensions};
 use crate::flags::{PerMessageIndicators, Priority};
 use crate::names::{MtsIdentifier, ORName};
 use crate::time::Time;
-use crate::trace::TraceElement;
+use crate::trace::{TraceElement, write_trace};
+use crate::wire::{once, required, tag, write_kept, write_latin1};
+use base::ber::{Element, Error, Field, Tag, Writer, universal};
 use bytes::Bytes;
 
 /// MessageTransferEnvelope (X.411 12.2.1.1, Figure 4).
@@ -37,4 +40,82 @@ pub struct MessageTransferEnvelope {
     pub trace: Vec<TraceElement>,
     /// Members this program does not know, as whole elements.
     pub unknown: Vec<Bytes>,
+}
+
+const DEFERRED: Tag = Tag::context(0);
+
+impl MessageTransferEnvelope {
+    /// Reads it; SET members in any order, unknown ones kept.
+    ///
+    /// # Errors
+    /// Malformed, a mandatory member missing, or one twice.
+    pub fn read(e: &Element<'_>) -> Result<MessageTransferEnvelope, Error> {
+        let name = "message-transfer-envelope";
+        let mut common = Common::default();
+        let (mut priority, mut deferred) = (None, None);
+        let mut members = e.children().field(name)?;
+        while let Some(m) = members.next().field(name)? {
+            match m.tag {
+                tag::PRIORITY => once(&mut priority, &m, Priority::read(&m)?).field("priority")?,
+                DEFERRED => {
+                    let time = Time::read(&m).field("deferred-delivery-time")?;
+                    once(&mut deferred, &m, time).field("deferred-delivery-time")?;
+                }
+                _ => common.take(&m).field(name)?,
+            }
+        }
+        Ok(MessageTransferEnvelope {
+            message_identifier: required(common.identifier, tag::MTS_IDENTIFIER)
+                .field("message-identifier")?,
+            originator: required(common.originator, tag::OR_NAME).field("originator-name")?,
+            original_eits: common.original_eits,
+            content_type: required(common.content_type, tag::CONTENT_TYPE).field("content-type")?,
+            content_identifier: common.content_identifier,
+            priority: priority.unwrap_or_default(),
+            indicators: common.indicators.unwrap_or_default(),
+            deferred_delivery_time: deferred,
+            per_domain_bilateral: common.bilateral,
+            recipients: required(common.recipients, RECIPIENTS).field("per-recipient-fields")?,
+            extensions: common.extensions.unwrap_or_default(),
+            trace: required(common.trace, tag::TRACE).field("trace-information")?,
+            unknown: common.unknown,
+        })
+    }
+
+    /// Writes it.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(universal::SET, |w| {
+            self.message_identifier.write(w);
+            self.originator.write(w);
+            if let Some(eits) = &self.original_eits {
+                eits.write(w);
+            }
+            self.content_type.write(w);
+            if let Some(identifier) = &self.content_identifier {
+                write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
+            }
+            if self.priority != Priority::default() {
+                self.priority.write(w);
+            }
+            if self.indicators != PerMessageIndicators::default() {
+                self.indicators.write(w);
+            }
+            if let Some(time) = &self.deferred_delivery_time {
+                time.write_as(w, DEFERRED);
+            }
+            write_kept(w, &self.per_domain_bilateral);
+            write_trace(w, &self.trace);
+            self.extensions.write_as(w, EXTENSIONS);
+            w.constructed(RECIPIENTS, |w| self.recipients.iter().for_each(|r| r.write(w)));
+            write_kept(w, &self.unknown);
+        });
+    }
+
+    /// Chooses the dialect of all extensions, see [`Extensions::set_dialect`].
+    pub fn set_dialect(&mut self, dialect: Dialect, relayed: bool) {
+        self.extensions.set_dialect(dialect, relayed);
+        for recipient in &mut self.recipients {
+            recipient.extensions.set_dialect(dialect, relayed);
+        }
+    }
 }

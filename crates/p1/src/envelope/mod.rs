@@ -1,5 +1,6 @@
 //! Transfer envelopes of messages, probes and reports (X.411 12.2.1).
 
+mod common;
 mod message;
 mod probe;
 mod recipient;

@@ -1,10 +1,13 @@
 use super::PerRecipientFields;
+use super::common::{Common, EXTENSIONS, RECIPIENTS};
 use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
-use crate::extension::Extensions;
+use crate::extension::{Dialect, Extensions};
 use crate::flags::PerMessageIndicators;
 use crate::names::{MtsIdentifier, ORName};
-use crate::trace::TraceElement;
+use crate::trace::{TraceElement, write_trace};
+use crate::wire::{once, required, tag, write_kept, write_latin1};
+use base::ber::{Element, Error, Field, Tag, Writer};
 use bytes::Bytes;
 
 /// ProbeTransferEnvelope: would such a message be delivered? (X.411 12.2.1.2).
@@ -34,4 +37,76 @@ pub struct ProbeTransferEnvelope {
     pub trace: Vec<TraceElement>,
     /// Members this program does not know, as whole elements.
     pub unknown: Vec<Bytes>,
+}
+
+const CONTENT_LENGTH: Tag = Tag::context(0);
+
+impl ProbeTransferEnvelope {
+    /// Reads it, under whichever tag; SET members in any order, unknown ones kept.
+    ///
+    /// # Errors
+    /// Malformed, a mandatory member missing, or one twice.
+    pub fn read(e: &Element<'_>) -> Result<ProbeTransferEnvelope, Error> {
+        let name = "probe-transfer-envelope";
+        let mut common = Common::default();
+        let mut content_length = None;
+        let mut members = e.children().field(name)?;
+        while let Some(m) = members.next().field(name)? {
+            if m.tag == CONTENT_LENGTH {
+                let length = m.integer().field("content-length")?;
+                once(&mut content_length, &m, length).field("content-length")?;
+            } else {
+                common.take(&m).field(name)?;
+            }
+        }
+        Ok(ProbeTransferEnvelope {
+            probe_identifier: required(common.identifier, tag::MTS_IDENTIFIER)
+                .field("probe-identifier")?,
+            originator: required(common.originator, tag::OR_NAME).field("originator-name")?,
+            original_eits: common.original_eits,
+            content_type: required(common.content_type, tag::CONTENT_TYPE).field("content-type")?,
+            content_identifier: common.content_identifier,
+            content_length,
+            indicators: common.indicators.unwrap_or_default(),
+            per_domain_bilateral: common.bilateral,
+            recipients: required(common.recipients, RECIPIENTS).field("per-recipient-fields")?,
+            extensions: common.extensions.unwrap_or_default(),
+            trace: required(common.trace, tag::TRACE).field("trace-information")?,
+            unknown: common.unknown,
+        })
+    }
+
+    /// Writes it under `tag`.
+    pub fn write_as(&self, w: &mut Writer, tag: Tag) {
+        w.constructed(tag, |w| {
+            self.probe_identifier.write(w);
+            self.originator.write(w);
+            if let Some(eits) = &self.original_eits {
+                eits.write(w);
+            }
+            self.content_type.write(w);
+            if let Some(identifier) = &self.content_identifier {
+                write_latin1(w, tag::CONTENT_IDENTIFIER, identifier);
+            }
+            if let Some(length) = self.content_length {
+                w.integer(CONTENT_LENGTH, length);
+            }
+            if self.indicators != PerMessageIndicators::default() {
+                self.indicators.write(w);
+            }
+            write_kept(w, &self.per_domain_bilateral);
+            write_trace(w, &self.trace);
+            self.extensions.write_as(w, EXTENSIONS);
+            w.constructed(RECIPIENTS, |w| self.recipients.iter().for_each(|r| r.write(w)));
+            write_kept(w, &self.unknown);
+        });
+    }
+
+    /// Chooses the dialect of all extensions, see [`Extensions::set_dialect`].
+    pub fn set_dialect(&mut self, dialect: Dialect, relayed: bool) {
+        self.extensions.set_dialect(dialect, relayed);
+        for recipient in &mut self.recipients {
+            recipient.extensions.set_dialect(dialect, relayed);
+        }
+    }
 }

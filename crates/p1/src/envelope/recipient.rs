@@ -1,6 +1,8 @@
 use crate::extension::Extensions;
 use crate::flags::PerRecipientIndicators;
 use crate::names::ORName;
+use crate::wire::{bound, keep, list, once, required, tag, write_kept};
+use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
 use bytes::Bytes;
 
 /// PerRecipientMessageTransferFields, and PerRecipientProbeTransferFields, which have the same form.
@@ -18,4 +20,84 @@ pub struct PerRecipientFields {
     pub extensions: Extensions,
     /// Members this program does not know, as whole elements.
     pub unknown: Vec<Bytes>,
+}
+
+const NUMBER: Tag = Tag::context(0);
+const INDICATORS: Tag = Tag::context(1);
+const CONVERSION: Tag = Tag::context(2);
+const EXTENSIONS: Tag = Tag::context(3);
+
+/// originally-specified-recipient-number.
+pub(super) fn read_number(e: &Element<'_>) -> Result<u32, Error> {
+    let name = "originally-specified-recipient-number";
+    u32::try_from(e.integer().field(name)?)
+        .map_err(|_| Fault::Value("OriginallySpecifiedRecipientNumber"))
+        .field(name)
+}
+
+impl PerRecipientFields {
+    /// Reads one recipient's fields.
+    ///
+    /// # Errors
+    /// Malformed, or a mandatory member missing.
+    pub fn read(e: &Element<'_>) -> Result<PerRecipientFields, Error> {
+        let (mut recipient, mut number, mut indicators) = (None, None, None);
+        let (mut conversion, mut extensions, mut unknown) = (None, None, Vec::new());
+        let mut members = e.children().field("per-recipient-fields")?;
+        while let Some(m) = members.next().field("per-recipient-fields")? {
+            let place = match m.tag {
+                tag::OR_NAME => {
+                    let name = ORName::read(&m).field("per-recipient-fields.recipient-name")?;
+                    once(&mut recipient, &m, name)
+                }
+                NUMBER => once(&mut number, &m, read_number(&m)?),
+                INDICATORS => once(&mut indicators, &m, PerRecipientIndicators::read(&m)?),
+                CONVERSION => once(&mut conversion, &m, m.integer().field("explicit-conversion")?),
+                EXTENSIONS => {
+                    let all = Extensions::read(&m).field("per-recipient-fields.extensions")?;
+                    once(&mut extensions, &m, all)
+                }
+                _ => {
+                    unknown.push(keep(&m));
+                    Ok(())
+                }
+            };
+            place.field("per-recipient-fields")?;
+        }
+        Ok(PerRecipientFields {
+            recipient: required(recipient, tag::OR_NAME)
+                .field("per-recipient-fields.recipient-name")?,
+            number: required(number, NUMBER).field("originally-specified-recipient-number")?,
+            indicators: required(indicators, INDICATORS).field("per-recipient-indicators")?,
+            explicit_conversion: conversion,
+            extensions: extensions.unwrap_or_default(),
+            unknown,
+        })
+    }
+
+    /// Writes them.
+    pub fn write(&self, w: &mut Writer) {
+        w.constructed(universal::SET, |w| {
+            self.recipient.write(w);
+            w.integer(NUMBER, i64::from(self.number));
+            self.indicators.write_as(w, INDICATORS);
+            if let Some(conversion) = self.explicit_conversion {
+                w.integer(CONVERSION, conversion);
+            }
+            self.extensions.write_as(w, EXTENSIONS);
+            write_kept(w, &self.unknown);
+        });
+    }
+}
+
+/// Reads all recipients' fields: 1 to 32767.
+pub(super) fn read_all<T>(
+    e: &Element<'_>,
+    read: impl Fn(&Element<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let all = list(e, bound::RECIPIENTS, read).field("per-recipient-fields")?;
+    if all.is_empty() {
+        return Err(Fault::Missing(universal::SET)).field("per-recipient-fields");
+    }
+    Ok(all)
 }

@@ -1,0 +1,145 @@
+//! What the codecs here share: strings octet for octet, small bit strings, elements kept whole.
+
+use base::ber::{Class, Element, Error, Fault, Reader, Tag, Writer};
+use bytes::Bytes;
+
+/// Tags of X.411 that several types use.
+pub mod tag {
+    use super::Tag;
+    /// ORName.
+    pub const OR_NAME: Tag = Tag::application(0);
+    /// CountryName.
+    pub const COUNTRY: Tag = Tag::application(1);
+    /// AdministrationDomainName.
+    pub const ADMD: Tag = Tag::application(2);
+    /// GlobalDomainIdentifier.
+    pub const GLOBAL_DOMAIN: Tag = Tag::application(3);
+    /// MTSIdentifier.
+    pub const MTS_IDENTIFIER: Tag = Tag::application(4);
+    /// EncodedInformationTypes.
+    pub const EITS: Tag = Tag::application(5);
+    /// BuiltInContentType.
+    pub const CONTENT_TYPE: Tag = Tag::application(6);
+    /// Priority.
+    pub const PRIORITY: Tag = Tag::application(7);
+    /// PerMessageIndicators.
+    pub const PER_MESSAGE_INDICATORS: Tag = Tag::application(8);
+    /// TraceInformation.
+    pub const TRACE: Tag = Tag::application(9);
+    /// ContentIdentifier.
+    pub const CONTENT_IDENTIFIER: Tag = Tag::application(10);
+}
+
+/// Bounds of X.411 (MTSUpperBounds) that are enforced on input; what merely is longer than a name
+/// should be passes, for a relay must not lose a message over it.
+pub mod bound {
+    /// ub-transfers: elements of a trace.
+    pub const TRANSFERS: usize = 512;
+    /// ub-recipients.
+    pub const RECIPIENTS: usize = 32_767;
+}
+
+/// A string's octets, each as the character of the same code: [`write_latin1`] gives them back.
+///
+/// # Errors
+/// A malformed constructed string.
+pub fn latin1(e: &Element<'_>) -> Result<String, Error> {
+    Ok(e.octets()?.iter().map(|b| char::from(*b)).collect())
+}
+
+/// Octets of a string whose characters are codes 0 to 255; others, which no octet can stand for,
+/// become `?`.
+pub fn latin1_octets(text: &str) -> Vec<u8> {
+    text.chars().map(|c| u8::try_from(u32::from(c)).unwrap_or(b'?')).collect()
+}
+
+/// Writes a string made by [`latin1`].
+pub fn write_latin1(w: &mut Writer, tag: Tag, text: &str) {
+    w.string(tag, latin1_octets(text));
+}
+
+/// A BIT STRING of named bits: bit `n` as `1 << n`, bits above 31 left out.
+///
+/// # Errors
+/// A malformed BIT STRING.
+pub fn bits(e: &Element<'_>) -> Result<u32, Error> {
+    let bits = e.bits()?;
+    Ok((0..32).filter(|n| bits.get(*n)).fold(0, |all, n| all | 1 << n))
+}
+
+/// Writes a BIT STRING of named bits, at least `least` of them.
+pub fn write_bits(w: &mut Writer, tag: Tag, bits: u32, least: u32) {
+    let set: Vec<u32> = (0..32).filter(|n| bits & 1 << n != 0).collect();
+    w.named_bits(tag, &set, least);
+}
+
+/// The whole element, to be written again as it is.
+pub fn keep(e: &Element<'_>) -> Bytes {
+    Bytes::copy_from_slice(e.raw)
+}
+
+/// The one element inside an explicit tag, kept whole.
+///
+/// # Errors
+/// None, or more than one.
+pub fn keep_child(e: &Element<'_>) -> Result<Bytes, Error> {
+    Ok(keep(&e.only_child()?))
+}
+
+/// Writes kept elements.
+pub fn write_kept<'a>(w: &mut Writer, elements: impl IntoIterator<Item = &'a Bytes>) {
+    for e in elements {
+        w.raw(e);
+    }
+}
+
+/// Stores a SET member, which may come once.
+///
+/// # Errors
+/// It came before.
+pub fn once<T>(slot: &mut Option<T>, e: &Element<'_>, value: T) -> Result<(), Error> {
+    match slot.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Fault::Unexpected(e.tag).into()),
+    }
+}
+
+/// A SET member that must have come.
+///
+/// # Errors
+/// It did not.
+pub fn required<T>(slot: Option<T>, tag: Tag) -> Result<T, Error> {
+    slot.ok_or_else(|| Fault::Missing(tag).into())
+}
+
+/// Every element inside, read by `read`, at most `most` of them.
+///
+/// # Errors
+/// Of `read`; more than `most`.
+pub fn list<T>(
+    e: &Element<'_>,
+    most: usize,
+    read: impl Fn(&Element<'_>) -> Result<T, Error>,
+) -> Result<Vec<T>, Error> {
+    let mut children = e.children()?;
+    let mut all = Vec::new();
+    while let Some(child) = children.next()? {
+        if all.len() == most {
+            return Err(Fault::TooMany(most as u64).into());
+        }
+        all.push(read(&child)?);
+    }
+    Ok(all)
+}
+
+/// The next element, which must be a universal string of any type.
+///
+/// # Errors
+/// None, or something else.
+pub(crate) fn next_string<'a>(reader: &mut Reader<'a>) -> Result<Element<'a>, Error> {
+    match reader.next()? {
+        Some(e) if e.tag.class == Class::Universal => Ok(e),
+        Some(e) => Err(Fault::Unexpected(e.tag).into()),
+        None => Err(Fault::Truncated.into()),
+    }
+}
