@@ -1,3 +1,107 @@
-//! What an MTA does with a message: accept, trace, loop check, route, split, deliver, report, expire.
+//! What an MTA does with a message: accept, trace, loop check, route, split, deliver, report.
+//!
+//! The engine is pure. A submission ([`Engine::submit`]) or an arrival ([`Engine::accept`]) becomes
+//! an [`Accepted`]: queue entries, one for each next hop, and keys to remember, which [`batch`] turns
+//! into one durable change. Nobody is answered before that change is committed. Later each entry's
+//! [`Record`] is transferred ([`Engine::transfer_payload`]) or delivered
+//! ([`Engine::delivery_argument`], then [`Engine::delivered`]), or given up
+//! ([`Engine::undeliverable`]), of which reports may come.
+//!
+//! The content itself never passes through here: an entry names a body in the store.
+//!
+//! Not performed, and so reported where an extension makes it critical (see [`critical`]):
+//! redirection and alternate recipients, expansion of distribution lists, conversion, return of
+//! content in reports, proofs, physical delivery, latest delivery time. A list expanded elsewhere
+//! gets the reports of its members (X.411 14.3.3, reporting to the list).
 
+mod accept;
+pub mod classify;
+pub mod critical;
+mod dedupe;
+mod deliver;
+mod ids;
 pub mod journal;
+mod outcome;
+mod record;
+mod report;
+mod route;
+mod split;
+mod subject;
+mod submit;
+mod trace;
+mod transfer;
+
+#[cfg(test)]
+mod testing;
+
+pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
+pub use deliver::Delivery;
+pub use outcome::{
+    Accepted, Arrival, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch, put_entries,
+};
+pub use record::{Kind, NextHop, Record, RecordError};
+pub use route::{Route, RouteTarget, RoutingTable, canonical};
+pub use transfer::Payload;
+
+use bytes::Bytes;
+use p1::names::{GlobalDomainId, MtaName};
+use std::collections::BTreeSet;
+
+/// What the engine is told of its MTA.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// Our MTA name.
+    pub mta: MtaName,
+    /// Our domain.
+    pub domain: GlobalDomainId,
+    /// Where addresses lead.
+    pub routes: Vec<Route>,
+    /// Canonical addresses of the local mailboxes (see [`canonical`]).
+    pub mailboxes: BTreeSet<String>,
+    /// How the precedence of a message is found.
+    pub classify: classify::Policy,
+    /// Number of this start of the MTA, durable and never used before.
+    pub epoch: u32,
+}
+
+/// What is known of a message's content when its envelope is dealt with.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Content {
+    /// Octets.
+    pub length: u64,
+    /// SHA-256 of the octets.
+    pub digest: [u8; 32],
+    /// The first octets, where [`classify::Policy::peek_content`] asks for them, at most
+    /// [`p772::PEEK_OCTETS`]; may be empty.
+    pub prefix: Bytes,
+}
+
+/// The decisions of an MTA. See the crate's documentation.
+#[derive(Clone, Debug)]
+pub struct Engine {
+    mta: MtaName,
+    domain: GlobalDomainId,
+    routes: RoutingTable,
+    mailboxes: BTreeSet<String>,
+    policy: classify::Policy,
+    ids: ids::Source,
+}
+
+impl Engine {
+    /// An engine of this configuration.
+    pub fn new(config: Config) -> Engine {
+        Engine {
+            ids: ids::Source::new(&config.mta, config.epoch),
+            mta: config.mta,
+            domain: config.domain,
+            routes: RoutingTable::new(config.routes),
+            mailboxes: config.mailboxes,
+            policy: config.classify,
+        }
+    }
+
+    /// Replaces the local mailboxes. What is queued for one that is gone stays queued.
+    pub fn set_mailboxes(&mut self, mailboxes: BTreeSet<String>) {
+        self.mailboxes = mailboxes;
+    }
+}

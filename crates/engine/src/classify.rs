@@ -1,0 +1,103 @@
+//! At which precedence a message, probe or report is scheduled: the one file that decides it.
+//!
+//! The envelope drives transfer: priority and STANAG 4406's priority-level-qualifier make six
+//! levels. Where the qualifier is absent, policy says which of a priority's two levels is meant; a
+//! relay never adds one. Only where policy allows is the heading looked at, and only to find what
+//! the envelope leaves open.
+
+use base::Precedence;
+use bytes::Bytes;
+use p1::content_type::ContentType;
+use p1::extension::Extensions;
+use p1::flags::Priority;
+use p1::grade::{self, PriorityLevelQualifier};
+use serde::{Deserialize, Serialize};
+
+/// How the precedence of a message is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "snake_case")]
+pub struct Policy {
+    /// Levels of messages without the qualifier.
+    pub no_qualifier: NoQualifier,
+    /// Whether the heading of a message without the qualifier may be looked at (content types P22,
+    /// P2 and P772).
+    pub peek_content: bool,
+    /// Level of reports made elsewhere, whose envelope has no priority.
+    pub report_precedence: Precedence,
+}
+
+impl Default for Policy {
+    fn default() -> Policy {
+        Policy {
+            no_qualifier: NoQualifier::default(),
+            peek_content: false,
+            report_precedence: Precedence::Immediate,
+        }
+    }
+}
+
+/// The level each priority stands for without the qualifier.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
+pub struct NoQualifier {
+    /// urgent.
+    pub urgent: Precedence,
+    /// normal.
+    pub normal: Precedence,
+    /// non-urgent.
+    pub non_urgent: Precedence,
+}
+
+impl Default for NoQualifier {
+    fn default() -> NoQualifier {
+        NoQualifier {
+            urgent: Precedence::Flash,
+            normal: Precedence::Priority,
+            non_urgent: Precedence::Routine,
+        }
+    }
+}
+
+impl Policy {
+    /// The level of a message. `prefix` is the front of its content, as much as is at hand.
+    pub fn message(
+        &self,
+        priority: Priority,
+        extensions: &Extensions,
+        content_type: &ContentType,
+        prefix: &Bytes,
+    ) -> Precedence {
+        // A qualifier that cannot be read says nothing: a relay passes it on all the same.
+        if let Ok(Some(qualifier)) = PriorityLevelQualifier::of(extensions) {
+            return grade::join(priority, qualifier);
+        }
+        self.peek(content_type, prefix).unwrap_or(match priority {
+            Priority::Urgent => self.no_qualifier.urgent,
+            Priority::Normal => self.no_qualifier.normal,
+            Priority::NonUrgent => self.no_qualifier.non_urgent,
+        })
+    }
+
+    fn peek(&self, content_type: &ContentType, prefix: &Bytes) -> Option<Precedence> {
+        let known = [ContentType::P22, ContentType::P2, ContentType::p772()];
+        if !self.peek_content || !known.contains(content_type) {
+            return None;
+        }
+        p772::peek_precedence(prefix)?.level()
+    }
+
+    /// The level of a probe: like a message of normal priority, for it has none of its own.
+    pub fn probe(&self) -> Precedence {
+        self.no_qualifier.normal
+    }
+
+    /// The level of a report we make: its subject's, at least Priority.
+    pub fn own_report(&self, subject: Precedence) -> Precedence {
+        subject.max(Precedence::Priority)
+    }
+
+    /// The level of a report made elsewhere.
+    pub fn relayed_report(&self) -> Precedence {
+        self.report_precedence
+    }
+}
