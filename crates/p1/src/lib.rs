@@ -14,6 +14,7 @@ pub mod extension;
 pub mod flags;
 pub mod grade;
 pub mod names;
+pub mod p3;
 pub mod parser;
 pub mod reason;
 pub mod text;
