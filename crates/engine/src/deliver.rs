@@ -1,7 +1,7 @@
 //! What goes to a user, and what is reported of it (X.411 14.7).
 
 use crate::Engine;
-use crate::outcome::NewEntry;
+use crate::outcome::Concluded;
 use crate::record::Record;
 use crate::report::Outcome;
 use crate::split::Failure;
@@ -49,7 +49,7 @@ impl Engine {
     }
 
     /// A user took a message at `time`: delivery reports, where they were asked for.
-    pub fn delivered(&mut self, now: Utc, time: Utc, record: &Record) -> Vec<NewEntry> {
+    pub fn delivered(&mut self, now: Utc, time: Utc, record: &Record) -> Concluded {
         let report = ReportType::Delivery { time: Time::from(time), mts_user: 0 };
         self.conclude(now, record, |index| Outcome { index, report: report.clone(), text: None })
     }
@@ -62,7 +62,7 @@ impl Engine {
         reason: NonDeliveryReason,
         diagnostic: Diagnostic,
         text: &str,
-    ) -> Vec<NewEntry> {
+    ) -> Concluded {
         let failure = Failure { reason, diagnostic, text: text.to_owned() };
         self.conclude(now, record, |index| Outcome::failed(index, &failure))
     }
@@ -72,17 +72,18 @@ impl Engine {
         now: Utc,
         record: &Record,
         outcome: impl Fn(usize) -> Outcome,
-    ) -> Vec<NewEntry> {
+    ) -> Concluded {
         let subject = match &record.head {
             MtsApduHead::Message(e) => Subject::from(&**e),
             MtsApduHead::Probe(e) => Subject::from(&**e),
-            MtsApduHead::Report(_) => return Vec::new(),
+            MtsApduHead::Report(_) => return Concluded::default(),
         };
         let mine =
             subject.recipients.iter().enumerate().filter(|(_, r)| r.indicators.responsible());
         let outcomes = mine.map(|(index, _)| outcome(index)).collect();
-        let entry = self.report(now, &subject, record.precedence, outcomes, &mut Vec::new());
-        entry.into_iter().collect()
+        let mut notes = Vec::new();
+        let entry = self.report(now, &subject, record.precedence, outcomes, &mut notes);
+        Concluded { entries: entry.into_iter().collect(), notes }
     }
 }
 

@@ -65,6 +65,15 @@ pub struct Arrival {
     pub notes: Vec<Note>,
 }
 
+/// What comes of a copy that is done with: reports, where they were asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Concluded {
+    /// Reports to queue.
+    pub entries: Vec<NewEntry>,
+    /// What there is to say.
+    pub notes: Vec<Note>,
+}
+
 /// Something for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
