@@ -9,8 +9,9 @@ use crate::receiving::{Arrival, Head, Parsing};
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::journal::{BodySource, Op, SpoolId};
+use engine::{Note, NoteKind};
 use osi::api::{AbortReason, Indication, Request};
-use p1::parser::ApduParser;
+use p1::ApduParser;
 
 impl Node {
     pub(crate) fn receive_indication(
@@ -25,7 +26,8 @@ impl Node {
                 self.drop_suspended(id);
                 let parser = ApduParser::new(self.config.limits.envelope);
                 let spool = self.next_spool();
-                let arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
+                let mut arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
+                arrival.peek = self.config.classify.peek_content;
                 self.begin_arrival(id, arrival);
             }
             Indication::TransferResumed { .. } => {
@@ -77,7 +79,9 @@ impl Node {
                     self.output(Output::SpoolAppend { spool, association: id, bytes });
                 }
             }
-            Err(error) => self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string()),
+            Err(error) => {
+                self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string())
+            }
         }
     }
 
@@ -165,7 +169,10 @@ impl Node {
 
     /// Commits an arrival once its content is stored and the look-up is answered.
     fn try_commit(&mut self, now: Now, spool: SpoolId) {
-        let ready = self.arrivals.get(&spool).is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
+        let ready = self
+            .arrivals
+            .get(&spool)
+            .is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
         if !ready {
             return;
         }
@@ -188,18 +195,41 @@ impl Node {
         seen: &[Option<Bytes>],
     ) {
         let seen: Vec<bool> = seen.iter().map(Option::is_some).collect();
-        let taken = self.engine.accept(now.utc, head, arrival.content(), &seen);
+        let taken = self.engine.accept(now.utc, head, &arrival.content(), &seen);
         let batch = self.batch_with_body(&arrival, &taken.accepted);
-        for note in &taken.notes {
-            self.event(note.level(), note.kind(), note.detail.clone())
-                .association(arrival.link)
-                .channel(arrival.channel)
-                .message(taken.message.clone());
-        }
+        self.log_notes(arrival.link, arrival.channel, &taken.message, &taken.notes);
         self.committing.extend(arrival.keys.iter().copied());
         let after = AfterCommit::Secure { keys: arrival.keys, message: taken.message };
         let entries = taken.accepted.entries;
         self.commit(batch, Pending::Commit { link: arrival.link, entries, after });
+    }
+
+    /// What the engine had to say of a message.
+    pub(crate) fn log_notes(
+        &mut self,
+        id: AssociationId,
+        channel: Option<ChannelId>,
+        message: &str,
+        notes: &[Note],
+    ) {
+        for note in notes {
+            let (level, kind) = match note.kind {
+                NoteKind::Duplicate => {
+                    self.counters.duplicates += 1;
+                    (Level::Info, Kind::DuplicateDropped)
+                }
+                NoteKind::ReportMade => {
+                    self.counters.reports_made += 1;
+                    (Level::Info, Kind::ReportMade)
+                }
+                NoteKind::ReportDiscarded => (Level::Warning, Kind::Discarded),
+                NoteKind::NonDelivery => (Level::Warning, Kind::NonDelivery),
+            };
+            self.event(level, kind, note.detail.clone())
+                .association(id)
+                .channel(channel)
+                .message(message);
+        }
     }
 
     /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
@@ -215,7 +245,8 @@ impl Node {
             BodySource::Octets(Bytes::new())
         };
         let batch = engine::batch(accepted, source);
-        let used = batch.iter().any(|op| matches!(op, Op::PutBody { source: BodySource::Spool(_), .. }));
+        let used =
+            batch.iter().any(|op| matches!(op, Op::PutBody { source: BodySource::Spool(_), .. }));
         if arrival.spool_open && !used {
             self.output(Output::SpoolDiscard { spool: arrival.spool });
         }
@@ -305,7 +336,11 @@ impl Node {
         let Some(arrival) = self.arrivals.get(&spool) else { return };
         let (id, channel) = (arrival.link, arrival.channel);
         self.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
-        self.refuse_arrival(spool, AbortReason::LocalSystemProblem, "the content could not be stored");
+        self.refuse_arrival(
+            spool,
+            AbortReason::LocalSystemProblem,
+            "the content could not be stored",
+        );
     }
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
@@ -319,7 +354,9 @@ impl Node {
             }
             _ => return,
         };
-        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } = &after {
+        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } =
+            &after
+        {
             for key in keys {
                 self.committing.remove(key);
             }
@@ -338,7 +375,10 @@ impl Node {
             AfterCommit::Secure { message, .. } => {
                 self.counters.received += 1;
                 let channel = self.links.get(&id).and_then(|l| l.channel());
-                self.event(Level::Info, Kind::Received, "").association(id).channel(channel).message(message);
+                self.event(Level::Info, Kind::Received, "")
+                    .association(id)
+                    .channel(channel)
+                    .message(message);
                 self.request(id, Request::TransferSecured);
                 self.arrival_over(now, id);
             }

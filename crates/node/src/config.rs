@@ -171,7 +171,7 @@ pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
         domain: config.domain.clone(),
         routes: routes.collect(),
         mailboxes: config.mailboxes.iter().cloned().collect(),
-        classify: config.classify.clone(),
+        classify: config.classify,
         epoch: config.epoch,
     }
 }
@@ -194,16 +194,14 @@ pub(crate) fn association_config(
     reference: ConnectionReference,
 ) -> osi::api::Config {
     osi::api::Config {
-        local: peer.local.clone(),
-        remote: peer.remote.clone(),
+        service: osi::api::Service::Rtse(channel.rts.clone()),
         tpdu_size: peer.tpdu_size,
         setup_timeout: channel.setup_timeout,
-        reference,
-        ..osi::profiles::p1(channel.rts.clone())
+        ..osi::profiles::p1(peer.local.clone(), peer.remote.clone(), reference)
     }
 }
 
 /// The stack of a P3 association, as its responder.
 pub(crate) fn access_config(local: &Selectors) -> osi::api::Config {
-    osi::api::Config { local: local.clone(), ..osi::profiles::p3() }
+    osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
 }

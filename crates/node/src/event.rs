@@ -68,7 +68,9 @@ pub enum Kind {
     DeliveryFailed,
     /// A report was made.
     ReportMade,
-    /// A message was given up.
+    /// Recipients could not be served; a report says so where one was asked for.
+    NonDelivery,
+    /// A report was thrown away.
     Discarded,
     /// The store failed.
     StoreFailed,
@@ -93,6 +95,7 @@ impl Kind {
             Kind::Delivered => "delivered",
             Kind::DeliveryFailed => "delivery_failed",
             Kind::ReportMade => "report_made",
+            Kind::NonDelivery => "non_delivery",
             Kind::Discarded => "discarded",
             Kind::StoreFailed => "store_failed",
         }

@@ -254,9 +254,9 @@ impl Node {
         };
         sending.record = Some(record);
         let payload = Payload {
-            head: payload.head.into(),
+            head: payload.head,
             content_length: payload.content_length,
-            tail: payload.tail.into(),
+            tail: payload.tail,
         };
         self.request(id, Request::Transfer { payload, resume });
         self.event(Level::Info, Kind::TransferStarted, detail)
@@ -363,7 +363,7 @@ impl Node {
                 self.refuse_responder(now, id, channel, "wrong password");
             }
             (VerifiedBind::Responder, None, _) => {}
-            (VerifiedBind::User { mailbox }, _, true) => self.user_open(now, id, mailbox),
+            (VerifiedBind::User { mailbox }, _, true) => self.user_open(now, id, &mailbox),
             (VerifiedBind::User { mailbox }, _, false) => {
                 self.refuse_user(id, &format!("wrong password, or no such user: {mailbox}"));
             }

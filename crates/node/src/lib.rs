@@ -5,6 +5,7 @@
 //! same node runs in the daemon, in virtual time and under crash tests.
 
 pub mod api;
+mod arrival;
 mod channel;
 pub mod config;
 pub mod event;

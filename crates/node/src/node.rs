@@ -13,7 +13,7 @@ use crate::status::Counters;
 use base::rng::Rng;
 use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest, SpoolId};
+use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Engine, NewEntry, NextHop, Record};
 use osi::api as stack;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -21,6 +21,9 @@ use std::time::Duration;
 
 /// Wait before a failed change that must be made is tried again.
 pub(crate) const DEBT_RETRY: Duration = Duration::from_secs(5);
+
+/// How often keys whose time is over are dropped from the store.
+const FORGET_EVERY: Duration = Duration::from_secs(600);
 
 /// A whole MTA. See [`crate::api`] for the contract.
 #[derive(Debug)]
@@ -37,6 +40,8 @@ pub struct Node {
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
     pub(crate) debts: Vec<(Instant, Batch)>,
+    /// When the store is next asked to forget old keys.
+    forget_at: Option<Instant>,
     pub(crate) recovery: Recovery,
     pub(crate) counters: Counters,
     pub(crate) rng: Rng,
@@ -72,6 +77,7 @@ impl Node {
             arrivals: BTreeMap::new(),
             committing: BTreeSet::new(),
             debts: Vec::new(),
+            forget_at: None,
             recovery: Recovery::default(),
             counters: Counters::default(),
             rng: Rng::new(config.seed),
@@ -103,6 +109,7 @@ impl Node {
             }
             Input::Started => {
                 self.started = true;
+                self.forget_at = Some(now.mono + FORGET_EVERY);
             }
             Input::Connected { association } => self.connected(now, association),
             Input::ConnectFailed { association, error } => {
@@ -143,10 +150,18 @@ impl Node {
         let queue = self.queue.scheduler.deadline();
         let channels = self.channels.values().filter_map(|c| c.deadline()).min();
         let debts = self.debts.iter().map(|(at, _)| *at).min();
-        [links, queue, channels, debts, self.idle_deadline(), self.recovery.deadline()]
-            .into_iter()
-            .flatten()
-            .min()
+        [
+            links,
+            queue,
+            channels,
+            debts,
+            self.forget_at,
+            self.idle_deadline(),
+            self.recovery.deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
     }
 
     // ----- inside -------------------------------------------------------------------------------
@@ -329,6 +344,17 @@ impl Node {
         }
         self.close_idle(now);
         self.pay_debts(now);
+        self.forget_seen(now);
+    }
+
+    /// Lets the store forget keys whose time is over.
+    fn forget_seen(&mut self, now: Now) {
+        if self.forget_at.is_some_and(|at| at > now.mono) {
+            return;
+        }
+        self.forget_at = Some(now.mono + FORGET_EVERY);
+        let batch = vec![Op::ForgetSeen { before: now.utc }];
+        self.commit(batch.clone(), Pending::Debt { batch });
     }
 
     fn pay_debts(&mut self, now: Now) {
@@ -403,7 +429,7 @@ impl Node {
                 self.association_over(now, id, Kind::AssociationReleased, "stopping");
             }
             Phase::Opening => {
-                self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem))
+                self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
             Phase::Open if link.is_idle() => self.release(id),
             Phase::Open => {

@@ -89,10 +89,6 @@ impl Queue {
         self.entries.get(&id).copied()
     }
 
-    pub(crate) fn len(&self) -> usize {
-        self.entries.len()
-    }
-
     /// The durable changes that forget an entry: its record, and its content with the last one.
     pub(crate) fn forgetting(&self, id: EntryId) -> Vec<Op> {
         let Some(entry) = self.entries.get(&id) else { return Vec::new() };

@@ -10,7 +10,7 @@ use engine::Content;
 use engine::journal::{Digest, SpoolId};
 use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
-use p1::parser::{ApduParser, Event};
+use p1::{ApduParser, Event};
 use sha2::{Digest as _, Sha256};
 
 /// Most octets of an operation's argument that carries no content.
@@ -52,6 +52,9 @@ pub(crate) struct Arrival {
     pub head: Option<Head>,
     pub length: u64,
     hasher: Sha256,
+    /// Whether the first octets of the content are kept, for a look at the heading's precedence.
+    pub peek: bool,
+    prefix: Vec<u8>,
     /// A sync is under way, for this.
     pub syncing: Option<SyncFor>,
     /// The newest checkpoint that waits for the sync under way.
@@ -84,6 +87,8 @@ impl Arrival {
             head: None,
             length: 0,
             hasher: Sha256::new(),
+            peek: false,
+            prefix: Vec::new(),
             syncing: None,
             checkpoint_waiting: None,
             ended: false,
@@ -93,9 +98,13 @@ impl Arrival {
         }
     }
 
-    /// Length and digest of the content.
+    /// Length, digest and, where wanted, the front of the content.
     pub(crate) fn content(&self) -> Content {
-        Content { length: self.length, digest: self.hasher.clone().finalize().into() }
+        Content {
+            length: self.length,
+            digest: self.hasher.clone().finalize().into(),
+            prefix: self.prefix.clone().into(),
+        }
     }
 
     /// Whether what came so far was well formed and not refused.
@@ -142,6 +151,10 @@ impl Arrival {
         for octets in &content {
             self.length += octets.len() as u64;
             self.hasher.update(octets);
+            if self.peek {
+                let room = p772::PEEK_OCTETS.saturating_sub(self.prefix.len()).min(octets.len());
+                self.prefix.extend_from_slice(octets.get(..room).unwrap_or_default());
+            }
         }
         if self.length > most {
             return Err(Fault::TooLong(most)).field("content");

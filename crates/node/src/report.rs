@@ -78,5 +78,9 @@ impl Node {
 }
 
 fn by_precedence(status: &QueueStatus) -> BTreeMap<Precedence, u64> {
-    Precedence::ALL.into_iter().map(|p| (p, status.waiting(p))).filter(|(_, n)| *n > 0).collect()
+    Precedence::ALL
+        .into_iter()
+        .map(|p| (p, status.by_precedence.get(usize::from(p.number())).copied().unwrap_or(0)))
+        .filter(|(_, n)| *n > 0)
+        .collect()
 }

@@ -75,13 +75,13 @@ impl Node {
                 }
                 match self.check_initiator(id, channel, &bind) {
                     Ok(password) => {
-                        self.verify_peer(id, channel, password, VerifiedBind::Initiator)
+                        self.verify_peer(id, channel, password, VerifiedBind::Initiator);
                     }
                     Err(why) => self.refuse_bind(id, &why),
                 }
             }
             Indication::RecoverAsked { reference } => {
-                self.recover_asked(now, id, channel, reference)
+                self.recover_asked(now, id, channel, reference);
             }
             other => self.transfer_indication(now, id, channel, other),
         }

@@ -7,12 +7,12 @@ use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::queue::QueueKey;
 use crate::receiving::{Arrival, Head, Parsing};
-use base::ber::{Element, Writer, universal};
+use base::ber::{Element, Writer};
 use base::{AssociationId, Now, Precedence};
 use bytes::Bytes;
 use engine::{Record, SubmitError};
 use osi::api::{AbortReason, Indication, Payload, Problem, RefuseReason, Request};
-use osi::profiles;
+use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
 use p1::p3::{
     self, AccessError, DeliveryQueue, MessageSubmissionEnvelope, MessagesWaiting, MtsBind,
@@ -70,14 +70,14 @@ impl Node {
     // ----- bind -----------------------------------------------------------------------------------
 
     fn user_bind(&mut self, id: AssociationId, bind: &[u8], syntaxes: &[base::ber::Oid]) {
-        let takes_deliveries = syntaxes.contains(&profiles::mdse());
+        let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
         let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
         let (mailbox, password) = match parsed {
             Err(error) => return self.refuse_user(id, &format!("MTSBind: {error}")),
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
-                    ObjectName::User(name) | ObjectName::MessageStore(name),
-                    Some(Credentials::Simple(password)),
+                    ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
+                    Credentials::Simple(password),
                 ) => {
                     let password = Secret(Bytes::copy_from_slice(password.octets()));
                     (engine::canonical(&name.address), password)
@@ -112,23 +112,19 @@ impl Node {
     }
 
     /// The user's password is right.
-    pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: String) {
-        let number = self.queue.mailbox(&mailbox);
+    pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: &str) {
+        let number = self.queue.mailbox(mailbox);
         let waiting = self.messages_waiting(number);
-        let result = MtsBind {
-            name: ObjectName::Mta(self.config.mta.clone()),
-            messages_waiting: Some(waiting),
-            credentials: None,
-            security_context: None,
-            extensions: None,
-            unknown: Vec::new(),
-        };
+        // responder-credentials must be there; users authenticate us by the connection they made.
+        let name = ObjectName::Mta(self.config.mta.clone());
+        let mut result = MtsBind::new(name, Credentials::simple(""));
+        result.messages_waiting = Some(waiting);
         let mut writer = Writer::new();
         result.write(&mut writer);
         if let Some(link) = self.links.get_mut(&id)
             && let Purpose::User { mailbox: slot, .. } = &mut link.purpose
         {
-            *slot = Some(mailbox.clone());
+            *slot = Some(mailbox.to_owned());
         }
         self.request(id, Request::Accept { bind: writer.into_vec().into() });
         self.mark_open(now, id, &format!("user {mailbox}"));
@@ -138,7 +134,11 @@ impl Node {
     fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
         let status = self.queue.scheduler.status(&QueueKey::Mailbox(mailbox));
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
-            messages: levels.iter().map(|p| status.waiting(*p)).sum(),
+            messages: levels
+                .iter()
+                .filter_map(|p| status.by_precedence.get(usize::from(p.number())))
+                .map(|n| i64::try_from(*n).unwrap_or(i64::MAX))
+                .sum(),
             octets: None,
         };
         MessagesWaiting {
@@ -171,9 +171,10 @@ impl Node {
             link.unanswered += 1;
             Parsing::Operation(Vec::new())
         };
+        let peek = self.config.classify.peek_content;
         let spool = self.next_spool();
         let mut arrival = Arrival::new(id, None, parsing, spool);
-        (arrival.invoke, arrival.operation) = (invoke, operation);
+        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
         self.begin_arrival(id, arrival);
     }
 
@@ -216,7 +217,7 @@ impl Node {
         }
         if matches!(arrival.parsing, Parsing::Operation(_)) {
             if let Some(arrival) = self.arrivals.remove(&spool) {
-                self.operate(now, id, arrival);
+                self.operate(now, id, &arrival);
             }
             return;
         }
@@ -256,7 +257,7 @@ impl Node {
         let outcome = if in_flight {
             Err(SubmitError::refused("the same submission is being committed: try again"))
         } else {
-            self.engine.submit(now.utc, &mailbox, envelope, arrival.content(), &arrival.keys)
+            self.engine.submit(now.utc, &mailbox, envelope, &arrival.content(), &arrival.keys)
         };
         match outcome {
             Err(error) => {
@@ -264,6 +265,7 @@ impl Node {
                 self.refuse_submission(id, arrival.invoke, &error);
             }
             Ok(submitted) => {
+                self.log_notes(id, None, &submitted.message, &submitted.notes);
                 let batch = self.batch_with_body(&arrival, &submitted.accepted);
                 self.committing.extend(arrival.keys.iter().copied());
                 let after = AfterCommit::SubmissionResult {
@@ -336,7 +338,7 @@ impl Node {
     }
 
     /// Operations without a content.
-    fn operate(&mut self, now: Now, id: AssociationId, arrival: Arrival) {
+    fn operate(&mut self, now: Now, id: AssociationId, arrival: &Arrival) {
         let Parsing::Operation(argument) = &arrival.parsing else { return };
         let (invoke, operation) = (arrival.invoke, arrival.operation);
         let mailbox =
@@ -353,7 +355,8 @@ impl Node {
                     }
                     Ok(Err(error)) => self.refuse_submission(id, invoke, &error),
                     Ok(Ok(submitted)) => {
-                        let batch = self.batch_with_body(&arrival, &submitted.accepted);
+                        self.log_notes(id, None, &submitted.message, &submitted.notes);
+                        let batch = self.batch_with_body(arrival, &submitted.accepted);
                         let after = AfterCommit::SubmissionResult {
                             invoke,
                             operation,
@@ -426,13 +429,13 @@ impl Node {
             sending.record = Some(record);
         }
         let argument = Payload {
-            head: delivery.payload.head.into(),
+            head: delivery.payload.head,
             content_length: delivery.payload.content_length,
-            tail: delivery.payload.tail.into(),
+            tail: delivery.payload.tail,
         };
         let request = Request::Invoke {
             invoke,
-            syntax: profiles::mdse(),
+            syntax: abstract_syntax::mdse_88(),
             operation: delivery.operation,
             argument,
         };
@@ -470,14 +473,13 @@ impl Node {
             .message(message)
             .entry(entry)
             .precedence(precedence);
-        let reports = self.engine.delivered(now.utc, time, &record);
+        let concluded = self.engine.delivered(now.utc, time, &record);
+        self.log_notes(id, None, &record.message, &concluded.notes);
         let mut batch = self.queue.forget(entry);
-        batch.extend(engine::put_entries(&reports));
-        if !reports.is_empty() {
-            self.counters.reports_made += 1;
-        }
+        batch.extend(engine::put_entries(&concluded.entries));
         let after = AfterCommit::Sent { batch: batch.clone(), delivered: true };
-        self.commit(batch, Pending::Commit { link: id, entries: reports, after });
+        let entries = concluded.entries;
+        self.commit(batch, Pending::Commit { link: id, entries, after });
     }
 
     fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {
@@ -492,12 +494,5 @@ impl Node {
             .precedence(precedence);
         let seed = self.rng.next_u64();
         self.queue.scheduler.retry(now.mono, entry, seed);
-    }
-
-    /// An empty result (NULL).
-    pub(crate) fn null() -> Bytes {
-        let mut writer = Writer::new();
-        writer.null(universal::NULL);
-        writer.into_vec().into()
     }
 }

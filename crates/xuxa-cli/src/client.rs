@@ -84,8 +84,10 @@ impl Client {
         let password = profile.password.read()?;
         let stream = connect(&profile.mta)?;
         let trace = pcap.map(|path| start_trace(path, &stream)).transpose()?;
-        let credentials =
-            Credentials::Simple(Password::new(Bytes::from(password.into_bytes()), PasswordForm::Ia5));
+        let credentials = Credentials::Simple(Password::new(
+            Bytes::from(password.into_bytes()),
+            PasswordForm::Ia5,
+        ));
         let bind = MtsBind::new(ObjectName::UserAgent(user.clone()), credentials);
         let mut writer = Writer::new();
         bind.write(&mut writer);
@@ -175,7 +177,9 @@ impl Client {
                 }
                 self.stack.handle(self.clock.mono(), Input::Bytes(octets));
             }
-            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => return Ok(()),
+            Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                return Ok(());
+            }
             Err(e) if e.kind() == ErrorKind::Interrupted => return Ok(()),
             Err(_) => self.stack.handle(self.clock.mono(), Input::Eof),
         }
@@ -225,7 +229,10 @@ pub(crate) fn describe(indication: Option<&Indication>) -> String {
     match indication {
         Some(Indication::Aborted { detail, .. }) => detail.clone(),
         Some(Indication::Rejected { problem, .. }) => {
-            format!("the MTA rejected the operation (ROSE problem {}.{})", problem.kind, problem.value)
+            format!(
+                "the MTA rejected the operation (ROSE problem {}.{})",
+                problem.kind, problem.value
+            )
         }
         Some(other) => format!("unexpected {other:?}"),
         None => "interrupted".to_owned(),

@@ -78,13 +78,12 @@ impl Message {
 /// The submission envelope: three grades of priority, and the qualifier that makes them six.
 pub(crate) fn envelope(originator: &ORName, message: &Message) -> MessageSubmissionEnvelope {
     let (priority, qualifier) = p1::grade::split(message.precedence);
-    let recipients = message.to.iter().chain(&message.copy).map(|recipient| {
-        PerRecipientSubmissionFields {
+    let recipients =
+        message.to.iter().chain(&message.copy).map(|recipient| PerRecipientSubmissionFields {
             recipient: recipient.clone(),
             report_request: message.report,
             ..PerRecipientSubmissionFields::default()
-        }
-    });
+        });
     MessageSubmissionEnvelope {
         originator: originator.clone(),
         original_eits: Some(EncodedInformationTypes::default()),

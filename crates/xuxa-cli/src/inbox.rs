@@ -30,7 +30,11 @@ impl Inbox {
         let path = dir.join("received.log");
         let seen = match fs::read_to_string(&path) {
             // A line without its end was not confirmed: it does not count.
-            Ok(text) => text.split_inclusive('\n').filter_map(|l| l.strip_suffix('\n')).map(str::to_owned).collect(),
+            Ok(text) => text
+                .split_inclusive('\n')
+                .filter_map(|l| l.strip_suffix('\n'))
+                .map(str::to_owned)
+                .collect(),
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => BTreeSet::new(),
             Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
         };
@@ -56,13 +60,18 @@ impl Inbox {
             return Ok(Incoming { file: None });
         }
         let path = self.dir.join(format!("{}.part", file_name(identifier)));
-        let file = File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
+        let file =
+            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
         Ok(Incoming { file: Some((file, path)) })
     }
 
     /// Makes a message durable under its identifier; gives its file.
     #[expect(clippy::disallowed_methods, reason = "the directory is synced right after the rename")]
-    pub(crate) fn finish(&mut self, incoming: Incoming, identifier: &str) -> Result<Option<PathBuf>> {
+    pub(crate) fn finish(
+        &mut self,
+        incoming: Incoming,
+        identifier: &str,
+    ) -> Result<Option<PathBuf>> {
         let mut kept = None;
         if let Some((file, part)) = incoming.file {
             file.sync_all().context("cannot write the inbox")?;

@@ -283,7 +283,9 @@ fn content_identifier(number: usize) -> String {
 fn check_identifier(identifier: &str) -> Result<()> {
     let printable = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
     if identifier.is_empty() || identifier.len() > 16 || !identifier.chars().all(printable) {
-        bail!("content identifier {identifier:?}: 1 to 16 characters of PrintableString (X.411 8.2.1.1.1.35)");
+        bail!(
+            "content identifier {identifier:?}: 1 to 16 characters of PrintableString (X.411 8.2.1.1.1.35)"
+        );
     }
     Ok(())
 }

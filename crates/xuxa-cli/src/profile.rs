@@ -102,8 +102,7 @@ pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
             path.display()
         )
     })?;
-    let file: File =
-        toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+    let file: File = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
     let names: Vec<&str> = file.profile.keys().map(String::as_str).collect();
     let only = match names.as_slice() {
         [one] => Some(*one),

@@ -10,7 +10,10 @@ use base::ber::{Element, Writer};
 use bytes::Bytes;
 use osi::api::{Indication, Payload, Problem, Request};
 use p1::envelope::ReportType;
-use p1::p3::{ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, ReportDelivery, operation};
+use p1::p3::{
+    ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
+    ReportDelivery, operation,
+};
 use p772::{ContentParser, Event, Heading, PartKind};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
@@ -105,7 +108,13 @@ pub(crate) fn receive(
     until: Until,
     mut each: impl FnMut(&Received),
 ) -> Result<()> {
-    let mut client = Client::bind(way.profile, Services::Delivery, way.pcap, way.clock, way.interrupted.clone())?;
+    let mut client = Client::bind(
+        way.profile,
+        Services::Delivery,
+        way.pcap,
+        way.clock,
+        way.interrupted.clone(),
+    )?;
     let waiting = client.bound.messages_waiting.map_or(0, |w| {
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
@@ -113,14 +122,17 @@ pub(crate) fn receive(
     let end = until.timeout.map(|t| way.clock.mono() + t);
     let mut count = 0u64;
     loop {
-
         let enough = until.count.is_some_and(|n| count >= n)
             || (!until.wait && until.count.is_none() && count >= waiting);
         if enough {
             break;
         }
         let left = end.map(|at| at.since(way.clock.mono()));
-        let patience = if until.wait || until.count.is_some() { left } else { Some(left.map_or(QUIET, |l| l.min(QUIET))) };
+        let patience = if until.wait || until.count.is_some() {
+            left
+        } else {
+            Some(left.map_or(QUIET, |l| l.min(QUIET)))
+        };
         match client.next(patience)? {
             None => break,
             Some(Indication::Invoked { invoke, operation }) => {
@@ -155,7 +167,12 @@ struct Reading {
     opaque: bool,
 }
 
-fn take_message(way: &Way<'_>, client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Received> {
+fn take_message(
+    way: &Way<'_>,
+    client: &mut Client,
+    inbox: &mut Inbox,
+    invoke: i64,
+) -> Result<Received> {
     let start = way.clock.mono();
     let mut parser = DeliveryParser::default();
     let mut content = ContentParser::new();
@@ -215,8 +232,8 @@ fn take_message(way: &Way<'_>, client: &mut Client, inbox: &mut Inbox, invoke: i
         size: if reading.opaque { length } else { reading.size },
         content_length: length,
         content_sha256: show::hex(&hasher.finalize()),
-        submission_time: envelope.submission_time.utc().map(|t| t.to_string()),
-        delivery_time: envelope.delivery_time.utc().map(|t| t.to_string()),
+        submission_time: envelope.submission_time.utc.map(|t| t.to_string()),
+        delivery_time: envelope.delivery_time.utc.map(|t| t.to_string()),
         receive_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(length, elapsed),
         duplicate,
@@ -242,7 +259,9 @@ impl Reading {
                 }
                 Ok(Some(Event::Data(data))) => {
                     self.size += data.len() as u64;
-                    if let Some(text) = self.text.as_mut().filter(|t| self.in_text && t.len() < MOST_TEXT) {
+                    if let Some(text) =
+                        self.text.as_mut().filter(|t| self.in_text && t.len() < MOST_TEXT)
+                    {
                         text.push_str(&String::from_utf8_lossy(&data));
                         let cut = text.floor_char_boundary(MOST_TEXT);
                         text.truncate(cut);
@@ -289,7 +308,7 @@ fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
         match &r.report {
             ReportType::Delivery { time, .. } => {
                 line.delivered = true;
-                line.delivery_time = time.utc().map(|t| t.to_string());
+                line.delivery_time = time.utc.map(|t| t.to_string());
             }
             ReportType::NonDelivery { reason, diagnostic } => {
                 line.reason = Some(reason.to_string());

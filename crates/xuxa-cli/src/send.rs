@@ -115,8 +115,11 @@ fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> 
     head.extend_from_slice(&framing.head);
     let mut hasher = Sha256::new();
     hasher.update(&framing.head);
-    let argument =
-        Payload { head: head.into(), content_length: framing.data_length, tail: Default::default() };
+    let argument = Payload {
+        head: head.into(),
+        content_length: framing.data_length,
+        tail: Default::default(),
+    };
     let start = way.clock.mono();
     let bar = progress(way.progress, framing.data_length);
     let invoke = 1 + i64::from(tries);
@@ -160,13 +163,14 @@ fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> 
         size: message.source.len(),
         content_length,
         content_sha256: show::hex(&hasher.finalize()),
-        submission_time: result.submission_time.utc().map(|t| t.to_string()),
+        submission_time: result.time.utc.map(|t| t.to_string()),
         submit_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(content_length, elapsed),
         tries,
     })
 }
 
+#[derive(Clone, Copy)]
 enum Answer {
     None,
     Result,
@@ -184,7 +188,10 @@ fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult> {
             match AccessError::read(code, parameter.as_ref()) {
                 Ok(AccessError::RecipientImproperlySpecified(names)) => {
                     let names: Vec<String> = names.iter().map(|n| n.address.to_string()).collect();
-                    bail!(NotAccepted(format!("recipient-improperly-specified: {}", names.join(", "))))
+                    bail!(NotAccepted(format!(
+                        "recipient-improperly-specified: {}",
+                        names.join(", ")
+                    )))
                 }
                 Ok(error) => bail!(NotAccepted(error.name().to_owned())),
                 Err(error) => bail!(NotAccepted(format!("error {code}: {error}"))),

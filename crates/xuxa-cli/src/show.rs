@@ -79,7 +79,8 @@ pub(crate) fn sent(lines: &[Sent]) -> Table {
 
 /// The messages and reports received.
 pub(crate) fn received(lines: &[Received]) -> Table {
-    let header = ["what", "from, or about", "precedence", "size", "time", "kbit/s", "subject, or outcome"];
+    let header =
+        ["what", "from, or about", "precedence", "size", "time", "kbit/s", "subject, or outcome"];
     let mut table = table(&header, &[3, 4, 5]);
     for line in lines {
         match line {
@@ -104,7 +105,15 @@ pub(crate) fn received(lines: &[Received]) -> Table {
                         let diagnostic = line.diagnostic.clone().unwrap_or_default();
                         format!("not delivered: {reason}, {diagnostic}")
                     };
-                    table.add_row(["report".to_owned(), line.recipient.clone(), String::new(), String::new(), String::new(), String::new(), outcome]);
+                    table.add_row([
+                        "report".to_owned(),
+                        line.recipient.clone(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                        String::new(),
+                        outcome,
+                    ]);
                 }
             }
         }

@@ -87,7 +87,8 @@ mod tests {
 
     #[test]
     fn sizes_are_decimal() {
-        for (text, size) in [("1kB", 1_000), ("10 MB", 10_000_000), ("512", 512), ("1GB", 1_000_000_000)]
+        for (text, size) in
+            [("1kB", 1_000), ("10 MB", 10_000_000), ("512", 512), ("1GB", 1_000_000_000)]
         {
             assert_eq!(parse_size(text), Ok(size));
         }
