@@ -17,6 +17,8 @@ pub mod names;
 pub mod p3;
 pub mod parser;
 pub mod reason;
+#[cfg(any(test, feature = "testing"))]
+pub mod testing;
 pub mod text;
 pub mod time;
 pub mod trace;

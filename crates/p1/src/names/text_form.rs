@@ -1,7 +1,7 @@
 use super::address::is_printable;
 use super::{DomainDefinedAttribute, ORAddress, ORName, PersonalName};
 use crate::text::{StringType, Text};
-use std::fmt::{self, Write};
+use std::fmt;
 use std::str::FromStr;
 
 /// Why a text is no O/R address.
@@ -37,7 +37,7 @@ pub enum AddressError {
         /// The first such character.
         character: char,
     },
-    /// An organizational unit above which one is missing, or more than four.
+    /// An organizational unit above which one is missing.
     #[error("OU{0} without OU{above}", above = .0 - 1)]
     UnitGap(usize),
     /// More than four organizational units.
@@ -58,14 +58,7 @@ impl fmt::Display for ORAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut put = |key: &str, value: Option<&str>| -> fmt::Result {
             let Some(value) = value else { return Ok(()) };
-            write!(f, "/{key}=")?;
-            for c in value.chars() {
-                if matches!(c, '/' | ';' | '\\') {
-                    f.write_char('\\')?;
-                }
-                f.write_char(c)?;
-            }
-            Ok(())
+            write!(f, "/{key}={}", escape(value, "/;\\"))
         };
         if let Some(name) = &self.personal_name {
             put("G", name.given_name.as_deref())?;
@@ -78,7 +71,7 @@ impl fmt::Display for ORAddress {
         put("N-ID", self.numeric_user_identifier.as_deref())?;
         put("T-ID", self.terminal_identifier.as_deref())?;
         for pair in &self.domain_defined {
-            put(&format!("DDA:{}", pair.kind), Some(&pair.value))?;
+            put(&format!("DDA:{}", escape(&pair.kind, "/;\\=")), Some(&pair.value))?;
         }
         put("O", self.organization.as_deref())?;
         for (n, unit) in (1..).zip(&self.organizational_units) {
@@ -89,6 +82,18 @@ impl fmt::Display for ORAddress {
         put("ADMD", text(&self.admd).as_deref())?;
         put("C", text(&self.country).as_deref())
     }
+}
+
+/// With a backslash before each of `special`.
+fn escape(text: &str, special: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if special.contains(c) {
+            out.push('\\');
+        }
+        out.push(c);
+    }
+    out
 }
 
 /// The address alone.
@@ -115,32 +120,36 @@ impl FromStr for ORAddress {
 
     fn from_str(text: &str) -> Result<ORAddress, AddressError> {
         let mut form = Form::default();
-        for part in split(text.trim()) {
-            let (key, value) =
-                part.split_once('=').ok_or_else(|| AddressError::NoValue(part.clone()))?;
-            form.put(key.trim(), value)?;
+        for (key, value) in split(text.trim_start())? {
+            form.put(key.trim(), &value)?;
         }
         form.finish()
     }
 }
 
-/// The parts between separators, backslashes taken away.
-fn split(text: &str) -> Vec<String> {
+/// The key and value of each part between separators, backslashes taken away.
+fn split(text: &str) -> Result<Vec<(String, String)>, AddressError> {
     let slashed = text.strip_prefix('/');
     let text = slashed.unwrap_or(text);
-    let mut parts = vec![String::new()];
     let separator = if slashed.is_some() && !has_bare(text, ';') { '/' } else { ';' };
-    let mut chars = text.chars();
+    let mut pairs = Vec::new();
+    let (mut key, mut value) = (String::new(), None::<String>);
+    let mut chars = text.chars().chain([separator]);
     while let Some(c) = chars.next() {
-        let taken = if c == '\\' { chars.next().unwrap_or(c) } else { c };
         if c == separator {
-            parts.push(String::new());
-        } else if let Some(part) = parts.last_mut() {
-            part.push(taken);
+            match value.take() {
+                Some(value) => pairs.push((std::mem::take(&mut key), value)),
+                None if key.trim().is_empty() => key.clear(),
+                None => return Err(AddressError::NoValue(key)),
+            }
+        } else if c == '=' && value.is_none() {
+            value = Some(String::new());
+        } else {
+            let taken = if c == '\\' { chars.next().unwrap_or(c) } else { c };
+            value.as_mut().unwrap_or(&mut key).push(taken);
         }
     }
-    parts.retain(|p| !p.trim().is_empty());
-    parts
+    Ok(pairs)
 }
 
 /// Whether `wanted` stands in `text` without a backslash before it.
@@ -327,10 +336,34 @@ mod tests {
     fn mistakes_are_named() {
         let error = |text: &str| text.parse::<ORAddress>().unwrap_err().to_string();
         insta::assert_snapshot!(
-            ["C", "X=1", "C=IT;C=IT", "O=", "PRMD=12345678901234567", "O=a@b", "OU2=x", "OU5=x", "OU=1;OU=2;OU=3;OU=4;OU=5", "G=John", "DDA:t=1;DDA:t=1;DDA:t=1;DDA:t=1;DDA:t=1"]
-                .map(error)
-                .join("\n"),
-            @""
+            [
+                "C",
+                "X=1",
+                "C=IT;C=IT",
+                "O=",
+                "PRMD=12345678901234567",
+                "O=a@b",
+                "OU2=x",
+                "OU5=x",
+                "OU=1;OU=2;OU=3;OU=4;OU=5",
+                "G=John",
+                "DDA:t=1;DDA:t=1;DDA:t=1;DDA:t=1;DDA:t=1",
+            ]
+            .map(error)
+            .join("\n"),
+            @r#"
+        "C" has no `=`: write KEY=value, and a backslash before a separator within a value
+        unknown attribute "X": use C, ADMD, PRMD, O, OU1 to OU4, G, I, S, Q, CN, X.121, T-ID, N-ID or DDA:type
+        C is given twice
+        O is empty
+        PRMD is longer than 16 characters
+        O cannot hold '@'
+        OU2 without OU1
+        more than 4 organizational units
+        more than 4 organizational units
+        a personal name needs S, the surname
+        more than 4 domain-defined attributes
+        "#
         );
     }
 
