@@ -10,7 +10,8 @@ use crate::envelope::{
 use crate::extension::{Criticality, Dialect, ExtensionField, ExtensionType, Extensions};
 use crate::flags::{PerMessageIndicators, PerRecipientIndicators, Priority};
 use crate::names::{
-    DomainDefinedAttribute, GlobalDomainId, MtaName, MtsIdentifier, ORAddress, ORName, PersonalName,
+    DomainDefinedAttribute, ExtensionAttribute, GlobalDomainId, MtaName, MtsIdentifier, ORAddress,
+    ORName, PersonalName,
 };
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::text::{StringType, Text};
@@ -122,11 +123,17 @@ pub fn address() -> impl Strategy<Value = ORAddress> {
     )
 }
 
-/// A name, at times with a directory name.
+/// A name, at times with a directory name and with extension attributes that have no text form.
 pub fn name() -> impl Strategy<Value = ORName> {
     let directory = Just(Bytes::from_static(&[0x30, 0]));
-    (address(), of(directory))
-        .prop_map(|(address, directory_name)| ORName { address, directory_name })
+    let attribute =
+        (7i64..256, unknown()).prop_map(|(number, value)| ExtensionAttribute { number, value });
+    (address(), of(directory), vec(attribute, 0..3)).prop_map(
+        |(mut address, directory_name, attributes)| {
+            address.extensions.extend(attributes);
+            ORName { address, directory_name }
+        },
+    )
 }
 
 /// A content type.

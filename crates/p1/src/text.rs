@@ -1,7 +1,7 @@
 //! Character strings that remember which string type they were, octet for octet.
 
-use crate::wire::{latin1, write_latin1};
-use base::ber::{Class, Element, Error, Fault, Tag, Writer, universal};
+use crate::wire::{is_string, latin1, write_latin1};
+use base::ber::{Element, Error, Fault, Tag, Writer, universal};
 use std::fmt;
 
 /// Which universal string type carries a [`Text`].
@@ -54,9 +54,9 @@ impl Text {
     /// Reads a universal string of whichever type.
     ///
     /// # Errors
-    /// Another tag class, or a malformed string.
+    /// No string type, or a malformed string.
     pub fn read(e: &Element<'_>) -> Result<Text, Error> {
-        if e.tag.class != Class::Universal {
+        if !is_string(e.tag) {
             return Err(Fault::Unexpected(e.tag).into());
         }
         let kind = match e.tag {
@@ -77,5 +77,29 @@ impl Text {
             StringType::Other(number) => Tag::universal(number),
         };
         write_latin1(w, tag, &self.value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_string_type_passes_octet_for_octet() {
+        for octets in [
+            &[0x13, 2, b'I', b'T'][..],
+            &[0x12, 3, b'2', b'2', b'2'],
+            &[0x14, 4, 0xc2, b'e', 0x80, 0xff],
+            &[0x0c, 2, 0xc3, 0xa9],
+            &[0x16, 0],
+        ] {
+            let text = Text::read(&Element::parse(octets).unwrap()).unwrap();
+            let mut w = Writer::new();
+            text.write(&mut w);
+            assert_eq!(w.as_slice(), octets);
+        }
+        for octets in [&[0x30, 0][..], &[0x02, 1, 7], &[0x80, 1, b'x']] {
+            assert!(Text::read(&Element::parse(octets).unwrap()).is_err());
+        }
     }
 }

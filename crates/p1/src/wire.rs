@@ -132,13 +132,18 @@ pub fn list<T>(
     Ok(all)
 }
 
+/// Whether a universal tag is a string type's: OCTET STRING, UTF8String and the character strings.
+pub(crate) fn is_string(tag: Tag) -> bool {
+    tag.class == Class::Universal && matches!(tag.number, 4 | 12 | 18..=22 | 25..=28 | 30)
+}
+
 /// The next element, which must be a universal string of any type.
 ///
 /// # Errors
 /// None, or something else.
 pub(crate) fn next_string<'a>(reader: &mut Reader<'a>) -> Result<Element<'a>, Error> {
     match reader.next()? {
-        Some(e) if e.tag.class == Class::Universal => Ok(e),
+        Some(e) if is_string(e.tag) => Ok(e),
         Some(e) => Err(Fault::Unexpected(e.tag).into()),
         None => Err(Fault::Truncated.into()),
     }

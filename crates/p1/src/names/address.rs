@@ -1,5 +1,7 @@
 use crate::text::Text;
-use crate::wire::{keep_child, latin1, list, next_string, once, required, tag, write_latin1};
+use crate::wire::{
+    is_string, keep_child, latin1, list, next_string, once, required, tag, write_latin1,
+};
 use base::ber::{Class, Element, Error, Fault, Field, Reader, Tag, Writer, universal};
 use bytes::Bytes;
 use std::borrow::Cow;
@@ -143,7 +145,7 @@ impl ORAddress {
     /// The characters of an extension attribute that is a simple string.
     pub(super) fn extension_text(&self, number: i64) -> Option<String> {
         let e = Element::parse(&self.extension(number)?.value).ok()?;
-        (e.tag.class == Class::Universal).then(|| latin1(&e).ok()).flatten()
+        is_string(e.tag).then(|| latin1(&e).ok()).flatten()
     }
 
     /// organizational-unit-names, or the teletex form where only that is there.
