@@ -29,7 +29,8 @@ id!(
     "a"
 );
 id!(
-    /// A configured peer MTA: its index in the configuration.
+    /// A configured peer MTA: derived from its name ([`PeerId::of_name`]), because queue entries
+    /// outlive the order of a configuration file.
     PeerId(u32),
     "p"
 );
@@ -43,3 +44,25 @@ id!(
     BodyId(u64),
     "b"
 );
+
+impl PeerId {
+    /// The identifier of the peer of this name: the 32-bit FNV-1a hash. A configuration in which
+    /// two names have the same one is refused.
+    pub fn of_name(name: &str) -> PeerId {
+        let step = |hash: u32, octet: u8| (hash ^ u32::from(octet)).wrapping_mul(0x0100_0193);
+        PeerId(name.bytes().fold(0x811c_9dc5, step))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn peer_identifiers_are_those_of_fnv_1a() {
+        // Vectors published with the algorithm.
+        assert_eq!(PeerId::of_name(""), PeerId(0x811c_9dc5));
+        assert_eq!(PeerId::of_name("a"), PeerId(0xe40c_292c));
+        assert_eq!(PeerId::of_name("foobar"), PeerId(0xbf9c_f968));
+    }
+}

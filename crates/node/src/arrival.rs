@@ -80,7 +80,7 @@ impl Node {
                 }
             }
             Err(error) => {
-                self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string())
+                self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
             }
         }
     }

@@ -36,7 +36,7 @@ impl ChannelState {
 
 impl Node {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        let peer = self.config.peers.get(usize::try_from(id.peer.0).ok()?)?;
+        let peer = self.config.peer(id.peer)?;
         let channel = peer.channels.get(usize::try_from(id.index).ok()?)?;
         Some((peer, channel))
     }

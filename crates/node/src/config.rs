@@ -17,7 +17,7 @@ pub struct NodeConfig {
     pub mta: MtaName,
     /// Our domain.
     pub domain: GlobalDomainId,
-    /// Peers; [`PeerId`] is the index.
+    /// Peers, in configuration order; no two have the same [`PeerId`].
     pub peers: Vec<Peer>,
     /// Where we accept connections.
     pub listeners: Vec<Listener>,
@@ -60,6 +60,20 @@ pub struct Peer {
     pub tpdu_size: Option<u32>,
     /// Its channels, in configuration order.
     pub channels: Vec<Channel>,
+}
+
+impl Peer {
+    /// Its identifier, which follows from its name.
+    pub fn id(&self) -> PeerId {
+        PeerId::of_name(&self.name)
+    }
+}
+
+impl NodeConfig {
+    /// The peer of this identifier.
+    pub fn peer(&self, id: PeerId) -> Option<&Peer> {
+        self.peers.iter().find(|p| p.id() == id)
+    }
 }
 
 /// One of several independent ways to the same peer.

@@ -62,9 +62,9 @@ impl Node {
     /// [`Input::Recovered`], then [`Input::Started`].
     pub fn new(config: NodeConfig) -> Node {
         let mut channels = BTreeMap::new();
-        for (peer, p) in (0..).zip(&config.peers) {
-            for (index, _) in (0..).zip(&p.channels) {
-                channels.insert(ChannelId { peer: PeerId(peer), index }, ChannelState::default());
+        for peer in &config.peers {
+            for (index, _) in (0..).zip(&peer.channels) {
+                channels.insert(ChannelId { peer: peer.id(), index }, ChannelState::default());
             }
         }
         let engine = Engine::new(crate::config::engine_config(&config));
@@ -401,7 +401,7 @@ impl Node {
     /// The channel that serves a precedence; the configuration was checked to have one for each,
     /// so the first stands in only for a peer that is configured no more.
     fn channel_for(&self, peer: PeerId, precedence: Precedence) -> ChannelId {
-        let channels = usize::try_from(peer.0).ok().and_then(|p| self.config.peers.get(p));
+        let channels = self.config.peer(peer);
         let index = channels.and_then(|p| {
             p.channels.iter().zip(0..).find(|(c, _)| c.precedences.contains(&precedence))
         });

@@ -5,19 +5,19 @@ use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::queue::QueueKey;
 use crate::status::{AssociationStatus, ChannelStatus, MailboxStatus, PeerStatus, Status};
-use base::{Now, PeerId, Precedence};
+use base::{Now, Precedence};
 use scheduler::QueueStatus;
 use std::collections::BTreeMap;
 
 impl Node {
     /// What goes on, as plain data.
     pub fn status(&self, now: Now) -> Status {
-        let peers = (0..).map(PeerId).zip(&self.config.peers).map(|(peer, config)| PeerStatus {
+        let peers = self.config.peers.iter().map(|config| PeerStatus {
             name: config.name.clone(),
             channels: (0..)
                 .zip(&config.channels)
                 .map(|(index, channel)| {
-                    self.channel_status(now, ChannelId { peer, index }, &channel.name)
+                    self.channel_status(now, ChannelId { peer: config.id(), index }, &channel.name)
                 })
                 .collect(),
         });

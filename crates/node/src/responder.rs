@@ -105,7 +105,7 @@ impl Node {
 
     fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
         let remote = self.links.get(&id).and_then(|l| l.remote);
-        let from = usize::try_from(peer.0).ok().and_then(|p| self.config.peers.get(p));
+        let from = self.config.peer(peer);
         match (from, remote) {
             (Some(p), Some(remote)) if !p.from.is_empty() && !p.from.contains(&remote) => {
                 Err(format!("{remote} is not an address of peer {}", p.name))

@@ -417,7 +417,10 @@ impl Node {
 
     /// The record of an entry that is to be delivered to this user.
     pub(crate) fn start_delivery(&mut self, now: Now, id: AssociationId, record: Record) {
-        let delivery = self.engine.delivery_argument(now.utc, &record);
+        let Some(delivery) = self.engine.delivery_argument(now.utc, &record) else {
+            self.delivery_failed(now, id, "the queue holds what cannot be delivered");
+            return;
+        };
         let Some(link) = self.links.get_mut(&id) else { return };
         let invoke = link.next_invoke;
         link.next_invoke += 1;
