@@ -2,7 +2,8 @@
 //! service above (RFC 1006, X.224 class 0, X.225 version 2).
 
 use crate::api::{Config, Role, Selectors};
-use crate::session::service;
+use crate::cotp;
+use crate::session::{self, service};
 use base::time::Instant;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -63,31 +64,52 @@ pub struct Misuse {
 /// Transport and session of one association.
 #[derive(Debug)]
 pub struct Lower {
-    config: LowerConfig,
+    transport: cotp::Machine,
+    session: session::Machine,
+    role: Role,
+    started: bool,
+    over: bool,
     out: VecDeque<LowerOutput>,
 }
 
 impl Lower {
     /// A machine at rest, its TCP connection just made. An initiator sends nothing before
     /// [`service::Request::Connect`]; a responder waits for the peer until the setup timeout, counted
-    /// from the first call.
+    /// from the first call of any kind.
     pub fn new(config: &Config, role: Role) -> Lower {
-        Lower { config: LowerConfig::new(config, role), out: VecDeque::new() }
+        let config = LowerConfig::new(config, role);
+        Lower {
+            transport: cotp::Machine::new(config.clone()),
+            session: session::Machine::new(config),
+            role,
+            started: false,
+            over: false,
+            out: VecDeque::new(),
+        }
     }
 
     /// Takes octets from the TCP connection, any division.
     pub fn bytes(&mut self, now: Instant, bytes: &[u8]) {
-        let _ = (now, bytes);
+        self.start(now);
+        if !self.over {
+            self.transport.bytes(now, Bytes::copy_from_slice(bytes));
+            self.drain(now);
+        }
     }
 
     /// The peer closed its side, or the TCP connection was lost.
     pub fn eof(&mut self, now: Instant) {
-        let _ = now;
+        self.start(now);
+        self.transport.eof(now);
+        self.drain(now);
     }
 
     /// The deadline passed. Early and needless calls do no harm.
     pub fn tick(&mut self, now: Instant) {
-        let _ = now;
+        self.start(now);
+        self.transport.tick(now);
+        self.session.tick(now);
+        self.drain(now);
     }
 
     /// A primitive of the session user.
@@ -95,7 +117,16 @@ impl Lower {
     /// # Errors
     /// [`Misuse`] where the state table has no cell for it or a parameter is out of range.
     pub fn request(&mut self, now: Instant, request: service::Request) -> Result<(), Misuse> {
-        let _ = (now, request, &self.config);
+        self.start(now);
+        if self.over {
+            return Err(Misuse {
+                request: "a session primitive",
+                why: "the connection is over".to_owned(),
+                clause: "X.225 A.4.1.1",
+            });
+        }
+        self.session.request(now, request)?;
+        self.drain(now);
         Ok(())
     }
 
@@ -104,13 +135,72 @@ impl Lower {
         self.out.pop_front()
     }
 
-    /// When to call [`Lower::tick`].
+    /// When to call [`Lower::tick`]. A responder that was never called asks for a call at once, to
+    /// start its timer.
     pub fn deadline(&self) -> Option<Instant> {
-        None
+        if self.over {
+            return None;
+        }
+        if !self.started && self.role == Role::Responder {
+            return Some(Instant::default());
+        }
+        match (self.transport.deadline(), self.session.deadline()) {
+            (Some(transport), Some(session)) => Some(transport.min(session)),
+            (transport, session) => transport.or(session),
+        }
     }
 
     /// The calling transport selector of the peer (responder, after its connect request).
     pub fn calling_transport(&self) -> Option<&Bytes> {
-        None
+        self.transport.peer_selector()
+    }
+
+    /// Whether tokens are in use and all are ours: at the start this is who has the turn.
+    pub fn owns_tokens(&self) -> bool {
+        self.session.owns_tokens()
+    }
+
+    /// Why a connection was refused, for the log: layer, reason, clause.
+    pub fn refusal_detail(&self) -> Option<&str> {
+        self.session.detail()
+    }
+
+    fn start(&mut self, now: Instant) {
+        if !std::mem::replace(&mut self.started, true) && self.role == Role::Responder {
+            self.transport.listen(now);
+        }
+    }
+
+    /// Passes between the layers what each has for the other, what the session layer says first.
+    fn drain(&mut self, now: Instant) {
+        loop {
+            if let Some(output) = self.session.poll() {
+                match output {
+                    session::Output::ConnectTransport => self.transport.connect(now),
+                    session::Output::Data { bytes, last } => self.transport.send(now, bytes, last),
+                    session::Output::Truncate => self.transport.truncate(),
+                    session::Output::DisconnectTransport => self.transport.disconnect(now),
+                    session::Output::Indication(indication) => {
+                        self.out.push_back(LowerOutput::Indication(indication));
+                    }
+                }
+                continue;
+            }
+            match self.transport.poll() {
+                None => return,
+                Some(cotp::Output::Send(bytes)) => self.out.push_back(LowerOutput::Send(bytes)),
+                Some(cotp::Output::Connected) => self.session.transport_connected(now),
+                Some(cotp::Output::Data { bytes, last }) => self.session.data(now, bytes, last),
+                Some(cotp::Output::Disconnected { refused, detail }) => {
+                    self.session.transport_lost(now, refused, detail);
+                }
+                Some(cotp::Output::Close) => {
+                    if !std::mem::replace(&mut self.over, true) {
+                        self.out.push_back(LowerOutput::Close);
+                    }
+                    return;
+                }
+            }
+        }
     }
 }

@@ -1,3 +1,13 @@
-//! The session layer (X.225).
+//! The session layer (X.225 version 2): kernel with duplex, and kernel with half-duplex, minor
+//! synchronize, activity management and exceptions.
 
+mod actions;
+mod limits;
+mod machine;
+pub mod pdu;
 pub mod service;
+pub mod table;
+pub mod tsdu;
+mod variables;
+
+pub use machine::{Machine, Output, SUPPORTED};

@@ -1,0 +1,416 @@
+//! The session protocol machine: one session connection on one transport connection, driven by
+//! [`super::table`].
+
+use super::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_2};
+use super::service::{Connect, ConnectionReference, Indication, Request, requirements};
+use super::table::{Action, Arm, Event, State, cell, otherwise};
+use super::tsdu::{Decoder, Item, Rejected};
+use super::variables::{Facts, Variables};
+use crate::api::Role;
+use crate::lower::{LowerConfig, Misuse};
+use base::time::Instant;
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// The functional units this machine knows.
+pub const SUPPORTED: u16 = requirements::HALF_DUPLEX
+    | requirements::DUPLEX
+    | requirements::MINOR_SYNC
+    | requirements::ACTIVITY
+    | requirements::EXCEPTIONS;
+
+/// What the machine wants done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// T-CONNECT.request.
+    ConnectTransport,
+    /// T-DATA.request in pieces.
+    Data {
+        /// The piece.
+        bytes: Bytes,
+        /// Whether it ends the TSDU.
+        last: bool,
+    },
+    /// End the TSDU being sent where it is.
+    Truncate,
+    /// T-DISCONNECT.request.
+    DisconnectTransport,
+    /// Tells the user.
+    Indication(Indication),
+}
+
+/// What an event brings along.
+#[derive(Debug)]
+pub(super) enum With {
+    /// Nothing.
+    Nothing,
+    /// A primitive of the user.
+    Request(Request),
+    /// An SPDU of the peer.
+    Spdu(Spdu),
+    /// Octets that are no SPDU.
+    Rejected(Rejected),
+    /// The transport connection's end.
+    Lost {
+        /// Reason of the peer's transport layer, where it refused the connection.
+        refused: Option<u8>,
+        /// For the log.
+        detail: String,
+    },
+}
+
+/// What becomes of the user information of the DT being received.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Receiving {
+    #[default]
+    Discard,
+    Deliver,
+}
+
+/// One session connection.
+#[derive(Debug)]
+pub struct Machine {
+    pub(super) config: LowerConfig,
+    pub(super) state: State,
+    pub(super) deadline: Option<Instant>,
+    pub(super) variables: Variables,
+    pub(super) decoder: Decoder,
+    receiving: Receiving,
+    /// Inside an SSDU that we send.
+    pub(super) sending: bool,
+    /// The S-CONNECT.request, until the transport connection is there.
+    pub(super) request: Option<Connect>,
+    /// Of the CN: reference, functional units, token setting.
+    pub(super) reference: ConnectionReference,
+    pub(super) proposed: u16,
+    pub(super) token_setting: u8,
+    /// The provider's reason to refuse the CN being judged.
+    pub(super) refusal: u8,
+    /// S-TOKEN-PLEASE user data kept in STA18.
+    pub(super) please: Option<Bytes>,
+    /// S-RELEASE.response user data kept in STA09.
+    pub(super) response: Bytes,
+    /// Why the connection was refused, for the log.
+    pub(super) detail: Option<String>,
+    pub(super) out: VecDeque<Output>,
+}
+
+impl Machine {
+    /// A machine at rest.
+    pub fn new(config: LowerConfig) -> Machine {
+        let variables = Variables { vtca: config.role == Role::Responder, ..Variables::default() };
+        Machine {
+            config,
+            state: State::Sta01,
+            deadline: None,
+            variables,
+            decoder: Decoder::default(),
+            receiving: Receiving::default(),
+            sending: false,
+            request: None,
+            reference: ConnectionReference::default(),
+            proposed: 0,
+            token_setting: 0,
+            refusal: 0,
+            please: None,
+            response: Bytes::new(),
+            detail: None,
+            out: VecDeque::new(),
+        }
+    }
+
+    /// A primitive of the user.
+    ///
+    /// # Errors
+    /// [`Misuse`] where the table or a parameter's range forbids it; nothing is changed then.
+    pub fn request(&mut self, now: Instant, request: Request) -> Result<(), Misuse> {
+        let event = event_of_request(&request);
+        super::limits::check(&request)?;
+        self.serial_fits(event)?;
+        let acceptable = match &request {
+            Request::Accept(accept) => one_way(self.proposed & accept.requirements & SUPPORTED),
+            Request::Connect(connect) => one_way(connect.requirements),
+            _ => true,
+        };
+        if !acceptable {
+            return Err(Misuse {
+                request: primitive(event),
+                why: "needs one of half-duplex and duplex".to_owned(),
+                clause: "X.225 7.4.2",
+            });
+        }
+        let facts = self.facts_of_request(&request);
+        let arm = self.arm(event, &facts);
+        // An SSDU is finished first, but for an abort, or recovery after an exception, where the
+        // peer discards it anyway.
+        let inside = self.sending
+            && event != Event::Sdtreq
+            && event != Event::Suabreq
+            && self.state != State::Sta20;
+        if arm.action == Action::Misuse || inside {
+            let place = if inside { "inside an SSDU, " } else { "" };
+            return Err(Misuse {
+                request: primitive(event),
+                why: format!("{place}state {:?}", self.state),
+                clause: if inside { "X.225 7.11.2" } else { arm.clause },
+            });
+        }
+        self.take(now, arm, event, With::Request(request));
+        Ok(())
+    }
+
+    /// T-CONNECT indication (responder) or confirm (initiator).
+    pub fn transport_connected(&mut self, now: Instant) {
+        let event = if self.variables.vtca { Event::Tconind } else { Event::Tconcnf };
+        self.step(now, event, &Facts::default(), With::Nothing);
+    }
+
+    /// T-DISCONNECT.indication.
+    pub fn transport_lost(&mut self, now: Instant, refused: Option<u8>, detail: String) {
+        self.step(now, Event::Tdisind, &Facts::default(), With::Lost { refused, detail });
+    }
+
+    /// T-DATA.indication in pieces.
+    pub fn data(&mut self, now: Instant, bytes: Bytes, last: bool) {
+        match self.decoder.push(bytes, last) {
+            Ok(items) => items.into_iter().for_each(|item| self.item(now, item)),
+            Err(rejected) => {
+                self.receiving = Receiving::Discard;
+                self.step(now, Event::Invalid, &Facts::default(), With::Rejected(rejected));
+            }
+        }
+    }
+
+    /// The deadline may have passed.
+    pub fn tick(&mut self, now: Instant) {
+        if self.deadline.is_some_and(|deadline| deadline <= now) {
+            self.deadline = None;
+            self.step(now, Event::Tim, &Facts::default(), With::Nothing);
+        }
+    }
+
+    /// When to call [`Machine::tick`].
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// The state, for diagnosis and tests.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Whether there are tokens and all are ours.
+    pub fn owns_tokens(&self) -> bool {
+        let available = self.variables.available();
+        available != 0 && self.variables.owned & available == available
+    }
+
+    /// Why the connection was refused, for the log.
+    pub fn detail(&self) -> Option<&str> {
+        self.detail.as_deref()
+    }
+
+    fn item(&mut self, now: Instant, item: Item) {
+        match item {
+            Item::Spdu(spdu) => {
+                let event = event_of_spdu(&spdu);
+                let facts = self.facts_of_spdu(&spdu);
+                if event == Event::Dt {
+                    self.receiving = Receiving::Discard;
+                }
+                self.step(now, event, &facts, With::Spdu(spdu));
+            }
+            Item::Data { bytes, last } => {
+                // The state may have changed since the DT began, by an exception of ours.
+                let wanted = cell(self.state, Event::Dt)
+                    .iter()
+                    .any(|arm| arm.action == Action::DataIndication);
+                if self.receiving == Receiving::Deliver && wanted {
+                    self.indicate(Indication::Data { bytes, last });
+                } else {
+                    self.receiving = Receiving::Discard;
+                }
+            }
+        }
+    }
+
+    fn arm(&self, event: Event, facts: &Facts) -> Arm {
+        cell(self.state, event)
+            .iter()
+            .find(|arm| arm.when.iter().all(|when| self.variables.holds(*when, facts)))
+            .copied()
+            .unwrap_or_else(|| otherwise(self.state, event))
+    }
+
+    fn step(&mut self, now: Instant, event: Event, facts: &Facts, with: With) {
+        let arm = self.arm(event, facts);
+        self.take(now, arm, event, with);
+    }
+
+    fn take(&mut self, now: Instant, arm: Arm, event: Event, with: With) {
+        let before = self.state;
+        self.state = arm.next;
+        if self.state != before {
+            // [3], [4]: TIM runs while we wait for the end, and, as a local matter, for the peer's
+            // part in connecting and releasing.
+            self.deadline = match self.state {
+                State::Sta01C | State::Sta02A | State::Sta03 | State::Sta16 => {
+                    Some(now + self.config.setup_timeout)
+                }
+                _ => None,
+            };
+        }
+        if arm.action == Action::DataIndication {
+            self.receiving = Receiving::Deliver;
+        }
+        self.perform(&arm, before, event, with);
+    }
+
+    fn facts_of_request(&self, request: &Request) -> Facts {
+        let mut facts = Facts::default();
+        match request {
+            Request::MinorSyncResponse { serial } => facts.serial = *serial,
+            Request::GiveTokens | Request::PleaseTokens { .. } => {
+                facts.tokens = self.variables.available();
+            }
+            _ => {}
+        }
+        facts
+    }
+
+    fn facts_of_spdu(&mut self, spdu: &Spdu) -> Facts {
+        let mut facts = Facts::default();
+        match spdu {
+            Spdu::MinorSync { serial, .. }
+            | Spdu::MinorSyncAck(serial)
+            | Spdu::ActivityEnd(serial)
+            | Spdu::ActivityEndAck(serial) => facts.serial = *serial,
+            Spdu::GiveTokens(tokens) | Spdu::PleaseTokens { tokens, .. } => facts.tokens = *tokens,
+            Spdu::Connect(connect) => {
+                let refusal = self.judge(connect);
+                self.refusal = refusal.unwrap_or_default();
+                facts.acceptable = refusal.is_none();
+            }
+            Spdu::Accept(accept) => facts.acceptable = self.accepts(accept),
+            _ => {}
+        }
+        facts
+    }
+
+    /// The provider's reason to refuse a CN (X.225 8.3.5.10).
+    fn judge(&self, connect: &ConnectSpdu) -> Option<u8> {
+        const SELECTOR_UNKNOWN: u8 = 129;
+        const VERSION_UNSUPPORTED: u8 = 132;
+        const RESTRICTION: u8 = 134;
+        match (&connect.called, &self.config.local.session) {
+            (Some(called), Some(ours)) if called != ours => return Some(SELECTOR_UNKNOWN),
+            _ => {}
+        }
+        if connect.versions & VERSION_2 == 0 {
+            return Some(VERSION_UNSUPPORTED);
+        }
+        let too_much = connect.overflow || connect.user_data.len() > super::pdu::MAX_USER_DATA;
+        too_much.then_some(RESTRICTION)
+    }
+
+    fn accepts(&self, accept: &AcceptSpdu) -> bool {
+        accept.version.is_none_or(|version| version & VERSION_2 != 0)
+            && one_way(accept.requirements & self.proposed & SUPPORTED)
+    }
+
+    pub(super) fn indicate(&mut self, indication: Indication) {
+        self.out.push_back(Output::Indication(indication));
+    }
+}
+
+/// Whether half-duplex or duplex is chosen, not both.
+fn one_way(units: u16) -> bool {
+    (units & (requirements::HALF_DUPLEX | requirements::DUPLEX)).is_power_of_two()
+}
+
+fn event_of_request(request: &Request) -> Event {
+    match request {
+        Request::Connect(_) => Event::Sconreq,
+        Request::Accept(_) => Event::SconrspAccept,
+        Request::Refuse(_) => Event::SconrspReject,
+        Request::Data { .. } => Event::Sdtreq,
+        Request::GiveTokens => Event::Sgtreq,
+        Request::GiveControl => Event::Scgreq,
+        Request::PleaseTokens { .. } => Event::Sptreq,
+        Request::ActivityStart { .. } => Event::Sactsreq,
+        Request::ActivityResume(_) => Event::Sactrreq,
+        Request::ActivityInterrupt(_) => Event::Sactireq,
+        Request::ActivityInterruptResponse => Event::Sactirsp,
+        Request::ActivityDiscard(_) => Event::Sactdreq,
+        Request::ActivityDiscardResponse => Event::Sactdrsp,
+        Request::ActivityEnd => Event::Sactereq,
+        Request::ActivityEndResponse => Event::Sactersp,
+        Request::MinorSync => Event::Ssynmreq,
+        Request::MinorSyncResponse { .. } => Event::Ssynmrsp,
+        Request::ExceptionReport(_) => Event::Suerreq,
+        Request::Release { .. } => Event::Srelreq,
+        Request::ReleaseResponse { .. } => Event::Srelrsp,
+        Request::Abort { .. } => Event::Suabreq,
+    }
+}
+
+fn event_of_spdu(spdu: &Spdu) -> Event {
+    match spdu {
+        Spdu::Connect(_) => Event::Cn,
+        Spdu::Accept(_) => Event::Ac,
+        Spdu::Refuse { .. } => Event::Rf,
+        Spdu::Finish { .. } => Event::Fn,
+        Spdu::Disconnect { .. } => Event::Dn,
+        Spdu::Abort { .. } => Event::Ab,
+        Spdu::AbortAccept => Event::Aa,
+        Spdu::Data(_) => Event::Dt,
+        Spdu::GiveTokens(_) => Event::Gt,
+        Spdu::PleaseTokens { .. } => Event::Pt,
+        Spdu::GiveControl => Event::Gtc,
+        Spdu::GiveControlAck => Event::Gta,
+        Spdu::MinorSync { .. } => Event::Mip,
+        Spdu::MinorSyncAck(_) => Event::Mia,
+        Spdu::ActivityStart(_) => Event::As,
+        Spdu::ActivityResume(_) => Event::Ar,
+        Spdu::ActivityInterrupt(_) => Event::Ai,
+        Spdu::ActivityInterruptAck => Event::Aia,
+        Spdu::ActivityDiscard(_) => Event::Ad,
+        Spdu::ActivityDiscardAck => Event::Ada,
+        Spdu::ActivityEnd(_) => Event::Ae,
+        Spdu::ActivityEndAck(_) => Event::Aea,
+        Spdu::ExceptionData(_) => Event::Ed,
+        Spdu::ExceptionReport => Event::Er,
+    }
+}
+
+/// The service's name of a request event.
+pub(super) fn primitive(event: Event) -> &'static str {
+    match event {
+        Event::Sconreq => "S-CONNECT.request",
+        Event::SconrspAccept | Event::SconrspReject => "S-CONNECT.response",
+        Event::Sdtreq => "S-DATA.request",
+        Event::Sgtreq => "S-TOKEN-GIVE.request",
+        Event::Scgreq => "S-CONTROL-GIVE.request",
+        Event::Sptreq => "S-TOKEN-PLEASE.request",
+        Event::Sactsreq => "S-ACTIVITY-START.request",
+        Event::Sactrreq => "S-ACTIVITY-RESUME.request",
+        Event::Sactireq => "S-ACTIVITY-INTERRUPT.request",
+        Event::Sactirsp => "S-ACTIVITY-INTERRUPT.response",
+        Event::Sactdreq => "S-ACTIVITY-DISCARD.request",
+        Event::Sactdrsp => "S-ACTIVITY-DISCARD.response",
+        Event::Sactereq => "S-ACTIVITY-END.request",
+        Event::Sactersp => "S-ACTIVITY-END.response",
+        Event::Ssynmreq => "S-SYNC-MINOR.request",
+        Event::Ssynmrsp => "S-SYNC-MINOR.response",
+        Event::Suerreq => "S-U-EXCEPTION-REPORT.request",
+        Event::Srelreq => "S-RELEASE.request",
+        Event::Srelrsp => "S-RELEASE.response",
+        Event::Suabreq => "S-U-ABORT.request",
+        _ => "not a request",
+    }
+}
