@@ -101,3 +101,68 @@ impl Policy {
         self.report_precedence
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use p1::extension::Dialect;
+
+    fn with(qualifier: Option<PriorityLevelQualifier>) -> Extensions {
+        let field = qualifier.map(|q| q.extension(Dialect::Modern).unwrap());
+        Extensions(field.into_iter().collect())
+    }
+
+    #[test]
+    fn every_priority_and_qualifier() {
+        use PriorityLevelQualifier::{High, Low};
+        let policy = Policy::default();
+        let mut table = String::new();
+        for priority in [Priority::NonUrgent, Priority::Normal, Priority::Urgent] {
+            for qualifier in [Some(Low), Some(High), None] {
+                let extensions = with(qualifier);
+                let level = policy.message(priority, &extensions, &ContentType::P22, &Bytes::new());
+                table += &format!("{priority:?} {qualifier:?}: {level}\n");
+            }
+        }
+        insta::assert_snapshot!(table, @r"
+        NonUrgent Some(Low): deferred
+        NonUrgent Some(High): routine
+        NonUrgent None: routine
+        Normal Some(Low): priority
+        Normal Some(High): immediate
+        Normal None: priority
+        Urgent Some(Low): flash
+        Urgent Some(High): override
+        Urgent None: flash
+        ");
+    }
+
+    #[test]
+    fn the_heading_counts_only_where_allowed_and_the_envelope_is_silent() {
+        // [0] mm { SET { [15] { SEQUENCE { primary-precedence, 5 } } } }
+        let heading: &[u8] = &[
+            0xa0, 0x13, 0x31, 0x11, 0xaf, 0x0f, 0x30, 0x0d, 0x06, 0x08, 0x2b, 26, 0, 0xa2, 0x36, 0,
+            2, 0, 0x02, 0x01, 0x05,
+        ];
+        let prefix = Bytes::from_static(heading);
+        let p772 = ContentType::p772();
+        let level = |policy: Policy, extensions: &Extensions, content_type: &ContentType| {
+            policy.message(Priority::Normal, extensions, content_type, &prefix)
+        };
+        let silent = with(None);
+        let peeking = Policy { peek_content: true, ..Policy::default() };
+        assert_eq!(level(Policy::default(), &silent, &p772), Precedence::Priority);
+        assert_eq!(level(peeking, &silent, &p772), Precedence::Override);
+        assert_eq!(level(peeking, &silent, &ContentType::EDI), Precedence::Priority);
+        let high = with(Some(PriorityLevelQualifier::High));
+        assert_eq!(level(peeking, &high, &p772), Precedence::Immediate);
+    }
+
+    #[test]
+    fn reports_are_at_least_priority_where_we_make_them() {
+        let policy = Policy::default();
+        let levels = Precedence::ALL.map(|p| policy.own_report(p).name()).join(" ");
+        assert_eq!(levels, "priority priority priority immediate flash override");
+        assert_eq!(policy.relayed_report(), Precedence::Immediate);
+    }
+}

@@ -79,3 +79,78 @@ fn is_understood(step: Step, kind: &ExtensionType) -> bool {
         ),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::SubmitError;
+    use crate::record::NextHop;
+    use crate::testing::{
+        BAKER, Codes, JONES, SMITH, address, at, content, engine, failures, private, report,
+        submission, submit,
+    };
+    use base::PeerId;
+    use p1::extension::Criticality;
+
+    const NONE: Criticality =
+        Criticality { for_submission: false, for_transfer: false, for_delivery: false };
+    /// unable-to-transfer, unsupported-critical-function.
+    const UNSUPPORTED: Codes = Some((1, Some(18)));
+
+    #[test]
+    fn critical_for_submission_is_refused() {
+        let mut envelope = submission(&[BAKER]);
+        envelope.extensions = private(Criticality { for_submission: true, ..NONE });
+        let mailbox = crate::canonical(&address(SMITH));
+        let refused = engine().submit(at(0), &mailbox, &envelope, &content(1), &[]).unwrap_err();
+        assert_eq!(refused, SubmitError::UnsupportedCriticalFunction("1.2.3".to_owned()));
+        assert_eq!(refused.access_error().code(), 13);
+    }
+
+    #[test]
+    fn critical_for_transfer_stops_at_any_mta_and_for_delivery_at_the_last() {
+        for (criticality, failing) in [
+            (NONE, &[][..]),
+            (Criticality { for_transfer: true, ..NONE }, &[1, 2]),
+            (Criticality { for_delivery: true, ..NONE }, &[2]),
+        ] {
+            let mut envelope = submission(&[BAKER, JONES]);
+            envelope.extensions = private(criticality);
+            let done = submit(&mut engine(), &envelope);
+            let reports: Vec<_> =
+                done.accepted.entries.iter().filter(|e| e.record.body.is_none()).collect();
+            let failed: Vec<_> = reports.iter().flat_map(|e| failures(report(e))).collect();
+            let expected: Vec<_> = failing.iter().map(|n| (*n, UNSUPPORTED)).collect();
+            assert_eq!(failed, expected, "{criticality:?}");
+            let relayed =
+                done.accepted.entries.iter().any(|e| e.record.next_hop == NextHop::Peer(PeerId(0)));
+            assert_eq!(relayed, !failing.contains(&1), "{criticality:?}");
+        }
+    }
+
+    #[test]
+    fn critical_for_one_recipient_fails_that_one() {
+        let mut envelope = submission(&[BAKER, JONES]);
+        let transfer = Criticality { for_transfer: true, ..NONE };
+        envelope.recipients[0].extensions = private(transfer);
+        let done = submit(&mut engine(), &envelope);
+        let hops: Vec<_> = done.accepted.entries.iter().map(|e| e.record.kind()).collect();
+        assert_eq!(hops, [crate::Kind::Message, crate::Kind::Report]);
+        assert_eq!(failures(report(&done.accepted.entries[1])), [(1, UNSUPPORTED)]);
+    }
+
+    #[test]
+    fn what_asks_for_a_service_we_lack_is_not_understood() {
+        let asks = |number| {
+            let mut e = private(Criticality { for_submission: true, for_delivery: true, ..NONE });
+            e.0[0].kind = ExtensionType::Standard(number);
+            e
+        };
+        for number in [n::PROOF_OF_SUBMISSION_REQUEST, n::LATEST_DELIVERY_TIME, 99] {
+            assert!(unsupported(Step::Submission, &asks(number)).is_some(), "{number}");
+        }
+        for number in [n::MESSAGE_SECURITY_LABEL, n::MESSAGE_TOKEN, n::DL_EXPANSION_PROHIBITED] {
+            assert_eq!(unsupported(Step::Delivery, &asks(number)), None, "{number}");
+        }
+    }
+}

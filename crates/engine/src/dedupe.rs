@@ -120,3 +120,82 @@ pub fn submission_key(
     hasher.part(content_digest);
     Some(hasher.finish())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        BAKER, CARTER, at, content, engine, engine_of, message, received, submission, submit,
+    };
+
+    #[test]
+    fn a_resend_has_the_same_keys_and_a_split_copy_has_not() {
+        let mut alpha = engine();
+        let baker = "C=XX;ADMD=;PRMD=beta;S=Other";
+        let done = submit(&mut alpha, &submission(&[BAKER, CARTER, baker]));
+        let heads: Vec<_> = done.accepted.entries.iter().map(|e| received(&alpha, e)).collect();
+        let keys: Vec<_> = heads.iter().map(arrival_keys).collect();
+        assert_eq!(keys.iter().map(Vec::len).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(message(&heads[0]).message_identifier, message(&heads[1]).message_identifier);
+        assert_ne!(keys[0][0], keys[1][0]);
+        assert_ne!(keys[0][0], keys[0][1]);
+        assert_eq!(arrival_keys(&received(&alpha, &done.accepted.entries[0])), keys[0]);
+    }
+
+    #[test]
+    fn only_recipients_taken_before_are_dropped() {
+        let mut alpha = engine();
+        let other = "C=XX;ADMD=;PRMD=beta;S=Other";
+        let done = submit(&mut alpha, &submission(&[BAKER, other]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let mut beta = engine_of("beta", "mta2", &["Baker", "Other"], &[("alpha", 0)]);
+        let both = beta.accept(at(1), head.clone(), &content(1000), &[false, false]);
+        assert_eq!((both.accepted.entries.len(), both.accepted.seen.len()), (2, 2));
+        assert_eq!(both.accepted.seen[0].until, at(1) + REMEMBERED);
+        let second = beta.accept(at(2), head.clone(), &content(1000), &[true, false]);
+        let hops: Vec<_> = second.accepted.entries.iter().map(|e| &e.record.next_hop).collect();
+        assert_eq!(hops, [&crate::NextHop::Mailbox(canonical(&crate::testing::address(other)))]);
+        assert_eq!(
+            second.accepted.seen[..],
+            both.accepted.seen[1..]
+                .iter()
+                .map(|s| crate::Seen { until: at(2) + REMEMBERED, ..s.clone() })
+                .collect::<Vec<_>>()[..]
+        );
+        let none = beta.accept(at(3), head, &content(1000), &[true, true]);
+        assert_eq!(none.accepted, crate::Accepted::default());
+        assert_eq!(none.notes[0].kind, crate::NoteKind::Duplicate);
+    }
+
+    #[test]
+    fn a_repeated_report_is_dropped() {
+        let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 0)]);
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let reported = beta.accept(at(1), head, &content(1000), &[false]);
+        let report = received(&beta, &reported.accepted.entries[0]);
+        assert_eq!(arrival_keys(&report).len(), 1);
+        let first = alpha.accept(at(2), report.clone(), &content(0), &[false]);
+        assert_eq!((first.accepted.entries.len(), first.accepted.seen.len()), (1, 1));
+        let second = alpha.accept(at(3), report, &content(0), &[true]);
+        assert_eq!(second.accepted, crate::Accepted::default());
+    }
+
+    #[test]
+    fn a_resubmission_needs_the_same_originator_reference_and_content() {
+        let key = submission_key("a", Some("ref"), &[1; 32]);
+        assert_eq!(key, submission_key("a", Some("ref"), &[1; 32]));
+        assert!(key.is_some());
+        for other in [
+            submission_key("b", Some("ref"), &[1; 32]),
+            submission_key("a", Some("fer"), &[1; 32]),
+            submission_key("a", Some("ref"), &[2; 32]),
+            // Parts do not run into each other.
+            submission_key("ar", Some("ef"), &[1; 32]),
+            submission_key("a", None, &[1; 32]),
+        ] {
+            assert_ne!(other, key);
+        }
+    }
+}

@@ -29,23 +29,23 @@ pub struct Delivery {
 }
 
 impl Engine {
-    /// The delivery of a copy in a mailbox, at this time.
-    pub fn delivery_argument(&self, now: Utc, record: &Record) -> Delivery {
-        match &record.head {
-            MtsApduHead::Message(envelope) => Delivery {
-                operation: operation::MESSAGE_DELIVERY,
-                payload: Payload {
-                    head: message(now, record, envelope).argument_head(record.size).into(),
-                    content_length: record.size,
-                    tail: Bytes::new(),
-                },
-            },
-            MtsApduHead::Report(r) => report_delivery(&report(r)),
-            // Probes are answered, never queued for a mailbox; a report of nothing stands in.
-            MtsApduHead::Probe(_) => {
-                Delivery { operation: operation::REPORT_DELIVERY, payload: Payload::default() }
+    /// The delivery of a copy in a mailbox, at this time. `None` for a probe, which is answered on
+    /// arrival and never delivered.
+    pub fn delivery_argument(&self, now: Utc, record: &Record) -> Option<Delivery> {
+        let (operation, head, content_length) = match &record.head {
+            MtsApduHead::Message(e) => {
+                let head = message(now, record, e).argument_head(record.size);
+                (operation::MESSAGE_DELIVERY, head, record.size)
             }
-        }
+            MtsApduHead::Report(r) => {
+                let mut w = Writer::new();
+                report(r).write(&mut w);
+                (operation::REPORT_DELIVERY, w.into_vec(), 0)
+            }
+            MtsApduHead::Probe(_) => return None,
+        };
+        let payload = Payload { head: head.into(), content_length, tail: Bytes::new() };
+        Some(Delivery { operation, payload })
     }
 
     /// A user took a message at `time`: delivery reports, where they were asked for.
@@ -166,11 +166,102 @@ fn report(r: &Report) -> ReportDelivery {
     }
 }
 
-fn report_delivery(argument: &ReportDelivery) -> Delivery {
-    let mut w = Writer::new();
-    argument.write(&mut w);
-    Delivery {
-        operation: operation::REPORT_DELIVERY,
-        payload: Payload { head: w.into_vec().into(), ..Payload::default() },
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        BAKER, JONES, NOBODY, at, content, engine, engine_of, name, private, received,
+        report as report_of, submission, submit,
+    };
+    use base::ber::Element;
+    use p1::extension::{Criticality, Dialect};
+    use p1::p3::{ArgumentEvent, DeliveryParser};
+
+    fn parse(delivery: &Delivery) -> MessageDeliveryEnvelope {
+        assert_eq!(delivery.operation, operation::MESSAGE_DELIVERY);
+        let mut octets = delivery.payload.head.to_vec();
+        octets.resize(octets.len() + delivery.payload.content_length as usize, b'x');
+        octets.extend_from_slice(&delivery.payload.tail);
+        let (mut parser, mut rest) = (DeliveryParser::default(), &octets[..]);
+        let (mut envelope, mut length) = (None, 0);
+        while let Some(event) = parser.next(&mut rest).unwrap() {
+            match event {
+                ArgumentEvent::Envelope(found) => envelope = Some(*found),
+                ArgumentEvent::Content(octets) => length += octets.len() as u64,
+                ArgumentEvent::End => {}
+            }
+        }
+        assert_eq!((parser.is_done(), length), (true, delivery.payload.content_length));
+        envelope.unwrap()
+    }
+
+    #[test]
+    fn a_user_is_told_what_the_originator_said() {
+        let mut alpha = engine();
+        let mut submitted = submission(&[BAKER, JONES]);
+        submitted.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
+        submitted.extensions = private(Criticality::default());
+        submitted.recipients[0].extensions = private(Criticality::default());
+        let asks = ExtensionType::Standard(n::DL_EXPANSION_PROHIBITED);
+        submitted.recipients[0].extensions.0[0].kind = asks;
+        let done = submit(&mut alpha, &submitted);
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0)]);
+        let taken = beta.accept(at(60), head, &content(1000), &[]);
+        let record = Record::decode(&taken.accepted.entries[0].record.encode()).unwrap();
+        let told = parse(&beta.delivery_argument(at(61), &record).unwrap());
+        assert_eq!(told.identifier.to_string(), done.message);
+        assert_eq!(told.delivery_time, Time::from(at(61)));
+        assert_eq!(told.submission_time, Time::from(at(0)));
+        assert_eq!(told.this_recipient, name(BAKER));
+        assert_eq!(told.other_recipients, [name(JONES)]);
+        assert_eq!(told.originator, submitted.originator);
+        assert_eq!(told.content_identifier, submitted.content_identifier);
+        let kinds: Vec<_> = told.extensions.0.iter().map(|f| f.kind.clone()).collect();
+        assert_eq!(kinds, [submitted.extensions.0[0].kind.clone()]);
+    }
+
+    #[test]
+    fn other_recipients_are_told_only_where_disclosed() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER, JONES]));
+        let told =
+            parse(&alpha.delivery_argument(at(1), &done.accepted.entries[1].record).unwrap());
+        assert_eq!((told.this_recipient, told.other_recipients), (name(JONES), vec![]));
+    }
+
+    #[test]
+    fn a_report_is_delivered_as_a_report() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[NOBODY]));
+        let entry = &done.accepted.entries[0];
+        let delivery = alpha.delivery_argument(at(1), &entry.record).unwrap();
+        assert_eq!(delivery.operation, operation::REPORT_DELIVERY);
+        assert_eq!(delivery.payload.content_length, 0);
+        let told = ReportDelivery::read(&Element::parse(&delivery.payload.head).unwrap()).unwrap();
+        assert_eq!(told.subject_identifier.to_string(), done.message);
+        assert_eq!(told.recipients[0].actual_recipient, name(NOBODY));
+        assert_eq!(
+            told.recipients[0].report,
+            report_of(entry).content.recipients[0].last_trace.report
+        );
+    }
+
+    #[test]
+    fn a_peer_gets_our_extensions_in_its_dialect_and_others_as_they_came() {
+        let mut alpha = engine();
+        let mut submitted = submission(&[BAKER]);
+        submitted.extensions = private(Criticality::default());
+        let done = submit(&mut alpha, &submitted);
+        let record = Record::decode(&done.accepted.entries[0].record.encode()).unwrap();
+        for (dialect, own) in
+            [(Dialect::Modern, &[0x80, 1, 38][..]), (Dialect::BlueBook1988, &[0xa0, 3, 2, 1, 38])]
+        {
+            let payload = alpha.transfer_payload(&record, dialect);
+            let has = |octets: &[u8]| payload.head.windows(octets.len()).any(|w| w == octets);
+            assert!(has(own), "{dialect:?}");
+            // The private one, 1.2.3 as [3], stays modern.
+            assert!(has(&[0x83, 2, 0x2a, 3]), "{dialect:?}");
+        }
     }
 }

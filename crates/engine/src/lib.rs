@@ -37,7 +37,8 @@ mod testing;
 pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use deliver::Delivery;
 pub use outcome::{
-    Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch, put_entries,
+    Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
+    put_entries,
 };
 pub use record::{Kind, NextHop, Record, RecordError};
 pub use route::{Route, RouteTarget, RoutingTable, canonical};

@@ -160,3 +160,39 @@ fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
         }
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{BAKER, JONES, NOBODY, engine, submission, submit};
+
+    #[test]
+    fn encodes_and_decodes_messages_and_reports() {
+        let done = submit(&mut engine(), &submission(&[BAKER, JONES, NOBODY]));
+        let kinds: Vec<_> = done.accepted.entries.iter().map(|e| e.record.kind()).collect();
+        assert_eq!(kinds, [Kind::Message, Kind::Message, Kind::Report]);
+        for entry in &done.accepted.entries {
+            let octets = entry.record.encode();
+            let back = Record::decode(&octets).unwrap();
+            assert_eq!(back.encode(), octets);
+            let fields = |r: &Record| {
+                let times = (r.accepted, r.first_arrival, r.not_before);
+                (r.next_hop.clone(), r.message.clone(), r.precedence, times, r.size, r.body)
+            };
+            assert_eq!(fields(&back), fields(&entry.record));
+        }
+    }
+
+    #[test]
+    fn refuses_what_it_cannot_read() {
+        let done = submit(&mut engine(), &submission(&[BAKER]));
+        let octets = done.accepted.entries[0].record.encode();
+        assert_eq!(Record::decode(&[]), Err(RecordError::Empty));
+        let mut newer = octets.to_vec();
+        newer[0] = VERSION + 1;
+        assert_eq!(Record::decode(&newer), Err(RecordError::Version(VERSION + 1)));
+        for cut in 0..octets.len() {
+            assert!(Record::decode(&octets[..cut]).is_err(), "cut at {cut}");
+        }
+    }
+}

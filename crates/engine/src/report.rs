@@ -212,3 +212,174 @@ impl Engine {
         Some(NewEntry { id: self.ids.entry(), precedence, record })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Kind;
+    use crate::testing::{
+        BAKER, Codes, JONES, NOBODY, NOWHERE, SMITH, address, at, content, engine, engine_of,
+        failures, message, received, report, submission, submit,
+    };
+    use base::PeerId;
+    use p1::p3::ProbeSubmissionEnvelope;
+
+    /// unable-to-transfer, unrecognised-OR-name.
+    const UNKNOWN: Codes = Some((1, Some(0)));
+
+    #[test]
+    fn a_local_submission_to_nobody_is_accepted_and_reported() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[NOBODY, NOWHERE]));
+        assert_eq!(done.accepted.body, None);
+        let [entry] = &done.accepted.entries[..] else { panic!("{done:?}") };
+        let smith = crate::canonical(&address(SMITH));
+        assert_eq!(entry.record.next_hop, NextHop::Mailbox(smith));
+        let made = report(entry);
+        assert_eq!(failures(made), [(1, UNKNOWN), (2, UNKNOWN)]);
+        assert_eq!(made.content.subject_identifier.to_string(), done.message);
+        assert_ne!(made.envelope.report_identifier, made.content.subject_identifier);
+        assert_eq!(made.content.content_identifier.as_deref(), Some("ref 1"));
+        let texts: Vec<_> =
+            made.content.recipients.iter().map(|r| r.supplementary_information.clone()).collect();
+        let expected = ["no such recipient here", "no route to this address"];
+        assert_eq!(texts, expected.map(|t| Some(t.to_owned())));
+        let arrival = &made.content.recipients[0].last_trace.arrival_time;
+        assert_eq!(*arrival, Time::from(at(0)));
+    }
+
+    #[test]
+    fn a_remote_non_delivery_finds_its_way_home() {
+        let (mut alpha, mut beta) =
+            (engine(), engine_of("beta", "mta2", &["Baker"], &[("alpha", 3)]));
+        let mut envelope = submission(&[BAKER, "C=XX;ADMD=;PRMD=beta;S=Unknown"]);
+        envelope.recipients[0].report_request = ReportRequest::None;
+        let done = submit(&mut alpha, &envelope);
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let there = beta.accept(at(5), head, &content(1000), &[]);
+        let kinds: Vec<_> = there.accepted.entries.iter().map(|e| e.record.kind()).collect();
+        assert_eq!(kinds, [Kind::Message, Kind::Report]);
+        let sent = &there.accepted.entries[1];
+        assert_eq!(sent.record.next_hop, NextHop::Peer(PeerId(3)));
+        assert_eq!(failures(report(sent)), [(2, UNKNOWN)]);
+        assert_eq!(report(sent).envelope.trace.len(), 1);
+        // The subject's level is Priority, which is the least.
+        assert_eq!(sent.precedence, Precedence::Priority);
+        let home = alpha.accept(at(6), received(&beta, sent), &content(0), &[]);
+        let [entry] = &home.accepted.entries[..] else { panic!("{home:?}") };
+        assert_eq!(entry.record.next_hop, NextHop::Mailbox(crate::canonical(&address(SMITH))));
+        assert_eq!(report(entry).envelope.trace.len(), 2);
+        assert_eq!(entry.precedence, Precedence::Immediate);
+    }
+
+    #[test]
+    fn the_user_hears_only_what_was_asked() {
+        for (request, non_delivery, delivery) in [
+            (ReportRequest::None, 0, 0),
+            (ReportRequest::NonDelivery, 1, 0),
+            (ReportRequest::Report, 1, 1),
+        ] {
+            let mut alpha = engine();
+            let mut envelope = submission(&[NOBODY, JONES]);
+            envelope.recipients.iter_mut().for_each(|r| r.report_request = request);
+            let done = submit(&mut alpha, &envelope);
+            let (reports, copies): (Vec<_>, Vec<_>) =
+                done.accepted.entries.iter().partition(|e| e.record.kind() == Kind::Report);
+            assert_eq!(reports.len(), non_delivery, "{request:?}");
+            let after = alpha.delivered(at(9), at(8), &copies[0].record);
+            assert_eq!(after.entries.len(), delivery, "{request:?}");
+            for entry in after.entries {
+                let made = &report(&entry).content.recipients;
+                let time = Time::from(at(8));
+                let expected = ReportType::Delivery { time, mts_user: 0 };
+                assert_eq!((made.len(), &made[0].last_trace.report), (1, &expected));
+                assert_eq!(made[0].number, 2);
+            }
+        }
+    }
+
+    #[test]
+    fn reports_cause_no_reports() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[NOBODY]));
+        let record = &done.accepted.entries[0].record;
+        let (reason, diagnostic) =
+            (p1::NonDeliveryReason::TRANSFER_FAILURE, p1::Diagnostic::MAXIMUM_TIME_EXPIRED);
+        let after = alpha.undeliverable(at(9), record, reason, diagnostic, "too late");
+        assert_eq!(after, crate::Concluded::default());
+        // One without a way is thrown away, and said so.
+        let mut lost = report(&done.accepted.entries[0]).clone();
+        lost.envelope.destination = crate::testing::name(NOWHERE);
+        let mut beta = engine_of("beta", "mta2", &[], &[]);
+        let head = MtsApduHead::Report(Box::new(lost));
+        let taken = beta.accept(at(9), head, &content(0), &[]);
+        assert_eq!(taken.accepted.entries, []);
+        assert_eq!(taken.notes[0].kind, NoteKind::ReportDiscarded);
+    }
+
+    #[test]
+    fn giving_up_reports_the_copy_s_recipients_only() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[JONES, BAKER]));
+        let copy =
+            done.accepted.entries.iter().find(|e| e.record.next_hop == NextHop::Peer(PeerId(0)));
+        let (reason, diagnostic) =
+            (p1::NonDeliveryReason::TRANSFER_FAILURE, p1::Diagnostic::MAXIMUM_TIME_EXPIRED);
+        let record = &copy.unwrap().record;
+        let after = alpha.undeliverable(at(9), record, reason, diagnostic, "36 h §");
+        assert_eq!(failures(report(&after.entries[0])), [(2, Some((0, Some(5))))]);
+        let text =
+            report(&after.entries[0]).content.recipients[0].supplementary_information.clone();
+        assert_eq!(text.as_deref(), Some("36 h -"));
+    }
+
+    #[test]
+    fn a_list_gets_the_reports_of_its_members() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let mut envelope = message(&head).clone();
+        let list = crate::testing::name("C=XX;ADMD=;PRMD=gamma;CN=List");
+        let history = number::DL_EXPANSION_HISTORY;
+        let field = p1::ExtensionField::standard(history, p1::Criticality::default(), |w| {
+            w.constructed(base::ber::universal::SEQUENCE, |w| {
+                w.constructed(base::ber::universal::SEQUENCE, |w| {
+                    list.write_as(w, base::ber::universal::SEQUENCE);
+                    w.utc_time(base::ber::universal::UTC_TIME, at(0));
+                });
+            });
+        });
+        envelope.extensions.set(field);
+        assert_eq!(destination(&Subject::from(&envelope)), list);
+        envelope.extensions = Extensions::default();
+        assert_eq!(destination(&Subject::from(&envelope)), crate::testing::name(SMITH));
+    }
+
+    #[test]
+    fn a_probe_is_answered_where_it_would_be_delivered() {
+        let (mut alpha, mut beta) =
+            (engine(), engine_of("beta", "mta2", &["Baker"], &[("alpha", 3)]));
+        let like = submission(&[BAKER, NOBODY, JONES]);
+        let mut probe = ProbeSubmissionEnvelope {
+            originator: like.originator,
+            original_eits: None,
+            content_type: like.content_type,
+            content_identifier: like.content_identifier,
+            content_length: Some(1_000_000),
+            indicators: like.indicators,
+            recipients: like.recipients,
+            extensions: Extensions::default(),
+            unknown: Vec::new(),
+        };
+        probe.recipients.iter_mut().for_each(|r| r.report_request = ReportRequest::Report);
+        let smith = crate::canonical(&address(SMITH));
+        let done = alpha.submit_probe(at(0), &smith, &probe).unwrap();
+        assert_eq!(done.accepted.body, None);
+        let [onward, local] = &done.accepted.entries[..] else { panic!("{done:?}") };
+        assert_eq!(failures(report(local)), [(2, UNKNOWN), (3, None)]);
+        assert_eq!(onward.record.kind(), Kind::Probe);
+        let there = beta.accept(at(1), received(&alpha, onward), &content(0), &[]);
+        let [entry] = &there.accepted.entries[..] else { panic!("{there:?}") };
+        assert_eq!(failures(report(entry)), [(1, None)]);
+    }
+}

@@ -178,8 +178,8 @@ mod tests {
             proptest::option::of(prop_oneof![Just("a"), Just("B"), Just("c d")])
                 .prop_map(move |v| v.map_or_else(String::new, |v| format!("{name}={v};")))
         };
-        let parts = (part("C"), part("A"), part("P"), part("O"), part("S"), part("G"));
-        parts.prop_map(|(c, a, p, o, s, g)| address(&format!("{c}{a}{p}{o}{s}{g}")))
+        let parts = (part("C"), part("A"), part("P"), part("O"), part("OU1"), part("S"));
+        parts.prop_map(|(c, a, p, o, u, s)| address(&format!("{c}{a}{p}{o}{u}{s}")))
     }
 
     proptest! {

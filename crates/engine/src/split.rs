@@ -83,7 +83,6 @@ impl Engine {
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
-        let precedence = level(&self.policy, &carried, content);
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         for (index, fate) in self.fates(&carried.subject(), looped).into_iter().enumerate() {
@@ -100,47 +99,53 @@ impl Engine {
                 }
             }
         }
-        self.queue(now, &carried, content, precedence, held, hops, outcomes, notes)
-    }
-
-    #[expect(clippy::too_many_arguments, reason = "one call; the parts of one decision")]
-    fn queue(
-        &mut self,
-        now: Utc,
-        carried: &Carried,
-        content: Option<&Content>,
-        precedence: Precedence,
-        held: Option<Utc>,
-        hops: BTreeMap<NextHop, Vec<usize>>,
-        outcomes: Vec<Outcome>,
-        notes: &mut Vec<Note>,
-    ) -> Accepted {
-        let body = match (carried, hops.is_empty()) {
-            (Carried::Message(_), false) => Some(self.ids.body()),
-            _ => None,
-        };
-        let message = carried.subject().identifier.to_string();
-        let first_arrival = carried.subject().first_arrival(now);
-        let mut accepted = Accepted { body, ..Accepted::default() };
-        for (next_hop, mine) in hops {
-            let not_before = held.or_else(|| deferred(now, carried, &next_hop));
-            let record = Record {
-                next_hop,
-                message: message.clone(),
-                precedence,
-                accepted: now,
-                first_arrival,
-                not_before,
-                size: content.map_or(0, |c| c.length),
-                body,
-                head: copy_for(carried, &mine).into_head(),
-            };
-            accepted.entries.push(NewEntry { id: self.ids.entry(), precedence, record });
-        }
+        let precedence = level(&self.policy, &carried, content);
+        let size = content.map_or(0, |c| c.length);
+        let common = Common { carried: &carried, precedence, size, held };
+        let mut accepted = self.copies(now, &common, hops);
         let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
         accepted.entries.extend(report);
         accepted
     }
+
+    /// A copy for each next hop, and the content they share.
+    fn copies(
+        &mut self,
+        now: Utc,
+        common: &Common<'_>,
+        hops: BTreeMap<NextHop, Vec<usize>>,
+    ) -> Accepted {
+        let subject = common.carried.subject();
+        let body = match (common.carried, hops.is_empty()) {
+            (Carried::Message(_), false) => Some(self.ids.body()),
+            _ => None,
+        };
+        let mut accepted = Accepted { body, ..Accepted::default() };
+        for (next_hop, mine) in hops {
+            let record = Record {
+                not_before: common.held.or_else(|| deferred(now, common.carried, &next_hop)),
+                next_hop,
+                message: subject.identifier.to_string(),
+                precedence: common.precedence,
+                accepted: now,
+                first_arrival: subject.first_arrival(now),
+                size: common.size,
+                body,
+                head: copy_for(common.carried, &mine).into_head(),
+            };
+            let (id, precedence) = (self.ids.entry(), common.precedence);
+            accepted.entries.push(NewEntry { id, precedence, record });
+        }
+        accepted
+    }
+}
+
+/// What all copies of one message or probe share.
+struct Common<'a> {
+    carried: &'a Carried,
+    precedence: Precedence,
+    size: u64,
+    held: Option<Utc>,
 }
 
 /// Where something comes from.
@@ -197,4 +202,104 @@ fn copy_for(carried: &Carried, mine: &[usize]) -> Carried {
         recipient.indicators = recipient.indicators.with_responsibility(responsible);
     }
     copy
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::Kind;
+    use crate::testing::{
+        BAKER, CARTER, JONES, NOBODY, NOWHERE, SMITH, at, content, engine, engine_of, failures,
+        message, received, report, submission, submit,
+    };
+    use p1::apdu::MtsApduHead;
+    use p1::flags::PerMessageIndicators;
+    use proptest::prelude::*;
+
+    fn responsible(entry: &NewEntry) -> Vec<u32> {
+        let MtsApduHead::Message(e) = &entry.record.head else { return Vec::new() };
+        e.recipients.iter().filter(|r| r.indicators.responsible()).map(|r| r.number).collect()
+    }
+
+    proptest! {
+        /// Whatever the recipients: each is responsible in one copy, or reported, never both; a
+        /// copy names all of them; and no two copies go the same way.
+        #[test]
+        fn every_recipient_is_served_or_reported_once(
+            picks in proptest::collection::vec(0usize..6, 1..12),
+            ours in proptest::collection::vec(any::<bool>(), 12),
+        ) {
+            let all = [SMITH, JONES, BAKER, CARTER, NOBODY, NOWHERE];
+            let to: Vec<&str> = picks.iter().map(|p| all[*p]).collect();
+            // The same message as a relay would get it, with others responsible for some.
+            let mut elsewhere = engine_of("zeta", "mta9", &["Smith"], &[("", 0)]);
+            let mut envelope = submission(&to);
+            envelope.originator = crate::testing::name("C=XX;ADMD=;PRMD=zeta;S=Smith");
+            let mailbox = crate::canonical(&envelope.originator.address);
+            let done = elsewhere.submit(at(0), &mailbox, &envelope, &content(9), &[]).unwrap();
+            let mut head = received(&elsewhere, &done.accepted.entries[0]);
+            let MtsApduHead::Message(arriving) = &mut head else { panic!() };
+            for (recipient, ours) in arriving.recipients.iter_mut().zip(&ours) {
+                recipient.indicators = recipient.indicators.with_responsibility(*ours);
+            }
+            let peers = [("beta", 0), ("gamma", 1), ("zeta", 5)];
+            let mut alpha = engine_of("alpha", "mta1", &["Smith", "Jones"], &peers);
+            let taken = alpha.accept(at(1), head, &content(9), &[]);
+
+            let mut served: Vec<u32> = Vec::new();
+            let mut hops = std::collections::BTreeSet::new();
+            for entry in &taken.accepted.entries {
+                match entry.record.kind() {
+                    Kind::Message => {
+                        prop_assert_eq!(message(&entry.record.head).recipients.len(), to.len());
+                        prop_assert!(hops.insert(entry.record.next_hop.clone()));
+                        prop_assert_eq!(entry.record.body, taken.accepted.body);
+                        let mine = responsible(entry);
+                        for n in &mine {
+                            let recipient = crate::testing::address(to[*n as usize - 1]);
+                            prop_assert_eq!(alpha.resolve(&recipient), Ok(entry.record.next_hop.clone()));
+                        }
+                        prop_assert!(!mine.is_empty());
+                        served.extend(mine);
+                    }
+                    _ => served.extend(failures(report(entry)).iter().map(|(n, _)| *n)),
+                }
+            }
+            served.sort_unstable();
+            let expected: Vec<u32> =
+                (1..).zip(&ours[..to.len()]).filter(|(_, ours)| **ours).map(|(n, _)| n).collect();
+            prop_assert_eq!(served, expected);
+            prop_assert_eq!(taken.accepted.body.is_some(), !hops.is_empty());
+        }
+    }
+
+    #[test]
+    fn two_names_of_one_mailbox_are_one_delivery() {
+        let done = submit(&mut engine(), &submission(&[JONES, "C=xx;ADMD=;PRMD=ALPHA;S=JONES"]));
+        assert_eq!(done.accepted.entries.len(), 1);
+        assert_eq!(responsible(&done.accepted.entries[0]), [1, 2]);
+    }
+
+    #[test]
+    fn deferral_is_performed_where_it_is_submitted_and_where_it_is_delivered() {
+        let mut envelope = submission(&[BAKER]);
+        envelope.deferred_delivery_time = Some(Time::from(at(600)));
+        envelope.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &envelope);
+        let entry = &done.accepted.entries[0];
+        assert_eq!(entry.record.not_before, Some(at(600)));
+        let head = received(&alpha, entry);
+        let deferred = message(&head).trace[0].additional.deferred_time.clone();
+        assert_eq!(deferred, Some(Time::from(at(600))));
+        let relayed = engine_of("zeta", "m", &[], &[("beta", 1)])
+            .accept(at(1), head.clone(), &content(1), &[])
+            .accepted;
+        assert_eq!(relayed.entries[0].record.not_before, None);
+        let mut last = engine_of("beta", "m", &["Baker"], &[]);
+        let delivered = last.accept(at(1), head.clone(), &content(1), &[]).accepted;
+        assert_eq!(delivered.entries[0].record.not_before, Some(at(600)));
+        let late = last.accept(at(601), head, &content(1), &[]).accepted;
+        assert_eq!(late.entries[0].record.not_before, None);
+    }
 }

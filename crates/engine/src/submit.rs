@@ -169,3 +169,127 @@ fn result(
     result.write(&mut w);
     w.into_vec().into()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::journal::{BodySource, Op, SpoolId};
+    use crate::record::NextHop;
+    use crate::testing::{
+        BAKER, JONES, SMITH, address, at, content, engine, message, name, private, received,
+        submission, submit,
+    };
+    use base::ber::Element;
+    use base::{PeerId, Precedence};
+    use p1::extension::{Criticality, Dialect};
+    use p1::flags::Priority;
+    use p1::grade::PriorityLevelQualifier;
+
+    fn smith() -> String {
+        canonical(&address(SMITH))
+    }
+
+    #[test]
+    fn the_answer_names_the_identifier_that_is_transferred() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let result = SubmissionResult::read(&Element::parse(&done.result).unwrap()).unwrap();
+        assert_eq!(result.time, Time::from(at(0)));
+        assert_eq!(result.content_identifier.as_deref(), Some("ref 1"));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        assert_eq!(message(&head).message_identifier, result.identifier);
+        assert_eq!(done.message, result.identifier.to_string());
+        let again = submit(&mut alpha, &submission(&[BAKER]));
+        assert_ne!(again.message, done.message);
+    }
+
+    #[test]
+    fn fields_and_extensions_go_into_the_transfer_envelope_untouched() {
+        let mut alpha = engine();
+        let mut envelope = submission(&[BAKER, JONES]);
+        envelope.priority = Priority::Urgent;
+        envelope.extensions = private(Criticality::default());
+        let qualifier = PriorityLevelQualifier::High.extension(Dialect::Modern).unwrap();
+        envelope.extensions.0.push(qualifier);
+        envelope.recipients[1].report_request = ReportRequest::Report;
+        let done = submit(&mut alpha, &envelope);
+        let entry = &done.accepted.entries[0];
+        assert_eq!(entry.record.next_hop, NextHop::Peer(PeerId(0)));
+        assert_eq!((entry.precedence, entry.record.size), (Precedence::Override, 1000));
+        let head = received(&alpha, entry);
+        let sent = message(&head);
+        let kinds: Vec<_> = sent.extensions.0.iter().map(|f| (&f.kind, &f.value)).collect();
+        let given: Vec<_> = envelope.extensions.0.iter().map(|f| (&f.kind, &f.value)).collect();
+        assert_eq!(kinds[..2], given[..]);
+        assert_eq!(kinds.len(), 3, "and the internal trace");
+        let recipients: Vec<_> = sent
+            .recipients
+            .iter()
+            .map(|r| {
+                let i = r.indicators;
+                (r.number, i.responsible(), i.mta_report(), i.originator_report())
+            })
+            .collect();
+        assert_eq!(
+            recipients,
+            [
+                (1, true, MtaReportRequest::NonDelivery, ReportRequest::NonDelivery),
+                (2, false, MtaReportRequest::Report, ReportRequest::Report),
+            ]
+        );
+    }
+
+    #[test]
+    fn refusals_are_the_standard_s() {
+        let mut alpha = engine();
+        let mut other = submission(&[BAKER]);
+        other.originator = name(JONES);
+        let refused = alpha.submit(at(0), &smith(), &other, &content(1), &[]).unwrap_err();
+        assert_eq!((refused.access_error().code(), &refused), (2, &SubmitError::OriginatorInvalid));
+        let improper = submission(&["C=XX;S=Baker", "C=XX;ADMD="]);
+        let refused = alpha.submit(at(0), &smith(), &improper, &content(1), &[]).unwrap_err();
+        assert_eq!(refused.access_error().code(), 3);
+        let SubmitError::RecipientsImproper(names) = refused else { panic!() };
+        assert_eq!(
+            names,
+            improper.recipients.iter().map(|r| r.recipient.clone()).collect::<Vec<_>>()
+        );
+        // One that is proper makes the submission good; the other is reported.
+        let mixed = submission(&["C=XX;S=Baker", BAKER]);
+        let done = alpha.submit(at(0), &smith(), &mixed, &content(1), &[]).unwrap();
+        assert_eq!(done.accepted.entries.len(), 2);
+    }
+
+    #[test]
+    fn traces_a_user_makes_up_are_not_believed() {
+        let mut alpha = engine();
+        let mut envelope = submission(&[BAKER]);
+        envelope.extensions = private(Criticality::default());
+        envelope.extensions.0[0].kind = ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION);
+        let head = received(&alpha, &submit(&mut alpha.clone(), &envelope).accepted.entries[0]);
+        assert_eq!(crate::trace::internal(&message(&head).extensions).len(), 1);
+        assert_eq!(submit(&mut alpha, &envelope).notes, []);
+    }
+
+    #[test]
+    fn one_batch_holds_content_copies_and_keys() {
+        let mut alpha = engine();
+        let keys = [Digest([1; 32])];
+        let envelope = submission(&[BAKER, JONES]);
+        let done = alpha.submit(at(0), &smith(), &envelope, &content(5), &keys).unwrap();
+        let source = BodySource::Spool(SpoolId(3));
+        let ops = crate::batch(&done.accepted, source.clone());
+        let [Op::PutBody { id, source: from }, first, second, Op::PutSeen { key, until, record }] =
+            &ops[..]
+        else {
+            panic!("{ops:?}");
+        };
+        assert_eq!((Some(*id), from), (done.accepted.body, &source));
+        assert_eq!((*key, *until, record), (keys[0], at(0) + REMEMBERED, &done.result));
+        for (op, entry) in [first, second].into_iter().zip(&done.accepted.entries) {
+            let Op::PutEntry { precedence, id, record } = op else { panic!("{op:?}") };
+            assert_eq!((*precedence, *id), (entry.precedence, entry.id));
+            assert_eq!(crate::Record::decode(record).unwrap().next_hop, entry.record.next_hop);
+        }
+    }
+}

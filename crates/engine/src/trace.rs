@@ -69,3 +69,99 @@ impl Engine {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        BAKER, at, content, engine, engine_of, failures, message, received, report, submission,
+        submit,
+    };
+    use p1::apdu::MtsApduHead;
+
+    #[test]
+    fn each_domain_and_each_mta_adds_one_element() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let (first, second) = (
+            engine_of("beta", "mta1", &[], &[("gamma", 0)]),
+            engine_of("beta", "mta2", &["Baker"], &[]),
+        );
+        let mut envelope = message(&head).clone();
+        first.add_trace(at(10), None, &mut envelope.trace, &mut envelope.extensions);
+        assert!(!second.loops(&envelope.trace, &envelope.extensions));
+        second.add_trace(at(20), None, &mut envelope.trace, &mut envelope.extensions);
+        let domains: Vec<_> = envelope
+            .trace
+            .iter()
+            .map(|t| (t.domain.prmd.clone().unwrap().value, t.arrival_time.utc.unwrap()))
+            .collect();
+        assert_eq!(domains, [("alpha".to_owned(), at(0)), ("beta".to_owned(), at(10))]);
+        let mtas: Vec<_> = internal(&envelope.extensions)
+            .into_iter()
+            .map(|t| (t.domain.prmd.unwrap().value, t.mta.0, t.arrival_time.utc.unwrap()))
+            .collect();
+        let expected = [("alpha", "mta1", 0), ("beta", "mta1", 10), ("beta", "mta2", 20)]
+            .map(|(d, m, s)| (d.to_owned(), m.to_owned(), at(s)));
+        assert_eq!(mtas, expected);
+    }
+
+    /// Alpha routes beta's users to beta, and beta sends them back.
+    #[test]
+    fn a_message_that_comes_back_is_reported_as_a_loop() {
+        let (mut alpha, mut beta) = (engine(), engine_of("other", "mta9", &[], &[("beta", 7)]));
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let there = beta.accept(at(1), head, &content(1000), &[false]);
+        let back = received(&beta, &there.accepted.entries[0]);
+        let again = alpha.accept(at(2), back, &content(1000), &[false]);
+        assert_eq!(again.accepted.body, None);
+        let [entry] = &again.accepted.entries[..] else { panic!("{again:?}") };
+        // transfer-failure, loop-detected.
+        assert_eq!(failures(report(entry)), [(1, Some((0, Some(3))))]);
+    }
+
+    #[test]
+    fn an_mta_of_our_domain_is_no_loop_but_ourselves_are() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let envelope = message(&head);
+        assert!(alpha.loops(&envelope.trace, &envelope.extensions));
+        let second = engine_of("alpha", "mta2", &[], &[]);
+        assert!(!second.loops(&envelope.trace, &envelope.extensions));
+        // Without the internal trace, having left the domain and come back is what tells.
+        let mut trace = envelope.trace.clone();
+        trace.push(TraceElement::relayed(engine_of("b", "m", &[], &[]).domain, at(1)));
+        assert!(second.loops(&trace, &Extensions::default()));
+        assert!(!second.loops(&trace[1..], &Extensions::default()));
+    }
+
+    #[test]
+    fn a_redirection_since_makes_another_visit_legitimate() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let MtsApduHead::Message(mut envelope) = head else { panic!() };
+        let other = engine_of("beta", "mta9", &[], &[]);
+        let mut element = TraceElement::relayed(other.domain.clone(), at(1));
+        element.additional.other_actions = OtherActions::REDIRECTED;
+        envelope.trace.push(element);
+        let mut own = InternalTraceElement::relayed(other.domain, other.mta, at(1));
+        own.additional.other_actions = OtherActions::REDIRECTED;
+        add_internal_trace(&mut envelope.extensions, own).unwrap();
+        assert!(!alpha.loops(&envelope.trace, &envelope.extensions));
+    }
+
+    #[test]
+    fn a_malformed_internal_trace_is_replaced() {
+        let alpha = engine();
+        let (mut trace, mut extensions) = (Vec::new(), Extensions::default());
+        alpha.add_trace(at(0), None, &mut trace, &mut extensions);
+        extensions.0[0].value = bytes::Bytes::from_static(&[0x30, 0x02, 0x30]);
+        assert!(internal(&extensions).is_empty());
+        alpha.add_trace(at(1), None, &mut trace, &mut extensions);
+        assert_eq!((trace.len(), internal(&extensions).len()), (1, 1));
+    }
+}
