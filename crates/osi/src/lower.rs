@@ -204,3 +204,6 @@ impl Lower {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,929 @@
+//! Two machines back to back, and one against literal octets.
+
+use super::*;
+use crate::api::{Dialogue, RtseParameters, Service};
+use crate::session::service::requirements::{DUPLEX, RTSE};
+use crate::session::service::{
+    Accept, Connect, ConnectionReference, ExceptionReason, Indication, Refuse, Request, Resume,
+};
+use base::ber::Oid;
+use proptest::prelude::*;
+
+const T0: Instant = Instant(1_000_000);
+const SETUP: Duration = Duration::from_secs(30);
+
+fn config(tpdu_size: Option<u32>) -> Config {
+    Config {
+        local: Selectors {
+            transport: Some(Bytes::from_static(b"591")),
+            session: Some(Bytes::from_static(b"S")),
+            presentation: None,
+        },
+        remote: Selectors {
+            transport: Some(Bytes::from_static(b"591")),
+            session: Some(Bytes::from_static(b"S")),
+            presentation: None,
+        },
+        service: Service::Rtse(RtseParameters {
+            checkpoint_size: 1,
+            window: 3,
+            dialogue: Dialogue::TwoWayAlternate,
+            indefinite_lengths: false,
+            transfer_timeout: SETUP,
+        }),
+        application_contexts: Vec::new(),
+        contexts: Vec::new(),
+        bind_syntax: Oid::from_arcs(&[2, 6]).unwrap(),
+        transfer_syntax_owner: Oid::from_arcs(&[2, 6]).unwrap(),
+        tpdu_size,
+        setup_timeout: SETUP,
+        reference: ConnectionReference::default(),
+    }
+}
+
+fn bytes(octets: &[u8]) -> Bytes {
+    Bytes::copy_from_slice(octets)
+}
+
+fn connect(requirements: u16, user_data: &[u8]) -> Request {
+    Request::Connect(Connect {
+        calling_selector: Some(bytes(b"S")),
+        called_selector: Some(bytes(b"S")),
+        reference: ConnectionReference {
+            user: bytes(b"\x04\x01a"),
+            common: bytes(b"\x17\x0D260102030405Z"),
+            additional: Bytes::new(),
+        },
+        requirements,
+        user_data: bytes(user_data),
+    })
+}
+
+fn accept(requirements: u16) -> Request {
+    Request::Accept(Accept {
+        responding_selector: None,
+        requirements,
+        user_data: bytes(b"accepted"),
+    })
+}
+
+fn data(octets: &[u8]) -> Request {
+    Request::Data { bytes: bytes(octets), last: true }
+}
+
+/// One end: the machine, what it told its user (data joined), and what is on its way to the peer.
+struct End {
+    lower: Lower,
+    told: Vec<Indication>,
+    wire: Vec<u8>,
+    closed: bool,
+}
+
+impl End {
+    fn new(role: Role, tpdu_size: Option<u32>) -> End {
+        let lower = Lower::new(&config(tpdu_size), role);
+        End { lower, told: Vec::new(), wire: Vec::new(), closed: false }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.lower.poll() {
+            assert!(!self.closed, "{output:?} after Close");
+            match output {
+                LowerOutput::Send(octets) => self.wire.extend_from_slice(&octets),
+                LowerOutput::Close => self.closed = true,
+                LowerOutput::Indication(Indication::Data { bytes, last }) => {
+                    if let Some(Indication::Data { bytes: held, last: end @ false }) =
+                        self.told.last_mut()
+                    {
+                        *held = [held.as_ref(), bytes.as_ref()].concat().into();
+                        *end = last;
+                    } else {
+                        self.told.push(Indication::Data { bytes, last });
+                    }
+                }
+                LowerOutput::Indication(indication) => self.told.push(indication),
+            }
+        }
+    }
+
+    fn ask(&mut self, request: Request) {
+        self.lower.request(T0, request).unwrap();
+        self.drain();
+    }
+
+    fn refused(&mut self, request: Request) -> Misuse {
+        let error = self.lower.request(T0, request).unwrap_err();
+        assert_eq!(self.lower.poll(), None, "a misused request does nothing");
+        error
+    }
+
+    fn hear(&mut self, octets: &[u8]) {
+        self.lower.bytes(T0, octets);
+        self.drain();
+    }
+
+    fn sent(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.wire)
+    }
+
+    fn told(&mut self) -> Vec<Indication> {
+        std::mem::take(&mut self.told)
+    }
+}
+
+fn carry(from: &mut End, to: &mut End, cuts: &mut impl Iterator<Item = usize>) {
+    let wire = from.sent();
+    let mut rest = &wire[..];
+    while !rest.is_empty() {
+        let cut = cuts.next().unwrap().clamp(1, rest.len());
+        let (now, later) = rest.split_at(cut);
+        to.hear(now);
+        rest = later;
+    }
+}
+
+/// Two ends on a pipe that cuts the stream into pieces of the given sizes, over and over.
+struct Pair {
+    a: End,
+    b: End,
+    cuts: Vec<usize>,
+}
+
+impl Pair {
+    fn new(sizes: [Option<u32>; 2], cuts: &[usize]) -> Pair {
+        Pair {
+            a: End::new(Role::Initiator, sizes[0]),
+            b: End::new(Role::Responder, sizes[1]),
+            cuts: cuts.to_vec(),
+        }
+    }
+
+    /// Carries octets until nothing is under way.
+    fn run(&mut self) {
+        let mut cuts = self.cuts.clone().into_iter().cycle();
+        while !(self.a.wire.is_empty() && self.b.wire.is_empty()) {
+            carry(&mut self.a, &mut self.b, &mut cuts);
+            carry(&mut self.b, &mut self.a, &mut cuts);
+        }
+        let (a, b) = (self.a.closed, self.b.closed);
+        for (end, other) in [(&mut self.a, b), (&mut self.b, a)] {
+            if other && !end.closed {
+                end.lower.eof(T0);
+                end.drain();
+            }
+        }
+    }
+
+    fn connected(sizes: [Option<u32>; 2], cuts: &[usize], units: u16) -> Pair {
+        let mut pair = Pair::new(sizes, cuts);
+        pair.a.ask(connect(units, b"hello"));
+        pair.run();
+        let told = pair.b.told();
+        assert!(matches!(&told[..], [Indication::Connect(c)] if c.user_data == b"hello"[..]));
+        pair.b.ask(accept(units));
+        pair.run();
+        let told = pair.a.told();
+        assert!(matches!(&told[..], [Indication::Accepted(c)] if c.user_data == b"accepted"[..]
+            && c.requirements == units));
+        pair
+    }
+
+    fn rtse() -> Pair {
+        Pair::connected([None, None], &[usize::MAX], RTSE)
+    }
+
+    fn a_then_b(&mut self, request: Request) -> Vec<Indication> {
+        self.a.ask(request);
+        self.run();
+        self.b.told()
+    }
+
+    fn b_then_a(&mut self, request: Request) -> Vec<Indication> {
+        self.b.ask(request);
+        self.run();
+        self.a.told()
+    }
+
+    fn over(&self) -> bool {
+        self.a.closed && self.b.closed
+    }
+}
+
+fn activity() -> Bytes {
+    bytes(&[2, 1, 1])
+}
+
+/// Transfers as RTSE does, over any division of the stream.
+fn exchange(mut pair: Pair) {
+    assert!(pair.a.lower.owns_tokens() && !pair.b.lower.owns_tokens());
+    assert_eq!(
+        pair.a_then_b(Request::ActivityStart { activity: activity() }),
+        [Indication::ActivityStart { activity: activity() }]
+    );
+    let ssdu: Vec<u8> = (0..5_000u32).map(|n| n as u8).collect();
+    for serial in 1..=3 {
+        // In pieces on the way in, whole on the way out.
+        for piece in ssdu.chunks(701) {
+            pair.a.ask(Request::Data { bytes: bytes(piece), last: false });
+        }
+        pair.a.ask(Request::Data { bytes: Bytes::new(), last: true });
+        pair.run();
+        assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(&ssdu), last: true }]);
+        assert_eq!(pair.a_then_b(Request::MinorSync), [Indication::MinorSync { serial }]);
+    }
+    // The second confirmation covers the first; the third point is confirmed by the end.
+    assert_eq!(
+        pair.b_then_a(Request::MinorSyncResponse { serial: 2 }),
+        [Indication::MinorSyncConfirm { serial: 2 }]
+    );
+    assert_eq!(
+        pair.b.refused(Request::MinorSyncResponse { serial: 1 }).request,
+        "S-SYNC-MINOR.response"
+    );
+    assert_eq!(pair.a_then_b(Request::ActivityEnd), [Indication::ActivityEnd { serial: 4 }]);
+    assert_eq!(pair.b_then_a(Request::ActivityEndResponse), [Indication::ActivityEndConfirm]);
+
+    assert_eq!(
+        pair.b_then_a(Request::PleaseTokens { user_data: bytes(&[2, 1, 0]) }),
+        [Indication::TokensPlease { user_data: bytes(&[2, 1, 0]) }]
+    );
+    assert_eq!(pair.a_then_b(Request::GiveControl), [Indication::ControlGiven]);
+    assert!(!pair.a.lower.owns_tokens() && pair.b.lower.owns_tokens());
+    assert_eq!(
+        pair.b_then_a(Request::ActivityStart { activity: activity() }),
+        [Indication::ActivityStart { activity: activity() }]
+    );
+    assert_eq!(
+        pair.b_then_a(data(b"back")),
+        [Indication::Data { bytes: bytes(b"back"), last: true }]
+    );
+    assert_eq!(pair.b_then_a(Request::ActivityEnd), [Indication::ActivityEnd { serial: 1 }]);
+    assert_eq!(pair.a_then_b(Request::ActivityEndResponse), [Indication::ActivityEndConfirm]);
+    assert_eq!(pair.b_then_a(Request::GiveTokens), [Indication::TokensGiven]);
+
+    assert_eq!(
+        pair.a_then_b(Request::Release { user_data: bytes(b"bye") }),
+        [Indication::Release { user_data: bytes(b"bye") }]
+    );
+    assert_eq!(
+        pair.b_then_a(Request::ReleaseResponse { user_data: bytes(b"so long") }),
+        [Indication::Released { user_data: bytes(b"so long") }]
+    );
+    assert!(pair.over());
+    assert_eq!(
+        (pair.b.told(), pair.a.lower.deadline(), pair.b.lower.deadline()),
+        (vec![], None, None)
+    );
+}
+
+#[test]
+fn an_exchange_as_rtse_makes_it() {
+    exchange(Pair::rtse());
+}
+
+#[test]
+fn an_exchange_with_the_smallest_tpdu_and_octet_by_octet() {
+    exchange(Pair::connected([Some(128), Some(8192)], &[1], RTSE));
+    exchange(Pair::connected([None, Some(128)], &[7, 1, 300], RTSE));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+    #[test]
+    fn an_exchange_over_any_division(
+        cuts in proptest::collection::vec(1usize..400, 1..20),
+        sizes in any::<[Option<u8>; 2]>(),
+    ) {
+        let sizes = sizes.map(|size| size.map(|size| 1 << (7 + size % 7)));
+        exchange(Pair::connected(sizes, &cuts, RTSE));
+    }
+}
+
+#[test]
+fn a_tsdu_over_many_small_tpdus_is_split_as_negotiated() {
+    let mut pair = Pair::connected([Some(128), None], &[usize::MAX], DUPLEX);
+    pair.a.ask(data(&[7; 1000]));
+    // 1,004 octets of TSDU in DTs of 125.
+    let wire = pair.a.wire.clone();
+    let mut rest = &wire[..];
+    let mut sizes = Vec::new();
+    while let [3, 0, high, low, 2, 0xF0, end, ..] = rest {
+        let length = usize::from(u16::from_be_bytes([*high, *low]));
+        sizes.push(length - 7);
+        assert_eq!(*end == 0x80, rest.len() == length);
+        rest = &rest[length..];
+    }
+    assert_eq!(sizes, [125, 125, 125, 125, 125, 125, 125, 125, 4]);
+    pair.run();
+    assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(&[7; 1000]), last: true }]);
+}
+
+#[test]
+fn duplex_sends_both_ways_and_releases_from_either_end() {
+    let mut pair = Pair::connected([None, None], &[5], DUPLEX);
+    pair.a.ask(data(b"ping"));
+    pair.b.ask(data(b"pong"));
+    pair.run();
+    assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(b"ping"), last: true }]);
+    assert_eq!(pair.a.told(), [Indication::Data { bytes: bytes(b"pong"), last: true }]);
+    assert_eq!(
+        pair.b_then_a(Request::Release { user_data: Bytes::new() }),
+        [Indication::Release { user_data: Bytes::new() }]
+    );
+    // What is still to say may be said before the answer.
+    assert_eq!(pair.a_then_b(data(b"x")), [Indication::Data { bytes: bytes(b"x"), last: true }]);
+    assert_eq!(
+        pair.a_then_b(Request::ReleaseResponse { user_data: Bytes::new() }),
+        [Indication::Released { user_data: Bytes::new() }]
+    );
+    assert!(pair.over());
+}
+
+#[test]
+fn releases_that_collide_end_at_both_ends() {
+    for acceptor_first in [false, true] {
+        let mut pair = Pair::connected([None, None], &[3], DUPLEX);
+        let release = || Request::Release { user_data: Bytes::new() };
+        let response = || Request::ReleaseResponse { user_data: Bytes::new() };
+        pair.a.ask(release());
+        pair.b.ask(release());
+        pair.run();
+        for end in [&mut pair.a, &mut pair.b] {
+            assert_eq!(end.told(), [Indication::Release { user_data: Bytes::new() }]);
+        }
+        if acceptor_first {
+            pair.b.ask(response());
+            pair.run();
+            pair.a.ask(response());
+        } else {
+            pair.a.ask(response());
+            pair.run();
+            pair.b.ask(response());
+        }
+        pair.run();
+        for end in [&mut pair.a, &mut pair.b] {
+            assert_eq!(end.told(), [Indication::Released { user_data: Bytes::new() }]);
+        }
+        assert!(pair.over());
+    }
+}
+
+#[test]
+fn an_activity_is_interrupted_and_resumed() {
+    let mut pair = Pair::rtse();
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    pair.a_then_b(Request::MinorSync);
+    pair.b_then_a(Request::MinorSyncResponse { serial: 1 });
+    let reason = ExceptionReason::LocalError;
+    assert_eq!(
+        pair.a_then_b(Request::ActivityInterrupt(reason)),
+        [Indication::ActivityInterrupt(reason)]
+    );
+    assert_eq!(
+        pair.b_then_a(Request::ActivityInterruptResponse),
+        [Indication::ActivityInterruptConfirm]
+    );
+    let resume = Resume {
+        activity: bytes(&[2, 1, 2]),
+        old_activity: activity(),
+        serial: 1,
+        old_reference: Some(ConnectionReference {
+            user: bytes(b"\x04\x01a"),
+            ..ConnectionReference::default()
+        }),
+    };
+    assert_eq!(
+        pair.a_then_b(Request::ActivityResume(resume.clone())),
+        [Indication::ActivityResume(resume)]
+    );
+    assert_eq!(pair.a_then_b(Request::MinorSync), [Indication::MinorSync { serial: 2 }]);
+    let reason = ExceptionReason::NonSpecific;
+    assert_eq!(
+        pair.a_then_b(Request::ActivityDiscard(reason)),
+        [Indication::ActivityDiscard(reason)]
+    );
+    assert_eq!(
+        pair.b_then_a(Request::ActivityDiscardResponse),
+        [Indication::ActivityDiscardConfirm]
+    );
+    assert!(pair.a.lower.owns_tokens());
+}
+
+#[test]
+fn an_exception_cuts_the_senders_ssdu_short() {
+    let mut pair = Pair::connected([Some(128), None], &[usize::MAX], RTSE);
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
+    pair.run();
+    assert!(matches!(&pair.b.told()[..], [Indication::Data { last: false, .. }]));
+    let misuse = pair.a.refused(Request::MinorSync);
+    assert_eq!(misuse.clause, "X.225 7.11.2");
+
+    let reason = ExceptionReason::ReceivingAbilityJeopardized;
+    pair.b.ask(Request::ExceptionReport(reason));
+    // On its way while the exception is: discarded.
+    pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
+    pair.run();
+    assert_eq!(pair.a.told(), [Indication::ExceptionReport(reason)]);
+    assert_eq!(pair.b.told(), []);
+    assert_eq!(pair.a.refused(data(b"more")).request, "S-DATA.request");
+    assert_eq!(
+        pair.a_then_b(Request::ActivityInterrupt(ExceptionReason::NonSpecific)),
+        [Indication::ActivityInterrupt(ExceptionReason::NonSpecific)]
+    );
+    assert_eq!(
+        pair.b_then_a(Request::ActivityInterruptResponse),
+        [Indication::ActivityInterruptConfirm]
+    );
+    // The next activity works.
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    assert_eq!(
+        pair.a_then_b(data(b"again")),
+        [Indication::Data { bytes: bytes(b"again"), last: true }]
+    );
+}
+
+#[test]
+fn an_exception_after_the_end_of_an_activity_crosses_nothing() {
+    let mut pair = Pair::rtse();
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    pair.a_then_b(Request::ActivityEnd);
+    let reason = ExceptionReason::Unrecoverable;
+    assert_eq!(
+        pair.b_then_a(Request::ExceptionReport(reason)),
+        [Indication::ExceptionReport(reason)]
+    );
+    assert_eq!(
+        pair.a_then_b(Request::ActivityDiscard(reason)),
+        [Indication::ActivityDiscard(reason)]
+    );
+    assert_eq!(
+        pair.b_then_a(Request::ActivityDiscardResponse),
+        [Indication::ActivityDiscardConfirm]
+    );
+}
+
+#[test]
+fn a_turn_please_right_after_giving_control_waits_for_the_ack() {
+    let mut pair = Pair::rtse();
+    pair.a.ask(Request::GiveControl);
+    pair.a.ask(Request::PleaseTokens { user_data: bytes(b"p") });
+    pair.run();
+    assert_eq!(
+        pair.b.told(),
+        [Indication::ControlGiven, Indication::TokensPlease { user_data: bytes(b"p") }]
+    );
+}
+
+#[test]
+fn a_user_aborts_inside_an_ssdu() {
+    let mut pair = Pair::connected([Some(128), None], &[11], RTSE);
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
+    pair.a.ask(Request::Abort { user_data: bytes(b"ABRT") });
+    pair.run();
+    assert_eq!(pair.b.told().last(), Some(&Indication::UserAbort { user_data: bytes(b"ABRT") }));
+    assert!(pair.over());
+    assert_eq!(pair.a.told(), []);
+}
+
+#[test]
+fn refusals() {
+    // By the user, with data.
+    let mut pair = Pair::new([None, None], &[4]);
+    pair.a.ask(connect(RTSE, b"hello"));
+    pair.run();
+    pair.b.told();
+    let refuse = Refuse { reason: 2, user_data: bytes(b"CPR") };
+    assert_eq!(pair.b_then_a(Request::Refuse(refuse.clone())), [Indication::Refused(refuse)]);
+    assert!(pair.over());
+
+    // By the session provider: another selector.
+    let mut pair = Pair::new([None, None], &[4]);
+    let Request::Connect(mut request) = connect(RTSE, b"hello") else { unreachable!() };
+    request.called_selector = Some(bytes(b"T"));
+    pair.a.ask(Request::Connect(request));
+    pair.run();
+    let refuse = Refuse { reason: 129, user_data: Bytes::new() };
+    assert_eq!(pair.a.told(), [Indication::Refused(refuse)]);
+    assert!(pair.a.lower.refusal_detail().unwrap().contains("selector unknown"));
+    assert_eq!(pair.b.told(), []);
+    assert!(pair.over());
+
+    // By the transport layer: another selector there.
+    let mut pair = Pair::new([None, None], &[4]);
+    let mut other = config(None);
+    other.local.transport = Some(bytes(b"592"));
+    pair.b.lower = Lower::new(&other, Role::Responder);
+    pair.a.ask(connect(RTSE, b"hello"));
+    pair.run();
+    let refuse = Refuse { reason: 129, user_data: Bytes::new() };
+    assert_eq!(pair.a.told(), [Indication::Refused(refuse)]);
+    assert!(pair.a.lower.refusal_detail().unwrap().contains("address unknown"));
+    assert!(pair.over());
+}
+
+#[test]
+fn user_data_up_to_10240_octets_opens_a_connection() {
+    let mut pair = Pair::new([None, None], &[999]);
+    pair.a.ask(connect(RTSE, &[5; 10_240]));
+    pair.run();
+    assert!(matches!(&pair.b.told()[..], [Indication::Connect(c)] if c.user_data.len() == 10_240));
+    let mut pair = Pair::new([None, None], &[999]);
+    assert_eq!(pair.a.refused(connect(RTSE, &[5; 10_241])).clause, "X.225 8.3");
+}
+
+#[test]
+fn our_own_mistakes_are_errors_not_panics() {
+    let mut pair = Pair::new([None, None], &[99]);
+    assert_eq!(pair.a.refused(data(b"early")).why, "state Sta01");
+    assert_eq!(pair.a.refused(connect(RTSE | DUPLEX, b"")).clause, "X.225 7.4.2");
+    let mut pair = Pair::rtse();
+    assert_eq!(pair.b.refused(data(b"no token")).request, "S-DATA.request");
+    assert_eq!(pair.a.refused(Request::MinorSync).why, "state Sta713");
+    assert_eq!(pair.a.refused(Request::ActivityEndResponse).clause, "X.225 A.4.1.1");
+    let long = Request::ActivityStart { activity: bytes(&[0; 7]) };
+    assert_eq!(pair.a.refused(long).why, "activity identifier out of range");
+}
+
+#[test]
+fn a_lost_connection_is_told_once() {
+    let mut pair = Pair::rtse();
+    pair.b.lower.eof(T0);
+    pair.b.drain();
+    assert!(matches!(&pair.b.told()[..], [Indication::ProviderAbort { .. }]) && pair.b.closed);
+    pair.b.lower.eof(T0);
+    pair.b.hear(&[1, 2, 3]);
+    assert_eq!(pair.b.told(), []);
+}
+
+#[test]
+fn every_wait_for_the_peer_ends() {
+    // TCP is there, nothing comes.
+    let mut silent = End::new(Role::Responder, None);
+    assert_eq!(silent.lower.deadline(), Some(Instant(0)), "asks for a call at once");
+    silent.lower.tick(T0);
+    assert_eq!(silent.lower.deadline(), Some(T0 + SETUP));
+    silent.lower.tick(T0 + SETUP);
+    silent.drain();
+    assert!(silent.closed && silent.told.is_empty());
+
+    // No CC.
+    let mut caller = End::new(Role::Initiator, None);
+    assert_eq!(caller.lower.deadline(), None);
+    caller.ask(connect(RTSE, b""));
+    caller.lower.tick(T0 + SETUP);
+    caller.drain();
+    assert!(matches!(&caller.told[..], [Indication::ProviderAbort { .. }]) && caller.closed);
+
+    // CC, but no AC: an abort, and a bounded wait for its effect.
+    let mut caller = End::new(Role::Initiator, None);
+    caller.ask(connect(RTSE, b""));
+    caller.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0, 2, 0]);
+    caller.sent();
+    caller.lower.tick(T0 + SETUP);
+    caller.drain();
+    assert_eq!(caller.sent(), [3, 0, 0, 12, 2, 0xF0, 0x80, 0x19, 3, 0x11, 1, 9]);
+    assert!(matches!(&caller.told[..], [Indication::ProviderAbort { .. }]) && !caller.closed);
+    caller.lower.tick(T0 + SETUP + SETUP);
+    caller.drain();
+    assert!(caller.closed);
+
+    // CR, but no CN.
+    let mut called = End::new(Role::Responder, None);
+    called.hear(CR);
+    assert_eq!(called.lower.deadline(), Some(T0 + SETUP));
+    called.lower.tick(T0 + SETUP);
+    called.drain();
+    assert!(called.closed && called.told.is_empty());
+}
+
+/// CR with our selector as called one, from reference 5, no TPDU size.
+const CR: &[u8] = &[3, 0, 0, 16, 11, 0xE0, 0, 0, 0, 5, 0, 0xC2, 3, b'5', b'9', b'1'];
+
+/// A CN as seen in the field: BER references, TSDU maximum 2041, empty selector, P1's requirements.
+#[rustfmt::skip]
+const CN: &[u8] = &[
+    3, 0, 0, 50, 2, 0xF0, 0x80,
+    0x0D, 41,
+    0x01, 12, 0x0A, 10, 4, 8, b'P', b'e', b'r', b'c', b'i', b'v', b'a', b'l',
+    0x05, 15, 0x13, 1, 0, 0x15, 4, 0x07, 0xF9, 0x07, 0xF9, 0x16, 1, 2, 0x1A, 1, 0,
+    0x14, 2, 0x02, 0x49,
+    0xC1, 4, 0x31, 0x80, 0, 0,
+];
+
+/// What a peer of the field sends on one connection: two segments of a stream that TCP may cut
+/// anywhere.
+#[rustfmt::skip]
+const TRANSFER: &[u8] = &[
+    // GT, AS.
+    3, 0, 0, 16, 2, 0xF0, 0x80, 1, 0, 0x2D, 5, 0x29, 3, 2, 1, 1,
+    // GT, DT over three DTs.
+    3, 0, 0, 13, 2, 0xF0, 0x00, 1, 0, 1, 0, 0x61, 0x04,
+    3, 0, 0, 9, 2, 0xF0, 0x00, 0x30, 0x02,
+    3, 0, 0, 8, 2, 0xF0, 0x80, 0x05,
+    // GT, MIP 1.
+    3, 0, 0, 14, 2, 0xF0, 0x80, 1, 0, 0x31, 3, 0x2A, 1, 0x31,
+    // GT, AE 2.
+    3, 0, 0, 14, 2, 0xF0, 0x80, 1, 0, 0x29, 3, 0x2A, 1, 0x32,
+];
+
+fn transferred() -> Vec<Indication> {
+    vec![
+        Indication::ActivityStart { activity: activity() },
+        Indication::Data { bytes: bytes(&[0x61, 4, 0x30, 2, 5]), last: true },
+        Indication::MinorSync { serial: 1 },
+        Indication::ActivityEnd { serial: 2 },
+    ]
+}
+
+fn answering() -> End {
+    let mut end = End::new(Role::Responder, None);
+    end.hear(CR);
+    assert_eq!(end.sent(), [3, 0, 0, 11, 6, 0xD0, 0, 5, 0, 1, 0]);
+    end.hear(CN);
+    let told = end.told();
+    let [Indication::Connect(connect)] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(connect.reference.user, b"\x04\x08Percival"[..]);
+    assert_eq!((connect.requirements, &connect.called_selector), (RTSE, &None));
+    end.ask(accept(RTSE));
+    end
+}
+
+#[test]
+fn a_peer_of_the_field_calls() {
+    let mut end = answering();
+    #[rustfmt::skip]
+    assert_eq!(end.sent(), [
+        3, 0, 0, 45, 2, 0xF0, 0x80,
+        0x0E, 36,
+        0x01, 12, 0x09, 10, 4, 8, b'P', b'e', b'r', b'c', b'i', b'v', b'a', b'l',
+        0x05, 6, 0x13, 1, 0, 0x16, 1, 2,
+        0x14, 2, 0x02, 0x49,
+        0xC1, 8, b'a', b'c', b'c', b'e', b'p', b't', b'e', b'd',
+    ]);
+    end.hear(TRANSFER);
+    assert_eq!(end.told(), transferred());
+    end.ask(Request::MinorSyncResponse { serial: 1 });
+    assert_eq!(end.sent(), [3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x32, 3, 0x2A, 1, 0x31]);
+    end.ask(Request::ActivityEndResponse);
+    assert_eq!(end.sent(), [3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x2A, 3, 0x2A, 1, 0x32]);
+    // FN; we answer DN; the peer says DR, then closes.
+    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x09, 5, 0x11, 1, 1, 0xC1, 0]);
+    assert_eq!(end.told(), [Indication::Release { user_data: Bytes::new() }]);
+    end.ask(Request::ReleaseResponse { user_data: Bytes::new() });
+    assert_eq!(end.sent(), [3, 0, 0, 9, 2, 0xF0, 0x80, 0x0A, 0]);
+    assert!(!end.closed && end.lower.deadline() == Some(T0 + SETUP));
+    end.hear(&[3, 0, 0, 11, 6, 0x80, 0, 1, 0, 5, 0]);
+    assert!(end.closed && end.told.is_empty());
+}
+
+#[test]
+fn every_cut_tells_the_same() {
+    let stream = [&CN[..0], TRANSFER].concat();
+    for cut in 0..=stream.len() {
+        let mut end = answering();
+        end.hear(&stream[..cut]);
+        end.hear(&stream[cut..]);
+        assert_eq!(end.told(), transferred(), "cut at {cut}");
+    }
+    let opening = [CR, CN].concat();
+    for cut in 0..=opening.len() {
+        let mut end = End::new(Role::Responder, None);
+        end.hear(&opening[..cut]);
+        end.hear(&opening[cut..]);
+        assert!(matches!(&end.told()[..], [Indication::Connect(_)]), "cut at {cut}");
+    }
+}
+
+#[test]
+fn a_peer_of_the_field_answers() {
+    let mut end = End::new(Role::Initiator, Some(2048));
+    end.ask(connect(RTSE, b"CP"));
+    #[rustfmt::skip]
+    assert_eq!(end.sent(), [
+        3, 0, 0, 24, 19, 0xE0, 0, 0, 0, 1, 0, 0xC0, 1, 0x0B,
+        0xC1, 3, b'5', b'9', b'1', 0xC2, 3, b'5', b'9', b'1',
+    ]);
+    // A CC with nothing but references.
+    end.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
+    #[rustfmt::skip]
+    assert_eq!(end.sent(), [
+        3, 0, 0, 58, 2, 0xF0, 0x80,
+        0x0D, 49,
+        0x01, 22, 0x0A, 3, 4, 1, b'a',
+            0x0B, 15, 0x17, 13, b'2', b'6', b'0', b'1', b'0', b'2', b'0', b'3', b'0', b'4', b'0', b'5', b'Z',
+        0x05, 9, 0x13, 1, 0, 0x16, 1, 2, 0x1A, 1, 0,
+        0x14, 2, 0x02, 0x49,
+        0x33, 1, b'S', 0x34, 1, b'S',
+        0xC1, 2, b'C', b'P',
+    ].to_vec());
+    // An AC with an empty selector.
+    #[rustfmt::skip]
+    end.hear(&[
+        3, 0, 0, 27, 2, 0xF0, 0x80,
+        0x0E, 18, 0x05, 6, 0x13, 1, 0, 0x16, 1, 2, 0x14, 2, 0x02, 0x49, 0x34, 0, 0xC1, 2, b'O', b'K',
+    ]);
+    let accepted = Accept {
+        responding_selector: Some(Bytes::new()),
+        requirements: RTSE,
+        user_data: bytes(b"OK"),
+    };
+    assert_eq!(end.told(), [Indication::Accepted(accepted)]);
+    end.ask(Request::Release { user_data: bytes(b"R") });
+    assert_eq!(end.sent(), [3, 0, 0, 15, 2, 0xF0, 0x80, 9, 6, 0x11, 1, 1, 0xC1, 1, b'R']);
+    end.hear(&[3, 0, 0, 12, 2, 0xF0, 0x80, 0x0A, 3, 0xC1, 1, b'D']);
+    assert_eq!(end.told(), [Indication::Released { user_data: bytes(b"D") }]);
+    assert!(end.closed, "the end that sent the FN closes");
+}
+
+#[test]
+fn a_peer_of_the_field_refuses() {
+    let mut end = End::new(Role::Initiator, None);
+    end.ask(connect(RTSE, b"CP"));
+    end.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
+    #[rustfmt::skip]
+    end.hear(&[
+        3, 0, 0, 22, 2, 0xF0, 0x80,
+        0x0C, 13, 0x11, 1, 1, 0x14, 2, 0x02, 0x49, 0x32, 4, 2, b'C', b'P', b'R',
+    ]);
+    let refuse = Refuse { reason: 2, user_data: bytes(b"CPR") };
+    assert_eq!(end.told(), [Indication::Refused(refuse)]);
+    assert!(end.closed);
+}
+
+#[test]
+fn version_1_alone_is_refused() {
+    let mut end = End::new(Role::Responder, None);
+    end.hear(CR);
+    end.sent();
+    end.hear(&[3, 0, 0, 18, 2, 0xF0, 0x80, 0x0D, 9, 0x05, 3, 0x16, 1, 1, 0x14, 2, 0x02, 0x49]);
+    #[rustfmt::skip]
+    assert_eq!(end.sent(), [
+        3, 0, 0, 19, 2, 0xF0, 0x80,
+        0x0C, 10, 0x11, 1, 1, 0x14, 2, 0x02, 0x49, 0x32, 1, 132,
+    ]);
+    assert!(end.told.is_empty() && !end.closed);
+    end.lower.eof(T0);
+    end.drain();
+    assert!(end.closed);
+}
+
+#[test]
+fn class_4_alone_is_refused_with_a_dr() {
+    let mut end = End::new(Role::Responder, None);
+    end.hear(&[3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 5, 0x40]);
+    let sent = end.sent();
+    assert_eq!(sent[5..11], [0x80, 0, 5, 0, 0, 130]);
+    assert!(!end.closed && end.told.is_empty());
+    end.lower.tick(T0 + SETUP);
+    end.drain();
+    assert!(end.closed);
+}
+
+#[test]
+fn protocol_errors_abort_and_name_the_clause() {
+    // AEA although no activity ended.
+    let mut end = answering();
+    end.sent();
+    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x2A, 3, 0x2A, 1, 0x31]);
+    #[rustfmt::skip]
+    assert_eq!(end.sent(), [
+        3, 0, 0, 19, 2, 0xF0, 0x80,
+        0x19, 10, 0x11, 1, 5, 0x31, 5, 0x2A, 3, 0x2A, 1, 0x31,
+    ]);
+    let told = end.told();
+    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    assert_eq!(reason, "session protocol error: unexpected Aea in Sta713 (X.225 A.4.1.2)");
+
+    // A serial number out of turn.
+    let mut end = answering();
+    end.hear(&TRANSFER[..16]);
+    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 1, 0, 0x31, 3, 0x2A, 1, 0x32]);
+    assert!(matches!(&end.told()[..], [_, Indication::ProviderAbort { .. }]));
+
+    // No SPDU at all; what follows is not heard any more.
+    let mut end = answering();
+    end.hear(&[3, 0, 0, 9, 2, 0xF0, 0x80, 0x63, 0]);
+    end.hear(TRANSFER);
+    let told = end.told();
+    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    assert!(reason.contains("X.225 6.3.7"), "{reason}");
+
+    // A TPDU beyond the size negotiated.
+    let mut end = End::new(Role::Responder, Some(128));
+    end.hear(CR);
+    assert_eq!(end.sent(), [3, 0, 0, 14, 9, 0xD0, 0, 5, 0, 1, 0, 0xC0, 1, 7]);
+    end.hear(&[&[3, 0, 0, 133, 2, 0xF0, 0x80][..], &[0x0D; 126]].concat());
+    assert_eq!(end.sent()[5], 0x70, "ER");
+    assert!(end.told.is_empty());
+}
+
+#[test]
+fn the_peers_provider_aborts() {
+    let mut end = answering();
+    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x19, 5, 0x11, 1, 5, 0x31, 0]);
+    let told = end.told();
+    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    assert!(reason.contains("protocol error"), "{reason}");
+    assert!(end.closed);
+}
+
+#[test]
+fn a_responder_may_begin_with_the_tokens() {
+    let mut end = End::new(Role::Responder, None);
+    end.hear(CR);
+    let mut cn = CN.to_vec();
+    let setting = cn.windows(3).position(|w| w == [0x1A, 1, 0]).unwrap() + 2;
+    cn[setting] = 0b01_01_01;
+    end.hear(&cn);
+    end.ask(accept(RTSE));
+    assert!(end.lower.owns_tokens());
+    end.told();
+    end.ask(Request::ActivityStart { activity: activity() });
+}
+
+/// Large pieces leave as they came in, not copied.
+#[test]
+fn large_data_is_not_copied() {
+    let mut pair = Pair::connected([None, None], &[usize::MAX], DUPLEX);
+    let content = Bytes::from(vec![1; 200_000]);
+    pair.a.lower.request(T0, Request::Data { bytes: content.clone(), last: true }).unwrap();
+    let mut from = 0;
+    while let Some(LowerOutput::Send(sent)) = pair.a.lower.poll() {
+        if sent.len() > 16 {
+            assert_eq!(sent.as_ptr(), content[from..].as_ptr());
+            from += sent.len();
+        }
+    }
+    assert_eq!(from, content.len());
+}
+
+proptest! {
+    #[test]
+    fn garbage_never_panics(
+        octets in proptest::collection::vec(any::<u8>(), 0..200),
+        after in 0usize..4,
+        cut in 0usize..200,
+    ) {
+        let mut end = match after {
+            0 => End::new(Role::Responder, None),
+            1 => {
+                let mut end = End::new(Role::Initiator, None);
+                end.ask(connect(RTSE, b""));
+                end
+            }
+            _ => answering(),
+        };
+        if after == 3 {
+            end.hear(&TRANSFER[..16]);
+        }
+        let (a, b) = octets.split_at(cut.min(octets.len()));
+        end.hear(a);
+        end.hear(b);
+        // As the payload of a well-formed packet, to get beyond TPKT and COTP.
+        let mut packet = crate::tpkt::header(octets.len() + 3).to_vec();
+        packet.extend_from_slice(&[2, 0xF0, 0x80]);
+        packet.extend_from_slice(&octets);
+        let mut end = answering();
+        end.hear(&packet);
+        end.lower.tick(T0 + SETUP);
+        end.lower.eof(T0);
+        end.drain();
+        prop_assert!(end.closed);
+    }
+
+    /// Any sequence of well-formed SPDUs in a session connection: told, discarded or aborted, and the
+    /// same for every division.
+    #[test]
+    fn any_spdus_in_any_order(picks in proptest::collection::vec(0usize..12, 1..12), cut in any::<u16>()) {
+        let spdus: [&[u8]; 12] = [
+            &[1, 0, 0x2D, 5, 0x29, 3, 2, 1, 1],
+            &[1, 0, 1, 0, 7, 7],
+            &[1, 0, 0x31, 3, 0x2A, 1, 0x31],
+            &[1, 0, 0x29, 3, 0x2A, 1, 0x32],
+            &[2, 0, 0x32, 3, 0x2A, 1, 0x31],
+            &[1, 0, 0x19, 0],
+            &[1, 0, 0x39, 0],
+            &[2, 0, 0x1A, 0],
+            &[0x15, 0],
+            &[1, 3, 0x10, 1, 0x15],
+            &[2, 0, 0x30, 3, 0x32, 1, 1],
+            &[0x09, 0],
+        ];
+        let mut stream = Vec::new();
+        for pick in picks {
+            stream.extend_from_slice(&crate::tpkt::header(spdus[pick].len() + 3));
+            stream.extend_from_slice(&[2, 0xF0, 0x80]);
+            stream.extend_from_slice(spdus[pick]);
+        }
+        let mut whole = answering();
+        whole.hear(&stream);
+        let mut parts = answering();
+        let (a, b) = stream.split_at(usize::from(cut) % stream.len());
+        parts.hear(a);
+        parts.hear(b);
+        prop_assert_eq!(whole.told(), parts.told());
+        prop_assert_eq!(whole.sent(), parts.sent());
+    }
+}
