@@ -1,0 +1,231 @@
+//! What `xuxa --json` and `mta status --json` say, as far as tests and the demo look at it.
+
+use serde::Deserialize;
+use std::collections::BTreeMap;
+
+/// `xuxa send --json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Sent {
+    /// In order of submission.
+    pub messages: Vec<Submitted>,
+}
+
+/// A message the MTA accepted.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Submitted {
+    /// MTS identifier.
+    pub mts_identifier: String,
+    /// Content identifier.
+    pub content_identifier: String,
+    /// Precedence.
+    pub precedence: String,
+    /// Octets of the body.
+    pub size: u64,
+    /// Octets of the content.
+    pub content_length: u64,
+    /// Of the content, in hexadecimal.
+    pub content_sha256: String,
+    /// When its first octet was sent, RFC 3339.
+    pub submitted_at: String,
+    /// From its first octet to the answer, in milliseconds.
+    pub submit_ms: f64,
+    /// How often it was submitted.
+    pub tries: u32,
+}
+
+/// `xuxa receive --json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Received {
+    /// In order of delivery.
+    pub deliveries: Vec<Delivery>,
+}
+
+/// A message or a report.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase")]
+pub enum Delivery {
+    /// A message.
+    Message(Box<Message>),
+    /// A report.
+    Report(Report),
+}
+
+/// A delivered message.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Message {
+    /// MTS identifier.
+    pub mts_identifier: String,
+    /// O/R address.
+    pub originator: String,
+    /// From the heading.
+    pub precedence: Option<String>,
+    /// P1's three grades.
+    pub priority: String,
+    /// `P772` or `P22`.
+    pub content_type: String,
+    /// Content identifier.
+    pub content_identifier: Option<String>,
+    /// Subject.
+    pub subject: Option<String>,
+    /// Subject indicator codes.
+    pub sics: Vec<String>,
+    /// `exercise`, `operation`, `project` or `drill`, with its name after `=`.
+    pub message_type: Option<String>,
+    /// Octets of the body.
+    pub size: u64,
+    /// Octets of the content.
+    pub content_length: u64,
+    /// Of the content, in hexadecimal.
+    pub content_sha256: String,
+    /// When it was complete and kept, RFC 3339.
+    pub received_at: String,
+    /// Delivered before.
+    pub duplicate: bool,
+    /// The beginning of the text.
+    pub text: Option<String>,
+    /// Where the content is kept.
+    pub file: Option<String>,
+}
+
+/// A delivered report.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Report {
+    /// MTS identifier of the subject.
+    pub mts_identifier: String,
+    /// Content identifier of the subject.
+    pub content_identifier: Option<String>,
+    /// One line a recipient.
+    pub recipients: Vec<ReportLine>,
+}
+
+/// What became of one recipient.
+#[derive(Clone, Debug, Deserialize)]
+pub struct ReportLine {
+    /// O/R address.
+    pub recipient: String,
+    /// Delivered or not.
+    pub delivered: bool,
+    /// When it was delivered.
+    pub delivery_time: Option<String>,
+    /// Why not.
+    pub reason: Option<String>,
+    /// Why not, more closely.
+    pub diagnostic: Option<String>,
+}
+
+impl Received {
+    /// The messages.
+    pub fn messages(&self) -> impl Iterator<Item = &Message> {
+        self.deliveries.iter().filter_map(|delivery| match delivery {
+            Delivery::Message(message) => Some(&**message),
+            Delivery::Report(_) => None,
+        })
+    }
+
+    /// The reports.
+    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+        self.deliveries.iter().filter_map(|delivery| match delivery {
+            Delivery::Report(report) => Some(report),
+            Delivery::Message(_) => None,
+        })
+    }
+}
+
+/// `mta status --json`.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Status {
+    /// MTA name.
+    pub mta: String,
+    /// Whether it was asked to stop.
+    pub stopping: bool,
+    /// Peers.
+    pub peers: Vec<Peer>,
+    /// Mailboxes with waiting deliveries or bound users.
+    pub mailboxes: Vec<Mailbox>,
+    /// Since the start.
+    pub counters: Counters,
+}
+
+/// A peer.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Peer {
+    /// Name.
+    pub name: String,
+    /// Channels.
+    pub channels: Vec<Channel>,
+}
+
+/// A channel.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Channel {
+    /// Name.
+    pub name: String,
+    /// Associations.
+    pub associations: Vec<Association>,
+    /// Waiting messages by precedence.
+    pub queued: BTreeMap<String, u64>,
+    /// Why the last association was not opened, or broke.
+    pub last_error: Option<String>,
+}
+
+/// An association.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Association {
+    /// `initiator` or `responder`.
+    pub role: String,
+    /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
+    pub state: String,
+    /// Octets of content so far.
+    pub bytes_done: Option<u64>,
+}
+
+/// A mailbox.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Mailbox {
+    /// O/R address.
+    pub address: String,
+    /// Waiting deliveries by precedence.
+    pub queued: BTreeMap<String, u64>,
+    /// Users bound now.
+    pub bound: u64,
+}
+
+/// Counters since the start.
+#[derive(Clone, Copy, Debug, Deserialize)]
+pub struct Counters {
+    /// Submitted by users.
+    pub submitted: u64,
+    /// Received over P1.
+    pub received: u64,
+    /// Confirmed by peers.
+    pub transferred: u64,
+    /// Confirmed by users.
+    pub delivered: u64,
+    /// Reports made.
+    pub reports_made: u64,
+    /// Repetitions dropped.
+    pub duplicates: u64,
+}
+
+impl Status {
+    /// All associations with peers.
+    pub fn associations(&self) -> impl Iterator<Item = &Association> {
+        self.peers.iter().flat_map(|peer| &peer.channels).flat_map(|channel| &channel.associations)
+    }
+
+    /// Messages that wait for peers.
+    pub fn queued(&self) -> u64 {
+        let channels = self.peers.iter().flat_map(|peer| &peer.channels);
+        channels.flat_map(|channel| channel.queued.values()).sum()
+    }
+
+    /// Messages that wait for users.
+    pub fn waiting(&self) -> u64 {
+        self.mailboxes.iter().flat_map(|mailbox| mailbox.queued.values()).sum()
+    }
+
+    /// Users bound now.
+    pub fn bound(&self) -> u64 {
+        self.mailboxes.iter().map(|mailbox| mailbox.bound).sum()
+    }
+}

@@ -1,0 +1,77 @@
+//! Where the programs under test are.
+
+use anyhow::{Context, Result, bail};
+use std::path::{Path, PathBuf};
+
+/// The daemon and the client.
+#[derive(Clone, Debug)]
+pub struct Programs {
+    /// `mta`.
+    pub mta: PathBuf,
+    /// `xuxa`.
+    pub xuxa: PathBuf,
+}
+
+impl Programs {
+    /// Those that `MTA_BIN` and `XUXA_BIN` name, else those in the target directory of the running
+    /// program: beside it, or one directory up, as for a test program in `deps/`.
+    ///
+    /// # Errors
+    /// Which program is missing, and how to build it.
+    pub fn find() -> Result<Programs> {
+        let own = std::env::current_exe().context("where the running program is")?;
+        let near: Vec<&Path> = own.ancestors().skip(1).take(2).collect();
+        Ok(Programs { mta: find("mta", "MTA_BIN", &near)?, xuxa: find("xuxa", "XUXA_BIN", &near)? })
+    }
+
+    /// Those in this directory.
+    ///
+    /// # Errors
+    /// Which program is missing.
+    pub fn in_directory(directory: &Path) -> Result<Programs> {
+        Ok(Programs { mta: file(directory, "mta")?, xuxa: file(directory, "xuxa")? })
+    }
+}
+
+fn find(name: &str, variable: &str, near: &[&Path]) -> Result<PathBuf> {
+    if let Some(path) = std::env::var_os(variable).map(PathBuf::from) {
+        if path.is_file() {
+            return Ok(path);
+        }
+        bail!("{variable} names {}, which is no file", path.display());
+    }
+    near.iter().find_map(|directory| file(directory, name).ok()).with_context(|| {
+        let near: Vec<String> = near.iter().map(|path| path.display().to_string()).collect();
+        format!(
+            "no program {name} in {}: build it with `cargo build -p mta -p xuxa-cli` (as \
+             `cargo xtask test` does), or name it in {variable}",
+            near.join(" or ")
+        )
+    })
+}
+
+fn file(directory: &Path, name: &str) -> Result<PathBuf> {
+    let path = directory.join(name);
+    if !path.is_file() {
+        bail!("no program {}", path.display());
+    }
+    Ok(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_program_is_named_with_the_way_to_build_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let error = find("mta", "NO_SUCH_VARIABLE", &[directory.path()]).unwrap_err().to_string();
+        assert!(
+            error.contains("no program mta") && error.contains("cargo build -p mta"),
+            "{error}"
+        );
+        std::fs::write(directory.path().join("mta"), "").unwrap();
+        assert!(find("mta", "NO_SUCH_VARIABLE", &[directory.path()]).is_ok());
+        assert!(Programs::in_directory(directory.path()).is_err(), "xuxa is missing");
+    }
+}
