@@ -927,3 +927,16 @@ proptest! {
         prop_assert_eq!(whole.sent(), parts.sent());
     }
 }
+
+#[test]
+fn a_discard_cuts_an_ssdu_short() {
+    let mut pair = Pair::connected([Some(128), None], &[50], RTSE);
+    pair.a_then_b(Request::ActivityStart { activity: activity() });
+    pair.a.ask(Request::Data { bytes: bytes(&[9; 200]), last: false });
+    let reason = ExceptionReason::LocalError;
+    let told = pair.a_then_b(Request::ActivityDiscard(reason));
+    assert!(
+        matches!(&told[..], [Indication::Data { last: true, bytes }, Indication::ActivityDiscard(_)]
+        if bytes.len() == 121)
+    );
+}

@@ -403,8 +403,7 @@ impl Machine {
         });
     }
 
-    /// Sends an SPDU other than DT. An SSDU under way ends before its time: only an abort, or
-    /// recovery after an exception, gets here inside one.
+    /// Sends an SPDU other than DT; an SSDU under way ends before its time.
     fn send(&mut self, spdu: &Spdu) {
         if std::mem::take(&mut self.sending) {
             self.out.push_back(Output::Truncate);

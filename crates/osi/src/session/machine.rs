@@ -141,12 +141,9 @@ impl Machine {
         }
         let facts = self.facts_of_request(&request);
         let arm = self.arm(event, &facts);
-        // An SSDU is finished first, but for an abort, or recovery after an exception, where the
-        // peer discards it anyway.
-        let inside = self.sending
-            && event != Event::Sdtreq
-            && event != Event::Suabreq
-            && self.state != State::Sta20;
+        let cuts_short =
+            matches!(event, Event::Sdtreq | Event::Suabreq | Event::Sactireq | Event::Sactdreq);
+        let inside = self.sending && !cuts_short && self.state != State::Sta20;
         if arm.action == Action::Misuse || inside {
             let place = if inside { "inside an SSDU, " } else { "" };
             return Err(Misuse {

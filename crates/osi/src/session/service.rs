@@ -66,7 +66,7 @@ pub struct Refuse {
     pub user_data: Bytes,
 }
 
-/// S-ACTIVITY-RESUME parameters (X.225 8.3.23).
+/// S-ACTIVITY-RESUME parameters (X.225 8.3.30).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resume {
     /// New activity identifier, up to 6 octets.
@@ -79,7 +79,7 @@ pub struct Resume {
     pub old_reference: Option<ConnectionReference>,
 }
 
-/// Reason of S-ACTIVITY-INTERRUPT and -DISCARD and of exceptions (X.225 8.3.25.3, 8.3.29.3).
+/// Reason of S-ACTIVITY-INTERRUPT and -DISCARD and of exceptions (X.225 8.3.31, 8.3.33, 8.3.28).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ExceptionReason {
@@ -106,22 +106,23 @@ pub enum Request {
     Accept(Accept),
     /// S-CONNECT.response (reject). The transport connection ends with it.
     Refuse(Refuse),
-    /// S-DATA.request, in pieces; `last` ends the SSDU. Nothing else may be asked between pieces
-    /// but an abort. Needs the data token where half-duplex is in force.
+    /// S-DATA.request, in pieces; `last` ends the SSDU. Needs the data token where half-duplex is in
+    /// force. Between pieces only an abort, an activity interrupt or discard, or recovery after an
+    /// exception may be asked; they cut the SSDU short. After an exception the peer discards it
+    /// anyway; without one the peer may take it for an error of the layers above.
     Data {
         /// The piece.
         bytes: Bytes,
         /// Whether it ends the SSDU.
         last: bool,
     },
-    /// S-TOKEN-GIVE.request of all tokens (with activity management: GIVE TOKENS CONFIRM is
-    /// S-CONTROL-GIVE; this one is inside no activity, X.225 7.12).
+    /// S-TOKEN-GIVE.request of all tokens (X.225 7.16). Answers an exception as well.
     GiveTokens,
-    /// S-CONTROL-GIVE.request (X.225 7.26): all tokens, outside an activity.
+    /// S-CONTROL-GIVE.request (X.225 7.18): all tokens, outside an activity.
     GiveControl,
     /// S-TOKEN-PLEASE.request with user data.
     PleaseTokens {
-        /// User data, up to 512 octets.
+        /// User data, up to 10,240 octets; 512 are what every peer takes.
         user_data: Bytes,
     },
     /// S-ACTIVITY-START.request.
