@@ -1,8 +1,15 @@
 //! The OSI stack without input or output, incremental at every layer.
 
+mod acse;
 pub mod api;
 pub mod cotp;
 pub mod lower;
+mod presentation;
+pub mod profiles;
+mod raw;
+mod rose;
 pub mod rtse;
 pub mod session;
+pub mod stack;
+mod table;
 pub mod tpkt;

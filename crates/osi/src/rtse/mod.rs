@@ -1,5 +1,15 @@
-//! RTSE, normal mode (X.228).
+//! Reliable transfer, normal mode (X.228): whole APDUs over activities, with checkpoints.
 
-/// What a receiver keeps of a transfer that was cut off, so that a recovered association can go on.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InterruptedReceive {}
+mod inflow;
+mod interrupted;
+mod machine;
+mod open;
+mod outflow;
+pub(crate) mod pdu;
+mod receiver;
+mod sender;
+pub(crate) mod table;
+
+pub use interrupted::InterruptedReceive;
+pub(crate) use machine::Rtse;
+pub(crate) use outflow::{Piece, Pulled};

@@ -1,0 +1,140 @@
+//! Object identifiers, and how associations of the message transfer system are set up (X.411,
+//! X.419).
+
+use crate::api::{Config, Context, Dialogue, RtseParameters, Selectors, Service};
+use crate::session::service::ConnectionReference;
+use base::ber::Oid;
+use std::time::Duration;
+
+/// An object identifier of constant arcs.
+#[expect(clippy::expect_used, reason = "the arcs are constants of this crate, each in a test")]
+pub(crate) fn oid(arcs: &[u64]) -> Oid {
+    Oid::from_arcs(arcs).expect("two arcs or more")
+}
+
+/// The association control protocol's abstract syntax, version 1 (X.227 9.1).
+pub fn acse() -> Oid {
+    oid(&[2, 2, 1, 0, 1])
+}
+
+/// The basic encoding rules (X.690).
+pub fn ber() -> Oid {
+    oid(&[2, 1, 1])
+}
+
+/// Application contexts of X.419, `{joint-iso-ccitt mhs(6) protocols(0) ac(1) n}`.
+pub mod application_context {
+    use super::{Oid, oid};
+
+    /// P3: mts-access.
+    pub fn mts_access() -> Oid {
+        oid(&[2, 6, 0, 1, 0])
+    }
+
+    /// P1: mts-transfer.
+    pub fn mts_transfer() -> Oid {
+        oid(&[2, 6, 0, 1, 6])
+    }
+}
+
+/// Abstract syntaxes of X.419, `{joint-iso-ccitt mhs(6) protocols(0) as(2) n}`.
+pub mod abstract_syntax {
+    use super::{Oid, oid};
+
+    /// Message submission operations (probe, submission control and others) of P3.
+    pub fn msse() -> Oid {
+        oid(&[2, 6, 0, 2, 1])
+    }
+
+    /// Message delivery operations of P3, 1988.
+    pub fn mdse_88() -> Oid {
+        oid(&[2, 6, 0, 2, 2])
+    }
+
+    /// Message administration operations of P3, 1988.
+    pub fn mase_88() -> Oid {
+        oid(&[2, 6, 0, 2, 6])
+    }
+
+    /// P1: message transfer, what RTTR carries.
+    pub fn mtse() -> Oid {
+        oid(&[2, 6, 0, 2, 7])
+    }
+
+    /// P3: the bind operation.
+    pub fn mts() -> Oid {
+        oid(&[2, 6, 0, 2, 11])
+    }
+
+    /// P1: the bind operation over RTSE.
+    pub fn mta_rtse() -> Oid {
+        oid(&[2, 6, 0, 2, 12])
+    }
+}
+
+fn contexts(syntaxes: &[Oid]) -> Vec<Context> {
+    let ids = (0..).map(|n| 2 * n + 1);
+    ids.zip(syntaxes).map(|(id, s)| Context { id, abstract_syntax: s.clone() }).collect()
+}
+
+/// A P1 association (mts-transfer): RTSE with checkpoints of 64 KiB, a window of 16, two-way
+/// alternate. Contexts 1 ACSE, 3 mta-rtse, 5 mtse, as fielded agents number them.
+pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -> Config {
+    use abstract_syntax as s;
+    Config {
+        local,
+        remote,
+        service: Service::Rtse(RtseParameters {
+            checkpoint_size: 64,
+            window: 16,
+            dialogue: Dialogue::TwoWayAlternate,
+            indefinite_lengths: false,
+            transfer_timeout: Duration::from_secs(120),
+        }),
+        application_contexts: vec![application_context::mts_transfer()],
+        contexts: contexts(&[acse(), s::mta_rtse(), s::mtse()]),
+        bind_syntax: s::mta_rtse(),
+        transfer_syntax_owner: s::mtse(),
+        tpdu_size: None,
+        setup_timeout: Duration::from_secs(30),
+        reference,
+    }
+}
+
+/// A P3 association (mts-access): ROSE on ACSE. Contexts 1 ACSE, 3 mts, 5 msse, 7 mdse, 9 mase.
+pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -> Config {
+    use abstract_syntax as s;
+    Config {
+        local,
+        remote,
+        service: Service::Rose,
+        application_contexts: vec![application_context::mts_access()],
+        contexts: contexts(&[acse(), s::mts(), s::msse(), s::mdse_88(), s::mase_88()]),
+        bind_syntax: s::mts(),
+        transfer_syntax_owner: s::mts(),
+        tpdu_size: None,
+        setup_timeout: Duration::from_secs(30),
+        reference,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arcs_are_the_standards() {
+        let p1 = p1(Selectors::default(), Selectors::default(), ConnectionReference::default());
+        let names: Vec<String> =
+            p1.contexts.iter().map(|c| format!("{} {}", c.id, c.abstract_syntax)).collect();
+        assert_eq!(names, ["1 2.2.1.0.1", "3 2.6.0.2.12", "5 2.6.0.2.7"]);
+        assert_eq!(p1.application_contexts[0].content(), [0x56, 0, 1, 6]);
+        let p3 = p3(Selectors::default(), Selectors::default(), ConnectionReference::default());
+        let names: Vec<String> =
+            p3.contexts.iter().map(|c| format!("{} {}", c.id, c.abstract_syntax)).collect();
+        let expected = ["1 2.2.1.0.1", "3 2.6.0.2.11", "5 2.6.0.2.1", "7 2.6.0.2.2", "9 2.6.0.2.6"];
+        assert_eq!(names, expected);
+        assert_eq!(p3.application_contexts[0].to_string(), "2.6.0.1.0");
+        assert_eq!(ber().content(), [0x51, 1]);
+    }
+}

@@ -1,0 +1,8 @@
+//! Remote operations (X.229) on presentation and ACSE, without RTSE.
+
+mod incoming;
+mod machine;
+pub(crate) mod pdu;
+pub(crate) mod table;
+
+pub(crate) use machine::Rose;

@@ -1,0 +1,243 @@
+//! What RTTR APDUs of one activity hold: an EXTERNAL, whose APDU goes to the user as it comes.
+
+use crate::presentation::service::Contexts;
+use crate::raw::{Contents, Event, RawReader};
+use base::ber::{Class, Error, Fault, Field, Header, Tag, universal as u};
+use bytes::{Buf, Bytes};
+use smallvec::SmallVec;
+
+/// Where in the EXTERNAL (X.690 8.18) we are.
+#[derive(Clone, Debug)]
+enum At {
+    /// Before it, or between members before the encoding.
+    Members,
+    /// Inside the direct reference or the descriptor, which tell nothing here.
+    Skipped,
+    /// Inside the indirect reference.
+    Identifier(SmallVec<[u8; 8]>),
+    /// Inside the encoding.
+    Value(Contents),
+    /// After it.
+    Tail,
+}
+
+/// The transfer's octets, received and still to come.
+#[derive(Clone, Debug)]
+pub(super) struct Inflow {
+    external: RawReader,
+    at: At,
+    /// Octets taken in all, over all attempts.
+    received: u64,
+    /// Offset of the next octet to come: less than `received` while a resumed sender repeats itself.
+    position: u64,
+    /// Octets the user was given.
+    user: u64,
+    /// Whether the user was given the last.
+    ended: bool,
+}
+
+impl Inflow {
+    pub(super) fn new() -> Inflow {
+        Inflow {
+            external: RawReader::new(),
+            at: At::Members,
+            received: 0,
+            position: 0,
+            user: 0,
+            ended: false,
+        }
+    }
+
+    /// Offset of the next octet to come.
+    pub(super) fn position(&self) -> u64 {
+        self.position
+    }
+
+    /// Octets the user was given.
+    pub(super) fn user_octets(&self) -> u64 {
+        self.user
+    }
+
+    /// Octets taken in all.
+    pub(super) fn received(&self) -> u64 {
+        self.received
+    }
+
+    /// The sender goes on from `offset`: what was taken beyond it comes again and is dropped.
+    pub(super) fn rewind(&mut self, offset: u64) {
+        self.position = offset;
+    }
+
+    /// Whether the EXTERNAL is complete.
+    pub(super) fn is_complete(&self) -> bool {
+        self.external.is_done() && self.position >= self.received
+    }
+
+    /// Takes octets of an RTTR; `out` gets the user's, and whether they are the last.
+    pub(super) fn push(
+        &mut self,
+        mut input: Bytes,
+        contexts: &Contexts,
+        mut out: impl FnMut(Bytes, bool),
+    ) -> Result<(), Error> {
+        let repeated = usize::try_from(self.received - self.position.min(self.received))
+            .unwrap_or(usize::MAX)
+            .min(input.len());
+        input.advance(repeated);
+        self.position += (repeated + input.len()) as u64;
+        self.received = self.received.max(self.position);
+        loop {
+            if let At::Value(contents) = self.at {
+                let user = &mut self.user;
+                // The last piece is told only once the end is known, so one piece is kept back.
+                let mut kept: Option<Bytes> = None;
+                let ended = self
+                    .external
+                    .contents(1, contents, &mut input, |piece| {
+                        *user += piece.len() as u64;
+                        if let Some(earlier) = kept.replace(piece) {
+                            out(earlier, false);
+                        }
+                    })
+                    .field("EXTERNAL")?;
+                if ended {
+                    self.ended = true;
+                    out(kept.unwrap_or_default(), true);
+                    self.at = At::Tail;
+                } else {
+                    if let Some(piece) = kept {
+                        out(piece, false);
+                    }
+                    return Ok(());
+                }
+            }
+            if self.external.is_done() && !input.is_empty() {
+                return Err(Fault::Trailing).field("EXTERNAL");
+            }
+            match self.external.next(&mut input).field("EXTERNAL")? {
+                None => return Ok(()),
+                Some(event) => self.event(event, contexts).field("EXTERNAL")?,
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event, contexts: &Contexts) -> Result<(), Error> {
+        match (event, &mut self.at) {
+            (Event::Begin { header, depth: 0 }, _) => {
+                if header.tag != u::EXTERNAL || !header.constructed {
+                    return Err(Fault::Unexpected(header.tag).into());
+                }
+            }
+            (Event::Begin { header, depth: 1 }, At::Members) => self.at = member(&header)?,
+            (Event::Data(data), At::Identifier(octets)) => {
+                if octets.len() + data.len() > 8 {
+                    return Err(Fault::Value("INTEGER")).field("indirect-reference");
+                }
+                octets.extend_from_slice(&data);
+            }
+            (Event::End { depth: 1 }, At::Identifier(octets)) => {
+                let id = crate::presentation::integer(octets).field("indirect-reference")?;
+                if !contexts.contains(id) {
+                    return Err(Fault::Value("a context not defined")).field("indirect-reference");
+                }
+                self.at = At::Members;
+            }
+            (Event::Data(_), At::Skipped) => {}
+            (Event::End { depth: 1 }, At::Skipped) => self.at = At::Members,
+            (Event::End { depth: 0 }, At::Tail) => {}
+            (Event::Begin { header, .. }, _) => return Err(Fault::Unexpected(header.tag).into()),
+            (Event::Data(_) | Event::End { .. }, _) => return Err(Fault::Truncated.into()),
+        }
+        Ok(())
+    }
+}
+
+fn member(header: &Header) -> Result<At, Error> {
+    Ok(match (header.tag, header.constructed) {
+        (u::OID | u::OBJECT_DESCRIPTOR, false) => At::Skipped,
+        (u::INTEGER, false) => At::Identifier(SmallVec::new()),
+        (Tag { class: Class::Context, number: 0 }, true) => At::Value(Contents::Elements),
+        (Tag { class: Class::Context, number: 1 }, _) => At::Value(Contents::OctetString),
+        (Tag { class: Class::Context, number: 2 }, _) => At::Value(Contents::BitString),
+        (other, _) => return Err(Fault::Unexpected(other).into()),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn contexts() -> Contexts {
+        Contexts(vec![(5, crate::profiles::abstract_syntax::mtse())])
+    }
+
+    fn feed(inflow: &mut Inflow, octets: &[u8], got: &mut Vec<u8>) -> Result<bool, Error> {
+        let mut ended = false;
+        inflow.push(Bytes::copy_from_slice(octets), &contexts(), |b, last| {
+            got.extend_from_slice(&b);
+            ended |= last;
+        })?;
+        Ok(ended)
+    }
+
+    const APDU: [u8; 10] = [0xa0, 0x80, 0x31, 0x80, 0x05, 0, 0, 0, 0, 0];
+
+    fn external(indefinite: bool) -> Vec<u8> {
+        let mut wire = if indefinite {
+            vec![0x28, 0x80, 6, 2, 0x51, 1, 2, 1, 5, 7, 1, b'x', 0xa0, 0x80]
+        } else {
+            vec![0x28, 15, 2, 1, 5, 0xa0, 10]
+        };
+        wire.extend(APDU);
+        if indefinite {
+            wire.extend([0; 4]);
+        }
+        wire
+    }
+
+    #[test]
+    fn the_apdu_comes_out_at_every_cut() {
+        for indefinite in [false, true] {
+            let wire = external(indefinite);
+            for cut in 0..=wire.len() {
+                let (mut inflow, mut got) = (Inflow::new(), Vec::new());
+                let first = feed(&mut inflow, &wire[..cut], &mut got).unwrap();
+                let second = feed(&mut inflow, &wire[cut..], &mut got).unwrap();
+                assert!(first ^ second, "cut at {cut}: the end is told once");
+                assert!(inflow.is_complete() && inflow.ended);
+                assert_eq!((got, inflow.user_octets()), (APDU.to_vec(), 10));
+            }
+        }
+    }
+
+    #[test]
+    fn what_a_resumed_sender_repeats_is_dropped() {
+        let wire = external(true);
+        for received in 0..=wire.len() {
+            for confirmed in 0..=received {
+                let (mut inflow, mut got) = (Inflow::new(), Vec::new());
+                feed(&mut inflow, &wire[..received], &mut got).unwrap();
+                inflow.rewind(confirmed as u64);
+                assert!(confirmed == received || !inflow.is_complete());
+                for octet in &wire[confirmed..] {
+                    feed(&mut inflow, &[*octet], &mut got).unwrap();
+                }
+                assert!(inflow.is_complete());
+                assert_eq!(got, APDU);
+            }
+        }
+    }
+
+    #[test]
+    fn names_what_is_wrong() {
+        let wrong = |octets: &[u8]| {
+            feed(&mut Inflow::new(), octets, &mut Vec::new()).unwrap_err().to_string()
+        };
+        assert_eq!(wrong(&[0x28, 3, 2, 1, 9]), "indirect-reference: invalid a context not defined");
+        assert_eq!(wrong(&[0x30, 0]), "EXTERNAL: unexpected [UNIVERSAL 16]");
+        let mut long = external(false);
+        long.push(0);
+        assert_eq!(wrong(&long), "EXTERNAL: trailing octets");
+        assert!(wrong(&[0x28, 3, 2, 1, 5]).contains("EXTERNAL"));
+    }
+}

@@ -1,0 +1,101 @@
+use super::inflow::Inflow;
+use crate::session::service::ConnectionReference;
+use std::collections::VecDeque;
+
+/// Most names kept of one transfer.
+const MOST_NAMES: usize = 4;
+
+/// What a receiver keeps of a transfer that was cut off, so that it can go on in the same
+/// association or in a recovered one (X.228 7.8.1, 7.8.3).
+///
+/// Opaque: keep it under [`InterruptedReceive::reference`] and hand it back with
+/// [`crate::api::Request::AcceptRecover`] when the peer recovers that association.
+#[derive(Clone, Debug)]
+pub struct InterruptedReceive {
+    pub(super) names: Names,
+    /// Confirmed checkpoints, serial number and offset in the transfer, the latest last. Several,
+    /// because the sender need not have heard of the latest.
+    pub(super) confirmed: VecDeque<(u32, u64)>,
+    pub(super) inflow: Inflow,
+    /// The end of the activity was confirmed, but the sender may not have heard of it.
+    pub(super) completed: bool,
+}
+
+/// The names a transfer has had: association and activity identifier of each attempt. The first is
+/// the one its sender is most likely to use: a sender goes on under the name of the attempt in
+/// which a checkpoint was last confirmed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Names {
+    all: Vec<(ConnectionReference, i64)>,
+    /// The last is of an attempt in which nothing was confirmed yet.
+    unsettled: bool,
+}
+
+impl Names {
+    pub(super) fn new(reference: ConnectionReference, activity: i64) -> Names {
+        Names { all: vec![(reference, activity)], unsettled: false }
+    }
+
+    /// A further attempt.
+    pub(super) fn add(&mut self, reference: ConnectionReference, activity: i64) {
+        if self.all.len() >= MOST_NAMES {
+            self.all.pop();
+        }
+        self.all.push((reference, activity));
+        self.unsettled = true;
+    }
+
+    /// A checkpoint was confirmed in the latest attempt.
+    pub(super) fn settle(&mut self) {
+        if std::mem::take(&mut self.unsettled) {
+            self.all.rotate_right(1);
+        }
+    }
+
+    pub(super) fn contains(&self, reference: &ConnectionReference, activity: i64) -> bool {
+        self.all.iter().any(|(r, a)| r == reference && *a == activity)
+    }
+}
+
+impl InterruptedReceive {
+    /// The association the peer will name when it goes on.
+    pub fn reference(&self) -> ConnectionReference {
+        self.names.all.first().map(|(reference, _)| reference.clone()).unwrap_or_default()
+    }
+
+    /// Activity identifier in that association.
+    pub fn activity(&self) -> i64 {
+        self.names.all.first().map_or(0, |(_, activity)| *activity)
+    }
+
+    /// Serial number of the last confirmed checkpoint; 0 where there is none.
+    pub fn serial(&self) -> u32 {
+        self.confirmed.back().map_or(0, |(serial, _)| *serial)
+    }
+
+    /// Octets of the APDU the user was given.
+    pub fn octets(&self) -> u64 {
+        self.inflow.user_octets()
+    }
+
+    /// Whether the transfer was secured, only the peer may not know.
+    pub fn is_completed(&self) -> bool {
+        self.completed
+    }
+
+    /// Offset in the transfer at this confirmed checkpoint.
+    pub(super) fn offset(&self, serial: u32) -> Option<u64> {
+        self.confirmed.iter().find(|(s, _)| *s == serial).map(|(_, offset)| *offset)
+    }
+}
+
+impl PartialEq for InterruptedReceive {
+    fn eq(&self, other: &InterruptedReceive) -> bool {
+        self.names == other.names
+            && self.confirmed == other.confirmed
+            && self.completed == other.completed
+            && self.inflow.received() == other.inflow.received()
+    }
+}
+
+impl Eq for InterruptedReceive {}

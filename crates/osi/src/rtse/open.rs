@@ -1,0 +1,205 @@
+//! Association establishment and recovery (X.228 7.1, 7.8.3).
+
+use super::interrupted::InterruptedReceive;
+use super::machine::Rtse;
+use super::pdu::{ConnectionData, Rtoac, Rtorj, Rtorq, normalized};
+use super::table::Event;
+use crate::acse::{self, diagnostic};
+use crate::api::{AbortReason, Indication, RefuseReason, Selectors};
+use crate::presentation::service::Value;
+use crate::session::service::requirements;
+use crate::stack::Below;
+use bytes::Bytes;
+
+/// Octets in one unit of checkpointSize.
+const UNIT: u64 = 1024;
+
+/// The sizes a responder answers with (7.1.1.3): 0 proposed lets it choose, 0 of its own means no
+/// checkpoints; neither size grows.
+fn negotiate(proposed: (u32, u32), ours: (u32, u32)) -> (u32, u32) {
+    let checkpoint = if proposed.0 == 0 { ours.0 } else { ours.0.min(proposed.0) };
+    (checkpoint, proposed.1.min(ours.1).max(1))
+}
+
+impl Rtse {
+    fn agree(&mut self, checkpoint_size: u32, window: u32) {
+        self.checkpoint = (checkpoint_size > 0).then(|| u64::from(checkpoint_size) * UNIT);
+        self.window = usize::try_from(window.max(1)).unwrap_or(1);
+    }
+
+    pub(super) fn send_rtorq(&mut self, below: &mut Below, data: ConnectionData) {
+        let rtorq = Rtorq {
+            checkpoint_size: self.parameters.checkpoint_size,
+            window: self.parameters.window.max(1),
+            dialogue: self.parameters.dialogue,
+            data,
+        };
+        let value = Value { context: self.context(below), octets: rtorq.encode() };
+        below.associate(acse::Request::Associate {
+            reference: self.proposed_reference.clone(),
+            requirements: requirements::RTSE,
+            value,
+        });
+    }
+
+    pub(super) fn send_rtoac(&mut self, below: &mut Below, data: ConnectionData) {
+        let (checkpoint_size, window) = self.answer;
+        self.agree(checkpoint_size, window);
+        let rtoac = Rtoac { checkpoint_size, window, data };
+        let value = Value { context: self.context(below), octets: rtoac.encode() };
+        below.associate(acse::Request::Accept { requirements: requirements::RTSE, value });
+    }
+
+    pub(super) fn accept_recover(&mut self, below: &mut Below, state: Option<InterruptedReceive>) {
+        self.interrupted.extend(state);
+        let reference = self.recovering.clone().unwrap_or_default();
+        self.send_rtoac(below, ConnectionData::Recover(reference));
+    }
+
+    pub(super) fn send_rtorj(
+        &mut self,
+        below: &mut Below,
+        reason: RefuseReason,
+        bind_error: Option<Bytes>,
+    ) {
+        // refuseReason belongs to X.410 mode; in normal mode what the user cannot say in a bind
+        // error is left to ACSE, where busy is a transient rejection.
+        let rtorj = Rtorj { reason: None, bind_error };
+        let value = Value { context: self.context(below), octets: rtorj.encode() };
+        let diagnostic = match reason {
+            RefuseReason::ApplicationContext => diagnostic::APPLICATION_CONTEXT,
+            _ => diagnostic::NO_REASON,
+        };
+        below.associate(acse::Request::Reject {
+            transient: reason == RefuseReason::Busy && rtorj.bind_error.is_none(),
+            diagnostic,
+            value: Some(value),
+        });
+        let detail = format!("rtse: refused by us, {reason:?} (X.228 7.1.1.3)");
+        self.up.push_back(Indication::Aborted { reason: None, detail });
+    }
+
+    /// A-ASSOCIATE.indication.
+    pub(super) fn associate(&mut self, below: &mut Below, indication: acse::Indication) {
+        let acse::Indication::Associate {
+            application_context,
+            session_selector,
+            presentation_selector,
+            reference,
+            syntaxes,
+            value,
+        } = indication
+        else {
+            return;
+        };
+        let value = value.filter(|v| v.context == self.context(below));
+        let rtorq = match value.map(|v| Rtorq::decode(&v.octets)) {
+            Some(Ok(rtorq)) => rtorq,
+            Some(Err(e)) => {
+                return self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+            }
+            None => return self.invalid(below, AbortReason::ProtocolError, "no RTORQ in the AARQ"),
+        };
+        self.reference = normalized(&reference);
+        self.dialogue = rtorq.dialogue;
+        let ours = (self.parameters.checkpoint_size, self.parameters.window);
+        self.answer = negotiate((rtorq.checkpoint_size, rtorq.window), ours);
+        match rtorq.data {
+            ConnectionData::Open(bind) => {
+                if self.enter(below, Event::RtorqOpen) {
+                    self.up.push_back(Indication::Open {
+                        bind,
+                        application_context,
+                        calling: Selectors {
+                            transport: None,
+                            session: session_selector,
+                            presentation: presentation_selector,
+                        },
+                        reference: self.reference.clone(),
+                        syntaxes,
+                        dialogue: rtorq.dialogue,
+                    });
+                }
+            }
+            ConnectionData::Recover(lost) => {
+                if self.enter(below, Event::RtorqRecover) {
+                    self.recovering = Some(lost.clone());
+                    self.up.push_back(Indication::RecoverAsked { reference: lost });
+                }
+            }
+        }
+    }
+
+    /// A-ASSOCIATE.confirm, accepted.
+    pub(super) fn accepted(&mut self, below: &mut Below, value: Option<Value>) {
+        let value = value.filter(|v| v.context == self.context(below));
+        let rtoac = match value.map(|v| Rtoac::decode(&v.octets)) {
+            Some(Ok(rtoac)) => rtoac,
+            Some(Err(e)) => {
+                return self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+            }
+            None => return self.invalid(below, AbortReason::ProtocolError, "no RTOAC in the AARE"),
+        };
+        let bind = match (rtoac.data, &self.recovering) {
+            (ConnectionData::Open(bind), None) => bind,
+            (ConnectionData::Recover(_), Some(_)) => Bytes::new(),
+            _ => {
+                let what = "connectionDataAC is not the choice connectionDataRQ had";
+                return self.invalid(below, AbortReason::ProtocolError, what);
+            }
+        };
+        if self.enter(below, Event::Rtoac) {
+            self.agree(rtoac.checkpoint_size, rtoac.window.min(self.parameters.window.max(1)));
+            self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });
+        }
+    }
+
+    /// A-ASSOCIATE.confirm, rejected.
+    pub(super) fn rejected(
+        &mut self,
+        transient: bool,
+        code: Option<i64>,
+        value: Option<Value>,
+        mut detail: String,
+    ) {
+        let rtorj = match value.map(|v| Rtorj::decode(&v.octets)) {
+            Some(Ok(rtorj)) => rtorj,
+            Some(Err(e)) => {
+                detail = format!("{detail}; {e}");
+                Rtorj::default()
+            }
+            None => Rtorj::default(),
+        };
+        self.step(Event::Rtorj);
+        if let Some(reason) = rtorj.reason {
+            detail = format!("{detail}; RTORJ refuseReason {reason} (X.228 9.1)");
+        }
+        let reason = match (&rtorj.bind_error, rtorj.reason) {
+            (Some(_), _) => RefuseReason::Bind,
+            (None, Some(0)) => RefuseReason::Busy,
+            (None, Some(1)) => RefuseReason::CannotRecover,
+            (None, _) if code == Some(diagnostic::APPLICATION_CONTEXT) => {
+                RefuseReason::ApplicationContext
+            }
+            (None, None) if self.recovering.is_some() && code.is_some() && !transient => {
+                RefuseReason::CannotRecover
+            }
+            (None, None) if transient => RefuseReason::Busy,
+            _ => RefuseReason::Unspecified,
+        };
+        self.up.push_back(Indication::Refused { reason, bind_error: rtorj.bind_error, detail });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_are_negotiated_down() {
+        assert_eq!(negotiate((0, 3), (64, 16)), (64, 3), "0 lets the responder choose");
+        assert_eq!(negotiate((63, 3), (0, 16)), (0, 3), "0 answers that there are none");
+        assert_eq!(negotiate((63, 20), (64, 16)), (63, 16));
+        assert_eq!(negotiate((100, 0), (64, 0)), (64, 1), "a window has one checkpoint or more");
+    }
+}

@@ -1,0 +1,285 @@
+//! Transfer, as the end without the turn sees it (X.228 7.3, 7.6, 7.8).
+
+use super::inflow::Inflow;
+use super::interrupted::{InterruptedReceive, Names};
+use super::machine::Rtse;
+use super::pdu::{decode_activity, normalized};
+use super::table::{Event, State};
+use crate::api::{AbortReason, Indication};
+use crate::raw::{Contents, RawReader};
+use crate::session::service::{self as session, ExceptionReason};
+use crate::stack::Below;
+use base::ber::{Error, Fault, Field, universal as u};
+use bytes::Bytes;
+use std::collections::VecDeque;
+
+/// Most interrupted transfers kept for one association.
+const MOST_INTERRUPTED: usize = 4;
+/// How many checkpoints beyond the window may await our confirm: fielded senders count one more.
+const SLACK: usize = 16;
+/// Most confirmed checkpoints remembered; the sender may have missed as many confirms.
+const MOST_CONFIRMED: usize = 256;
+
+/// A checkpoint that awaits our confirm.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    serial: u32,
+    /// Offset in the transfer.
+    offset: u64,
+    /// Octets the user had been given.
+    user: u64,
+}
+
+/// A transfer being received.
+#[derive(Debug)]
+pub(super) struct Receiving {
+    names: Names,
+    inflow: Inflow,
+    /// The RTTR that is open: its reader, and whether its header was read.
+    rttr: Option<(RawReader, bool)>,
+    pending: VecDeque<Pending>,
+    confirmed: VecDeque<(u32, u64)>,
+}
+
+impl Receiving {
+    /// What is kept of it when it is cut off.
+    pub(super) fn interrupted(self) -> InterruptedReceive {
+        InterruptedReceive {
+            names: self.names,
+            confirmed: self.confirmed,
+            inflow: self.inflow,
+            completed: false,
+        }
+    }
+
+    /// Takes octets of an RTTR.
+    fn take(
+        &mut self,
+        mut input: Bytes,
+        contexts: &crate::presentation::service::Contexts,
+        up: &mut VecDeque<Indication>,
+    ) -> Result<(), Error> {
+        let Some((reader, begun)) = &mut self.rttr else { return Ok(()) };
+        if !*begun {
+            match reader.next(&mut input).field("RTTR")? {
+                None => return Ok(()),
+                Some(crate::raw::Event::Begin { header, .. }) if header.tag == u::OCTET_STRING => {
+                    *begun = true;
+                }
+                Some(crate::raw::Event::Begin { header, .. }) => {
+                    return Err(Fault::Unexpected(header.tag)).field("RTTR");
+                }
+                Some(_) => return Err(Fault::Truncated).field("RTTR"),
+            }
+        }
+        let (inflow, mut result) = (&mut self.inflow, Ok(()));
+        reader
+            .contents(0, Contents::OctetString, &mut input, |octets| {
+                if result.is_ok() {
+                    result = inflow.push(octets, contexts, |bytes, last| {
+                        up.push_back(Indication::Data { bytes, last });
+                    });
+                }
+            })
+            .field("RTTR")?;
+        result
+    }
+}
+
+impl Rtse {
+    pub(super) fn activity_start(&mut self, below: &mut Below, activity: &[u8]) {
+        if !self.enter(below, Event::ActivityStart) {
+            return;
+        }
+        // A sender that starts anew knows how its last transfer ended.
+        self.completed = None;
+        let activity = decode_activity(activity);
+        self.receiving = Some(Receiving {
+            names: Names::new(self.reference.clone(), activity),
+            inflow: Inflow::new(),
+            rttr: None,
+            pending: VecDeque::new(),
+            confirmed: VecDeque::new(),
+        });
+        self.up.push_back(Indication::TransferStart { activity });
+    }
+
+    pub(super) fn activity_resume(&mut self, below: &mut Below, resume: &session::Resume) {
+        if !self.enter(below, Event::ActivityResume) {
+            return;
+        }
+        let reference = match &resume.old_reference {
+            Some(reference) => normalized(reference),
+            None => self.reference.clone(),
+        };
+        let old = decode_activity(&resume.old_activity);
+        let completed = self.completed.take();
+        let known = |i: &InterruptedReceive| i.names.contains(&reference, old);
+        if completed.as_ref().is_some_and(known)
+            || self.interrupted.iter().any(|i| i.completed && known(i))
+        {
+            let detail = format!("rtse: activity {old} is complete already (X.228 7.8.1)");
+            return self.abort_provider(below, AbortReason::TransferCompleted, detail);
+        }
+        let at = self.interrupted.iter().position(known);
+        let found = at.and_then(|at| self.interrupted.remove(at));
+        let found = found.and_then(|i| Some((i.offset(resume.serial)?, i)));
+        let Some((offset, mut state)) = found else {
+            let serial = resume.serial;
+            let detail = format!(
+                "rtse: no activity {old} with a confirmed checkpoint {serial} (X.228 7.8.1)"
+            );
+            return self.abort_provider(below, AbortReason::UnrecognizedActivity, detail);
+        };
+        let activity = decode_activity(&resume.activity);
+        state.names.add(self.reference.clone(), activity);
+        state.confirmed.retain(|(serial, _)| *serial <= resume.serial);
+        state.inflow.rewind(offset);
+        self.receiving = Some(Receiving {
+            names: state.names,
+            inflow: state.inflow,
+            rttr: None,
+            pending: VecDeque::new(),
+            confirmed: state.confirmed,
+        });
+        self.up.push_back(Indication::TransferResumed { activity });
+    }
+
+    pub(super) fn value_start(&mut self, below: &mut Below, context: i64) {
+        if context != self.context(below) {
+            let what = format!("P-DATA in context {context}, not RTSE's");
+            return self.invalid(below, AbortReason::ProtocolError, &what);
+        }
+        if self.enter(below, Event::Rttr)
+            && let Some(receiving) = &mut self.receiving
+        {
+            receiving.rttr = Some((RawReader::new(), false));
+        }
+    }
+
+    pub(super) fn value_data(&mut self, below: &mut Below, bytes: Bytes) {
+        if !self.enter(below, Event::Rttr) {
+            return;
+        }
+        let Some(receiving) = &mut self.receiving else { return };
+        if let Err(e) = receiving.take(bytes, below.contexts(), &mut self.up) {
+            self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+        }
+    }
+
+    pub(super) fn value_end(&mut self, below: &mut Below) {
+        if !self.enter(below, Event::Rttr) {
+            return;
+        }
+        let rttr = self.receiving.as_mut().and_then(|r| r.rttr.take());
+        if rttr.is_some_and(|(reader, _)| !reader.is_done()) {
+            self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated");
+        }
+    }
+
+    pub(super) fn sync(&mut self, below: &mut Below, serial: u32) {
+        if !self.enter(below, Event::SyncInd) {
+            return;
+        }
+        let most = self.window + SLACK;
+        let Some(receiving) = &mut self.receiving else { return };
+        if receiving.pending.len() >= most {
+            let what = format!("more than {most} checkpoints await our confirm (X.228 7.3.4)");
+            return self.invalid(below, AbortReason::ProtocolError, &what);
+        }
+        // While a resumed sender repeats itself, this is more than lies before the checkpoint: it
+        // is confirmed no sooner than what was received earlier is stored.
+        let user = receiving.inflow.user_octets();
+        let offset = receiving.inflow.position();
+        receiving.pending.push_back(Pending { serial, offset, user });
+        self.up.push_back(Indication::Checkpoint { octets: user });
+    }
+
+    /// So many octets of the user's are stored: confirms the last checkpoint before them.
+    pub(super) fn stored(&mut self, below: &mut Below, octets: u64) {
+        let Some(receiving) = &mut self.receiving else { return };
+        let mut last = None;
+        while let Some(first) = receiving.pending.front().copied() {
+            if first.user > octets {
+                break;
+            }
+            receiving.pending.pop_front();
+            receiving.confirmed.push_back((first.serial, first.offset));
+            if receiving.confirmed.len() > MOST_CONFIRMED {
+                receiving.confirmed.pop_front();
+            }
+            last = Some(first.serial);
+        }
+        if let Some(serial) = last {
+            receiving.names.settle();
+            // Once the activity has ended its own confirm says it all.
+            if self.state == State::Sta30 {
+                below.pass(session::Request::MinorSyncResponse { serial });
+            }
+        }
+    }
+
+    pub(super) fn activity_end(&mut self, below: &mut Below) {
+        if !self.enter(below, Event::EndInd) {
+            return;
+        }
+        if self.receiving.as_ref().is_some_and(|r| r.inflow.is_complete()) {
+            self.up.push_back(Indication::TransferEnd);
+        } else {
+            let what = "the activity ended within its EXTERNAL (X.228 7.3.5)";
+            self.invalid(below, AbortReason::InvalidParameter, what);
+        }
+    }
+
+    /// The user has secured the APDU.
+    pub(super) fn secured(&mut self, below: &mut Below) {
+        below.pass(session::Request::ActivityEndResponse);
+        self.completed = self.receiving.take().map(|r| {
+            let mut state = r.interrupted();
+            state.completed = true;
+            state
+        });
+    }
+
+    /// The user cannot take the APDU.
+    pub(super) fn refuse_transfer(&mut self, below: &mut Below, reason: AbortReason) {
+        let exception = match reason {
+            AbortReason::LocalSystemProblem | AbortReason::TemporaryProblem => {
+                ExceptionReason::ReceivingAbilityJeopardized
+            }
+            AbortReason::UnrecognizedActivity => ExceptionReason::SequenceError,
+            AbortReason::InvalidParameter
+            | AbortReason::ProtocolError
+            | AbortReason::PermanentProblem
+            | AbortReason::UserError => ExceptionReason::Unrecoverable,
+            AbortReason::TransferCompleted => {
+                let detail = "rtse: refused by us, the transfer is complete (X.228 7.8.1)";
+                return self.abort_provider(below, reason, detail.to_owned());
+            }
+        };
+        below.pass(session::Request::ExceptionReport(exception));
+    }
+
+    pub(super) fn activity_interrupt(&mut self, below: &mut Below) {
+        if !self.enter(below, Event::InterruptInd) {
+            return;
+        }
+        below.pass(session::Request::ActivityInterruptResponse);
+        let state = self.receiving.take().map(Receiving::interrupted);
+        let state = state.filter(|s| s.serial() > 0);
+        let may_resume = state.is_some();
+        self.interrupted.extend(state);
+        if self.interrupted.len() > MOST_INTERRUPTED {
+            self.interrupted.pop_front();
+        }
+        self.up.push_back(Indication::TransferStopped { may_resume });
+    }
+
+    pub(super) fn activity_discard(&mut self, below: &mut Below) {
+        if self.enter(below, Event::DiscardInd) {
+            below.pass(session::Request::ActivityDiscardResponse);
+            self.receiving = None;
+            self.up.push_back(Indication::TransferStopped { may_resume: false });
+        }
+    }
+}

@@ -1,0 +1,251 @@
+//! Transfer, as the end with the turn sees it (X.228 7.3, 7.7, 7.8).
+
+use super::machine::Rtse;
+use super::outflow::{Outflow, Piece};
+use super::pdu::{encode_integer, normalized};
+use super::table::{Action, Event, State};
+use crate::api::{AbortReason, Indication, Payload, ResumePoint};
+use crate::presentation::service::Request as P;
+use crate::session::service::{self as session, ExceptionReason};
+use crate::stack::Below;
+use base::ber::{Header, Length, universal as u};
+use bytes::Bytes;
+
+/// Most octets filled in to complete an RTTR whose content is gone.
+const MOST_FILLED: u64 = 1024 * 1024;
+
+impl Rtse {
+    /// RT-TRANSFER.request.
+    pub(super) fn transfer(
+        &mut self,
+        below: &mut Below,
+        payload: &Payload,
+        resume: Option<ResumePoint>,
+    ) {
+        let activity = self.next_activity;
+        self.next_activity += 1;
+        let context = below.contexts().of(&self.user_syntax).unwrap_or_default();
+        let indefinite = self.parameters.indefinite_lengths;
+        let outflow =
+            Outflow::new(activity, payload, context, self.checkpoint, indefinite, resume.as_ref());
+        self.outflow = Some(outflow);
+        let name = encode_integer(activity);
+        below.pass(match &resume {
+            None => session::Request::ActivityStart { activity: name },
+            Some(point) => session::Request::ActivityResume(session::Resume {
+                activity: name,
+                old_activity: encode_integer(point.activity),
+                serial: point.serial,
+                old_reference: (normalized(&point.reference) != self.reference)
+                    .then(|| point.reference.clone()),
+            }),
+        });
+        self.origin = resume;
+    }
+
+    /// Sends as far as the window and the content at hand allow.
+    pub(super) fn pump(&mut self, below: &mut Below) {
+        while self.state == State::Sta20 {
+            let window = self.window;
+            let Some(outflow) = &mut self.outflow else { return };
+            if outflow.waiting.is_some() {
+                return;
+            }
+            if outflow.end.is_none() {
+                if let Some(event) = self.between(window) {
+                    self.turn_to(below, event);
+                } else {
+                    self.begin_rttr(below);
+                }
+                continue;
+            }
+            match outflow.piece() {
+                Piece::Ready(bytes) => self.send(below, bytes),
+                Piece::Pull { offset, max } => {
+                    outflow.waiting = Some(max);
+                    self.up.push_back(Indication::NeedContent { offset, max });
+                    return;
+                }
+            }
+        }
+    }
+
+    /// What is due between two RTTRs other than the next one.
+    fn between(&self, window: usize) -> Option<Event> {
+        let outflow = self.outflow.as_ref()?;
+        if outflow.is_sent() {
+            return Some(Event::AllSent);
+        }
+        let stop = outflow.interrupt && outflow.confirmed().is_some();
+        match outflow.outstanding() {
+            0 if stop => Some(Event::InterruptDue),
+            0 => None,
+            n if n >= window || outflow.interrupt => Some(Event::Suspend),
+            _ => None,
+        }
+    }
+
+    /// An event of the machine's own.
+    fn turn_to(&mut self, below: &mut Below, event: Event) {
+        match self.step(event).0 {
+            Action::EndActivity => below.pass(session::Request::ActivityEnd),
+            Action::InterruptActivity => {
+                below.pass(session::Request::ActivityInterrupt(ExceptionReason::NonSpecific));
+            }
+            Action::DiscardActivity => {
+                below.pass(session::Request::ActivityDiscard(ExceptionReason::LocalError));
+            }
+            _ => {}
+        }
+    }
+
+    fn begin_rttr(&mut self, below: &mut Below) {
+        let context = self.context(below);
+        let Some(outflow) = &mut self.outflow else { return };
+        let octets = outflow.begin();
+        let mut header = Vec::new();
+        let length = if self.parameters.indefinite_lengths {
+            Header::write(u::OCTET_STRING, true, Length::Indefinite, &mut header);
+            None
+        } else {
+            Header::write(u::OCTET_STRING, false, Length::Definite(octets), &mut header);
+            Some(header.len() as u64 + octets)
+        };
+        below.present(P::DataStart { context, length });
+        below.present(P::Data { bytes: header.into(), last: false });
+    }
+
+    /// Sends octets of the RTTR, and what follows when they end it.
+    fn send(&mut self, below: &mut Below, bytes: Bytes) {
+        let Some(outflow) = &mut self.outflow else { return };
+        let ended = outflow.sent(bytes.len());
+        let sent_all = outflow.is_sent();
+        if self.parameters.indefinite_lengths {
+            let mut header = Vec::new();
+            let length = Length::Definite(bytes.len() as u64);
+            Header::write(u::OCTET_STRING, false, length, &mut header);
+            below.present(P::Data { bytes: header.into(), last: false });
+            below.present(P::Data { bytes, last: false });
+            if ended {
+                below.present(P::Data { bytes: Bytes::from_static(&[0, 0]), last: true });
+            }
+        } else {
+            below.present(P::Data { bytes, last: ended });
+        }
+        if ended && !sent_all {
+            outflow.checkpoint_set();
+            below.pass(session::Request::MinorSync);
+        }
+    }
+
+    /// Content that was asked for.
+    pub(super) fn content(&mut self, below: &mut Below, bytes: Bytes) {
+        let Some(outflow) = &mut self.outflow else { return };
+        match outflow.waiting.take() {
+            None => {}
+            Some(max) if bytes.is_empty() || bytes.len() > max => {
+                self.content_failed(below, "the content given has not 1 to max octets");
+            }
+            Some(_) => self.send(below, bytes),
+        }
+    }
+
+    /// The content is gone: the RTTR is filled up, for it has promised its length, and the activity
+    /// discarded. Where too much is missing only an abort is left.
+    pub(super) fn content_failed(&mut self, below: &mut Below, why: &str) {
+        let Some(outflow) = &mut self.outflow else { return };
+        outflow.waiting = None;
+        let left = outflow.left();
+        if left > MOST_FILLED {
+            let detail = format!("rtse: {why}, {left} octets of an RTTR missing (X.228 7.9.1)");
+            return self.abort_provider(below, AbortReason::LocalSystemProblem, detail);
+        }
+        if let (true, Ok(left)) = (left > 0, usize::try_from(left)) {
+            self.send(below, vec![0; left].into());
+        }
+        self.turn_to(below, Event::DiscardDue);
+    }
+
+    pub(super) fn mark_interrupt(&mut self) {
+        if let Some(outflow) = &mut self.outflow {
+            outflow.interrupt = true;
+        }
+    }
+
+    /// Where the transfer may go on. While nothing was confirmed of a resumed one, it is known to
+    /// both ends by its old name only.
+    fn resume_point(&self) -> Option<ResumePoint> {
+        let outflow = self.outflow.as_ref()?;
+        let (serial, octets) = outflow.confirmed()?;
+        if let Some(origin) = &self.origin
+            && origin.serial == serial
+        {
+            return Some(origin.clone());
+        }
+        let reference = self.reference.clone();
+        Some(ResumePoint { reference, activity: outflow.activity, serial, octets })
+    }
+
+    pub(super) fn sync_confirmed(&mut self, below: &mut Below, serial: u32) {
+        if !self.enter(below, Event::SyncCnf) {
+            return;
+        }
+        let ours = self.outflow.as_mut().is_some_and(|o| o.confirm(serial));
+        if !ours {
+            let what = format!("P-SYNC-MINOR confirm of serial number {serial}");
+            return self.invalid(below, AbortReason::ProtocolError, &what);
+        }
+        if let Some(point) = self.resume_point() {
+            self.up.push_back(Indication::Progress(point));
+        }
+    }
+
+    pub(super) fn end_confirmed(&mut self, below: &mut Below) {
+        if self.enter(below, Event::EndCnf) {
+            self.outflow = None;
+            self.origin = None;
+            self.up.push_back(Indication::TransferConfirmed);
+        }
+    }
+
+    /// The receiver, or the session provider (`None`), reports an exception (7.6).
+    pub(super) fn exception(&mut self, below: &mut Below, reason: Option<ExceptionReason>) {
+        let sending = matches!(self.state, State::Sta20 | State::Sta21 | State::Sta22);
+        if !self.enter(below, Event::Exception) || !sending {
+            return;
+        }
+        below.present(P::DataCut);
+        if let Some(outflow) = &mut self.outflow {
+            outflow.waiting = None;
+        }
+        let may_resume = matches!(
+            reason,
+            None | Some(ExceptionReason::NonSpecific | ExceptionReason::LocalError)
+        );
+        let confirmed = self.outflow.as_ref().is_some_and(|o| o.confirmed().is_some());
+        let event = if may_resume && confirmed { Event::InterruptDue } else { Event::DiscardDue };
+        self.turn_to(below, event);
+    }
+
+    pub(super) fn interrupt_confirmed(&mut self, below: &mut Below) {
+        if self.enter(below, Event::InterruptCnf) {
+            self.fail_transfer("rtse: the activity was interrupted (X.228 7.7.1)", true);
+        }
+    }
+
+    pub(super) fn discard_confirmed(&mut self, below: &mut Below) {
+        if self.enter(below, Event::DiscardCnf) {
+            self.fail_transfer("rtse: the activity was discarded (X.228 7.7.2)", false);
+        }
+    }
+
+    /// RT-TRANSFER.confirm, negative, where there is a transfer.
+    pub(super) fn fail_transfer(&mut self, detail: &str, may_resume: bool) {
+        let resume = self.resume_point().filter(|_| may_resume);
+        if self.outflow.take().is_some() {
+            let detail = detail.to_owned();
+            self.up.push_back(Indication::TransferFailed { resume, detail });
+        }
+        self.origin = None;
+    }
+}

@@ -1,0 +1,112 @@
+//! A whole association: TPKT to RTSE or ROSE, composed.
+
+mod below;
+mod upper;
+
+pub(crate) use below::Below;
+
+use crate::api::{Config, Indication, Input, Output, Role};
+use crate::lower::{Lower, LowerOutput};
+use crate::rtse::InterruptedReceive;
+use base::time::Instant;
+use std::collections::VecDeque;
+use upper::{Upper, UpperOutput};
+
+/// One association, either end.
+///
+/// `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
+/// [`Input::Tick`]. An initiator is made once its TCP connection stands, and asks with
+/// [`crate::api::Request::Open`] or [`crate::api::Request::Recover`].
+///
+/// A request that the state does not allow is a fault of the caller: it ends the association with
+/// [`Indication::Aborted`], which names request and state. One that crossed an event of the peer
+/// (an answer to a transfer that was cut off meanwhile) is dropped.
+#[derive(Debug)]
+pub struct Association {
+    lower: Lower,
+    upper: Upper,
+    out: VecDeque<Output>,
+    closed: bool,
+}
+
+impl Association {
+    /// An association at rest, its TCP connection just made.
+    pub fn new(config: Config, role: Role) -> Self {
+        Association {
+            lower: Lower::new(&config, role),
+            upper: Upper::new(&config, role),
+            out: VecDeque::new(),
+            closed: false,
+        }
+    }
+
+    /// Takes an input; drain [`Association::poll`] afterwards.
+    pub fn handle(&mut self, now: Instant, input: Input<'_>) {
+        if self.closed {
+            return;
+        }
+        match input {
+            Input::Bytes(bytes) => self.lower.bytes(now, bytes),
+            Input::Eof => self.lower.eof(now),
+            Input::Tick => {
+                self.lower.tick(now);
+                self.relay(now);
+                self.upper.tick(now);
+            }
+            Input::Request(request) => self.upper.request(now, request),
+        }
+        self.relay(now);
+    }
+
+    /// Carries primitives between the two halves until both are at rest.
+    fn relay(&mut self, now: Instant) {
+        loop {
+            if let Some(output) = self.upper.poll() {
+                match output {
+                    UpperOutput::Session(request) => {
+                        if let Err(misuse) = self.lower.request(now, request) {
+                            self.upper.fail(now, misuse.to_string());
+                        }
+                    }
+                    UpperOutput::User(indication) => self.tell(indication),
+                }
+                continue;
+            }
+            match self.lower.poll() {
+                Some(LowerOutput::Send(bytes)) => self.out.push_back(Output::Send(bytes)),
+                Some(LowerOutput::Close) => {
+                    self.closed = true;
+                    self.out.push_back(Output::Close);
+                }
+                Some(LowerOutput::Indication(i)) => self.upper.indication(now, i),
+                None => return,
+            }
+        }
+    }
+
+    fn tell(&mut self, mut indication: Indication) {
+        if let Indication::Open { calling, .. } = &mut indication {
+            calling.transport = self.lower.calling_transport().cloned();
+        }
+        self.out.push_back(Output::Indication(indication));
+    }
+
+    /// The next thing to do.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.out.pop_front()
+    }
+
+    /// When to hand in [`Input::Tick`], if nothing else comes before.
+    pub fn deadline(&self) -> Option<Instant> {
+        if self.closed {
+            return None;
+        }
+        [self.lower.deadline(), self.upper.deadline()].into_iter().flatten().min()
+    }
+
+    /// After the end of an RTSE association: what it left of a transfer that was being received,
+    /// for [`crate::api::Request::AcceptRecover`]. `None` where there is nothing to go on from.
+    pub fn take_interrupted(&mut self) -> Option<InterruptedReceive> {
+        self.upper.take_interrupted()
+    }
+}

@@ -1,0 +1,75 @@
+//! ACSE on presentation: what RTSE and ROSE stand on.
+
+use crate::acse::{self, Acse};
+use crate::api::{Config, Role};
+use crate::presentation::Presentation;
+use crate::presentation::service::{self as presentation, Contexts};
+use crate::session::service as session;
+
+/// The two machines.
+#[derive(Debug)]
+pub(crate) struct Below {
+    presentation: Presentation,
+    acse: Acse,
+}
+
+/// What they tell RTSE or ROSE.
+#[derive(Debug)]
+pub(crate) enum Above {
+    Association(acse::Indication),
+    Presentation(presentation::Indication),
+}
+
+impl Below {
+    pub(crate) fn new(config: &Config, role: Role) -> Below {
+        Below { presentation: Presentation::new(config, role), acse: Acse::new(config, role) }
+    }
+
+    /// The defined context set.
+    pub(crate) fn contexts(&self) -> &Contexts {
+        self.presentation.contexts()
+    }
+
+    /// An A- primitive.
+    pub(crate) fn associate(&mut self, request: acse::Request) {
+        self.acse.request(&mut self.presentation, request);
+    }
+
+    /// A P- primitive.
+    pub(crate) fn present(&mut self, request: presentation::Request) {
+        self.presentation.request(request);
+    }
+
+    /// A P- primitive that is an S- primitive but for its name.
+    pub(crate) fn pass(&mut self, request: session::Request) {
+        self.presentation.request(presentation::Request::Pass(request));
+    }
+
+    /// An S- indication or confirm.
+    pub(super) fn indication(&mut self, indication: session::Indication) {
+        self.presentation.indication(indication);
+    }
+
+    /// The next thing for RTSE or ROSE.
+    pub(super) fn poll_up(&mut self) -> Option<Above> {
+        use presentation::Indication as P;
+        loop {
+            if let Some(indication) = self.acse.up.pop_front() {
+                return Some(Above::Association(indication));
+            }
+            match self.presentation.up.pop_front()? {
+                indication @ (P::ValueStart { .. }
+                | P::ValueData(_)
+                | P::ValueEnd
+                | P::PleaseTokens(_)
+                | P::Pass(_)) => return Some(Above::Presentation(indication)),
+                indication => self.acse.indication(&mut self.presentation, indication),
+            }
+        }
+    }
+
+    /// The next S- request.
+    pub(super) fn poll_down(&mut self) -> Option<session::Request> {
+        self.presentation.down.pop_front()
+    }
+}

@@ -1,0 +1,157 @@
+//! Presentation, ACSE and RTSE or ROSE as one machine on the session service.
+
+use super::below::{Above, Below};
+use crate::api::{Config, Indication, Request, Role, Service};
+use crate::rose::Rose;
+use crate::rtse::{InterruptedReceive, Rtse};
+use crate::session::service as session;
+use base::time::Instant;
+use std::time::Duration;
+
+#[derive(Debug)]
+enum User {
+    Rtse(Box<Rtse>),
+    Rose(Box<Rose>),
+}
+
+/// What the upper layers want done.
+#[derive(Debug)]
+pub(crate) enum UpperOutput {
+    /// Hand this to the session.
+    Session(session::Request),
+    /// Tell the user.
+    User(Indication),
+}
+
+/// The machine.
+#[derive(Debug)]
+pub(crate) struct Upper {
+    below: Below,
+    user: User,
+    setup_timeout: Duration,
+    /// When to give up waiting for an association, or for its release.
+    setup: Option<(Instant, &'static str)>,
+    /// The user was told that the association is over.
+    over: bool,
+}
+
+impl Upper {
+    pub(crate) fn new(config: &Config, role: Role) -> Upper {
+        let user = match &config.service {
+            Service::Rtse(parameters) => User::Rtse(Box::new(Rtse::new(config, parameters))),
+            Service::Rose => User::Rose(Box::new(Rose::new(config, role))),
+        };
+        Upper {
+            below: Below::new(config, role),
+            user,
+            setup_timeout: config.setup_timeout,
+            setup: None,
+            over: false,
+        }
+    }
+
+    /// A request of the user; nothing after the end.
+    pub(crate) fn request(&mut self, now: Instant, request: Request) {
+        if self.over {
+            return;
+        }
+        let awaited = match &request {
+            Request::Open { .. } | Request::Recover(_) => Some("the association"),
+            Request::Release => Some("the release"),
+            _ => None,
+        };
+        if let Some(what) = awaited {
+            self.setup = Some((now + self.setup_timeout, what));
+        }
+        match &mut self.user {
+            User::Rtse(rtse) => rtse.request(now, &mut self.below, request),
+            User::Rose(rose) => rose.request(&mut self.below, request),
+        }
+        self.route(now);
+    }
+
+    /// An indication of the session.
+    pub(crate) fn indication(&mut self, now: Instant, indication: session::Indication) {
+        self.below.indication(indication);
+        self.route(now);
+    }
+
+    fn route(&mut self, now: Instant) {
+        while let Some(above) = self.below.poll_up() {
+            match (above, &mut self.user) {
+                (Above::Association(i), User::Rtse(rtse)) => {
+                    rtse.association(now, &mut self.below, i);
+                }
+                (Above::Association(i), User::Rose(rose)) => rose.association(&mut self.below, i),
+                (Above::Presentation(i), User::Rtse(rtse)) => {
+                    rtse.presentation(now, &mut self.below, i);
+                }
+                (Above::Presentation(i), User::Rose(rose)) => {
+                    rose.presentation(&mut self.below, i);
+                }
+            }
+        }
+    }
+
+    /// The deadline passed.
+    pub(crate) fn tick(&mut self, now: Instant) {
+        if let User::Rtse(rtse) = &mut self.user {
+            rtse.tick(now, &mut self.below);
+        }
+        if let Some((at, what)) = self.setup
+            && at <= now
+        {
+            self.setup = None;
+            self.fail(now, format!("no answer within the setup timeout, waiting for {what}"));
+        }
+        self.route(now);
+    }
+
+    /// Aborts for a fault found outside the layers here.
+    pub(crate) fn fail(&mut self, now: Instant, detail: String) {
+        self.below.indication(session::Indication::ProviderAbort { reason: detail });
+        self.route(now);
+    }
+
+    /// When to call [`Upper::tick`].
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let rtse = match &self.user {
+            User::Rtse(rtse) if !self.over => rtse.deadline(),
+            _ => None,
+        };
+        [self.setup.map(|(at, _)| at), rtse].into_iter().flatten().min()
+    }
+
+    /// The next thing to do.
+    pub(crate) fn poll(&mut self) -> Option<UpperOutput> {
+        if let Some(request) = self.below.poll_down() {
+            return Some(UpperOutput::Session(request));
+        }
+        while let Some(indication) = match &mut self.user {
+            User::Rtse(rtse) => rtse.up.pop_front(),
+            User::Rose(rose) => rose.up.pop_front(),
+        } {
+            if self.over {
+                continue;
+            }
+            match indication {
+                Indication::Opened { .. } => self.setup = None,
+                Indication::Released | Indication::Refused { .. } | Indication::Aborted { .. } => {
+                    self.setup = None;
+                    self.over = true;
+                }
+                _ => {}
+            }
+            return Some(UpperOutput::User(indication));
+        }
+        None
+    }
+
+    /// What the association left of a transfer that was being received.
+    pub(crate) fn take_interrupted(&mut self) -> Option<InterruptedReceive> {
+        match &mut self.user {
+            User::Rtse(rtse) => rtse.take_interrupted(),
+            User::Rose(_) => None,
+        }
+    }
+}
