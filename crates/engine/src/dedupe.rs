@@ -125,8 +125,13 @@ pub fn submission_key(
 mod tests {
     use super::*;
     use crate::testing::{
-        BAKER, CARTER, at, content, engine, engine_of, message, received, submission, submit,
+        BAKER, CARTER, at, content, engine, engine_of, message, name, received, submission, submit,
     };
+    use base::ber::universal as u;
+    use bytes::Bytes;
+    use p1::envelope::MessageTransferEnvelope;
+    use p1::extension::{Criticality, ExtensionField};
+    use p1::time::Time;
 
     #[test]
     fn a_resend_has_the_same_keys_and_a_split_copy_has_not() {
@@ -140,6 +145,47 @@ mod tests {
         assert_ne!(keys[0][0], keys[1][0]);
         assert_ne!(keys[0][0], keys[0][1]);
         assert_eq!(arrival_keys(&received(&alpha, &done.accepted.entries[0])), keys[0]);
+    }
+
+    #[test]
+    fn what_has_come_further_or_to_another_is_no_repetition() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let key = arrival_keys(&head)[0];
+        let changed = |change: &dyn Fn(&mut MessageTransferEnvelope)| {
+            let mut envelope = message(&head).clone();
+            change(&mut envelope);
+            arrival_keys(&MtsApduHead::Message(Box::new(envelope)))[0]
+        };
+        let history =
+            |number| ExtensionField::standard(number, Criticality::default(), |w| w.null(u::NULL));
+        assert_eq!(changed(&|_| {}), key);
+        // What the sender may say otherwise the second time does not matter.
+        assert_eq!(changed(&|e| e.unknown.push(Bytes::from_static(&[5, 0]))), key);
+        let elsewhere = engine_of("zeta", "mta9", &[], &[]);
+        let later = |e: &mut MessageTransferEnvelope| e.trace[0].arrival_time = Time::from(at(1));
+        let domain = |e: &mut MessageTransferEnvelope| {
+            e.trace.push(TraceElement::relayed(elsewhere.domain.clone(), at(1)));
+        };
+        let mta = |e: &mut MessageTransferEnvelope| {
+            elsewhere.add_trace(at(1), None, &mut Vec::new(), &mut e.extensions);
+        };
+        let changes: [&dyn Fn(&mut MessageTransferEnvelope); 8] = [
+            &later,
+            &domain,
+            &mta,
+            &|e| e.message_identifier.local.push('x'),
+            &|e| e.recipients[0].number = 2,
+            &|e| e.recipients[0].recipient = name(CARTER),
+            &|e| e.recipients[0].extensions.set(history(number::REDIRECTION_HISTORY)),
+            &|e| e.extensions.set(history(number::DL_EXPANSION_HISTORY)),
+        ];
+        let mut keys: Vec<_> = changes.iter().map(|change| changed(*change)).collect();
+        keys.push(key);
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), changes.len() + 1);
     }
 
     #[test]

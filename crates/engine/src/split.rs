@@ -9,6 +9,7 @@ use crate::subject::{Carried, Subject};
 use crate::{Content, Engine};
 use base::{Precedence, Utc};
 use p1::envelope::{PerRecipientFields, ReportType};
+use p1::flags::PerMessageIndicators;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
 use std::collections::BTreeMap;
@@ -124,14 +125,14 @@ impl Engine {
         for (next_hop, mine) in hops {
             let record = Record {
                 not_before: common.held.or_else(|| deferred(now, common.carried, &next_hop)),
-                next_hop,
                 message: subject.identifier.to_string(),
                 precedence: common.precedence,
                 accepted: now,
                 first_arrival: subject.first_arrival(now),
                 size: common.size,
                 body,
-                head: copy_for(common.carried, &mine).into_head(),
+                head: copy_for(common.carried, &next_hop, &mine).into_head(),
+                next_hop,
             };
             let (id, precedence) = (self.ids.entry(), common.precedence);
             accepted.entries.push(NewEntry { id, precedence, record });
@@ -194,12 +195,18 @@ fn level(policy: &Policy, carried: &Carried, content: Option<&Content>) -> Prece
     }
 }
 
-/// The same with responsibility for these recipients only.
-fn copy_for(carried: &Carried, mine: &[usize]) -> Carried {
+/// The same with responsibility for these recipients only. A mailbox's copy leaves the others out
+/// where they are not to be disclosed, lest a message to many local users grow with their square.
+fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
     let mut copy = carried.clone();
     for (index, recipient) in copy.recipients_mut().iter_mut().enumerate() {
         let responsible = mine.binary_search(&index).is_ok();
         recipient.indicators = recipient.indicators.with_responsibility(responsible);
+    }
+    if let (NextHop::Mailbox(_), Carried::Message(e)) = (hop, &mut copy)
+        && !e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS)
+    {
+        e.recipients.retain(|r| r.indicators.responsible());
     }
     copy
 }
@@ -213,7 +220,6 @@ mod tests {
         message, received, report, submission, submit,
     };
     use p1::apdu::MtsApduHead;
-    use p1::flags::PerMessageIndicators;
     use proptest::prelude::*;
 
     fn responsible(entry: &NewEntry) -> Vec<u32> {
@@ -223,7 +229,7 @@ mod tests {
 
     proptest! {
         /// Whatever the recipients: each is responsible in one copy, or reported, never both; a
-        /// copy names all of them; and no two copies go the same way.
+        /// relayed copy names all of them; and no two copies go the same way.
         #[test]
         fn every_recipient_is_served_or_reported_once(
             picks in proptest::collection::vec(0usize..6, 1..12),
@@ -251,7 +257,10 @@ mod tests {
             for entry in &taken.accepted.entries {
                 match entry.record.kind() {
                     Kind::Message => {
-                        prop_assert_eq!(message(&entry.record.head).recipients.len(), to.len());
+                        let named = message(&entry.record.head).recipients.len();
+                        let relayed = matches!(entry.record.next_hop, NextHop::Peer(_));
+                        let mine = responsible(entry).len();
+                        prop_assert_eq!(named, if relayed { to.len() } else { mine });
                         prop_assert!(hops.insert(entry.record.next_hop.clone()));
                         prop_assert_eq!(entry.record.body, taken.accepted.body);
                         let mine = responsible(entry);
