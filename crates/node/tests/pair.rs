@@ -1,0 +1,246 @@
+//! Two whole MTAs in virtual time: nothing lost, nothing twice, whatever happens on the way.
+
+mod world;
+
+use base::Precedence;
+use p1::flags::ReportRequest;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use world::{ACT, Delivered, NAPLES, World, address};
+
+fn content(seed: usize, length: usize) -> Vec<u8> {
+    (0..length).map(|n| (n.wrapping_mul(31) ^ seed.wrapping_mul(7)) as u8).collect()
+}
+
+fn to_ops() -> Vec<String> {
+    vec![address(ACT, "OPS")]
+}
+
+/// Messages a user got, by MTS identifier, with how often.
+fn messages(world: &World, user: usize) -> BTreeMap<String, (usize, Vec<u8>)> {
+    let mut found: BTreeMap<String, (usize, Vec<u8>)> = BTreeMap::new();
+    for delivered in &world.users[user].delivered {
+        if let Delivered::Message { identifier, content } = delivered {
+            let slot = found.entry(identifier.clone()).or_insert((0, content.clone()));
+            slot.0 += 1;
+            assert_eq!(&slot.1, content, "a repetition of the same content");
+        }
+    }
+    found
+}
+
+#[test]
+fn messages_of_every_size_and_precedence_arrive_once_and_whole() {
+    let mut world = World::new(1, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    let sizes = [0, 1, 100, 4_096, 10_000, 100_000, 1_000_000];
+    for (n, size) in sizes.into_iter().enumerate() {
+        let precedence = Precedence::ALL[n % 6];
+        let id = format!("MESSAGE {n}");
+        world.submit(sender, &to_ops(), precedence, &content(n, size), &id, ReportRequest::None);
+    }
+    world.run_for(Duration::from_secs(60));
+    let answers: Vec<&String> =
+        world.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
+    assert_eq!(answers.len(), sizes.len());
+    let got = messages(&world, reader);
+    assert_eq!(got.len(), sizes.len());
+    for (n, size) in sizes.into_iter().enumerate() {
+        assert_eq!(got[answers[n]], (1, content(n, size)), "message of {size}");
+    }
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+    assert!(world.sites.iter().all(|s| s.store.bodies.is_empty() && s.store.spools.is_empty()));
+}
+
+#[test]
+fn a_resubmission_is_answered_with_the_first_identifier() {
+    let mut world = World::new(2, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    for _ in 0..3 {
+        let to = to_ops();
+        world.submit(sender, &to, Precedence::Flash, b"hello", "SAME", ReportRequest::None);
+        world.run_for(Duration::from_secs(5));
+    }
+    world.submit(sender, &to_ops(), Precedence::Flash, b"other", "SAME", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    let answers: Vec<_> = world.users[sender].answers.iter().map(|a| a.clone().unwrap()).collect();
+    assert_eq!((&answers[0], &answers[0]), (&answers[1], &answers[2]));
+    assert_ne!(answers[0], answers[3], "another content is another message");
+    assert_eq!(messages(&world, reader).len(), 2);
+}
+
+#[test]
+fn an_unknown_recipient_is_reported_and_the_others_are_served() {
+    let mut world = World::new(3, |_| {});
+    let sender = world.user(NAPLES, "OPS", true);
+    let ops = world.user(ACT, "OPS", true);
+    let log = world.user(ACT, "LOG", true);
+    let local = world.user(NAPLES, "LOG", true);
+    for (user, site) in [(sender, NAPLES), (ops, ACT), (log, ACT), (local, NAPLES)] {
+        world.bind(user, site);
+    }
+    let to: Vec<String> = [
+        address(ACT, "OPS"),
+        address(ACT, "LOG"),
+        address(NAPLES, "LOG"),
+        address(ACT, "NOBODY"),
+        address(NAPLES, "NOBODY"),
+        "/C=ZZ/ADMD=NONE/S=X".to_owned(),
+    ]
+    .to_vec();
+    world.submit(sender, &to, Precedence::Immediate, b"to many", "MANY", ReportRequest::Report);
+    world.run_for(Duration::from_secs(30));
+    for user in [ops, log, local] {
+        assert_eq!(messages(&world, user).len(), 1, "user {user}");
+    }
+    let reports: Vec<bool> = world.users[sender]
+        .delivered
+        .iter()
+        .filter_map(|d| match d {
+            Delivered::Report { subject, delivered } => {
+                assert_eq!(Ok(subject), world.users[sender].answers[0].as_ref());
+                Some(*delivered)
+            }
+            Delivered::Message { .. } => None,
+        })
+        .collect();
+    assert_eq!(reports.iter().filter(|d| **d).count(), 3, "delivery reports");
+    assert_eq!(reports.iter().filter(|d| !**d).count(), 3, "non-delivery reports");
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+}
+
+#[test]
+fn a_wrong_password_is_refused() {
+    let mut world = World::new(4, |_| {});
+    let user = world.user(NAPLES, "OPS", true);
+    world.users[user].password = "guess";
+    world.bind(user, NAPLES);
+    world.run_for(Duration::from_secs(5));
+    assert!(world.users[user].refused && !world.is_bound(user));
+}
+
+#[test]
+fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
+    let mut world = World::new(5, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    let size = 2_000_000;
+    world.submit(
+        sender,
+        &to_ops(),
+        Precedence::Routine,
+        &content(9, size),
+        "LONG",
+        ReportRequest::None,
+    );
+    // Cut once a good part has been carried.
+    while world.carried < 1_200_000 {
+        world.run_for(Duration::from_millis(20));
+    }
+    world.cut();
+    world.run_for(Duration::from_secs(60));
+    let got = messages(&world, reader);
+    assert_eq!(got.len(), 1);
+    assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
+    let again = world.carried as usize - size;
+    assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
+    let recovered = |e: &&node::event::Event| e.detail.contains("recovered");
+    assert_eq!(world.sites[ACT].events.iter().filter(recovered).count(), 1);
+}
+
+/// Cuts, refused connections and crashes at random moments, by seed.
+fn turmoil(seed: u64, configure: fn(&mut osi::api::RtseParameters)) {
+    let mut world = World::new(seed, configure);
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    let count = 12;
+    for n in 0..count {
+        let size = [50, 3_000, 20_000, 200_000][world.rng.below(4) as usize];
+        let precedence = Precedence::ALL[world.rng.below(6) as usize];
+        let id = format!("MESSAGE {n}");
+        world.submit(sender, &to_ops(), precedence, &content(n, size), &id, ReportRequest::None);
+    }
+    for _ in 0..25 {
+        for (user, site) in [(sender, NAPLES), (reader, ACT)] {
+            if !world.is_bound(user) {
+                world.bind(user, site);
+            }
+        }
+        let pause = Duration::from_millis(world.rng.below(3_000));
+        world.run_for(pause);
+        match world.rng.below(6) {
+            0 | 1 => world.cut(),
+            2 => world.crash(NAPLES),
+            3 => world.crash(ACT),
+            4 => world.link_up = !world.link_up,
+            _ => {}
+        }
+    }
+    world.link_up = true;
+    for _ in 0..20 {
+        for (user, site) in [(sender, NAPLES), (reader, ACT)] {
+            if !world.is_bound(user) {
+                world.bind(user, site);
+            }
+        }
+        world.run_for(Duration::from_secs(120));
+    }
+    let answers: Vec<&String> =
+        world.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
+    assert_eq!(answers.len(), count, "seed {seed}: every submission was answered");
+    let got = messages(&world, reader);
+    for (n, answer) in answers.iter().enumerate() {
+        let (_, content) = got.get(*answer).unwrap_or_else(|| panic!("seed {seed}: {n} lost"));
+        assert_eq!(content[..], self::content(n, content.len())[..], "seed {seed}: {n} whole");
+    }
+    // P3 has no replay key: the reader may hear of one message twice, never of another one.
+    assert_eq!(got.len(), count, "seed {seed}: no message under two identifiers");
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0), "seed {seed}");
+    assert!(world.sites.iter().all(|s| s.store.bodies.is_empty()), "seed {seed}: bodies left");
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_in_turmoil() {
+    for seed in 100..140 {
+        turmoil(seed, |_| {});
+    }
+}
+
+#[test]
+fn nor_without_checkpoints_nor_with_indefinite_lengths_nor_in_turns() {
+    for seed in 200..215 {
+        turmoil(seed, |rts| rts.checkpoint_size = 0);
+        turmoil(seed, |rts| rts.indefinite_lengths = true);
+        turmoil(seed, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
+    }
+}
+
+#[test]
+fn a_stop_releases_everything_and_forgets_nothing() {
+    let mut world = World::new(6, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    world.bind(sender, NAPLES);
+    let text = content(3, 3_000_000);
+    world.submit(sender, &to_ops(), Precedence::Routine, &text, "LONG", ReportRequest::None);
+    while world.carried < 500_000 {
+        world.run_for(Duration::from_millis(20));
+    }
+    world.feed(NAPLES, node::Input::Stop);
+    world.run_for(Duration::from_secs(10));
+    assert!(world.sites[NAPLES].stopped, "bounded in time");
+    assert!((world.carried as usize) < text.len(), "the long transfer was interrupted");
+    assert_eq!(world.queued(NAPLES), 1, "and is still queued");
+    world.crash(NAPLES);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(reader, ACT);
+    world.run_for(Duration::from_secs(120));
+    assert_eq!(messages(&world, reader).values().next().unwrap(), &(1, text));
+}

@@ -1,0 +1,437 @@
+//! Two whole MTAs and their users in virtual time: pipes that delay, divide, cut and close; disks
+//! that take their time; processes that die. One seed decides everything.
+
+mod store;
+mod user;
+
+use base::rng::Rng;
+use base::{AssociationId, Instant, Now, Precedence, Utc};
+use bytes::Bytes;
+use node::config::{
+    Channel, Connection, Limits, Listener, ListenerService, NodeConfig, Peer, Route, Target,
+};
+use node::event::Event;
+use node::{Input, ListenerId, Node, Output, Principal, Secret};
+use osi::api::{Dialogue, RtseParameters, Selectors};
+use p1::names::{GlobalDomainId, MtaName};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+use std::time::Duration;
+pub(crate) use store::Store;
+pub(crate) use user::{Delivered, User};
+
+pub(crate) const NAPLES: usize = 0;
+pub(crate) const ACT: usize = 1;
+
+/// One end of a pipe.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum End {
+    Node(usize, AssociationId),
+    User(usize),
+}
+
+#[derive(Debug)]
+enum Happening {
+    Input(usize, u32, Input),
+    Tick(usize),
+    Bytes(End, Bytes),
+    Closed(End),
+    Connected(End, End),
+}
+
+pub(crate) struct Site {
+    pub(crate) node: Node,
+    pub(crate) store: Store,
+    /// How often it was started.
+    pub(crate) epoch: u32,
+    pub(crate) events: Vec<Event>,
+    pub(crate) stopped: bool,
+}
+
+pub(crate) struct World {
+    pub(crate) now: Instant,
+    pub(crate) sites: Vec<Site>,
+    pub(crate) users: Vec<User>,
+    pub(crate) rng: Rng,
+    /// Delay of every pipe.
+    pub(crate) latency: Duration,
+    /// Delay of every sync and commit.
+    pub(crate) disk: Duration,
+    /// Whether new pipes between the sites can be made.
+    pub(crate) link_up: bool,
+    /// Octets that went over pipes between the sites.
+    pub(crate) carried: u64,
+    pub(crate) configure: fn(&mut RtseParameters),
+    queue: BinaryHeap<Reverse<(Instant, u64)>>,
+    what: BTreeMap<u64, Happening>,
+    sequence: u64,
+    pipes: BTreeMap<End, End>,
+    /// When the last octets sent toward an end arrive: order is kept.
+    arrives: BTreeMap<End, Instant>,
+}
+
+pub(crate) fn address(site: usize, surname: &str) -> String {
+    let prmd = ["NAPLES", "ACT"][site];
+    format!("/C=XX/ADMD=NATO/PRMD={prmd}/S={surname}")
+}
+
+fn canonical(text: &str) -> String {
+    engine::canonical(&text.parse().expect("an address"))
+}
+
+fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters)) -> NodeConfig {
+    let names = ["naples", "act"];
+    let other = 1 - site;
+    let mut rts = RtseParameters {
+        checkpoint_size: 4,
+        window: 3,
+        dialogue: Dialogue::Monologue,
+        indefinite_lengths: false,
+        transfer_timeout: Duration::from_secs(30),
+    };
+    configure(&mut rts);
+    let domain = |s: usize| GlobalDomainId::new("XX", "NATO", Some(["NAPLES", "ACT"][s]));
+    let route = |s: usize, to| Route {
+        prefix: format!("/C=XX/ADMD=NATO/PRMD={}", ["NAPLES", "ACT"][s])
+            .parse()
+            .expect("an address"),
+        to,
+    };
+    let peer = Peer {
+        name: names[other].to_owned(),
+        mta: MtaName(names[other].to_uppercase()),
+        own_name: MtaName(names[site].to_uppercase()),
+        own_password: Secret(Bytes::from(format!("from-{}", names[site]))),
+        octet_credentials: site == 1,
+        from: Vec::new(),
+        dialect: p1::Dialect::Modern,
+        local: Selectors::default(),
+        remote: Selectors::default(),
+        tpdu_size: None,
+        channels: vec![Channel {
+            name: "all".to_owned(),
+            precedences: Precedence::ALL.to_vec(),
+            connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
+            associations_max: 2,
+            rts,
+            setup_timeout: Duration::from_secs(10),
+        }],
+    };
+    let id = peer.id();
+    NodeConfig {
+        mta: MtaName(names[site].to_uppercase()),
+        domain: domain(site),
+        peers: vec![peer],
+        listeners: vec![
+            Listener { service: ListenerService::P1 { peer: id, channel: 0 } },
+            Listener { service: ListenerService::P3 { local: Selectors::default() } },
+        ],
+        routes: vec![route(site, Target::Local), route(other, Target::Peer(id))],
+        mailboxes: ["OPS", "LOG"].map(|s| canonical(&address(site, s))).to_vec(),
+        classify: engine::classify::Policy::default(),
+        limits: Limits::default(),
+        seed: 7,
+        epoch,
+    }
+}
+
+impl World {
+    pub(crate) fn new(seed: u64, configure: fn(&mut RtseParameters)) -> World {
+        let mut world = World {
+            now: Instant(0),
+            sites: Vec::new(),
+            users: Vec::new(),
+            rng: Rng::new(seed),
+            latency: Duration::from_millis(5),
+            disk: Duration::from_millis(2),
+            link_up: true,
+            carried: 0,
+            configure,
+            queue: BinaryHeap::new(),
+            what: BTreeMap::new(),
+            sequence: 0,
+            pipes: BTreeMap::new(),
+            arrives: BTreeMap::new(),
+        };
+        for site in [NAPLES, ACT] {
+            let node = Node::new(config(site, 1, configure));
+            let store = Store::default();
+            world.sites.push(Site { node, store, epoch: 1, events: Vec::new(), stopped: false });
+            world.feed(site, Input::Started);
+        }
+        world
+    }
+
+    pub(crate) fn clock(&self) -> Now {
+        // Some day in 2026.
+        Now { mono: self.now, utc: Utc(1_767_225_600_000_000 + self.now.0) }
+    }
+
+    fn later(&mut self, delay: Duration, what: Happening) {
+        self.at(self.now + delay, what);
+    }
+
+    fn at(&mut self, at: Instant, what: Happening) {
+        self.sequence += 1;
+        self.queue.push(Reverse((at, self.sequence)));
+        self.what.insert(self.sequence, what);
+    }
+
+    /// Hands a node an input and carries out what it wants.
+    pub(crate) fn feed(&mut self, site: usize, input: Input) {
+        let now = self.clock();
+        self.sites[site].node.handle(now, input);
+        while let Some(output) = self.sites[site].node.poll() {
+            self.carry_out(site, output);
+        }
+        if let Some(at) = self.sites[site].node.deadline() {
+            self.at(at.max(self.now + Duration::from_micros(1)), Happening::Tick(site));
+        }
+    }
+
+    fn answer(&mut self, site: usize, delay: Duration, input: Input) {
+        let epoch = self.sites[site].epoch;
+        self.later(delay, Happening::Input(site, epoch, input));
+    }
+
+    fn carry_out(&mut self, site: usize, output: Output) {
+        let quick = Duration::from_micros(50);
+        let disk = self.disk;
+        match output {
+            Output::Connect { association, .. } => self.connect(site, association),
+            Output::Write { association, bytes } => self.send(End::Node(site, association), bytes),
+            Output::Close { association } => self.close(End::Node(site, association)),
+            Output::SpoolOpen { spool } => {
+                assert!(self.sites[site].store.spools.insert(spool, Vec::new()).is_none());
+            }
+            Output::SpoolAppend { spool, bytes, .. } => {
+                self.sites[site].store.append(spool, &bytes)
+            }
+            Output::SpoolSync { spool, token } => {
+                let stored = self.sites[site].store.spools[&spool].len() as u64;
+                self.answer(site, disk, Input::Synced { spool, token, result: Ok(stored) });
+            }
+            Output::SpoolDiscard { spool } => {
+                assert!(self.sites[site].store.spools.remove(&spool).is_some());
+            }
+            Output::Commit { token, batch } => {
+                // Durable at once or lost with the process: the answer comes after the disk's time.
+                self.sites[site].store.apply(batch);
+                self.answer(site, disk, Input::Committed { token, result: Ok(()) });
+            }
+            Output::Load { token, precedence, id } => {
+                let record = self.sites[site].store.entries.get(&(precedence, id)).cloned();
+                self.answer(site, quick, Input::Loaded { token, result: Ok(record) });
+            }
+            Output::LookUp { token, keys } => {
+                let seen = &self.sites[site].store.seen;
+                let found = keys.iter().map(|key| seen.get(key).cloned()).collect();
+                self.answer(site, quick, Input::LookedUp { token, result: Ok(found) });
+            }
+            Output::ReadContent { token, body, offset, len, .. } => {
+                let octets = &self.sites[site].store.bodies[&body];
+                let start = offset as usize;
+                let piece = octets.slice(start..(start + len).min(octets.len()));
+                self.answer(site, quick, Input::Content { token, result: Ok(piece) });
+            }
+            Output::Verify { token, principal, password } => {
+                let right = match principal {
+                    Principal::Peer(_) => password.0 == format!("from-{}", ["act", "naples"][site]),
+                    Principal::User(address) => {
+                        password.0 == "secret" && self.sites[site].node_knows(&address)
+                    }
+                };
+                self.answer(site, quick, Input::Verified { token, right });
+            }
+            Output::Event(event) => self.sites[site].events.push(event),
+            Output::Stopped => self.sites[site].stopped = true,
+        }
+    }
+
+    fn connect(&mut self, site: usize, association: AssociationId) {
+        if !self.link_up {
+            let error = "no route to host".to_owned();
+            return self.answer(site, self.latency, Input::ConnectFailed { association, error });
+        }
+        let other = 1 - site;
+        let there = self.sites[other].node.next_association();
+        let (a, b) = (End::Node(site, association), End::Node(other, there));
+        self.join(a, b);
+        self.later(self.latency, Happening::Connected(a, b));
+    }
+
+    pub(crate) fn join(&mut self, a: End, b: End) {
+        self.pipes.insert(a, b);
+        self.pipes.insert(b, a);
+    }
+
+    /// Octets from one end arrive at the other later, divided at random.
+    pub(crate) fn send(&mut self, from: End, bytes: Bytes) {
+        let Some(to) = self.pipes.get(&from).copied() else { return };
+        if let (End::Node(..), End::Node(..)) = (from, to) {
+            self.carried += bytes.len() as u64;
+        }
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            let cut = match self.rng.below(4) {
+                0 => 1 + self.rng.below(rest.len().min(40) as u64) as usize,
+                _ => rest.len(),
+            };
+            let piece = rest.split_to(cut);
+            let jitter = Duration::from_micros(self.rng.below(500));
+            let at = (self.now + self.latency + jitter)
+                .max(self.arrives.get(&to).copied().unwrap_or_default());
+            self.arrives.insert(to, at);
+            self.at(at, Happening::Bytes(to, piece));
+        }
+    }
+
+    /// One end closes: both hear of it, the other after what was sent.
+    pub(crate) fn close(&mut self, end: End) {
+        self.later(Duration::from_micros(10), Happening::Closed(end));
+        if let Some(to) = self.pipes.get(&end).copied() {
+            let at =
+                (self.now + self.latency).max(self.arrives.get(&to).copied().unwrap_or_default());
+            self.at(at, Happening::Closed(to));
+        }
+    }
+
+    /// Cuts every pipe between the sites, now: what is under way is lost.
+    pub(crate) fn cut(&mut self) {
+        let pipes: Vec<End> = self
+            .pipes
+            .iter()
+            .filter(|(a, b)| matches!((a, b), (End::Node(..), End::Node(..))))
+            .map(|(a, _)| *a)
+            .collect();
+        for end in pipes {
+            self.unplug(end);
+        }
+    }
+
+    fn unplug(&mut self, end: End) {
+        if self.pipes.remove(&end).is_none() {
+            return;
+        }
+        if let End::Node(site, association) = end {
+            let error = Some("connection reset".to_owned());
+            self.feed(site, Input::Closed { association, error });
+        }
+    }
+
+    /// A process dies and is started again: what was not durable is gone.
+    pub(crate) fn crash(&mut self, site: usize) {
+        self.cut();
+        let users: Vec<End> =
+            self.pipes.keys().copied().filter(|e| matches!(e, End::User(_))).collect();
+        for end in users {
+            if let Some(End::Node(s, _)) = self.pipes.get(&end).copied()
+                && s == site
+            {
+                self.pipes.remove(&end);
+                self.user_closed(end);
+            }
+        }
+        self.pipes.retain(|end, _| !matches!(end, End::Node(s, _) if *s == site));
+        let configure = self.configure;
+        let s = &mut self.sites[site];
+        s.epoch += 1;
+        s.store.crash();
+        s.node = Node::new(config(site, s.epoch, configure));
+        let entries: Vec<_> = s.store.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
+        for ((precedence, id), record) in entries {
+            self.feed(site, Input::Recovered { precedence, id, record });
+        }
+        self.feed(site, Input::Started);
+    }
+
+    /// Runs until nothing is due before `until`.
+    pub(crate) fn run_until(&mut self, until: Instant) {
+        let mut steps = 0u32;
+        while let Some(Reverse((at, sequence))) = self.queue.peek().copied()
+            && at <= until
+        {
+            self.queue.pop();
+            self.now = self.now.max(at);
+            let Some(what) = self.what.remove(&sequence) else { continue };
+            self.happen(what);
+            steps += 1;
+            assert!(steps < 2_000_000, "the world does not come to rest");
+        }
+        self.now = until;
+    }
+
+    pub(crate) fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+
+    fn happen(&mut self, what: Happening) {
+        match what {
+            Happening::Input(site, epoch, input) => {
+                // An answer to a process that died meanwhile goes nowhere.
+                if self.sites[site].epoch == epoch {
+                    self.feed(site, input);
+                }
+            }
+            Happening::Tick(site) => {
+                if self.sites[site].node.deadline().is_some_and(|at| at <= self.now) {
+                    self.feed(site, Input::Tick);
+                }
+            }
+            Happening::Bytes(end @ End::Node(site, association), bytes) => {
+                if self.pipes.contains_key(&end) {
+                    self.feed(site, Input::Bytes { association, bytes });
+                }
+            }
+            Happening::Bytes(end @ End::User(_), bytes) => {
+                if self.pipes.contains_key(&end) {
+                    self.user_bytes(end, &bytes);
+                }
+            }
+            Happening::Closed(end @ End::Node(site, association)) => {
+                if self.pipes.remove(&end).is_some() {
+                    self.feed(site, Input::Closed { association, error: None });
+                }
+            }
+            Happening::Closed(end @ End::User(_)) => {
+                if self.pipes.remove(&end).is_some() {
+                    self.user_closed(end);
+                }
+            }
+            Happening::Connected(a, b) => self.both_connected(a, b),
+        }
+    }
+
+    fn both_connected(&mut self, a: End, b: End) {
+        let remote = "192.0.2.1".parse().expect("an address");
+        if !self.pipes.contains_key(&a) || !self.pipes.contains_key(&b) {
+            return;
+        }
+        if let End::Node(site, association) = b {
+            let listener = ListenerId(u32::from(matches!(a, End::User(_))));
+            self.feed(site, Input::Accepted { association, listener, remote });
+        }
+        match a {
+            End::Node(site, association) => self.feed(site, Input::Connected { association }),
+            End::User(_) => self.user_connected(a),
+        }
+    }
+
+    /// Entries queued at a site, of any kind.
+    pub(crate) fn queued(&self, site: usize) -> usize {
+        self.sites[site].store.entries.len()
+    }
+
+    pub(crate) fn plug_user(&mut self, user: usize, site: usize) {
+        let there = self.sites[site].node.next_association();
+        let (a, b) = (End::User(user), End::Node(site, there));
+        self.join(a, b);
+        self.later(self.latency, Happening::Connected(a, b));
+    }
+}
+
+impl Site {
+    fn node_knows(&self, _address: &str) -> bool {
+        true
+    }
+}
