@@ -1,6 +1,7 @@
 //! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
 
 use crate::client::{Client, Lost, Services, describe};
+use crate::clock::Clock;
 use crate::inbox::{Inbox, Incoming};
 use crate::send::Way;
 use crate::show;
@@ -60,6 +61,9 @@ pub(crate) struct Message {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     pub sics: Vec<String>,
+    /// In the form of `xuxa send --message-type`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message_type: Option<String>,
     /// Octets of the body parts.
     pub size: u64,
     pub content_length: u64,
@@ -68,6 +72,8 @@ pub(crate) struct Message {
     pub submission_time: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_time: Option<String>,
+    /// Our time when it was complete and kept.
+    pub received_at: String,
     /// From the first octet of the delivery to the last.
     pub receive_ms: f64,
     pub kbit_s: f64,
@@ -215,6 +221,7 @@ fn take_message(
     let elapsed = way.clock.mono().since(start);
     let duplicate = inbox.has(&identifier);
     let file = inbox.finish(incoming, &identifier)?;
+    let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
     let result = Payload::whole(writer.into_vec());
@@ -229,11 +236,13 @@ fn take_message(
         content_identifier: envelope.content_identifier.clone(),
         subject: reading.heading.as_deref().and_then(|h| h.subject.clone()),
         sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
+        message_type: military.and_then(|m| m.message_type.as_ref()).map(show::message_type),
         size: if reading.opaque { length } else { reading.size },
         content_length: length,
         content_sha256: show::hex(&hasher.finalize()),
         submission_time: envelope.submission_time.utc.map(|t| t.to_string()),
         delivery_time: envelope.delivery_time.utc.map(|t| t.to_string()),
+        received_at,
         receive_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(length, elapsed),
         duplicate,

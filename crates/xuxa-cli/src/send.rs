@@ -33,6 +33,8 @@ pub(crate) struct Sent {
     /// SHA-256 of the whole content.
     pub content_sha256: String,
     pub submission_time: Option<String>,
+    /// Our time when the first octet was sent.
+    pub submitted_at: String,
     /// From the first octet sent to the answer.
     pub submit_ms: f64,
     /// Of content.
@@ -121,6 +123,7 @@ fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> 
         tail: Default::default(),
     };
     let start = way.clock.mono();
+    let submitted_at = Clock::utc().to_string();
     let bar = progress(way.progress, framing.data_length);
     let invoke = 1 + i64::from(tries);
     client.request(Request::Invoke {
@@ -164,6 +167,7 @@ fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> 
         content_length,
         content_sha256: show::hex(&hasher.finalize()),
         submission_time: result.time.utc.map(|t| t.to_string()),
+        submitted_at,
         submit_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(content_length, elapsed),
         tries,

@@ -5,6 +5,7 @@ use crate::send::Sent;
 use comfy_table::{CellAlignment, Table, presets};
 use p1::content_type::ContentType;
 use p1::flags::Priority;
+use p772::MessageType;
 use std::time::Duration;
 
 /// Lower-case hexadecimal.
@@ -33,6 +34,21 @@ pub(crate) fn content_type(kind: &ContentType) -> String {
         ContentType::BuiltIn(22) => "P22".to_owned(),
         ContentType::BuiltIn(number) => number.to_string(),
         ContentType::Extended(oid) => oid.to_string(),
+    }
+}
+
+/// As `xuxa send --message-type` takes it; kinds without a word are numbers.
+pub(crate) fn message_type(message_type: &MessageType) -> String {
+    let kind = match message_type.kind {
+        MessageType::EXERCISE => "exercise".to_owned(),
+        MessageType::OPERATION => "operation".to_owned(),
+        MessageType::PROJECT => "project".to_owned(),
+        MessageType::DRILL => "drill".to_owned(),
+        other => other.to_string(),
+    };
+    match &message_type.identifier {
+        Some(name) => format!("{kind}={name}"),
+        None => kind,
     }
 }
 
@@ -132,5 +148,8 @@ mod tests {
         assert_eq!(size(999), "999 B");
         assert!((kbit_s(1_000, Duration::from_secs(1)) - 8.0).abs() < 1e-9);
         assert_eq!(hex(&[0, 0xab]), "00ab");
+        let exercise = MessageType { kind: 0, identifier: Some("STEADY".to_owned()) };
+        assert_eq!(message_type(&exercise), "exercise=STEADY");
+        assert_eq!(message_type(&MessageType { kind: 130, identifier: None }), "130");
     }
 }
