@@ -1,6 +1,7 @@
 //! Child processes, said before they are started and named where they fail.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::os::fd::AsFd as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -58,6 +59,17 @@ impl Cmd {
         let shown = self.shown.clone();
         if !self.succeeds()? {
             bail!("`{shown}` failed");
+        }
+        Ok(())
+    }
+
+    /// As [`Cmd::run`], but all of it on standard error: standard output is for a result.
+    pub(crate) fn run_aside(mut self) -> anyhow::Result<()> {
+        eprintln!("$ {}", self.shown);
+        let aside = std::io::stderr().as_fd().try_clone_to_owned()?;
+        let status = self.inner.stdout(aside).status();
+        if !status.with_context(|| format!("cannot run `{}`", self.shown))?.success() {
+            bail!("`{}` failed", self.shown);
         }
         Ok(())
     }

@@ -6,6 +6,7 @@
 
 mod ci;
 mod command;
+mod demo;
 mod deny;
 mod edges;
 mod purity;
@@ -60,6 +61,7 @@ macro_rules! verbs {
 }
 
 verbs! {
+    demo,
     ci,
     test,
     edges,

@@ -55,11 +55,21 @@ impl Workspace {
         if std::env::var_os("CI").is_some() { cmd.env("CARGO_INCREMENTAL", "0") } else { cmd }
     }
 
+    fn metadata(&self) -> anyhow::Result<serde_json::Value> {
+        let json = self.cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
+        serde_json::from_str(&json).context("cargo metadata is not JSON")
+    }
+
+    /// Where cargo puts what it builds with this profile, `debug` or `release`.
+    pub(crate) fn built(&self, profile: &str) -> anyhow::Result<PathBuf> {
+        let metadata = self.metadata()?;
+        let target = metadata.get("target_directory").and_then(|t| t.as_str());
+        Ok(Path::new(target.context("no target directory in cargo metadata")?).join(profile))
+    }
+
     /// Names of the workspace's members.
     pub(crate) fn members(&self) -> anyhow::Result<Vec<String>> {
-        let json = self.cargo(&["metadata", "--no-deps", "--format-version", "1"]).output()?;
-        let metadata: serde_json::Value =
-            serde_json::from_str(&json).context("cargo metadata is not JSON")?;
+        let metadata = self.metadata()?;
         let packages =
             metadata.get("packages").and_then(|p| p.as_array()).context("no packages in it")?;
         Ok(packages

@@ -2,6 +2,7 @@
 
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// `xuxa send --json`.
 #[derive(Clone, Debug, Deserialize)]
@@ -227,5 +228,46 @@ impl Status {
     /// Users bound now.
     pub fn bound(&self) -> u64 {
         self.mailboxes.iter().map(|mailbox| mailbox.bound).sum()
+    }
+}
+
+/// From one time to a later one, both as these programs write them (`2026-05-04T03:02:01.000123Z`)
+/// and less than a day apart. `None` where one is no such time.
+pub fn elapsed(from: &str, to: &str) -> Option<Duration> {
+    const DAY: u64 = 86_400_000_000;
+    let of_day = |text: &str| -> Option<u64> {
+        let (_, time) = text.strip_suffix('Z')?.split_once('T')?;
+        let (clock, fraction) = time.split_once('.')?;
+        let mut seconds = 0u64;
+        for part in clock.split(':') {
+            seconds = seconds.checked_mul(60)?.checked_add(part.parse().ok()?)?;
+        }
+        let micros: u64 = fraction.parse().ok().filter(|_| fraction.len() == 6)?;
+        seconds.checked_mul(1_000_000)?.checked_add(micros)
+    };
+    let (from, to) = (of_day(from)?, of_day(to)?);
+    Some(Duration::from_micros((to + DAY).checked_sub(from)? % DAY))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes_midnight() {
+        let ms = |from: &str, to: &str| elapsed(from, to).map(|d| d.as_micros());
+        let (a, b) = ("2026-05-04T03:02:01.000123Z", "2026-05-04T03:02:03.000124Z");
+        assert_eq!(ms(a, b), Some(2_000_001));
+        let (a, b) = ("2026-05-04T23:59:59.999999Z", "2026-05-05T00:00:00.000001Z");
+        assert_eq!(ms(a, b), Some(2));
+        assert_eq!(ms("soon", b), None);
+    }
+
+    #[test]
+    fn deliveries_are_told_apart() {
+        let json = r#"{"deliveries":[{"kind":"report","mts_identifier":"x","recipients":
+            [{"recipient":"/S=A","delivered":false,"reason":"unable-to-transfer"}]}]}"#;
+        let received: Received = serde_json::from_str(json).unwrap();
+        assert_eq!((received.messages().count(), received.reports().count()), (0, 1));
     }
 }

@@ -3,10 +3,24 @@
 #![expect(clippy::disallowed_methods, reason = "other processes live in real time")]
 
 use anyhow::{Result, bail};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// How often a foreign process is asked again. It gives no event, so it is asked.
 const POLL: Duration = Duration::from_millis(10);
+
+/// Set once someone wants this program to end.
+static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+
+/// Ends every wait of this program with an error, now and from now on. For handlers of signals.
+pub fn interrupt() {
+    INTERRUPTED.store(true, Ordering::Relaxed);
+}
+
+/// Whether [`interrupt`] was called.
+pub fn is_interrupted() -> bool {
+    INTERRUPTED.load(Ordering::Relaxed)
+}
 
 /// A moment by which something must have happened.
 #[derive(Clone, Copy, Debug)]
@@ -39,6 +53,9 @@ impl Deadline {
         loop {
             if let Some(answer) = ask()? {
                 return Ok(answer);
+            }
+            if is_interrupted() {
+                bail!("interrupted");
             }
             if self.has_passed() {
                 bail!("{what}: not within {:?}", self.limit);
