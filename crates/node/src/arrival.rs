@@ -272,8 +272,7 @@ impl Node {
     pub(crate) fn drop_receiving(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let interrupted = link.stack.take_interrupted();
-        let reference = link.reference.clone();
-        let spool = link.receiving.take().or(link.suspended.take());
+        let spool = link.receiving.take().or_else(|| link.suspended.take());
         self.drop_suspended(id);
         let Some(spool) = spool else { return };
         let Some(arrival) = self.arrivals.get(&spool).filter(|a| !a.ended || !a.is_sound()) else {
@@ -281,6 +280,7 @@ impl Node {
         };
         let dropped = match (arrival.channel, interrupted) {
             (Some(channel), Some(state)) if arrival.is_sound() => {
+                let reference = state.reference().clone();
                 self.recovery.keep_receive(now.mono, channel, reference, state, spool)
             }
             _ => Some(spool),

@@ -6,6 +6,7 @@ use crate::event::{Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::queue::QueueKey;
+use base::ber::{Writer, universal};
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
 use osi::api::{Dialogue, Request, Role};
@@ -67,6 +68,12 @@ impl Node {
             .map(|l| l.id)
             .collect();
         for id in free {
+            let cut_off =
+                self.links.get_mut(&id).filter(|l| l.can_send()).and_then(|l| l.cut_off.take());
+            if let Some((entry, point)) = cut_off {
+                self.go_on(id, entry, point);
+                continue;
+            }
             if self.queue.scheduler.ready(&key) == 0 {
                 break;
             }
@@ -131,9 +138,14 @@ impl Node {
     fn new_reference(&mut self, utc: Utc) -> ConnectionReference {
         let number = self.next_reference();
         let user = format!("{}-{:x}-{number:x}", self.config.mta.0, self.config.epoch);
+        let element = |tag, text: String| {
+            let mut writer = Writer::new();
+            writer.string(tag, text);
+            Bytes::from(writer.into_vec())
+        };
         ConnectionReference {
-            user: Bytes::from(user),
-            common: Bytes::from(utc.to_utc_time()),
+            user: element(universal::OCTET_STRING, user),
+            common: element(universal::UTC_TIME, utc.to_utc_time()),
             additional: Bytes::new(),
         }
     }

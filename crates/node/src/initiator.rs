@@ -10,7 +10,7 @@ use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
-use osi::api::{Indication, Payload, RefuseReason, Request};
+use osi::api::{Indication, Payload, RefuseReason, Request, ResumePoint};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError, MtaBindResult};
 
 impl Node {
@@ -185,10 +185,7 @@ impl Node {
     fn association_recovered(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
         let Some(lost) = self.recovery.take_offered(id) else { return };
         self.initiator_open(now, id, channel);
-        self.begin_sending(id, lost.entry);
-        if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
-            s.resume = Some(lost.point);
-        }
+        self.go_on(id, lost.entry, lost.point);
     }
 
     fn refused(
@@ -305,6 +302,12 @@ impl Node {
         let (channel, interrupted) = (link.channel(), link.interrupting);
         let Some(sending) = link.sending.take() else { return };
         link.idle_since = now.mono;
+        // One that may go on does so here, or on the association that recovers this one; but one
+        // that failed again after it went on waits its turn.
+        let goes_on = sending.resume.clone().filter(|_| !interrupted && !sending.resumed);
+        if let Some(point) = &goes_on {
+            link.cut_off = Some((sending.entry, point.clone()));
+        }
         self.event(Level::Warning, Kind::TransferFailed, detail)
             .association(id)
             .channel(channel)
@@ -313,12 +316,21 @@ impl Node {
             .precedence(sending.precedence);
         if interrupted {
             self.queue.scheduler.put_back(now.mono, sending.entry);
-        } else {
+        } else if goes_on.is_none() {
             let seed = self.rng.next_u64();
             self.queue.scheduler.retry(now.mono, sending.entry, seed);
         }
         if self.stopping {
             self.wind_down(now, id);
+        }
+    }
+
+    /// Takes up a transfer that was cut off, on an association that is free.
+    pub(crate) fn go_on(&mut self, id: AssociationId, entry: EntryId, point: ResumePoint) {
+        self.begin_sending(id, entry);
+        if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+            s.resume = Some(point);
+            s.resumed = true;
         }
     }
 
@@ -330,17 +342,19 @@ impl Node {
         }
         let Some(link) = self.links.get_mut(&id) else { return };
         let initiator = link.channel().filter(|_| link.is_initiator());
-        let Some(sending) = link.sending.take() else { return };
-        if sending.confirmed {
-            return;
-        }
-        match (sending.resume, initiator) {
-            (Some(point), Some(channel)) if lost && !self.stopping => {
-                self.recovery.keep_send(now.mono, channel, sending.entry, point);
+        let sending = link.sending.take().filter(|s| !s.confirmed);
+        let cut_off = match sending {
+            Some(s) => Some((s.entry, s.resume.filter(|_| !s.resumed))),
+            None => link.cut_off.take().map(|(entry, point)| (entry, Some(point))),
+        };
+        match (cut_off, initiator) {
+            (Some((entry, Some(point))), Some(channel)) if lost && !self.stopping => {
+                self.recovery.keep_send(now.mono, channel, entry, point);
             }
-            _ => {
-                self.queue.scheduler.put_back(now.mono, sending.entry);
+            (Some((entry, _)), _) => {
+                self.queue.scheduler.put_back(now.mono, entry);
             }
+            (None, _) => {}
         }
     }
 }

@@ -51,6 +51,8 @@ pub(crate) struct Sending {
     pub handed_out: u64,
     /// Where it may go on if the association is lost.
     pub resume: Option<ResumePoint>,
+    /// It went on after having been cut off.
+    pub resumed: bool,
     /// Confirmed; the commit that forgets it is under way.
     pub confirmed: bool,
     /// P3: the invoke identifier of the delivery, and when it was invoked.
@@ -70,6 +72,7 @@ impl Sending {
             content_length: 0,
             handed_out: 0,
             resume: None,
+            resumed: false,
             confirmed: false,
             invoke: 0,
             delivery_time: None,
@@ -88,6 +91,8 @@ pub(crate) struct Link {
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
     pub sending: Option<Sending>,
+    /// A transfer of ours that failed on this association and may go on.
+    pub cut_off: Option<(EntryId, ResumePoint)>,
     /// What is arriving now.
     pub receiving: Option<SpoolId>,
     /// RTSE: a transfer to us that was interrupted and may be resumed.
@@ -131,6 +136,7 @@ impl Link {
             remote: None,
             requests: VecDeque::new(),
             sending: None,
+            cut_off: None,
             receiving: None,
             suspended: None,
             unit: Unit::None,
