@@ -1,1 +1,9 @@
-//! The daemon.
+//! The daemon: a thin shell around [`node::Node`], which takes every decision.
+
+pub mod admin;
+pub mod clock;
+pub mod command;
+pub mod config;
+pub mod driver;
+pub mod pcap;
+pub mod users;

@@ -1,2 +1,5 @@
 //! The daemon `mta`.
-fn main() {}
+
+fn main() -> std::process::ExitCode {
+    mta::command::main()
+}

@@ -1,0 +1,189 @@
+//! `mta check`: every mistake of a configuration file, or what would run.
+
+use super::output::{complain, complain_of, print, print_json, table, trimmed};
+use super::{DONE, WRONG};
+use crate::config::problem::ProblemJson;
+use crate::config::{self, Site, Tcp};
+use base::{PeerId, Precedence};
+use node::ChannelId;
+use node::config::{Connection, ListenerService, Target};
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Checks a configuration file and shows what would run.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let (site, report) = match config::load(&arguments.config) {
+        Ok(loaded) => loaded,
+        Err(error) => {
+            complain(&error.to_string());
+            return WRONG;
+        }
+    };
+    let plan = site.as_ref().map(Plan::of);
+    if arguments.json {
+        print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), plan });
+    } else {
+        complain_of(&report);
+        if let Some(plan) = &plan {
+            print(&plan.to_text());
+        }
+    }
+    if site.is_some() { DONE } else { WRONG }
+}
+
+/// The answer in JSON.
+#[derive(Serialize)]
+struct Checked {
+    ok: bool,
+    problems: Vec<ProblemJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<Plan>,
+}
+
+/// What would run.
+#[derive(Serialize)]
+struct Plan {
+    mta: String,
+    data_dir: PathBuf,
+    channels: Vec<PlannedChannel>,
+    p3: Vec<PlannedListener>,
+    routes: Vec<PlannedRoute>,
+}
+
+#[derive(Serialize)]
+struct PlannedChannel {
+    peer: String,
+    channel: String,
+    precedences: Vec<Precedence>,
+    dscp: u8,
+    dscp_name: String,
+    remote: String,
+    listen: Vec<String>,
+    connection: &'static str,
+    associations_max: u32,
+    checkpoint: u64,
+    window: u32,
+}
+
+#[derive(Serialize)]
+struct PlannedListener {
+    listen: String,
+    dscp: u8,
+    dscp_name: String,
+}
+
+#[derive(Serialize)]
+struct PlannedRoute {
+    address: String,
+    via: String,
+}
+
+fn marks(tcp: &Tcp) -> (u8, String) {
+    (tcp.dscp.number(), tcp.dscp.to_string())
+}
+
+impl Plan {
+    fn of(site: &Site) -> Plan {
+        let listens = |wanted: ChannelId| -> Vec<String> {
+            let is_it = |service: &ListenerService| match service {
+                ListenerService::P1 { peer, channel } => {
+                    wanted == ChannelId { peer: *peer, index: *channel }
+                }
+                ListenerService::P3 { .. } => false,
+            };
+            let pairs = site.node.listeners.iter().zip(&site.listeners);
+            pairs.filter(|(n, _)| is_it(&n.service)).map(|(_, s)| s.address.to_string()).collect()
+        };
+        let mut channels = Vec::new();
+        let ids = site.node.peers.iter().flat_map(|peer| {
+            (0..).zip(&peer.channels).map(move |(index, channel)| (peer, index, channel))
+        });
+        for (peer, index, channel) in ids {
+            let id = ChannelId { peer: peer.id(), index };
+            let Some(socket) = site.channels.get(&id) else { continue };
+            let (dscp, dscp_name) = marks(&socket.tcp);
+            channels.push(PlannedChannel {
+                peer: peer.name.clone(),
+                channel: channel.name.clone(),
+                precedences: channel.precedences.clone(),
+                dscp,
+                dscp_name,
+                remote: socket.remote.to_string(),
+                listen: listens(id),
+                connection: match channel.connection {
+                    Connection::Permanent => "permanent",
+                    Connection::OnDemand { .. } => "on-demand",
+                },
+                associations_max: channel.associations_max,
+                checkpoint: u64::from(channel.rts.checkpoint_size) * 1_024,
+                window: channel.rts.window,
+            });
+        }
+        let p3 = site.node.listeners.iter().zip(&site.listeners);
+        let p3 = p3.filter(|(node, _)| matches!(node.service, ListenerService::P3 { .. }));
+        let name = |peer: PeerId| site.node.peer(peer).map_or_else(String::new, |p| p.name.clone());
+        Plan {
+            mta: site.node.mta.0.clone(),
+            data_dir: site.paths.data_dir.clone(),
+            channels,
+            p3: p3
+                .map(|(_, socket)| {
+                    let (dscp, dscp_name) = marks(&socket.tcp);
+                    PlannedListener { listen: socket.address.to_string(), dscp, dscp_name }
+                })
+                .collect(),
+            routes: site
+                .node
+                .routes
+                .iter()
+                .map(|route| PlannedRoute {
+                    address: route.prefix.to_string(),
+                    via: match route.to {
+                        Target::Local => "local".to_owned(),
+                        Target::Peer(peer) => name(peer),
+                    },
+                })
+                .collect(),
+        }
+    }
+
+    fn to_text(&self) -> String {
+        let mut text = format!("{}, data in {}\n\n", self.mta, self.data_dir.display());
+        let mut channels =
+            table(["PEER", "CHANNEL", "PRECEDENCES", "DSCP", "CONNECTS TO", "LISTENS ON", "KEPT"]);
+        for c in &self.channels {
+            let precedences: Vec<&str> = c.precedences.iter().map(|p| p.name()).collect();
+            channels.add_row([
+                c.peer.clone(),
+                c.channel.clone(),
+                precedences.join(" "),
+                c.dscp_name.clone(),
+                c.remote.clone(),
+                if c.listen.is_empty() { "-".to_owned() } else { c.listen.join(" ") },
+                c.connection.to_owned(),
+            ]);
+        }
+        for p3 in &self.p3 {
+            let cells = ["(users)", "p3", "all", &p3.dscp_name, "-", &p3.listen, "-"];
+            channels.add_row(cells);
+        }
+        text.push_str(&trimmed(&channels));
+        text.push('\n');
+        let mut routes = table(["ADDRESS", "VIA"]);
+        for route in &self.routes {
+            routes.add_row([&route.address, &route.via]);
+        }
+        text.push_str(&trimmed(&routes));
+        text
+    }
+}

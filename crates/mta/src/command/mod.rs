@@ -1,0 +1,48 @@
+//! The command line: one verb a file.
+
+mod check;
+mod output;
+mod run;
+mod status;
+mod user;
+
+use clap::{Parser, Subcommand};
+use std::process::ExitCode;
+
+/// Done.
+const DONE: u8 = 0;
+/// Failed.
+const FAILED: u8 = 1;
+/// Wrong usage or configuration.
+const WRONG: u8 = 2;
+
+/// X.400 and STANAG 4406 message transfer agent.
+#[derive(Debug, Parser)]
+#[command(name = "mta", version)]
+struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Runs the daemon until SIGTERM or SIGINT.
+    Run(run::Arguments),
+    /// Checks a configuration file and shows what would run.
+    Check(check::Arguments),
+    /// Shows what the daemon is doing.
+    Status(status::Arguments),
+    /// Adds, removes or lists the users who have a mailbox here.
+    User(user::Arguments),
+}
+
+/// Carries out the command line: 0 done, 1 failed, 2 wrong usage or configuration.
+pub fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    ExitCode::from(match arguments.verb {
+        Verb::Run(arguments) => run::run(arguments),
+        Verb::Check(arguments) => check::run(&arguments),
+        Verb::Status(arguments) => status::run(&arguments),
+        Verb::User(arguments) => user::run(&arguments),
+    })
+}

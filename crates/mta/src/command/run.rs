@@ -1,0 +1,69 @@
+//! `mta run`: the daemon.
+
+use super::output::{complain, load};
+use super::{DONE, FAILED, WRONG};
+use crate::clock::Clock;
+use crate::driver;
+use crate::driver::log::LogFormat;
+use crate::pcap::Pcap;
+use std::path::PathBuf;
+
+/// Threads for the disk and password hashes.
+const BLOCKING_THREADS: usize = 64;
+
+/// Runs the daemon until SIGTERM or SIGINT; SIGHUP reads the users again.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// How log lines on standard error look.
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
+    /// Log more; RUST_LOG chooses finer.
+    #[arg(long, short)]
+    verbose: bool,
+    /// Record one association's traffic as pcapng for Wireshark.
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Which to record: PEER/CHANNEL or p3; default: the first P1 association.
+    #[arg(long, value_name = "NAME", requires = "pcap")]
+    pcap_association: Option<String>,
+}
+
+pub(super) fn run(arguments: Arguments) -> u8 {
+    let Some(site) = load(&arguments.config) else { return WRONG };
+    driver::log::start(arguments.log_format, arguments.verbose);
+    let clock = Clock::start();
+    let pcap = match arguments.pcap {
+        Some(path) => match Pcap::create(&path, arguments.pcap_association, clock) {
+            Ok(pcap) => Some(pcap),
+            Err(error) => {
+                complain(&format!("cannot write {}: {error}", path.display()));
+                return WRONG;
+            }
+        },
+        None => None,
+    };
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .max_blocking_threads(BLOCKING_THREADS)
+        .build();
+    let runtime = match runtime {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("cannot start threads: {error}"));
+            return FAILED;
+        }
+    };
+    let ended = runtime.block_on(driver::run(site, clock, pcap));
+    // What still runs (a name being resolved, a connection that lingers) is not waited for.
+    runtime.shutdown_background();
+    match ended {
+        Ok(()) => DONE,
+        Err(error) => {
+            tracing::error!(%error, "ended");
+            FAILED
+        }
+    }
+}

@@ -1,0 +1,196 @@
+//! `mta status`: what the daemon is doing.
+
+use super::output::{complain, load_paths, print, print_json, table, trimmed};
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{Answer, Request, ask};
+use base::Precedence;
+use node::status::{AssociationStatus, ChannelStatus, Status};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+/// Shows what the daemon is doing.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The daemon's configuration file.
+    #[arg(long, value_name = "FILE", required_unless_present = "socket")]
+    config: Option<PathBuf>,
+    /// The daemon's admin socket.
+    #[arg(long, value_name = "PATH", conflicts_with = "config")]
+    socket: Option<PathBuf>,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let socket = match (&arguments.socket, &arguments.config) {
+        (Some(socket), _) => socket.clone(),
+        (None, Some(config)) => match load_paths(config) {
+            Some(paths) => paths.admin_socket,
+            None => return WRONG,
+        },
+        (None, None) => return WRONG,
+    };
+    match ask(&socket, Request::Status) {
+        Ok(Answer::Status(status)) => {
+            if arguments.json {
+                print_json(&status);
+            } else {
+                print(&to_text(&status));
+            }
+            DONE
+        }
+        Ok(other) => {
+            complain(&format!("the daemon answered {other:?}"));
+            FAILED
+        }
+        Err(error) => {
+            complain(&error.to_string());
+            FAILED
+        }
+    }
+}
+
+fn to_text(status: &Status) -> String {
+    let stopping = if status.stopping { ", stopping" } else { "" };
+    let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
+    let c = &status.counters;
+    let mut counters =
+        table(["SUBMITTED", "RECEIVED", "TRANSFERRED", "DELIVERED", "REPORTS MADE", "DUPLICATES"]);
+    counters.add_row(
+        [c.submitted, c.received, c.transferred, c.delivered, c.reports_made, c.duplicates]
+            .map(|n| n.to_string()),
+    );
+    text.push_str(&trimmed(&counters));
+
+    let mut channels =
+        table(["PEER", "CHANNEL", "STATE", "QUEUED", "BYTES", "OLDEST", "LAST ERROR"]);
+    for peer in &status.peers {
+        for channel in &peer.channels {
+            channels.add_row([
+                peer.name.clone(),
+                channel.name.clone(),
+                states(channel),
+                queued(&channel.queued),
+                channel.queued_bytes.to_string(),
+                channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
+                channel.last_error.clone().unwrap_or_else(dash),
+            ]);
+        }
+    }
+    section(&mut text, &channels);
+
+    let mut associations = table(["ASSOCIATION", "ON", "ROLE", "STATE", "MESSAGE", "BYTES DONE"]);
+    for peer in &status.peers {
+        for channel in &peer.channels {
+            for a in &channel.associations {
+                associations.add_row([
+                    a.id.clone(),
+                    format!("{}/{}", peer.name, channel.name),
+                    a.role.clone(),
+                    a.state.clone(),
+                    a.message.clone().unwrap_or_else(dash),
+                    progress(a),
+                ]);
+            }
+        }
+    }
+    section(&mut text, &associations);
+
+    let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND"]);
+    for mailbox in &status.mailboxes {
+        let (queued, bound) = (queued(&mailbox.queued), mailbox.bound.to_string());
+        mailboxes.add_row([mailbox.address.clone(), queued, bound]);
+    }
+    section(&mut text, &mailboxes);
+    text
+}
+
+/// Appends a table that has rows.
+fn section(text: &mut String, table: &comfy_table::Table) {
+    if table.row_count() > 0 {
+        text.push('\n');
+        text.push_str(&trimmed(table));
+    }
+}
+
+fn dash() -> String {
+    "-".to_owned()
+}
+
+/// The states of a channel's associations with their counts.
+fn states(channel: &ChannelStatus) -> String {
+    let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+    for association in &channel.associations {
+        *counts.entry(association.state.as_str()).or_default() += 1;
+    }
+    let shown = counts.iter().map(|(state, n)| match n {
+        1 => (*state).to_owned(),
+        n => format!("{n} {state}"),
+    });
+    let shown: Vec<String> = shown.collect();
+    if shown.is_empty() { "closed".to_owned() } else { shown.join(", ") }
+}
+
+/// Waiting messages, highest precedence first.
+fn queued(queued: &BTreeMap<Precedence, u64>) -> String {
+    let waiting = queued.iter().rev().filter(|(_, n)| **n > 0);
+    let shown: Vec<String> = waiting.map(|(p, n)| format!("{n} {p}")).collect();
+    if shown.is_empty() { dash() } else { shown.join(", ") }
+}
+
+fn progress(association: &AssociationStatus) -> String {
+    match (association.bytes_done, association.bytes_total) {
+        (Some(done), Some(total)) => format!("{done} of {total}"),
+        (Some(done), None) => done.to_string(),
+        (None, _) => dash(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::status::{MailboxStatus, PeerStatus};
+
+    #[test]
+    fn tables_are_aligned() {
+        let association = |id: &str, state: &str| AssociationStatus {
+            id: id.to_owned(),
+            role: "initiator".to_owned(),
+            state: state.to_owned(),
+            ..AssociationStatus::default()
+        };
+        let sending = AssociationStatus {
+            message: Some("[/C=IT/ADMD=NET/PRMD=NAPLES/;000001]".to_owned()),
+            bytes_done: Some(65_536),
+            bytes_total: Some(1_000_000),
+            ..association("a7", "sending")
+        };
+        let flash = ChannelStatus {
+            name: "flash".to_owned(),
+            associations: vec![sending, association("a8", "idle"), association("a9", "idle")],
+            queued: [(Precedence::Flash, 2), (Precedence::Override, 1)].into(),
+            queued_bytes: 1_002_000,
+            oldest_age_seconds: Some(12.34),
+            last_error: None,
+        };
+        let routine = ChannelStatus {
+            name: "routine".to_owned(),
+            last_error: Some("127.0.0.1:5100: connection refused".to_owned()),
+            ..ChannelStatus::default()
+        };
+        let status = Status {
+            mta: "MTA-NAPLES".to_owned(),
+            time: "2026-01-02T03:04:05.678901Z".to_owned(),
+            peers: vec![PeerStatus { name: "act".to_owned(), channels: vec![routine, flash] }],
+            mailboxes: vec![MailboxStatus {
+                address: "/c=it/admd=net/prmd=naples/s=rossi".to_owned(),
+                queued: [(Precedence::Routine, 3)].into(),
+                bound: 1,
+            }],
+            ..Status::default()
+        };
+        insta::assert_snapshot!(to_text(&status));
+        insta::assert_snapshot!("idle", to_text(&Status::default()));
+    }
+}

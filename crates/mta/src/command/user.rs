@@ -1,0 +1,154 @@
+//! `mta user`: who has a mailbox here.
+
+use super::output::{complain, load_paths, print, print_json};
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{AskError, Request, ask};
+use crate::config::{Paths, canonical_address};
+use crate::users::{Users, UsersError};
+use clap::Subcommand;
+use serde::Serialize;
+use std::io::{BufRead, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+/// Environment variable a password is taken from.
+const PASSWORD: &str = "XUXA_PASSWORD";
+
+/// Longest password file.
+const PASSWORD_FILE_MAX: u64 = 4 << 10;
+
+/// Adds, removes or lists the users who have a mailbox here.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Adds a user, or gives one another password: from --password-file, else from the environment
+    /// variable XUXA_PASSWORD, else from the first line of standard input.
+    Add {
+        /// The user's O/R address.
+        address: String,
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// A file whose first line is the password.
+        #[arg(long, value_name = "FILE")]
+        password_file: Option<PathBuf>,
+    },
+    /// Removes a user. Messages waiting in the mailbox stay until they expire.
+    Remove {
+        /// The user's O/R address.
+        address: String,
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+    },
+    /// Lists the users.
+    List {
+        /// The configuration file.
+        #[arg(long, value_name = "FILE")]
+        config: PathBuf,
+        /// Print one JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    match &arguments.verb {
+        Verb::Add { address, config, password_file } => with(config, address, |paths, address| {
+            let password = password(password_file.as_deref())?;
+            let new = Users::change(&paths.data_dir, |u| u.add(address, &password))?;
+            let done = if new { "added" } else { "has another password" };
+            print(&format!("{address}: {done}\n"));
+            Ok(())
+        }),
+        Verb::Remove { address, config } => with(config, address, |paths, address| {
+            Users::change(&paths.data_dir, |u| u.remove(address))?;
+            print(&format!("{address}: removed\n"));
+            Ok(())
+        }),
+        Verb::List { config, json } => list(config, *json),
+    }
+}
+
+/// Changes the users, then tells a running daemon.
+fn with(
+    config: &Path,
+    address: &str,
+    change: impl FnOnce(&Paths, &str) -> Result<(), UserError>,
+) -> u8 {
+    let Some(paths) = load_paths(config) else { return WRONG };
+    let address = match canonical_address(address) {
+        Ok(address) => address,
+        Err(error) => {
+            complain(&format!("{address:?} is no O/R address: {error}"));
+            return WRONG;
+        }
+    };
+    if let Err(error) = change(&paths, &address) {
+        complain(&error.to_string());
+        return FAILED;
+    }
+    match ask(&paths.admin_socket, Request::ReloadUsers) {
+        Ok(_) | Err(AskError::NoDaemon { .. }) => DONE,
+        Err(error) => {
+            complain(&format!("done, but the running daemon was not told: {error}"));
+            FAILED
+        }
+    }
+}
+
+#[derive(Debug, thiserror::Error)]
+enum UserError {
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    #[error("cannot read the password: {0}")]
+    Password(#[from] std::io::Error),
+}
+
+/// The first line of the file, else the environment variable, else the first line of standard
+/// input. Never an argument: those show in process lists.
+fn password(file: Option<&Path>) -> Result<Vec<u8>, std::io::Error> {
+    let first_line = |read: &mut dyn BufRead| {
+        let mut line = Vec::new();
+        read.take(PASSWORD_FILE_MAX).read_until(b'\n', &mut line)?;
+        while line.last().is_some_and(|b| b"\r\n".contains(b)) {
+            line.pop();
+        }
+        Ok(line)
+    };
+    if let Some(path) = file {
+        return first_line(&mut std::io::BufReader::new(std::fs::File::open(path)?));
+    }
+    if let Some(value) = std::env::var_os(PASSWORD) {
+        return Ok(value.into_encoded_bytes());
+    }
+    let input = std::io::stdin();
+    if input.is_terminal() {
+        let hint =
+            format!("a password would show on the terminal: use --password-file, {PASSWORD}");
+        return Err(std::io::Error::other(format!("{hint} or a pipe")));
+    }
+    first_line(&mut input.lock())
+}
+
+#[derive(Serialize)]
+struct Listed {
+    users: Vec<String>,
+}
+
+fn list(config: &Path, json: bool) -> u8 {
+    let Some(paths) = load_paths(config) else { return WRONG };
+    match Users::read(&paths.data_dir) {
+        Ok(users) if json => print_json(&Listed { users: users.addresses() }),
+        Ok(users) => print(&users.addresses().iter().map(|a| format!("{a}\n")).collect::<String>()),
+        Err(error) => {
+            complain(&error.to_string());
+            return FAILED;
+        }
+    }
+    DONE
+}

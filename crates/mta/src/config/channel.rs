@@ -1,0 +1,227 @@
+//! `[[peer.channel]]`: one of several independent ways to the same peer.
+
+use super::problem::Problems;
+use super::site::{ChannelSocket, Tcp};
+use super::tree::Section;
+use super::value::{self, Remote};
+use base::Precedence;
+use dscp::Plan;
+use node::config::{Channel, Connection};
+use osi::api::{Dialogue, RtseParameters};
+use std::net::SocketAddr;
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+
+/// A channel as read, with the places that checks across channels need.
+pub(super) struct ReadChannel {
+    /// For the node.
+    pub(super) node: Channel,
+    /// For the socket that connects.
+    pub(super) socket: ChannelSocket,
+    /// Where the peer connects.
+    pub(super) listen: Vec<Spanned<SocketAddr>>,
+    /// Place of its name.
+    pub(super) name_span: Range<usize>,
+    /// Place of `remote`.
+    pub(super) remote_span: Range<usize>,
+}
+
+/// What holds unless the file says otherwise.
+mod default {
+    use std::time::Duration;
+    pub(super) const ASSOCIATIONS_MAX: u32 = 1;
+    pub(super) const GROW_AT: u32 = 8;
+    pub(super) const IDLE_CLOSE: Duration = Duration::from_secs(300);
+    pub(super) const CONNECT: Duration = Duration::from_secs(10);
+    pub(super) const SETUP: Duration = Duration::from_secs(30);
+    pub(super) const TRANSFER: Duration = Duration::from_secs(120);
+    pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(60);
+    pub(super) const KEEPALIVE: Duration = Duration::from_secs(60);
+}
+
+/// Socket options where the file gives none.
+pub(super) fn default_tcp(dscp: dscp::Dscp) -> Tcp {
+    Tcp {
+        dscp,
+        congestion: None,
+        user_timeout: default::USER_TIMEOUT,
+        keepalive: default::KEEPALIVE,
+    }
+}
+
+/// Reads one channel of the peer `peer`.
+pub(super) fn read(
+    mut section: Section<'_>,
+    problems: &mut Problems,
+    peer: &str,
+    plan: Plan,
+) -> Option<ReadChannel> {
+    let name = section.required(problems, "name", "write name = \"flash\"", &value::name);
+    if let Some(name) = &name {
+        section.rename(format!("channel {:?} of peer {peer:?}", name.get_ref()));
+    }
+    let precedences = read_precedences(&mut section, problems);
+    let remote_remedy = "write remote = \"host:port\": where this channel connects";
+    let remote = section.required(problems, "remote", remote_remedy, &value::remote);
+    let listen = section.list(problems, "listen", &value::socket);
+    let dscp = section.optional(problems, "dscp", &value::dscp);
+    let congestion = section.optional(problems, "congestion", &value::name);
+    let connection = read_connection(&mut section, problems);
+    let (associations_max, grow_at) = read_associations(&mut section, problems);
+    let timeouts = read_timeouts(&mut section, problems);
+    let rts = read_rts(&mut section, problems, timeouts.transfer);
+    section.finish(problems);
+
+    let (name, precedences, remote) = (name?, precedences?, remote?);
+    let highest = precedences.iter().max().copied().unwrap_or(Precedence::Routine);
+    let tcp = Tcp {
+        dscp: dscp.map_or(plan.dscp(highest), Spanned::into_inner),
+        congestion: congestion.map(Spanned::into_inner),
+        user_timeout: timeouts.user,
+        keepalive: timeouts.keepalive,
+    };
+    let (name_span, remote_span) = (name.span(), remote.span());
+    let name = name.into_inner();
+    let remote: Remote = remote.into_inner();
+    Some(ReadChannel {
+        socket: ChannelSocket {
+            remote,
+            tcp,
+            connect_timeout: timeouts.connect,
+            label: format!("{peer}/{name}"),
+            grow_at,
+        },
+        node: Channel {
+            name,
+            precedences,
+            connection,
+            associations_max,
+            rts,
+            setup_timeout: timeouts.setup,
+        },
+        listen: listen.map(Spanned::into_inner).unwrap_or_default(),
+        name_span,
+        remote_span,
+    })
+}
+
+fn read_precedences(section: &mut Section<'_>, problems: &mut Problems) -> Option<Vec<Precedence>> {
+    const REMEDY: &str = "write precedences = [\"flash\"]: which messages may use this channel";
+    let present = section.has("precedences");
+    let list = section.list(problems, "precedences", &value::precedence);
+    if !present {
+        let message = format!("{} lacks precedences", section.name());
+        problems.error(section.span(), message, "precedences is missing here", REMEDY);
+    }
+    let list = list?;
+    if list.get_ref().is_empty() {
+        let message = format!("{} carries no precedence", section.name());
+        problems.error(list.span(), message, "an empty list", REMEDY);
+        return None;
+    }
+    let mut precedences: Vec<Precedence> =
+        list.into_inner().into_iter().map(Spanned::into_inner).collect();
+    precedences.sort_unstable();
+    precedences.dedup();
+    Some(precedences)
+}
+
+fn read_connection(section: &mut Section<'_>, problems: &mut Problems) -> Connection {
+    let words = [("permanent", true), ("on-demand", false)];
+    let permanent = section.optional(problems, "connection", &|v| value::word(v, &words));
+    let idle_close = section.optional(problems, "idle_close", &value::duration);
+    let permanent = permanent.is_none_or(Spanned::into_inner);
+    match (permanent, idle_close) {
+        (true, Some(idle)) => {
+            let message = format!("idle_close of {} has no effect", section.name());
+            let remedy = "remove it, or write connection = \"on-demand\"";
+            problems.warning(idle.span(), message, "the channel is permanent", remedy);
+            Connection::Permanent
+        }
+        (true, None) => Connection::Permanent,
+        (false, idle) => Connection::OnDemand {
+            idle_close: idle.map_or(default::IDLE_CLOSE, Spanned::into_inner),
+        },
+    }
+}
+
+/// Most associations on the channel, and how many messages of equal precedence must wait before a
+/// further one opens.
+fn read_associations(section: &mut Section<'_>, problems: &mut Problems) -> (u32, u32) {
+    let Some(mut table) = section.table(problems, "associations") else {
+        return (default::ASSOCIATIONS_MAX, default::GROW_AT);
+    };
+    let mut one = |key, most, default| {
+        let number = table.optional(problems, key, &|v| value::integer(v, 1, most));
+        number.and_then(|n| u32::try_from(n.into_inner()).ok()).unwrap_or(default)
+    };
+    let max = one("max", 64, default::ASSOCIATIONS_MAX);
+    let grow_at = one("grow_at", 1_000_000, default::GROW_AT);
+    table.finish(problems);
+    (max, grow_at)
+}
+
+fn read_rts(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    transfer_timeout: Duration,
+) -> RtseParameters {
+    let mut rts = RtseParameters {
+        checkpoint_size: 64,
+        window: 16,
+        dialogue: Dialogue::TwoWayAlternate,
+        indefinite_lengths: false,
+        transfer_timeout,
+    };
+    let Some(mut table) = section.table(problems, "rts") else { return rts };
+    if let Some(units) = table.optional(problems, "checkpoint", &value::checkpoint) {
+        rts.checkpoint_size = units.into_inner();
+    }
+    let window = table.optional(problems, "window", &|v| value::integer(v, 1, 255));
+    if let Some(window) = window.and_then(|w| u32::try_from(w.into_inner()).ok()) {
+        rts.window = window;
+    }
+    let words =
+        [("monologue", Dialogue::Monologue), ("two-way-alternate", Dialogue::TwoWayAlternate)];
+    if let Some(dialogue) = table.optional(problems, "dialogue", &|v| value::word(v, &words)) {
+        rts.dialogue = dialogue.into_inner();
+    }
+    if let Some(indefinite) = table.optional(problems, "indefinite", &value::boolean) {
+        rts.indefinite_lengths = indefinite.into_inner();
+    }
+    table.finish(problems);
+    rts
+}
+
+struct Timeouts {
+    connect: Duration,
+    setup: Duration,
+    transfer: Duration,
+    user: Duration,
+    keepalive: Duration,
+}
+
+fn read_timeouts(section: &mut Section<'_>, problems: &mut Problems) -> Timeouts {
+    let mut timeouts = Timeouts {
+        connect: default::CONNECT,
+        setup: default::SETUP,
+        transfer: default::TRANSFER,
+        user: default::USER_TIMEOUT,
+        keepalive: default::KEEPALIVE,
+    };
+    let Some(mut table) = section.table(problems, "timeouts") else { return timeouts };
+    for (key, field) in [
+        ("connect", &mut timeouts.connect),
+        ("setup", &mut timeouts.setup),
+        ("transfer", &mut timeouts.transfer),
+        ("unacknowledged", &mut timeouts.user),
+        ("keepalive", &mut timeouts.keepalive),
+    ] {
+        if let Some(duration) = table.optional(problems, key, &value::duration) {
+            *field = duration.into_inner();
+        }
+    }
+    table.finish(problems);
+    timeouts
+}

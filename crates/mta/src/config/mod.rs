@@ -1,0 +1,311 @@
+//! The configuration file: TOML, read whole, with every mistake reported at its place.
+//!
+//! Unknown keys are refused. Secrets never stand in the file. Relative paths are relative to the
+//! file's directory.
+
+mod address;
+mod channel;
+mod listen;
+mod peer;
+mod precedence;
+pub mod problem;
+mod route;
+mod secret;
+pub mod site;
+pub mod tree;
+pub mod value;
+
+pub use address::canonical_address;
+pub use problem::Report;
+pub use site::{ChannelSocket, ListenSocket, Paths, Site, Tcp};
+
+use self::peer::ReadPeer;
+use self::problem::Problems;
+use self::tree::{Section, TOP};
+use base::PeerId;
+use node::config::{Limits, NodeConfig};
+use node::{ChannelId, Secret};
+use p1::names::{GlobalDomainId, MtaName};
+use p1::text::{StringType, Text};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Longest configuration file.
+const FILE_MAX: u64 = 4 << 20;
+
+/// Wait for the node to stop, unless the file says otherwise.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The file could not be read at all.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the configuration {path:?}: {error}")]
+pub struct Unreadable {
+    path: PathBuf,
+    error: std::io::Error,
+}
+
+/// Reads and checks a configuration file with the process's environment. The site is there only
+/// where the report has no error; it may have warnings.
+pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
+    let text = read_text(path)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let environment = |name: &str| std::env::var(name).ok();
+    let source = secret::Source { base: directory, environment: &environment };
+    Ok(parse(&path.display().to_string(), &text, &source))
+}
+
+/// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
+pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
+    let text = read_text(path)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let mut problems = Problems::default();
+    let paths = match DeTable::parse(&text) {
+        Ok(root) => {
+            let mut top = Section::new(TOP, 0..0, root.get_ref());
+            let mut section = own_section(&mut top, &mut problems);
+            section.as_mut().and_then(|s| read_paths(s, &mut problems, directory))
+        }
+        Err(error) => {
+            syntax(&mut problems, &error);
+            None
+        }
+    };
+    Ok((paths, problems.into_report(&path.display().to_string(), &text)))
+}
+
+fn read_text(path: &Path) -> Result<String, Unreadable> {
+    let read = || {
+        if std::fs::metadata(path)?.len() > FILE_MAX {
+            return Err(std::io::Error::other(format!("larger than {FILE_MAX} octets")));
+        }
+        std::fs::read_to_string(path)
+    };
+    read().map_err(|error| Unreadable { path: path.to_owned(), error })
+}
+
+fn syntax(problems: &mut Problems, error: &toml::de::Error) {
+    let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
+    let span = error.span().unwrap_or(0..0);
+    problems.error(span, format!("not TOML: {message}"), "here", "see https://toml.io/en/v1.0.0");
+}
+
+/// Checks the text of a configuration file.
+fn parse(file: &str, text: &str, source: &secret::Source<'_>) -> (Option<Site>, Report) {
+    let mut problems = Problems::default();
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        syntax(&mut problems, error);
+    }
+    // A file that is no TOML says little about what was meant: only its syntax is reported.
+    let site = match errors.is_empty() {
+        true => read_site(root.get_ref(), &mut problems, source),
+        false => None,
+    };
+    let site = site.filter(|_| !problems.any_fatal());
+    (site, problems.into_report(file, text))
+}
+
+fn read_site(
+    root: &DeTable<'_>,
+    problems: &mut Problems,
+    source: &secret::Source<'_>,
+) -> Option<Site> {
+    let mut top = Section::new(TOP, 0..0, root);
+    let own = read_own(&mut top, problems, source.base);
+    let limits = read_limits(&mut top, problems);
+    let precedence = precedence::read(&mut top, problems);
+    let mut listeners = listen::Listeners::default();
+    listen::read_p3(&mut top, problems, &mut listeners);
+    let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
+    let mut names = Vec::new();
+    let mut peers = Vec::new();
+    for section in top.tables(problems, "peer") {
+        let (name, peer) = peer::read(section, problems, own_name, precedence.plan, source);
+        names.push(name);
+        peers.push(peer);
+    }
+    check_names(problems, &names);
+    let routes = route::read(&mut top, problems, &names);
+    top.finish(problems);
+
+    // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
+    let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
+    let parts = assemble(peers, problems, &mut listeners);
+    let own = own?;
+    Some(Site {
+        paths: own.paths,
+        stop_timeout: own.stop_timeout,
+        node: NodeConfig {
+            mta: own.mta,
+            domain: own.domain,
+            peers: parts.peers,
+            listeners: listeners.node,
+            routes,
+            mailboxes: Vec::new(),
+            classify: precedence.policy,
+            limits,
+            seed: 0,
+            epoch: 0,
+        },
+        listeners: listeners.sockets,
+        channels: parts.channels,
+        expected: parts.expected,
+    })
+}
+
+/// `[mta]`.
+struct Own {
+    mta: MtaName,
+    domain: GlobalDomainId,
+    paths: Paths,
+    stop_timeout: Duration,
+}
+
+fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Section<'a>> {
+    if !top.has("mta") {
+        let remedy = "add [mta] with name, country, admd and data_dir";
+        problems.error(0..0, "the file lacks the section [mta]", "no [mta] in this file", remedy);
+    }
+    top.table(problems, "mta")
+}
+
+fn read_own(top: &mut Section<'_>, problems: &mut Problems, directory: &Path) -> Option<Own> {
+    let mut section = own_section(top, problems)?;
+    let remedy = "write name = \"MTA-NAPLES\": 1 to 32 characters";
+    let mta = section.required(problems, "name", remedy, &value::mta_name);
+    let remedy = "write country = \"IT\": ISO 3166 letters or an X.121 number";
+    let country = section.required(problems, "country", remedy, &|v| address::country(v));
+    let remedy = "write admd = \"…\", or \" \" for none";
+    let admd = section.required(problems, "admd", remedy, &|v| address::domain_name(v));
+    let prmd = section.optional(problems, "prmd", &|v| address::domain_name(v));
+    let paths = read_paths(&mut section, problems, directory);
+    let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
+    section.finish(problems);
+    Some(Own {
+        mta: MtaName(mta?.into_inner()),
+        domain: GlobalDomainId {
+            country: country?.into_inner(),
+            admd: admd?.into_inner(),
+            prmd: prmd.map(Spanned::into_inner),
+        },
+        paths: paths?,
+        stop_timeout: stop_timeout.map_or(STOP_TIMEOUT, Spanned::into_inner),
+    })
+}
+
+fn read_paths(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    directory: &Path,
+) -> Option<Paths> {
+    let remedy = "write data_dir = \"/var/lib/mta\"";
+    let data_dir = section.required(problems, "data_dir", remedy, &value::name);
+    let admin = section.optional(problems, "admin_socket", &value::name);
+    let data_dir = directory.join(data_dir?.into_inner());
+    let admin_socket = match admin {
+        Some(path) => directory.join(path.into_inner()),
+        None => data_dir.join("admin.sock"),
+    };
+    Some(Paths { data_dir, admin_socket })
+}
+
+fn read_limits(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
+    let mut limits = Limits::default();
+    let Some(mut section) = top.table(problems, "limits") else { return limits };
+    let bounded = |least: u64, most: u64| {
+        move |v: &DeValue<'_>| match value::size(v)? {
+            size if (least..=most).contains(&size) => Ok(size),
+            size => Err(tree::Bad::new(
+                format!("a limit of {size} octets"),
+                format!("write a size from {least} to {most} octets"),
+            )),
+        }
+    };
+    if let Some(size) = section.optional(problems, "envelope", &bounded(16 << 10, 64 << 20)) {
+        limits.envelope = usize::try_from(size.into_inner()).unwrap_or(limits.envelope);
+    }
+    if let Some(size) = section.optional(problems, "content", &bounded(1 << 10, 1 << 40)) {
+        limits.content = size.into_inner();
+    }
+    let count = section.optional(problems, "associations", &|v| value::integer(v, 1, 100_000));
+    if let Some(count) = count.and_then(|c| usize::try_from(c.into_inner()).ok()) {
+        limits.associations = count;
+    }
+    if let Some(wait) = section.optional(problems, "bind_timeout", &value::duration) {
+        limits.bind_timeout = wait.into_inner();
+    }
+    section.finish(problems);
+    limits
+}
+
+fn check_names(problems: &mut Problems, names: &[Option<Spanned<String>>]) {
+    let mut first: BTreeMap<&str, Range<usize>> = BTreeMap::new();
+    for name in names.iter().flatten() {
+        let text = name.get_ref().as_str();
+        if text == route::LOCAL {
+            let message = format!("a peer is named {text:?}");
+            problems.error(name.span(), message, "here", "routes use this word for this MTA");
+        }
+        match first.get(text) {
+            Some(span) => {
+                let message = format!("two peers are named {text:?}");
+                problems.error(name.span(), message, "again", "rename one of them");
+                problems.see_also(span.clone(), "first here");
+            }
+            None => {
+                first.insert(text, name.span());
+            }
+        }
+    }
+    let mut identifiers: BTreeMap<PeerId, &str> = BTreeMap::new();
+    for name in names.iter().flatten() {
+        let text = name.get_ref().as_str();
+        let other = identifiers.insert(PeerId::of_name(text), text);
+        if let Some(other) = other.filter(|other| *other != text) {
+            let message = format!("the peers {other:?} and {text:?} get the same identifier");
+            problems.error(name.span(), message, "here", "rename one of them: names are hashed");
+        }
+    }
+}
+
+/// What peers become: three tables by peer or channel.
+struct Parts {
+    peers: Vec<node::config::Peer>,
+    channels: BTreeMap<ChannelId, ChannelSocket>,
+    expected: BTreeMap<PeerId, Secret>,
+}
+
+fn assemble(
+    read: Vec<ReadPeer>,
+    problems: &mut Problems,
+    listeners: &mut listen::Listeners,
+) -> Parts {
+    let mut parts =
+        Parts { peers: Vec::new(), channels: BTreeMap::new(), expected: BTreeMap::new() };
+    for peer in read {
+        let mut node = peer.node;
+        let peer_id = node.id();
+        for (index, channel) in (0u32..).zip(peer.channels) {
+            let id = ChannelId { peer: peer_id, index };
+            listeners.add_channel(problems, id, &channel);
+            node.channels.push(channel.node);
+            parts.channels.insert(id, channel.socket);
+        }
+        parts.peers.push(node);
+        parts.expected.insert(peer_id, peer.expected);
+    }
+    parts
+}
+
+/// Text of a domain: digits are a NumericString, all else a PrintableString.
+fn domain_text(value: String) -> Text {
+    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    Text { kind: if digits { StringType::Numeric } else { StringType::Printable }, value }
+}
+
+#[cfg(test)]
+mod tests;

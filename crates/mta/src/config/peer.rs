@@ -1,0 +1,163 @@
+//! `[[peer]]`: a peer MTA, its secrets, selectors and channels.
+
+use super::channel::{self, ReadChannel};
+use super::problem::Problems;
+use super::secret;
+use super::tree::Section;
+use super::value;
+use base::Precedence;
+use dscp::Plan;
+use node::Secret;
+use node::config::Peer;
+use osi::api::Selectors;
+use p1::extension::Dialect;
+use p1::names::MtaName;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+
+/// A peer as read; its channels still stand apart.
+pub(super) struct ReadPeer {
+    /// For the node, without channels.
+    pub(super) node: Peer,
+    /// What it must present.
+    pub(super) expected: Secret,
+    /// Its channels that could be read.
+    pub(super) channels: Vec<ReadChannel>,
+}
+
+/// Reads one peer. `own` is the name of this MTA. The name is given even where the peer is not
+/// usable, so that routes to it are not mistakes of their own.
+pub(super) fn read(
+    mut section: Section<'_>,
+    problems: &mut Problems,
+    own: &str,
+    plan: Plan,
+    source: &secret::Source<'_>,
+) -> (Option<Spanned<String>>, Option<ReadPeer>) {
+    let name = section.required(problems, "name", "write name = \"act\"", &value::name);
+    if let Some(name) = &name {
+        section.rename(format!("peer {:?}", name.get_ref()));
+    }
+    let mta_remedy = "write mta_name: the name the peer binds with";
+    let mta = section.required(problems, "mta_name", mta_remedy, &value::mta_name);
+    let own_name = section.optional(problems, "own_name", &value::mta_name);
+    let own_password = secret::read(&mut section, problems, "password", source);
+    let expected = secret::read(&mut section, problems, "expect", source);
+    let words = [("ia5", false), ("octet", true)];
+    let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
+    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
+    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let from = section.list(problems, "from", &value::ip);
+    let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
+    let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
+    let tpdu_size = section.optional(problems, "tpdu_size", &|v| {
+        let size = value::integer(v, 128, 8_192)?;
+        if size.is_power_of_two() {
+            Ok(u32::try_from(size).unwrap_or(8_192))
+        } else {
+            let message = format!("a TPDU size of {size} octets");
+            Err(super::tree::Bad::new(message, "class 0 knows powers of two, 128 to 8192"))
+        }
+    });
+    let label = name.as_ref().map_or("?", |name| name.get_ref().as_str()).to_owned();
+    let (channels, span) = read_channels(&mut section, problems, &label, plan);
+    section.finish(problems);
+    check_channels(problems, &label, span, &channels);
+
+    let read = (|| {
+        let name = name.as_ref()?;
+        Some(ReadPeer {
+            node: Peer {
+                name: name.get_ref().clone(),
+                mta: MtaName(mta?.into_inner()),
+                own_name: MtaName(own_name.map_or_else(|| own.to_owned(), Spanned::into_inner)),
+                own_password: own_password?,
+                octet_credentials: octet.is_some_and(Spanned::into_inner),
+                from: from
+                    .map(Spanned::into_inner)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(Spanned::into_inner)
+                    .collect(),
+                dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                local,
+                remote,
+                tpdu_size: tpdu_size.map(Spanned::into_inner),
+                channels: Vec::new(),
+            },
+            expected: expected?,
+            channels: channels.into_iter().flatten().collect(),
+        })
+    })();
+    (name, read)
+}
+
+/// Reads three selectors under these keys: transport, session and presentation.
+pub(super) fn selectors(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    [tsel, ssel, psel]: [&'static str; 3],
+) -> Selectors {
+    let mut one = |key, most| {
+        let octets = section.optional(problems, key, &|v| value::selector(v, most));
+        octets.map(Spanned::into_inner)
+    };
+    Selectors { transport: one(tsel, 32), session: one(ssel, 16), presentation: one(psel, 64) }
+}
+
+/// The channels (an unusable one is `None`) and the place to complain about all of them.
+fn read_channels(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    peer: &str,
+    plan: Plan,
+) -> (Vec<Option<ReadChannel>>, Range<usize>) {
+    let span = section.span();
+    let sections = section.tables(problems, "channel");
+    (sections.into_iter().map(|s| channel::read(s, problems, peer, plan)).collect(), span)
+}
+
+/// What must hold among the channels of one peer.
+fn check_channels(
+    problems: &mut Problems,
+    peer: &str,
+    span: Range<usize>,
+    channels: &[Option<ReadChannel>],
+) {
+    if channels.is_empty() {
+        let remedy = "add a [[peer.channel]] section below the peer";
+        problems.error(span, format!("peer {peer:?} has no channel"), "this peer", remedy);
+        return;
+    }
+    let usable: Vec<&ReadChannel> = channels.iter().flatten().collect();
+    let mut names = BTreeMap::new();
+    let mut remotes = BTreeMap::new();
+    for channel in &usable {
+        let name = &channel.node.name;
+        if let Some(first) = names.insert(name, channel.name_span.clone()) {
+            let message = format!("peer {peer:?} has two channels named {name:?}");
+            problems.error(channel.name_span.clone(), message, "again", "rename one of them");
+            problems.see_also(first, "first here");
+        }
+        let remote = &channel.socket.remote;
+        if let Some(first) = remotes.insert(remote, channel.remote_span.clone()) {
+            let message = format!("two channels of peer {peer:?} connect to {remote}");
+            let remedy = "the peer tells channels apart by port: give each its own, \
+                          unless this peer has only one";
+            problems.warning(channel.remote_span.clone(), message, "again", remedy);
+            problems.see_also(first, "first here");
+        }
+    }
+    if usable.len() < channels.len() {
+        return; // what an unusable channel was to carry is not known
+    }
+    let carried = |p: &Precedence| usable.iter().any(|c| c.node.precedences.contains(p));
+    let missing: Vec<&str> =
+        Precedence::ALL.iter().filter(|p| !carried(p)).map(|p| p.name()).collect();
+    if !missing.is_empty() {
+        let message = format!("no channel of peer {peer:?} carries {}", missing.join(", "));
+        let remedy = "add them to the precedences of a channel: such messages would never leave";
+        problems.error(span, message, "this peer", remedy);
+    }
+}

@@ -1,0 +1,221 @@
+//! Mistakes in the configuration: each with its place, what is wrong and what to do about it.
+
+use miette::{
+    Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity,
+    SourceCode,
+};
+use serde::Serialize;
+use std::fmt;
+use std::ops::Range;
+
+/// One mistake, or something worth a look.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Whether the daemon refuses to start.
+    pub fatal: bool,
+    /// What is wrong.
+    pub message: String,
+    /// What stands at the place.
+    pub label: String,
+    /// What to do about it.
+    pub remedy: String,
+    /// Octets of the file it is about.
+    pub span: Range<usize>,
+    /// Another place of the file that has to do with it, and how.
+    pub other: Option<(Range<usize>, String)>,
+}
+
+/// All that was found in one file.
+#[derive(Clone, Debug, Default)]
+pub struct Problems {
+    found: Vec<Problem>,
+    secrets: Vec<Range<usize>>,
+}
+
+impl Problems {
+    /// Adds a mistake.
+    pub fn error(
+        &mut self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.found.push(Problem {
+            fatal: true,
+            message: message.into(),
+            label: label.into(),
+            remedy: remedy.into(),
+            span,
+            other: None,
+        });
+    }
+
+    /// Adds something worth a look.
+    pub fn warning(
+        &mut self,
+        span: Range<usize>,
+        message: impl Into<String>,
+        label: impl Into<String>,
+        remedy: impl Into<String>,
+    ) {
+        self.error(span, message, label, remedy);
+        if let Some(last) = self.found.last_mut() {
+            last.fatal = false;
+        }
+    }
+
+    /// Gives the problem added last a second place.
+    pub fn see_also(&mut self, span: Range<usize>, label: impl Into<String>) {
+        if let Some(last) = self.found.last_mut() {
+            last.other = Some((span, label.into()));
+        }
+    }
+
+    /// What stands there must not be shown.
+    pub fn secret(&mut self, span: Range<usize>) {
+        self.secrets.push(span);
+    }
+
+    /// Whether the daemon must not start.
+    pub fn any_fatal(&self) -> bool {
+        self.found.iter().any(|p| p.fatal)
+    }
+
+    /// What was found, in the order of the file, with the file's name and text.
+    pub fn into_report(mut self, file: &str, text: &str) -> Report {
+        self.found.sort_by_key(|p| (p.span.start, !p.fatal));
+        let mask = |(at, c): (usize, char)| match self.secrets.iter().any(|s| s.contains(&at)) {
+            true => "*".repeat(c.len_utf8()),
+            false => c.to_string(),
+        };
+        let text = text.char_indices().map(mask).collect();
+        Report { file: file.to_owned(), text, problems: self.found }
+    }
+}
+
+/// What was found in one file.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Its name, as given.
+    pub file: String,
+    /// Its text, secrets masked.
+    pub text: String,
+    /// What was found, in the order of the file.
+    pub problems: Vec<Problem>,
+}
+
+/// One problem in JSON.
+#[derive(Clone, Debug, Serialize)]
+pub struct ProblemJson {
+    /// `error` or `warning`.
+    pub severity: &'static str,
+    /// The file, as given.
+    pub file: String,
+    /// Line, from 1.
+    pub line: usize,
+    /// Column in characters, from 1.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    /// What stands at the place.
+    pub label: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Report {
+    /// Whether the daemon must not start.
+    pub fn any_fatal(&self) -> bool {
+        self.problems.iter().any(|p| p.fatal)
+    }
+
+    /// Line and column, both from 1, of an octet offset.
+    fn place(&self, offset: usize) -> (usize, usize) {
+        let before = self.text.get(..offset).unwrap_or(&self.text);
+        let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+        let column = before.get(line_start..).unwrap_or_default().chars().count() + 1;
+        (before.matches('\n').count() + 1, column)
+    }
+
+    /// In JSON.
+    pub fn to_json(&self) -> Vec<ProblemJson> {
+        let one = |p: &Problem| {
+            let (line, column) = self.place(p.span.start);
+            ProblemJson {
+                severity: if p.fatal { "error" } else { "warning" },
+                file: self.file.clone(),
+                line,
+                column,
+                message: p.message.clone(),
+                label: p.label.clone(),
+                remedy: p.remedy.clone(),
+            }
+        };
+        self.problems.iter().map(one).collect()
+    }
+
+    /// As shown in a terminal: each problem with the lines it is about.
+    pub fn render(&self, color: bool) -> String {
+        let theme =
+            if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+        let source = NamedSource::new(&self.file, self.text.clone()).with_language("toml");
+        let mut out = String::new();
+        for problem in &self.problems {
+            let shown = Shown { problem, source: &source };
+            if handler.render_report(&mut out, &shown).is_err() {
+                out.push_str(&problem.message);
+            }
+            out.push('\n');
+        }
+        out
+    }
+}
+
+/// A problem beside its source, for miette.
+struct Shown<'a> {
+    problem: &'a Problem,
+    source: &'a NamedSource<String>,
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.problem, f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.problem.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn severity(&self) -> Option<Severity> {
+        Some(if self.problem.fatal { Severity::Error } else { Severity::Warning })
+    }
+
+    fn help<'a>(&'a self) -> Option<Box<dyn fmt::Display + 'a>> {
+        Some(Box::new(&self.problem.remedy))
+    }
+
+    fn source_code(&self) -> Option<&dyn SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let first = LabeledSpan::new_primary_with_span(
+            Some(self.problem.label.clone()),
+            self.problem.span.clone(),
+        );
+        let other = self
+            .problem
+            .other
+            .iter()
+            .map(|(span, label)| LabeledSpan::new_with_span(Some(label.clone()), span.clone()));
+        Some(Box::new(std::iter::once(first).chain(other)))
+    }
+}

@@ -1,0 +1,65 @@
+//! `[[route]]`: O/R address prefixes and where they lead.
+
+use super::address;
+use super::problem::Problems;
+use super::tree::{Section, nearest};
+use super::value;
+use base::PeerId;
+use node::config::{Route, Target};
+use std::collections::BTreeMap;
+use toml::Spanned;
+
+/// The word for this MTA itself.
+pub(super) const LOCAL: &str = "local";
+
+/// Reads the routes to these peers (by number; one without a usable name is `None`).
+pub(super) fn read(
+    top: &mut Section<'_>,
+    problems: &mut Problems,
+    peers: &[Option<Spanned<String>>],
+) -> Vec<Route> {
+    let mut routes = Vec::new();
+    let mut first = BTreeMap::new();
+    for mut section in top.tables(problems, "route") {
+        let remedy = "write address = \"/C=IT/ADMD=…/PRMD=…\"";
+        let prefix = section.required(problems, "address", remedy, &address::or_address);
+        let remedy = "write via = \"local\" or the name of a peer";
+        let via = section.required(problems, "via", remedy, &value::name);
+        section.finish(problems);
+        let target = via.and_then(|via| target(problems, &via, peers));
+        let Some(prefix) = prefix else { continue };
+        if let Some(earlier) = first.insert(prefix.get_ref().clone(), prefix.span()) {
+            let message = format!("two routes for {}", prefix.get_ref());
+            problems.error(prefix.span(), message, "again", "remove one of them");
+            problems.see_also(earlier, "first here");
+        }
+        if let Some(to) = target {
+            routes.push(Route { prefix: prefix.into_inner(), to });
+        }
+    }
+    routes
+}
+
+fn target(
+    problems: &mut Problems,
+    via: &Spanned<String>,
+    peers: &[Option<Spanned<String>>],
+) -> Option<Target> {
+    let text = via.get_ref().as_str();
+    if text == LOCAL {
+        return Some(Target::Local);
+    }
+    let mut names: Vec<&str> =
+        peers.iter().filter_map(|name| Some(name.as_ref()?.get_ref().as_str())).collect();
+    if names.contains(&text) {
+        return Some(Target::Peer(PeerId::of_name(text)));
+    }
+    names.retain(|name| *name != LOCAL);
+    names.push(LOCAL);
+    let remedy = match nearest(text, &names) {
+        Some(near) => format!("did you mean {near:?}?"),
+        None => format!("known: {}", names.join(", ")),
+    };
+    problems.error(via.span(), format!("a route via the unknown peer {text:?}"), "here", remedy);
+    None
+}

@@ -1,0 +1,226 @@
+//! Bad files and what is said about them, and the files we ship.
+
+use super::*;
+use base::Precedence;
+use std::os::unix::fs::PermissionsExt;
+
+const GOOD: &str = r#"
+[mta]
+name = "MTA-NAPLES"
+country = "IT"
+admd = "NET"
+prmd = "NAPLES"
+data_dir = "/var/lib/mta"
+
+[p3]
+listen = ["127.0.0.1:5010", "[::1]:5010"]
+
+[[route]]
+address = "/C=IT/ADMD=NET/PRMD=ACT"
+via = "act"
+
+[[peer]]
+name = "act"
+mta_name = "MTA-ACT"
+password = { env = "OURS" }
+expect = { env = "THEIRS" }
+
+[[peer.channel]]
+name = "slow"
+precedences = ["deferred", "routine", "priority"]
+remote = "127.0.0.1:5100"
+listen = "127.0.0.1:5000"
+
+[[peer.channel]]
+name = "fast"
+precedences = ["immediate", "flash", "override"]
+dscp = 46
+remote = "act.example.org:5101"
+listen = "127.0.0.1:5001"
+connection = "on-demand"
+idle_close = "2min"
+rts = { checkpoint = "2KiB", window = 3 }
+"#;
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "OURS" | "MTA_PASSWORD_NAPLES" => Some("vesuvio".to_owned()),
+        "THEIRS" | "MTA_PASSWORD_ACT" => Some("etna".to_owned()),
+        _ => None,
+    }
+}
+
+fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
+    parse("site.toml", text, &secret::Source { base, environment: &environment })
+}
+
+/// What the operator sees for [`GOOD`] with one part replaced.
+fn seen(part: &str, by: &str) -> String {
+    assert!(part.is_empty() || GOOD.contains(part), "{part}");
+    let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(part, by, 1));
+    assert_eq!(site.is_none(), report.any_fatal());
+    report.render(false)
+}
+
+#[test]
+fn a_good_file_is_understood() {
+    let (site, report) = check_in(Path::new("/nowhere"), GOOD);
+    assert_eq!(report.render(false), "");
+    let site = site.unwrap();
+    assert_eq!(site.paths.admin_socket, Path::new("/var/lib/mta/admin.sock"));
+    let peer = &site.node.peers[0];
+    assert_eq!(
+        (peer.own_name.0.as_str(), &peer.own_password.0[..]),
+        ("MTA-NAPLES", &b"vesuvio"[..])
+    );
+    assert_eq!(site.expected[&PeerId::of_name("act")].0, "etna");
+    let fast = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 1 }];
+    assert_eq!(
+        (fast.remote.to_string().as_str(), fast.tcp.dscp.number()),
+        ("act.example.org:5101", 46)
+    );
+    let slow = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 0 }];
+    assert_eq!(slow.tcp.dscp, dscp::Plan::Paper.dscp(Precedence::Priority));
+    assert_eq!(peer.channels[1].rts.checkpoint_size, 2);
+    let idle_close = Duration::from_secs(120);
+    assert_eq!(peer.channels[1].connection, node::config::Connection::OnDemand { idle_close });
+    let listeners: Vec<String> =
+        site.listeners.iter().map(|l| format!("{} {}", l.address, l.label)).collect();
+    let expected = [
+        "127.0.0.1:5010 p3",
+        "[::1]:5010 p3",
+        "127.0.0.1:5000 act/slow",
+        "127.0.0.1:5001 act/fast",
+    ];
+    assert_eq!(listeners, expected);
+    assert_eq!(site.node.listeners.len(), 4);
+}
+
+#[test]
+fn passwords_show_nowhere() {
+    let (site, _) = check_in(Path::new("/nowhere"), GOOD);
+    let dump = format!("{site:?}");
+    assert!(!dump.contains("vesuvio") && !dump.contains("etna"), "{dump}");
+}
+
+/// One bad file each; the snapshots are what an operator reads.
+#[test]
+fn single_mistakes() {
+    let cases = [
+        ("not_toml", "[p3]", "[p3"),
+        ("unknown_key", "precedences = [\"imm", "precedence = [\"imm"),
+        ("unknown_section", "[p3]", "[p4]"),
+        ("unknown_peer", "via = \"act\"", "via = \"atc\""),
+        ("bad_address", "/C=IT/ADMD=NET/PRMD=ACT", "/C=IT/ADMD=NET/PRDM=ACT"),
+        ("bad_dscp", "dscp = 46", "dscp = \"CS9\""),
+        ("duplicate_listener", "127.0.0.1:5001", "0.0.0.0:5000"),
+        ("duplicate_channel", "name = \"fast\"", "name = \"slow\""),
+        ("duplicate_remote", "act.example.org:5101", "127.0.0.1:5100"),
+        ("uncovered", "\"immediate\", \"flash\", ", "\"flash\", "),
+        ("unset_secret", "\"OURS\"", "\"HIS\""),
+        ("literal_secret", "{ env = \"OURS\" }", "\"vesuvio\""),
+        ("absent_secret_file", "{ env = \"OURS\" }", "{ file = \"act.secret\" }"),
+        ("checkpoint", "2KiB", "1500B"),
+        ("duration", "\"2min\"", "120"),
+        ("idle_close_of_permanent", "connection = \"on-demand\"", "connection = \"permanent\""),
+        ("country", "\"IT\"", "\"Italy\""),
+        ("missing_key", "mta_name = \"MTA-ACT\"\n", ""),
+        ("duplicate_peer", "[[peer]]", "[[peer]]\nname = \"act\"\n[[peer]]"),
+        ("peer_named_local", "name = \"act\"", "name = \"local\""),
+    ];
+    for (name, part, by) in cases {
+        insta::assert_snapshot!(name, seen(part, by));
+    }
+}
+
+#[test]
+fn a_peer_without_channels() {
+    let (head, _) = GOOD.split_once("[[peer.channel]]").unwrap();
+    let (_, report) = check_in(Path::new("/nowhere"), head);
+    insta::assert_snapshot!("empty_channel_list", report.render(false));
+}
+
+#[test]
+fn every_mistake_is_reported_and_in_the_order_of_the_file() {
+    let bad = GOOD
+        .replace("name = \"MTA-NAPLES\"\n", "")
+        .replace("127.0.0.1:5010", "localhost:5010")
+        .replace("via = \"act\"", "via = \"nobody-known\"")
+        .replace("\"THEIRS\"", "\"UNSET\"")
+        .replace("window = 3", "window = 0, size = 1")
+        .replace("dscp = 46", "dscp = 64")
+        .replace("\"routine\", ", "\"urgent\", ");
+    let (site, report) = check_in(Path::new("/nowhere"), &bad);
+    assert!(site.is_none());
+    let lines: Vec<String> = report
+        .to_json()
+        .iter()
+        .map(|p| format!("{}:{} {} {}", p.line, p.column, p.severity, p.message))
+        .collect();
+    insta::assert_snapshot!("many", lines.join("\n"));
+}
+
+#[test]
+fn secrets_from_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("act.secret");
+    let text = GOOD.replace("{ env = \"OURS\" }", "{ file = \"act.secret\" }");
+    let write = |content: &[u8], mode| {
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        check_in(dir.path(), &text)
+    };
+    let (site, report) = write(b"vesuvio\r\n", 0o600);
+    assert_eq!(report.render(false), "");
+    assert_eq!(site.unwrap().node.peers[0].own_password.0, "vesuvio");
+
+    let (site, report) = write(b"vesuvio", 0o644);
+    assert!(site.is_some(), "a warning only");
+    insta::assert_snapshot!("secret_readable_by_others", report.render(false));
+
+    for unusable in [&b"\n"[..], &[b'x'; 63], &[0xff]] {
+        let (site, report) = write(unusable, 0o600);
+        assert!(site.is_none());
+        assert!(report.problems[0].message.contains("cannot be sent"));
+    }
+}
+
+/// The files we ship are right, and every key in their comments is one the checker knows.
+#[test]
+fn shipped_sites() {
+    for name in ["naples", "act"] {
+        let file = format!("{}/../../config/sites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert_eq!(report.render(false), "", "{name}");
+        let site = site.unwrap();
+        assert_eq!((site.node.peers[0].channels.len(), site.listeners.len()), (5, 6));
+
+        // The same with all optional keys, at the defaults the comments give.
+        let key =
+            |line: &str| line.strip_prefix("# ").filter(|l| l.contains(" = ")).map(str::to_owned);
+        let optional = text.lines().filter_map(key).count();
+        assert!(optional > 25, "{optional} keys in comments");
+        let full: Vec<String> =
+            text.lines().map(|line| key(line).unwrap_or_else(|| line.to_owned())).collect();
+        let (full_site, report) = check_in(Path::new("/nowhere"), &full.join("\n"));
+        assert!(!report.any_fatal(), "{}", report.render(false));
+        let (mut full_site, mut site) = (full_site.unwrap(), site);
+        // Selectors and the rest of what has no default are examples.
+        for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
+            (peer.local, peer.remote, peer.tpdu_size) = Default::default();
+            for channel in &mut peer.channels {
+                channel.connection = node::config::Connection::Permanent;
+            }
+        }
+        for channel in full_site.channels.values_mut() {
+            channel.tcp.congestion = None;
+        }
+        for listener in &mut full_site.listeners {
+            listener.tcp.congestion = None;
+        }
+        full_site.node.listeners.clear();
+        site.node.listeners.clear();
+        assert_eq!(format!("{full_site:#?}"), format!("{site:#?}"), "{name}");
+    }
+}

@@ -1,0 +1,292 @@
+//! One TCP connection: a reader that stops while too much of what it read is not yet stored, and
+//! a writer whose queue can be watched.
+
+use super::gauge::Gauge;
+use crate::pcap::Tap;
+use base::AssociationId;
+use bytes::{Buf, Bytes, BytesMut};
+use std::collections::VecDeque;
+use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::io::AsyncWriteExt;
+use tokio::net::TcpStream;
+use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
+use tokio::sync::mpsc;
+
+/// Most octets read at once.
+const CHUNK: usize = 64 << 10;
+
+/// A chunk smaller than this is copied, so that it does not hold a whole buffer.
+const COPIED: usize = 16 << 10;
+
+/// Octets read and neither handled nor stored at which reading stops.
+const UNSTORED_MAX: usize = 256 << 10;
+
+/// Buffers written with one system call.
+const GATHERED: usize = 64;
+
+/// How long the peer may take to close after we did.
+const LINGER: Duration = Duration::from_secs(5);
+
+/// What a connection tells the driver.
+pub(super) enum Arrival {
+    /// Octets arrived.
+    Bytes { association: AssociationId, bytes: Bytes },
+    /// It is over. Nothing follows.
+    Closed { association: AssociationId, error: Option<String> },
+}
+
+/// The driver's side of a connection.
+pub(super) struct Connection {
+    /// Dropped to close.
+    writes: Option<mpsc::UnboundedSender<Bytes>>,
+    /// Octets to write.
+    pub(super) outgoing: Arc<Gauge>,
+    /// Octets read and neither handled nor stored.
+    pub(super) incoming: Arc<Gauge>,
+    closing: Arc<AtomicBool>,
+}
+
+impl Connection {
+    /// Serves a connection until it ends; its arrivals go to `arrivals`.
+    pub(super) fn start(
+        association: AssociationId,
+        stream: TcpStream,
+        arrivals: mpsc::Sender<Arrival>,
+        tap: Option<Tap>,
+    ) -> Connection {
+        let (writes, queue) = mpsc::unbounded_channel();
+        let connection = Connection {
+            writes: Some(writes),
+            outgoing: Arc::default(),
+            incoming: Arc::default(),
+            closing: Arc::default(),
+        };
+        let (read_half, write_half) = stream.into_split();
+        let reader = Reader {
+            association,
+            half: read_half,
+            incoming: Arc::clone(&connection.incoming),
+            closing: Arc::clone(&connection.closing),
+            arrivals: arrivals.clone(),
+            tap: tap.clone(),
+        };
+        let writer = Writer {
+            half: write_half,
+            queue,
+            outgoing: Arc::clone(&connection.outgoing),
+            tap: tap.clone(),
+        };
+        let outgoing = Arc::clone(&connection.outgoing);
+        tokio::spawn(async move {
+            let ended = serve(reader, writer).await;
+            outgoing.release();
+            if let Some(tap) = tap {
+                tap.closed();
+            }
+            let error = ended.err().map(|e| e.to_string());
+            // The driver is gone only when all is over.
+            let _ = arrivals.send(Arrival::Closed { association, error }).await;
+        });
+        connection
+    }
+
+    /// Queues octets.
+    pub(super) fn write(&self, bytes: Bytes) {
+        if let Some(writes) = &self.writes {
+            self.outgoing.add(bytes.len());
+            // Refused only once the connection ended, which the driver will hear.
+            let _ = writes.send(bytes);
+        }
+    }
+
+    /// Closes after what was queued.
+    pub(super) fn close(&mut self) {
+        self.closing.store(true, Ordering::Release);
+        self.incoming.release();
+        self.writes = None;
+    }
+}
+
+async fn serve(reader: Reader, writer: Writer) -> io::Result<()> {
+    let mut read = pin!(reader.run());
+    tokio::select! {
+        ended = &mut read => return ended,
+        ended = writer.run() => ended?,
+    }
+    // All is written and our side is shut. Closing before the peer does would make the kernel
+    // send RST if octets are still to come, and RST may overtake what we wrote.
+    match tokio::time::timeout(LINGER, read).await {
+        Ok(ended) => ended,
+        Err(_) => Ok(()),
+    }
+}
+
+struct Reader {
+    association: AssociationId,
+    half: OwnedReadHalf,
+    incoming: Arc<Gauge>,
+    closing: Arc<AtomicBool>,
+    arrivals: mpsc::Sender<Arrival>,
+    tap: Option<Tap>,
+}
+
+impl Reader {
+    async fn run(self) -> io::Result<()> {
+        loop {
+            self.incoming.below(UNSTORED_MAX).await;
+            // The buffer is made once there is something to read: idle connections hold none.
+            self.half.readable().await?;
+            let mut buffer = BytesMut::with_capacity(CHUNK);
+            match self.half.try_read_buf(&mut buffer) {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) => return Err(error),
+            }
+            if let Some(tap) = &self.tap {
+                tap.received(&buffer);
+            }
+            if self.closing.load(Ordering::Acquire) {
+                continue;
+            }
+            let small = buffer.len() < COPIED;
+            let bytes = if small { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() };
+            self.incoming.add(bytes.len());
+            let arrival = Arrival::Bytes { association: self.association, bytes };
+            if self.arrivals.send(arrival).await.is_err() {
+                return Ok(()); // the driver ended
+            }
+        }
+    }
+}
+
+struct Writer {
+    half: OwnedWriteHalf,
+    queue: mpsc::UnboundedReceiver<Bytes>,
+    outgoing: Arc<Gauge>,
+    tap: Option<Tap>,
+}
+
+impl Writer {
+    /// Writes until the queue is closed, then shuts our side.
+    async fn run(mut self) -> io::Result<()> {
+        let mut batch = Vec::with_capacity(GATHERED);
+        while self.queue.recv_many(&mut batch, GATHERED).await > 0 {
+            let mut waiting: VecDeque<Bytes> = batch.drain(..).collect();
+            while !waiting.is_empty() {
+                let slices: Vec<IoSlice<'_>> = waiting.iter().map(|b| IoSlice::new(b)).collect();
+                let mut written = self.half.write_vectored(&slices).await?;
+                if written == 0 && waiting.iter().any(|b| !b.is_empty()) {
+                    return Err(io::ErrorKind::WriteZero.into());
+                }
+                self.outgoing.sub(written);
+                while let Some(front) = waiting.front_mut() {
+                    let part = written.min(front.len());
+                    if let (Some(tap), Some(octets)) = (&self.tap, front.get(..part)) {
+                        tap.sent(octets);
+                    }
+                    front.advance(part);
+                    written -= part;
+                    if !front.is_empty() {
+                        break;
+                    }
+                    waiting.pop_front();
+                }
+            }
+        }
+        self.half.shutdown().await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use tokio::io::AsyncReadExt;
+    use tokio::net::TcpListener;
+
+    const ID: AssociationId = AssociationId(1);
+
+    async fn pair() -> (Connection, TcpStream, mpsc::Receiver<Arrival>) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (ours, _) = listener.accept().await.unwrap();
+        let (arrivals, received) = mpsc::channel(16);
+        (Connection::start(ID, ours, arrivals, None), peer, received)
+    }
+
+    async fn closed(received: &mut mpsc::Receiver<Arrival>) -> Option<String> {
+        loop {
+            match received.recv().await.unwrap() {
+                Arrival::Closed { error, .. } => return error,
+                Arrival::Bytes { .. } => {}
+            }
+        }
+    }
+
+    #[tokio::test]
+    async fn what_was_written_arrives_before_the_close_even_against_unread_octets() {
+        let (mut connection, mut peer, mut received) = pair().await;
+        peer.write_all(&[1; 100]).await.unwrap();
+        let parts: Vec<Bytes> = (0..500u32).map(|n| vec![n as u8; n as usize].into()).collect();
+        for part in &parts {
+            connection.write(part.clone());
+        }
+        connection.close();
+        peer.write_all(&[2; 100]).await.unwrap();
+        let mut got = Vec::new();
+        peer.read_to_end(&mut got).await.unwrap();
+        assert_eq!(got, parts.concat());
+        drop(peer);
+        assert_eq!(closed(&mut received).await, None);
+        connection.outgoing.below(1).await;
+    }
+
+    #[tokio::test]
+    async fn reading_stops_while_too_much_is_not_stored() {
+        let (connection, peer, mut received) = pair().await;
+        let (mut peer_read, mut peer_write) = peer.into_split();
+        const TOTAL: usize = 64 << 20;
+        let sender = tokio::spawn(async move {
+            for _ in 0..TOTAL / CHUNK {
+                peer_write.write_all(&[7; CHUNK]).await.unwrap();
+            }
+        });
+        let mut got = 0;
+        while got <= UNSTORED_MAX - CHUNK {
+            let Arrival::Bytes { bytes, .. } = received.recv().await.unwrap() else { panic!() };
+            got += bytes.len();
+        }
+        // Beyond the limit at most the chunk that crossed it comes.
+        let more = tokio::time::timeout(Duration::from_millis(300), async {
+            while let Some(Arrival::Bytes { bytes, .. }) = received.recv().await {
+                got += bytes.len();
+            }
+        });
+        assert!(more.await.is_err());
+        assert!(got < UNSTORED_MAX + CHUNK, "{got}");
+        assert!(!sender.is_finished());
+        connection.incoming.sub(got);
+        while got < TOTAL {
+            let Arrival::Bytes { bytes, .. } = received.recv().await.unwrap() else { panic!() };
+            connection.incoming.sub(bytes.len());
+            got += bytes.len();
+        }
+        sender.await.unwrap();
+        drop(connection);
+        assert_eq!(peer_read.read(&mut [0; 1]).await.unwrap(), 0);
+        assert_eq!(closed(&mut received).await, None);
+    }
+
+    #[tokio::test]
+    async fn a_reset_is_told() {
+        let (_connection, peer, mut received) = pair().await;
+        socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
+        drop(peer);
+        let error = closed(&mut received).await.unwrap();
+        assert!(error.contains("reset"), "{error}");
+    }
+}

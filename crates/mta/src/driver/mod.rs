@@ -1,0 +1,456 @@
+//! Drives the node: one task owns it, hands it what happens and does what it says.
+//!
+//! ```text
+//!  listeners ─┐                    ┌─▶ connection tasks (read, write)   1 per connection
+//!  connects ──┤  answers, arrivals │
+//!  connections┼────▶ Driver ───────┼─▶ spool tasks ─▶ blocking threads  1 per open spool
+//!  disk ──────┤     owns Node      ├─▶ commit task ─▶ committer thread  1
+//!  admin ─────┤                    ├─▶ blocking threads: reads, argon2  bounded
+//!  signals ───┘                    └─▶ log
+//! ```
+//!
+//! Arrivals are bounded: a connection is not read while too much of it is unhandled or unstored.
+//! Answers are not, but each answers one output, so the node bounds them.
+
+mod connection;
+mod disk;
+mod gauge;
+mod labels;
+pub mod log;
+mod socket;
+mod start;
+pub(crate) mod verify;
+
+pub use start::DriverError;
+
+use crate::admin::server::{AdminServer, Asked};
+use crate::clock::Clock;
+use crate::config::{ChannelSocket, Site};
+use crate::pcap::Pcap;
+use crate::users::Users;
+use base::AssociationId;
+use connection::{Arrival, Connection};
+use disk::DiskDesk;
+use engine::journal::SpoolId;
+use labels::Labels;
+use node::{ChannelId, Input, ListenerId, Node, Output, Token};
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+use store::queue::for_each_entry;
+use store::{Entry, RedbStore};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::mpsc;
+use tokio::task::{AbortHandle, JoinSet};
+use trace::Opener;
+use verify::Verifier;
+
+/// Octets queued on a connection below which more content is read for it.
+const UNSENT_MAX: usize = 256 << 10;
+
+/// Arrivals that wait for the node, of all connections.
+const ARRIVALS: usize = 64;
+
+/// Wait after `accept` failed, usually because descriptors ran out.
+const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
+
+/// Answers to what the driver asked of others.
+pub(crate) enum Answer {
+    /// For the node as it is.
+    Input(Input),
+    /// A batch was committed, or not.
+    Committed { token: Token, result: Result<(), String>, spools: Vec<SpoolId> },
+    /// A connection was made, or not.
+    Connected { association: AssociationId, result: Result<TcpStream, String> },
+    /// Somebody connected.
+    Accepted { listener: ListenerId, stream: TcpStream, remote: SocketAddr },
+    /// This process cannot go on.
+    Fatal(String),
+}
+
+/// A transport connection as the driver knows it.
+enum Link {
+    /// Being made on this channel.
+    Connecting(ChannelId, AbortHandle),
+    /// There.
+    Open(Connection),
+}
+
+struct Driver {
+    node: Node,
+    site: Site,
+    clock: Clock,
+    labels: Labels,
+    links: BTreeMap<AssociationId, Link>,
+    disk: DiskDesk,
+    verifier: Verifier,
+    pcap: Option<Pcap>,
+    answers: mpsc::UnboundedSender<Answer>,
+    arrivals: mpsc::Sender<Arrival>,
+    listeners: JoinSet<()>,
+    stopped: bool,
+}
+
+/// The signals that stop the daemon.
+struct StopSignals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+/// Runs the MTA of a site until a signal stops it.
+///
+/// # Errors
+/// [`DriverError`]: it could not start, or could not go on.
+pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), DriverError> {
+    let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
+    let mut hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
+    start::make_data_dir(&site)?;
+    let store = start::open_store(&site)?;
+    let users = Users::read(&site.paths.data_dir)?;
+    let node = start::make_node(&site, &users, &store)?;
+
+    let (answers, mut answered) = mpsc::unbounded_channel();
+    let (arrivals, mut arrived) = mpsc::channel(ARRIVALS);
+    end_on_panic(answers.clone());
+    let mut admin = AdminServer::open(&site.paths.admin_socket)
+        .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;
+    let mut driver = Driver {
+        node,
+        labels: Labels::of(&site),
+        links: BTreeMap::new(),
+        disk: DiskDesk::start(Arc::clone(&store), answers.clone())?,
+        verifier: Verifier::new(site.expected.clone(), users)?,
+        pcap,
+        answers,
+        arrivals,
+        listeners: JoinSet::new(),
+        stopped: false,
+        clock,
+        site,
+    };
+    driver.listen()?;
+    let entries = driver.recover(&store)?;
+    drop(store);
+    tracing::info!(mta = driver.site.node.mta.0, entries, "started");
+    driver.input(Input::Started);
+
+    let mut stop_by = None;
+    while !driver.stopped {
+        let wake = driver.wake();
+        tokio::select! {
+            biased;
+            Some(name) = signals.next() => {
+                if stop_by.is_some() {
+                    return Err(DriverError::Impatient);
+                }
+                tracing::info!(signal = name, "stopping");
+                stop_by = Some(driver.stop());
+            }
+            () = until(wake) => driver.input(Input::Tick),
+            Some(answer) = answered.recv() => driver.answer(answer)?,
+            Some(arrival) = arrived.recv() => driver.arrival(arrival),
+            Some(asked) = admin.next() => {
+                if driver.asked(asked) && stop_by.is_none() {
+                    tracing::info!(signal = "admin", "stopping");
+                    stop_by = Some(driver.stop());
+                }
+            }
+            Some(()) = hang_up.recv() => driver.reload_users(),
+            () = until(stop_by) => {
+                let waited = driver.site.stop_timeout;
+                tracing::warn!(?waited, "transfers did not end in time: they will be resumed");
+                break;
+            }
+        }
+    }
+    driver.disk.shutdown().await;
+    tracing::info!("stopped");
+    Ok(())
+}
+
+impl StopSignals {
+    fn new() -> std::io::Result<StopSignals> {
+        Ok(StopSignals {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    /// The next of them, by its name.
+    async fn next(&mut self) -> Option<&'static str> {
+        tokio::select! {
+            signal = self.terminate.recv() => signal.map(|()| "SIGTERM"),
+            signal = self.interrupt.recv() => signal.map(|()| "SIGINT"),
+        }
+    }
+}
+
+/// Sleeps until then, or for ever.
+async fn until(moment: Option<tokio::time::Instant>) {
+    match moment {
+        Some(moment) => tokio::time::sleep_until(moment).await,
+        None => std::future::pending().await,
+    }
+}
+
+/// A panic anywhere ends the daemon: whatever it interrupted is in an unknown state.
+fn end_on_panic(answers: mpsc::UnboundedSender<Answer>) {
+    let earlier = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        earlier(info);
+        let place = info.location().map(ToString::to_string).unwrap_or_default();
+        let _ = answers.send(Answer::Fatal(format!("panic at {place}")));
+    }));
+}
+
+impl Driver {
+    /// When the node wants to be called.
+    fn wake(&self) -> Option<tokio::time::Instant> {
+        self.node.deadline().map(|instant| self.clock.at(instant))
+    }
+
+    /// Opens all listeners, or none.
+    fn listen(&mut self) -> Result<(), DriverError> {
+        let mut open = Vec::new();
+        for socket in &self.site.listeners {
+            let listener = socket::listen(socket).map_err(|error| DriverError::Listen {
+                address: socket.address,
+                label: socket.label.clone(),
+                error,
+            })?;
+            open.push((listener, socket.tcp.clone()));
+        }
+        for (id, (listener, tcp)) in (0..).map(ListenerId).zip(open) {
+            let answers = self.answers.clone();
+            self.listeners.spawn(accept_all(id, listener, tcp, answers));
+        }
+        Ok(())
+    }
+
+    /// Hands the node all that is in the queue.
+    fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
+        let mut count = 0;
+        for_each_entry(store, |Entry { precedence, id, record }| {
+            self.input(Input::Recovered { precedence, id, record });
+            count += 1;
+        })?;
+        Ok(count)
+    }
+
+    /// Hands the node an input and does what it wants.
+    fn input(&mut self, input: Input) {
+        self.node.handle(self.clock.now(), input);
+        while let Some(output) = self.node.poll() {
+            self.perform(output);
+        }
+    }
+
+    /// Stops in order; gives the time by which that must be done.
+    fn stop(&mut self) -> tokio::time::Instant {
+        self.listeners.abort_all();
+        self.input(Input::Stop);
+        self.clock.at(self.clock.now().mono + self.site.stop_timeout)
+    }
+
+    fn answer(&mut self, answer: Answer) -> Result<(), DriverError> {
+        match answer {
+            Answer::Input(input) => self.input(input),
+            Answer::Committed { token, result, spools } => {
+                if result.is_ok() {
+                    self.disk.committed(&spools);
+                }
+                self.input(Input::Committed { token, result });
+            }
+            Answer::Connected { association, result } => self.connected(association, result),
+            Answer::Accepted { listener, stream, remote } => {
+                self.accepted(listener, stream, remote);
+            }
+            Answer::Fatal(reason) => return Err(DriverError::Broken(reason)),
+        }
+        Ok(())
+    }
+
+    fn connected(&mut self, association: AssociationId, result: Result<TcpStream, String>) {
+        let Some(Link::Connecting(channel, _)) = self.links.get(&association) else {
+            return; // closed meanwhile
+        };
+        match result {
+            Ok(stream) => {
+                let socket = self.site.channels.get(channel);
+                let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
+                let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
+                let connection = Connection::start(association, stream, self.arrivals.clone(), tap);
+                self.links.insert(association, Link::Open(connection));
+                self.input(Input::Connected { association });
+            }
+            Err(error) => {
+                self.links.remove(&association);
+                self.input(Input::ConnectFailed { association, error });
+            }
+        }
+    }
+
+    fn accepted(&mut self, listener: ListenerId, stream: TcpStream, remote: SocketAddr) {
+        let association = self.node.next_association();
+        let index = usize::try_from(listener.0).unwrap_or(usize::MAX);
+        let socket = self.site.listeners.get(index);
+        let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
+        let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
+        let connection = Connection::start(association, stream, self.arrivals.clone(), tap);
+        self.links.insert(association, Link::Open(connection));
+        let remote = remote.ip().to_canonical();
+        self.input(Input::Accepted { association, listener, remote });
+    }
+
+    fn arrival(&mut self, arrival: Arrival) {
+        match arrival {
+            Arrival::Bytes { association, bytes } => {
+                let length = bytes.len();
+                let Some(Link::Open(connection)) = self.links.get(&association) else { return };
+                // Handled octets count until here, those put into a spool until they are stored.
+                let incoming = Arc::clone(&connection.incoming);
+                self.input(Input::Bytes { association, bytes });
+                incoming.sub(length);
+            }
+            Arrival::Closed { association, error } => {
+                self.links.remove(&association);
+                self.input(Input::Closed { association, error });
+            }
+        }
+    }
+
+    /// Answers an administrator; whether a stop was asked for.
+    fn asked(&mut self, asked: Asked) -> bool {
+        match asked {
+            Asked::Status(answer) => {
+                let _ = answer.send(self.node.status(self.clock.now()));
+                false
+            }
+            Asked::ReloadUsers(answer) => {
+                self.reload_users();
+                let _ = answer.send(());
+                false
+            }
+            Asked::Stop(answer) => {
+                let _ = answer.send(());
+                true
+            }
+        }
+    }
+
+    fn reload_users(&mut self) {
+        match Users::read(&self.site.paths.data_dir) {
+            Ok(users) => {
+                let addresses = users.addresses();
+                tracing::info!(users = addresses.len(), "read the users again");
+                self.verifier.set_users(users);
+                self.input(Input::Mailboxes(addresses));
+            }
+            Err(error) => tracing::error!(%error, "the users stay as they were"),
+        }
+    }
+
+    fn perform(&mut self, output: Output) {
+        match output {
+            Output::Connect { association, channel } => self.connect(association, channel),
+            Output::Write { association, bytes } => {
+                if let Some(Link::Open(connection)) = self.links.get(&association) {
+                    connection.write(bytes);
+                }
+            }
+            Output::Close { association } => self.close(association),
+            Output::SpoolOpen { spool } => self.disk.spool_open(spool),
+            Output::SpoolAppend { spool, association, bytes } => {
+                let incoming = match self.links.get(&association) {
+                    Some(Link::Open(c)) => Some(Arc::clone(&c.incoming)),
+                    _ => None,
+                };
+                self.disk.spool_append(spool, bytes, incoming);
+            }
+            Output::SpoolSync { spool, token } => self.disk.spool_sync(spool, token),
+            Output::SpoolDiscard { spool } => self.disk.spool_discard(spool),
+            Output::Commit { token, batch } => self.disk.commit(token, batch),
+            Output::Load { token, precedence, id } => self.disk.load(token, precedence, id),
+            Output::LookUp { token, keys } => {
+                self.disk.look_up(token, keys, self.clock.now().utc);
+            }
+            Output::ReadContent { token, association, body, offset, len } => {
+                let outgoing = match self.links.get(&association) {
+                    Some(Link::Open(c)) => Some(Arc::clone(&c.outgoing)),
+                    _ => None,
+                };
+                self.disk.read_content(token, (body, offset, len), outgoing, UNSENT_MAX);
+            }
+            Output::Verify { token, principal, password } => {
+                let (verifier, answers) = (self.verifier.clone(), self.answers.clone());
+                tokio::spawn(async move {
+                    let right = verifier.verify(principal, password).await;
+                    let _ = answers.send(Answer::Input(Input::Verified { token, right }));
+                });
+            }
+            Output::Event(event) => log::event(&self.labels, &event),
+            Output::Stopped => self.stopped = true,
+        }
+    }
+
+    fn connect(&mut self, association: AssociationId, channel: ChannelId) {
+        let answers = self.answers.clone();
+        let socket: Option<ChannelSocket> = self.site.channels.get(&channel).cloned();
+        let task = tokio::spawn(async move {
+            let result = match socket {
+                Some(socket) => socket::connect(&socket).await,
+                None => Err("the channel is not configured".to_owned()),
+            };
+            let _ = answers.send(Answer::Connected { association, result });
+        });
+        self.links.insert(association, Link::Connecting(channel, task.abort_handle()));
+    }
+
+    fn close(&mut self, association: AssociationId) {
+        match self.links.get_mut(&association) {
+            Some(Link::Open(connection)) => connection.close(),
+            Some(Link::Connecting(_, task)) => {
+                task.abort();
+                self.links.remove(&association);
+                let input = Input::Closed { association, error: None };
+                let _ = self.answers.send(Answer::Input(input));
+            }
+            None => {}
+        }
+    }
+}
+
+/// A tap where this connection is the one to record.
+fn tap(
+    pcap: Option<&Pcap>,
+    stream: &TcpStream,
+    label: &str,
+    opener: Opener,
+    tos: u8,
+) -> Option<crate::pcap::Tap> {
+    let ends = (stream.local_addr().ok()?, stream.peer_addr().ok()?);
+    pcap?.tap(label, ends, opener, tos)
+}
+
+async fn accept_all(
+    id: ListenerId,
+    listener: TcpListener,
+    tcp: crate::config::Tcp,
+    answers: mpsc::UnboundedSender<Answer>,
+) {
+    loop {
+        match socket::accept(&listener, &tcp).await {
+            Ok((stream, remote)) => {
+                if answers.send(Answer::Accepted { listener: id, stream, remote }).is_err() {
+                    return;
+                }
+            }
+            Err(error) => {
+                tracing::warn!(listener = id.0, %error, "accept failed");
+                tokio::time::sleep(ACCEPT_AGAIN).await;
+            }
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! Before the node runs: the data directory, the store, the epoch, and what is in the queue.
+
+use crate::config::Site;
+use crate::users::{Users, UsersError};
+use argon2::password_hash::rand_core::{OsRng, RngCore};
+use bytes::Bytes;
+use engine::journal::Op;
+use node::Node;
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::PathBuf;
+use std::sync::Arc;
+use store::{Options, QueueStore, RedbStore, StoreError};
+
+/// Memory the store may use: small beside what many connections need.
+const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20 };
+
+/// Name of the durable count of starts.
+const EPOCH: &str = "epoch";
+
+/// Why the daemon did not start, or ended.
+#[derive(Debug, thiserror::Error)]
+pub enum DriverError {
+    /// The data directory cannot be made.
+    #[error("cannot make the data directory {path}: {error}")]
+    DataDir {
+        /// It.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// The store.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// The count of starts in the store is not one.
+    #[error("the store's epoch is damaged or used up; restore the data directory from a copy")]
+    Epoch,
+    /// The users' file.
+    #[error(transparent)]
+    Users(#[from] UsersError),
+    /// A listener cannot be opened.
+    #[error("cannot listen on {address} for {label}: {error}")]
+    Listen {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// For whom.
+        label: String,
+        /// Why.
+        error: io::Error,
+    },
+    /// The admin socket cannot be opened.
+    #[error("cannot open the admin socket {path}: {error}")]
+    Admin {
+        /// It.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Signals cannot be handled.
+    #[error("cannot handle signals: {0}")]
+    Signals(io::Error),
+    /// Something in this process broke.
+    #[error("the daemon ends because it cannot go on: {0}")]
+    Broken(String),
+    /// A second signal came while stopping.
+    #[error("stopped at once by a second signal")]
+    Impatient,
+}
+
+/// Makes the data directory, for its owner only.
+pub(super) fn make_data_dir(site: &Site) -> Result<(), DriverError> {
+    let path = &site.paths.data_dir;
+    let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
+    made.map_err(|error| DriverError::DataDir { path: path.clone(), error })
+}
+
+/// Opens the store and says what was amiss in it.
+pub(super) fn open_store(site: &Site) -> Result<Arc<RedbStore>, DriverError> {
+    let store = RedbStore::open(&site.paths.data_dir.join("queue"), STORE)?;
+    let sweep = store.sweep();
+    if sweep.removed > 0 {
+        tracing::info!(files = sweep.removed, "removed what interrupted transfers left");
+    }
+    for body in &sweep.missing {
+        tracing::error!(%body, "a stored content is missing or damaged: its message is lost");
+    }
+    Ok(Arc::new(store))
+}
+
+/// A node with a durable epoch never used before.
+pub(super) fn make_node(
+    site: &Site,
+    users: &Users,
+    store: &RedbStore,
+) -> Result<Node, DriverError> {
+    let last = match store.meta(EPOCH)? {
+        Some(value) => {
+            u32::from_be_bytes(value.as_ref().try_into().map_err(|_| DriverError::Epoch)?)
+        }
+        None => 0,
+    };
+    let epoch = last.checked_add(1).ok_or(DriverError::Epoch)?;
+    let value = Bytes::copy_from_slice(&epoch.to_be_bytes());
+    let batch = vec![Op::PutMeta { name: EPOCH.to_owned(), value }];
+    store.commit(vec![batch]).into_iter().collect::<Result<(), _>>()?;
+    let mut config = site.node.clone();
+    config.mailboxes = users.addresses();
+    config.epoch = epoch;
+    config.seed = OsRng.next_u64();
+    Ok(Node::new(config))
+}

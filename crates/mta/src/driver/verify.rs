@@ -1,0 +1,103 @@
+//! Checks passwords: of peers in constant time, of users by their hashes, few at once, and as
+//! slowly for a user who does not exist as for one who does.
+
+use crate::users::{self, Users, UsersError};
+use base::PeerId;
+use node::{Principal, Secret};
+use sha2::{Digest, Sha256};
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use tokio::sync::Semaphore;
+
+/// Hashes computed at once: each takes 7 MiB and one core.
+const AT_ONCE: usize = 2;
+
+/// What passwords are checked against.
+#[derive(Clone)]
+pub(crate) struct Verifier {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    peers: BTreeMap<PeerId, Secret>,
+    users: Mutex<Users>,
+    /// The hash of a password nobody knows.
+    dummy: String,
+    turns: Semaphore,
+}
+
+impl Verifier {
+    /// Peers' passwords, and users.
+    pub(crate) fn new(
+        peers: BTreeMap<PeerId, Secret>,
+        users: Users,
+    ) -> Result<Verifier, UsersError> {
+        let dummy = users::hash(b"nobody")?;
+        let turns = Semaphore::new(AT_ONCE);
+        let inner = Inner { peers, users: Mutex::new(users), dummy, turns };
+        Ok(Verifier { inner: Arc::new(inner) })
+    }
+
+    fn users(&self) -> MutexGuard<'_, Users> {
+        self.inner.users.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Other users from now on.
+    pub(crate) fn set_users(&self, users: Users) {
+        *self.users() = users;
+    }
+
+    /// Whether this is the password of that principal.
+    pub(crate) async fn verify(&self, principal: Principal, password: Secret) -> bool {
+        match principal {
+            Principal::Peer(peer) => {
+                let expected = self.inner.peers.get(&peer);
+                expected.is_some_and(|expected| same(&expected.0, &password.0))
+            }
+            Principal::User(address) => {
+                let known = self.users().hash_of(&address).map(str::to_owned);
+                let exists = known.is_some();
+                let hash = known.unwrap_or_else(|| self.inner.dummy.clone());
+                let Ok(_turn) = self.inner.turns.acquire().await else { return false };
+                let check = move || users::verify(&password.0, &hash);
+                tokio::task::spawn_blocking(check).await.unwrap_or(false) && exists
+            }
+        }
+    }
+}
+
+/// Compares in a time that tells nothing of where they differ: by their digests, to the end.
+fn same(a: &[u8], b: &[u8]) -> bool {
+    let (a, b) = (Sha256::digest(a), Sha256::digest(b));
+    std::hint::black_box(a.iter().zip(b.iter()).fold(0, |all, (x, y)| all | (x ^ y))) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    #[tokio::test]
+    async fn passwords_are_those_of_their_principals() {
+        let mut users = Users::default();
+        users.add("/c=it/s=a", b"vesuvio").unwrap();
+        let named = [("act", "etna"), ("naples", "stromboli")];
+        let peers = named.map(|(n, p)| (PeerId::of_name(n), Secret(p.into()))).into();
+        let verifier = Verifier::new(peers, users).unwrap();
+        let peer = |n| Principal::Peer(PeerId::of_name(n));
+        let user = |a: &str| Principal::User(a.to_owned());
+        for (principal, password, right) in [
+            (peer("act"), "etna", true),
+            (peer("naples"), "etna", false),
+            (peer("naples"), "stromboli", true),
+            (peer("rome"), "", false),
+            (user("/c=it/s=a"), "vesuvio", true),
+            (user("/c=it/s=a"), "etna", false),
+            (user("/c=it/s=b"), "vesuvio", false),
+            (user("/c=it/s=b"), "nobody", false),
+        ] {
+            let said = verifier.verify(principal.clone(), Secret(password.into())).await;
+            assert_eq!(said, right, "{principal:?} {password}");
+        }
+        verifier.set_users(Users::default());
+        assert!(!verifier.verify(user("/c=it/s=a"), Secret("vesuvio".into())).await);
+    }
+}

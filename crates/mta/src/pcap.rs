@@ -1,0 +1,92 @@
+//! `mta run --pcap`: one association's traffic as a file for Wireshark.
+
+use crate::clock::Clock;
+use std::fs::File;
+use std::io::{self, BufWriter};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use trace::{Connection, Opener, TraceWriter};
+
+/// The label P3 listeners have.
+const P3: &str = "p3";
+
+/// Waits for the association to record.
+pub struct Pcap {
+    /// `peer/channel` or `p3`; `None` for the first P1 association.
+    wanted: Option<String>,
+    taken: AtomicBool,
+    tap: Tap,
+}
+
+/// Records one association. Errors end the recording, not the association.
+#[derive(Clone)]
+pub(crate) struct Tap {
+    clock: Clock,
+    writer: Arc<Mutex<Option<TraceWriter<BufWriter<File>>>>>,
+}
+
+impl Pcap {
+    /// Creates the file, readable by its owner only: content is confidential.
+    pub fn create(path: &Path, wanted: Option<String>, clock: Clock) -> io::Result<Pcap> {
+        use std::os::unix::fs::OpenOptionsExt;
+        let mut options = File::options();
+        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let writer = TraceWriter::new(BufWriter::new(file))?;
+        let tap = Tap { clock, writer: Arc::new(Mutex::new(Some(writer))) };
+        Ok(Pcap { wanted, taken: AtomicBool::new(false), tap })
+    }
+
+    /// A tap for this connection, if it is the one to record.
+    pub(crate) fn tap(
+        &self,
+        label: &str,
+        ends: (SocketAddr, SocketAddr),
+        opener: Opener,
+        tos: u8,
+    ) -> Option<Tap> {
+        let fits = self.wanted.as_deref().map_or(label != P3, |wanted| wanted == label);
+        if !fits || self.taken.swap(true, Ordering::Relaxed) {
+            return None;
+        }
+        let (local, remote) = ends;
+        let tap = self.tap.clone();
+        let now = tap.clock.now().utc;
+        tap.write(|w| w.connection(now, Connection { local, remote, opener, tos }));
+        tracing::info!(association = label, %local, %remote, "recording this association");
+        Some(tap)
+    }
+}
+
+impl Tap {
+    fn lock(&self) -> MutexGuard<'_, Option<TraceWriter<BufWriter<File>>>> {
+        self.writer.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn write(&self, write: impl FnOnce(&mut TraceWriter<BufWriter<File>>) -> io::Result<()>) {
+        let mut writer = self.lock();
+        if let Some(Err(error)) = writer.as_mut().map(write) {
+            tracing::warn!(%error, "the recording ends here");
+            *writer = None;
+        }
+    }
+
+    /// Octets left.
+    pub(crate) fn sent(&self, octets: &[u8]) {
+        let now = self.clock.now().utc;
+        self.write(|w| w.sent(now, octets));
+    }
+
+    /// Octets came.
+    pub(crate) fn received(&self, octets: &[u8]) {
+        let now = self.clock.now().utc;
+        self.write(|w| w.received(now, octets));
+    }
+
+    /// The association is over.
+    pub(crate) fn closed(&self) {
+        let now = self.clock.now().utc;
+        self.write(|w| w.closed(now));
+    }
+}

@@ -1,0 +1,258 @@
+//! `users.toml` in the data directory: who has a mailbox here, with password hashes.
+//!
+//! Replaced whole and durably; the daemon reads it at start and when told to.
+
+use argon2::password_hash::rand_core::OsRng;
+use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
+use argon2::{Algorithm, Argon2, Params, Version};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use store::{Disk, RealDisk, StoreError};
+
+/// The file in the data directory.
+const FILE: &str = "users.toml";
+/// The same while it is being written.
+const UNFINISHED: &str = "users.toml.new";
+
+const HEAD: &str =
+    "# Users with a mailbox here. Written by `mta user`; passwords are argon2 hashes.\n";
+
+/// Longest password (X.411, ub-password-length), in octets.
+pub const PASSWORD_MAX: usize = 62;
+
+/// What can go wrong with the users' file.
+#[derive(Debug, thiserror::Error)]
+pub enum UsersError {
+    /// The operating system refused.
+    #[error("{path}: {error}")]
+    Io {
+        /// The file or directory.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Its content is not what `mta user` writes.
+    #[error("{path}: {reason}")]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// The data directory cannot be locked.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// A password nobody could bind with.
+    #[error("a password has 1 to {PASSWORD_MAX} ASCII characters")]
+    Password,
+    /// The password hash failed.
+    #[error("the password cannot be hashed: {0}")]
+    Hash(String),
+    /// No such user.
+    #[error("no user {0}")]
+    Unknown(String),
+}
+
+/// The users: password hashes (PHC strings) by canonical address.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Users(BTreeMap<String, String>);
+
+impl std::fmt::Debug for Users {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.0.keys()).finish()
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct File {
+    #[serde(default)]
+    user: Vec<Line>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Line {
+    address: String,
+    password: String,
+}
+
+impl Users {
+    /// Reads the users of a data directory; none where there is no file.
+    ///
+    /// # Errors
+    /// [`UsersError::Io`], [`UsersError::Malformed`].
+    pub fn read(data_dir: &Path) -> Result<Users, UsersError> {
+        let path = data_dir.join(FILE);
+        let text = match std::fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Users::default()),
+            Err(error) => return Err(UsersError::Io { path, error }),
+        };
+        let malformed = |reason: String| UsersError::Malformed { path: path.clone(), reason };
+        let file: File = toml::from_str(&text).map_err(|e| malformed(e.message().to_owned()))?;
+        let mut users = Users::default();
+        for line in file.user {
+            PasswordHash::new(&line.password)
+                .map_err(|e| malformed(format!("the hash of {}: {e}", line.address)))?;
+            users.0.insert(line.address, line.password);
+        }
+        Ok(users)
+    }
+
+    /// Changes the users of a data directory, which is made if absent. Others who change them
+    /// meanwhile are refused; readers see the file before or after the change.
+    ///
+    /// # Errors
+    /// All of [`UsersError`].
+    pub fn change<T>(
+        data_dir: &Path,
+        change: impl FnOnce(&mut Users) -> Result<T, UsersError>,
+    ) -> Result<T, UsersError> {
+        let io = |error| UsersError::Io { path: data_dir.to_owned(), error };
+        if let Some(parent) = data_dir.parent() {
+            std::fs::create_dir_all(parent).map_err(io)?;
+        }
+        let disk = RealDisk::open(data_dir)?;
+        let mut users = Users::read(data_dir)?;
+        let done = change(&mut users)?;
+        users.write(&disk).map_err(io)?;
+        Ok(done)
+    }
+
+    /// The whole file, synced, takes the place of the old one; then the directory is synced.
+    fn write(&self, disk: &dyn Disk) -> io::Result<()> {
+        let line = |(address, password): (&String, &String)| Line {
+            address: address.clone(),
+            password: password.clone(),
+        };
+        let file = File { user: self.0.iter().map(line).collect() };
+        let text = toml::to_string(&file).map_err(io::Error::other)?;
+        match disk.unlink(Path::new(UNFINISHED)) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let mut unfinished = disk.create(Path::new(UNFINISHED))?;
+        unfinished.append(HEAD.as_bytes())?;
+        unfinished.append(text.as_bytes())?;
+        unfinished.sync()?;
+        disk.rename(Path::new(UNFINISHED), Path::new(FILE))?;
+        disk.sync_dir(Path::new(""))
+    }
+
+    /// Adds a user, or gives one another password. Says whether the user is new.
+    ///
+    /// # Errors
+    /// [`UsersError::Password`], [`UsersError::Hash`].
+    pub fn add(&mut self, address: &str, password: &[u8]) -> Result<bool, UsersError> {
+        Ok(self.0.insert(address.to_owned(), hash(password)?).is_none())
+    }
+
+    /// Removes a user.
+    ///
+    /// # Errors
+    /// [`UsersError::Unknown`].
+    pub fn remove(&mut self, address: &str) -> Result<(), UsersError> {
+        self.0.remove(address).map(drop).ok_or_else(|| UsersError::Unknown(address.to_owned()))
+    }
+
+    /// Their canonical addresses, sorted.
+    pub fn addresses(&self) -> Vec<String> {
+        self.0.keys().cloned().collect()
+    }
+
+    /// The PHC string of a user.
+    pub fn hash_of(&self, address: &str) -> Option<&str> {
+        self.0.get(address).map(String::as_str)
+    }
+}
+
+/// Argon2id with 7 MiB, 5 passes: of the equivalent recommended settings the one whose memory
+/// fits beside large transfers.
+fn argon2() -> Result<Argon2<'static>, UsersError> {
+    let params = Params::new(7 << 10, 5, 1, None).map_err(|e| UsersError::Hash(e.to_string()))?;
+    Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
+}
+
+/// The PHC string of a password, with a salt of its own. Takes its time by design.
+///
+/// # Errors
+/// [`UsersError::Password`], [`UsersError::Hash`].
+pub fn hash(password: &[u8]) -> Result<String, UsersError> {
+    if password.is_empty() || password.len() > PASSWORD_MAX || !password.is_ascii() {
+        return Err(UsersError::Password);
+    }
+    let salt = SaltString::generate(&mut OsRng);
+    let hash = argon2()?.hash_password(password, &salt);
+    hash.map(|h| h.to_string()).map_err(|e| UsersError::Hash(e.to_string()))
+}
+
+/// Whether a password has this hash. Takes its time by design.
+pub fn verify(password: &[u8], hash: &str) -> bool {
+    let (Ok(argon2), Ok(hash)) = (argon2(), PasswordHash::new(hash)) else { return false };
+    argon2.verify_password(password, &hash).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn users_come_and_go() {
+        let dir = tempfile::tempdir().unwrap();
+        let data = dir.path().join("deep/data");
+        assert_eq!(Users::read(&data).unwrap(), Users::default());
+        assert!(Users::change(&data, |u| u.add("/c=it/s=a", b"vesuvio")).unwrap());
+        assert!(Users::change(&data, |u| u.add("/c=it/s=b", b"etna")).unwrap());
+        assert!(!Users::change(&data, |u| u.add("/c=it/s=a", b"stromboli")).unwrap());
+        let users = Users::read(&data).unwrap();
+        assert_eq!(users.addresses(), ["/c=it/s=a", "/c=it/s=b"]);
+        let hash = users.hash_of("/c=it/s=a").unwrap();
+        assert!(hash.starts_with("$argon2id$v=19$m=7168,t=5,p=1$"), "{hash}");
+        assert!(verify(b"stromboli", hash) && !verify(b"vesuvio", hash) && !verify(b"", hash));
+
+        let path = data.join(FILE);
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(!text.contains("stromboli") && !text.contains("etna"));
+
+        Users::change(&data, |u| u.remove("/c=it/s=a")).unwrap();
+        let error = Users::change(&data, |u| u.remove("/c=it/s=a")).unwrap_err();
+        assert!(matches!(error, UsersError::Unknown(_)), "{error}");
+        assert_eq!(Users::read(&data).unwrap().addresses(), ["/c=it/s=b"]);
+    }
+
+    #[test]
+    fn a_change_that_fails_or_was_cut_short_leaves_the_file() {
+        let dir = tempfile::tempdir().unwrap();
+        Users::change(dir.path(), |u| u.add("/c=it/s=a", b"vesuvio")).unwrap();
+        let before = std::fs::read(dir.path().join(FILE)).unwrap();
+        std::fs::write(dir.path().join(UNFINISHED), "half a f").unwrap();
+        for password in [&b""[..], &[b'x'; 63], "é".as_bytes()] {
+            assert!(Users::change(dir.path(), |u| u.add("/c=it/s=b", password)).is_err());
+        }
+        assert_eq!(std::fs::read(dir.path().join(FILE)).unwrap(), before);
+        Users::change(dir.path(), |u| u.add("/c=it/s=b", b"etna")).unwrap();
+        assert!(!dir.path().join(UNFINISHED).exists());
+        assert_eq!(Users::read(dir.path()).unwrap().addresses().len(), 2);
+    }
+
+    #[test]
+    fn two_writers_do_not_mix() {
+        let dir = tempfile::tempdir().unwrap();
+        let nested = Users::change(dir.path(), |_| Users::change(dir.path(), |_| Ok(())));
+        assert!(matches!(nested, Err(UsersError::Store(StoreError::Locked { .. }))));
+    }
+
+    #[test]
+    fn a_file_of_other_make_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        for text in ["[[user]]\naddress = 'a'\npassword = 'plain'", "[[user]]\nname = 'a'", "x"] {
+            std::fs::write(dir.path().join(FILE), text).unwrap();
+            assert!(matches!(Users::read(dir.path()), Err(UsersError::Malformed { .. })), "{text}");
+        }
+    }
+}

@@ -1,0 +1,206 @@
+//! The binary `mta` as an operator meets it: exit codes, tables, users, start and stop.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+fn mta(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_mta"));
+    command
+        .args(arguments)
+        .env("MTA_PASSWORD_NAPLES", "vesuvio")
+        .env("MTA_PASSWORD_ACT", "etna")
+        .env_remove("XUXA_PASSWORD")
+        .env_remove("RUST_LOG")
+        .stdin(Stdio::null());
+    command
+}
+
+fn said(output: &Output) -> (Option<i32>, String, String) {
+    let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
+    (output.status.code(), text(&output.stdout), text(&output.stderr))
+}
+
+fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
+    said(&mta(arguments).output().unwrap())
+}
+
+/// The shipped site `naples` on free ports, in a directory of its own.
+fn site(directory: &Path) -> PathBuf {
+    let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
+    let mut text = std::fs::read_to_string(shipped).unwrap();
+    for port in [5000, 5001, 5002, 5003, 5004, 5010, 5100, 5101, 5102, 5103, 5104] {
+        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        text = text.replace(&format!("127.0.0.1:{port}\""), &format!("127.0.0.1:{free}\""));
+    }
+    let path = directory.join("naples.toml");
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+#[test]
+fn check_shows_what_would_run() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
+    let (code, out, err) = run(&["check", "--config", file]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    insta::assert_snapshot!(out.replace(file.trim_end_matches("naples.toml"), ""));
+
+    let (code, out, _) = run(&["check", "--config", file, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["ok"]), (Some(0), &true.into()));
+    assert_eq!(json["plan"]["channels"][3]["dscp"], 24);
+    assert_eq!(json["plan"]["channels"][3]["dscp_name"], "CS3");
+    assert_eq!(json["plan"]["channels"][0]["precedences"][0], "deferred");
+}
+
+#[test]
+fn wrong_configurations_exit_with_2() {
+    let directory = tempfile::tempdir().unwrap();
+    let bad = directory.path().join("bad.toml");
+    std::fs::write(&bad, "[mta]\nname = \"A\"\ncuntry = \"IT\"\n").unwrap();
+    let bad = bad.to_str().unwrap();
+    let absent = directory.path().join("absent.toml");
+    let absent = absent.to_str().unwrap();
+    for verb in ["check", "run"] {
+        let (code, out, err) = run(&[verb, "--config", bad]);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{verb}");
+        assert!(err.contains("bad.toml:3:1") && err.contains("did you mean country?"), "{err}");
+        let (code, _, err) = run(&[verb, "--config", absent]);
+        assert_eq!(code, Some(2), "{verb}");
+        assert!(err.contains("absent.toml") && err.contains("No such file"), "{err}");
+    }
+    let (code, out, _) = run(&["check", "--config", bad, "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["ok"]), (Some(2), &false.into()));
+    assert_eq!(json["problems"][0]["line"], 1);
+    assert_eq!(run(&["run"]).0, Some(2), "wrong usage");
+    assert_eq!(run(&["status"]).0, Some(2), "wrong usage");
+}
+
+#[test]
+fn users_come_and_go() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let config = config.to_str().unwrap();
+    let user = |verb: &str, rest: &[&str]| {
+        let mut arguments = vec!["user", verb, "--config", config];
+        arguments.extend(rest);
+        mta(&arguments)
+    };
+    let rossi = "/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi";
+
+    let mut child =
+        user("add", &[rossi]).stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+    child.stdin.take().unwrap().write_all(b"stromboli\n").unwrap();
+    assert_eq!(child.wait().unwrap().code(), Some(0));
+
+    let file = directory.path().join("password");
+    std::fs::write(&file, "lipari\n").unwrap();
+    let verdi = "S=Verdi;PRMD=NAPLES;ADMD=NET;C=IT";
+    let add = user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap();
+    assert_eq!(said(&add).0, Some(0), "{add:?}");
+
+    let add = user("add", &[rossi]).env("XUXA_PASSWORD", "salina").output().unwrap();
+    let (code, out, _) = said(&add);
+    assert_eq!(code, Some(0));
+    assert!(out.contains("has another password"), "{out}");
+
+    let (code, out, _) = said(&user("list", &[]).output().unwrap());
+    assert_eq!(code, Some(0));
+    let both = "/c=it/admd=net/prmd=naples/s=rossi\n/c=it/admd=net/prmd=naples/s=verdi\n";
+    assert_eq!(out, both);
+
+    let users = directory.path().join("data/naples/users.toml");
+    assert_eq!(std::fs::metadata(&users).unwrap().permissions().mode() & 0o777, 0o600);
+    let text = std::fs::read_to_string(&users).unwrap();
+    assert!(text.contains("$argon2id$") && !text.contains("lipari") && !text.contains("salina"));
+
+    assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(0));
+    assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(1), "gone already");
+    let empty = user("add", &[verdi]).env("XUXA_PASSWORD", "").output().unwrap();
+    assert_eq!(said(&empty).0, Some(1));
+    assert_eq!(said(&user("add", &["nonsense"]).output().unwrap()).0, Some(2));
+}
+
+/// A daemon that is killed if a test fails.
+struct Daemon(Child);
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+impl Daemon {
+    /// Starts, and waits until it says so.
+    fn start(config: &str) -> (Daemon, impl Iterator<Item = String>) {
+        let mut child = mta(&["run", "--config", config, "--log-format", "json"])
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut lines = BufReader::new(child.stderr.take().unwrap()).lines().map_while(Result::ok);
+        let daemon = Daemon(child);
+        assert!(lines.by_ref().any(|line| line.contains("\"started\"")));
+        (daemon, lines)
+    }
+
+    fn signal(&self, signal: nix::sys::signal::Signal) {
+        let id = nix::unistd::Pid::from_raw(i32::try_from(self.0.id()).unwrap());
+        nix::sys::signal::kill(id, signal).unwrap();
+    }
+}
+
+#[test]
+fn a_daemon_starts_answers_and_stops() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let config = config.to_str().unwrap();
+    let (code, out, err) = run(&["status", "--config", config]);
+    assert_eq!((code, out.as_str()), (Some(1), ""));
+    assert!(err.contains("no daemon answers on"), "{err}");
+
+    let (mut daemon, lines) = Daemon::start(config);
+    let socket = directory.path().join("data/naples/admin.sock");
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    let (code, out, err) = run(&["status", "--config", config]);
+    assert_eq!((code, err.as_str()), (Some(0), ""));
+    assert!(out.starts_with("MTA-NAPLES at ") && out.contains("flash"), "{out}");
+    let (code, out, _) = run(&["status", "--socket", socket.to_str().unwrap(), "--json"]);
+    let json: serde_json::Value = serde_json::from_str(&out).unwrap();
+    assert_eq!((code, &json["mta"]), (Some(0), &"MTA-NAPLES".into()));
+
+    let (code, _, err) = run(&["run", "--config", config]);
+    assert_eq!(code, Some(1), "one daemon a data directory");
+    assert!(err.contains("in use by another process"), "{err}");
+
+    // A user added now is known at once.
+    let address = "/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi";
+    let add = mta(&["user", "add", "--config", config, address])
+        .env("XUXA_PASSWORD", "salina")
+        .output()
+        .unwrap();
+    assert_eq!(add.status.code(), Some(0));
+
+    daemon.signal(nix::sys::signal::Signal::SIGTERM);
+    assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    assert!(!socket.exists());
+    let log: Vec<String> = lines.collect();
+    assert!(log.iter().any(|line| line.contains("read the users again")), "{log:#?}");
+    for secret in ["vesuvio", "etna", "salina"] {
+        assert!(!log.iter().any(|line| line.contains(secret)));
+    }
+
+    // It starts again where a daemon was killed: the epoch goes up, the stale socket is replaced.
+    let (mut killed, _) = Daemon::start(config);
+    killed.0.kill().unwrap();
+    killed.0.wait().unwrap();
+    assert!(socket.exists());
+    let (mut again, _) = Daemon::start(config);
+    again.signal(nix::sys::signal::Signal::SIGINT);
+    assert_eq!(again.0.wait().unwrap().code(), Some(0));
+}
