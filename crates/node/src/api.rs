@@ -191,7 +191,7 @@ pub enum Output {
         /// The token.
         token: Token,
     },
-    /// Throw a spool away.
+    /// Throw a spool away; one that a failed commit used up already is fine.
     SpoolDiscard {
         /// Which.
         spool: SpoolId,

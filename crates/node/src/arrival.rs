@@ -199,7 +199,8 @@ impl Node {
         let batch = self.batch_with_body(&arrival, &taken.accepted);
         self.log_notes(arrival.link, arrival.channel, &taken.message, &taken.notes);
         self.committing.extend(arrival.keys.iter().copied());
-        let after = AfterCommit::Secure { keys: arrival.keys, message: taken.message };
+        let spool = Self::committed_spool(&batch);
+        let after = AfterCommit::Secure { keys: arrival.keys, message: taken.message, spool };
         let entries = taken.accepted.entries;
         self.commit(batch, Pending::Commit { link: arrival.link, entries, after });
     }
@@ -245,12 +246,18 @@ impl Node {
             BodySource::Octets(Bytes::new())
         };
         let batch = engine::batch(accepted, source);
-        let used =
-            batch.iter().any(|op| matches!(op, Op::PutBody { source: BodySource::Spool(_), .. }));
-        if arrival.spool_open && !used {
+        if arrival.spool_open && Self::committed_spool(&batch).is_none() {
             self.output(Output::SpoolDiscard { spool: arrival.spool });
         }
         batch
+    }
+
+    /// The spool a batch uses up.
+    pub(crate) fn committed_spool(batch: &[Op]) -> Option<SpoolId> {
+        batch.iter().find_map(|op| match op {
+            Op::PutBody { source: BodySource::Spool(spool), .. } => Some(*spool),
+            _ => None,
+        })
     }
 
     /// Forgets an arrival and its spool.
@@ -391,6 +398,11 @@ impl Node {
 
     fn commit_failed(&mut self, now: Now, id: AssociationId, after: AfterCommit, error: &str) {
         self.event(Level::Error, Kind::StoreFailed, error).association(id);
+        if let AfterCommit::Secure { spool: Some(spool), .. }
+        | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
+        {
+            self.output(Output::SpoolDiscard { spool: *spool });
+        }
         match after {
             AfterCommit::Secure { .. } => {
                 self.request(id, Request::TransferRefused(AbortReason::LocalSystemProblem));

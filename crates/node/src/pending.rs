@@ -23,6 +23,8 @@ pub(crate) enum AfterCommit {
         keys: Vec<Digest>,
         /// MTS identifier, for the log.
         message: String,
+        /// The spool the commit uses up, to be thrown away if it fails.
+        spool: Option<SpoolId>,
     },
     /// Answer the submission with this result.
     SubmissionResult {
@@ -33,6 +35,8 @@ pub(crate) enum AfterCommit {
         keys: Vec<Digest>,
         /// MTS identifier, for the log.
         message: String,
+        /// The spool the commit uses up, to be thrown away if it fails.
+        spool: Option<SpoolId>,
     },
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
     Sent { batch: Batch, delivered: bool },

@@ -269,6 +269,7 @@ impl Node {
                 let batch = self.batch_with_body(&arrival, &submitted.accepted);
                 self.committing.extend(arrival.keys.iter().copied());
                 let after = AfterCommit::SubmissionResult {
+                    spool: Self::committed_spool(&batch),
                     invoke: arrival.invoke,
                     operation: arrival.operation,
                     result: submitted.result,
@@ -358,6 +359,7 @@ impl Node {
                         self.log_notes(id, None, &submitted.message, &submitted.notes);
                         let batch = self.batch_with_body(arrival, &submitted.accepted);
                         let after = AfterCommit::SubmissionResult {
+                            spool: None,
                             invoke,
                             operation,
                             result: submitted.result,

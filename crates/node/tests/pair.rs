@@ -244,3 +244,32 @@ fn a_stop_releases_everything_and_forgets_nothing() {
     world.run_for(Duration::from_secs(120));
     assert_eq!(messages(&world, reader).values().next().unwrap(), &(1, text));
 }
+
+#[test]
+fn a_full_disk_refuses_and_loses_nothing() {
+    let mut world = World::new(8, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    world.disk_full[NAPLES] = true;
+    let text = content(1, 50_000);
+    world.submit(sender, &to_ops(), Precedence::Flash, &text, "FIRST", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    // operation-refused, 16: nothing was accepted, and the association goes on.
+    assert_eq!(world.users[sender].answers, [Err(16)]);
+    world.disk_full = [false, true];
+    world.submit(sender, &to_ops(), Precedence::Flash, &text, "FIRST", ReportRequest::None);
+    world.run_for(Duration::from_secs(30));
+    assert!(world.users[sender].answers[1].is_ok());
+    assert_eq!(
+        (messages(&world, reader).len(), world.queued(NAPLES)),
+        (0, 1),
+        "kept by its sender"
+    );
+    world.disk_full = [false; 2];
+    world.run_for(Duration::from_secs(600));
+    assert_eq!(messages(&world, reader).values().next().unwrap(), &(1, text));
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+    assert!(world.sites.iter().all(|s| s.store.bodies.is_empty() && s.store.spools.is_empty()));
+}

@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) disk: Duration,
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
+    /// Whether commits fail: nothing of them happens, and their spools stay.
+    pub(crate) disk_full: [bool; 2],
     /// Octets that went over pipes between the sites.
     pub(crate) carried: u64,
     pub(crate) configure: fn(&mut RtseParameters),
@@ -145,6 +147,7 @@ impl World {
             latency: Duration::from_millis(5),
             disk: Duration::from_millis(2),
             link_up: true,
+            disk_full: [false; 2],
             carried: 0,
             configure,
             queue: BinaryHeap::new(),
@@ -215,6 +218,10 @@ impl World {
                 assert!(self.sites[site].store.spools.remove(&spool).is_some());
             }
             Output::Commit { token, batch } => {
+                if self.disk_full[site] {
+                    let result = Err("no space left on device".to_owned());
+                    return self.answer(site, disk, Input::Committed { token, result });
+                }
                 // Durable at once or lost with the process: the answer comes after the disk's time.
                 self.sites[site].store.apply(batch);
                 self.answer(site, disk, Input::Committed { token, result: Ok(()) });
