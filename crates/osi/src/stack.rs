@@ -31,6 +31,10 @@ pub struct Association {
 
 impl Association {
     /// An association at rest, its TCP connection just made.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a configuration is made for one association"
+    )]
     pub fn new(config: Config, role: Role) -> Self {
         Association {
             lower: Lower::new(&config, role),
@@ -74,14 +78,24 @@ impl Association {
             }
             match self.lower.poll() {
                 Some(LowerOutput::Send(bytes)) => self.out.push_back(Output::Send(bytes)),
-                Some(LowerOutput::Close) => {
-                    self.closed = true;
-                    self.out.push_back(Output::Close);
-                }
+                Some(LowerOutput::Close) => self.close(now),
                 Some(LowerOutput::Indication(i)) => self.upper.indication(now, i),
                 None => return,
             }
         }
+    }
+
+    /// The transport connection ends; a user who does not know why yet is told.
+    fn close(&mut self, now: Instant) {
+        self.closed = true;
+        let detail = "the connection ended before an association was made (X.225 7.1)";
+        self.upper.fail(now, detail.to_owned());
+        while let Some(output) = self.upper.poll() {
+            if let UpperOutput::User(indication) = output {
+                self.tell(indication);
+            }
+        }
+        self.out.push_back(Output::Close);
     }
 
     fn tell(&mut self, mut indication: Indication) {

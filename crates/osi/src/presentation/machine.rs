@@ -37,6 +37,8 @@ pub(crate) struct Presentation {
     contexts: Contexts,
     verdicts: Vec<Verdict>,
     receiving: Option<Receive>,
+    /// The last P-DATA ended before its User-data was complete.
+    cut_short: bool,
     sending: Option<Sending>,
     pub(crate) down: VecDeque<session::Request>,
     pub(crate) up: VecDeque<Indication>,
@@ -70,6 +72,7 @@ impl Presentation {
             contexts: Contexts(contexts),
             verdicts: Vec::new(),
             receiving: None,
+            cut_short: false,
             sending: None,
             down: VecDeque::new(),
             up: VecDeque::new(),
@@ -126,11 +129,7 @@ impl Presentation {
                 self.sending = Some(Sending { small: BytesMut::from(&*head), trailer });
             }
             Request::Data { bytes, last } => self.send_data(bytes, last),
-            Request::DataCut => {
-                if self.sending.take().is_some() {
-                    self.down.push_back(session::Request::Data { bytes: Bytes::new(), last: true });
-                }
-            }
+            Request::DataCut => self.sending = None,
             Request::Release(value) => {
                 let user_data = pdu::user_data(&value);
                 self.down.push_back(session::Request::Release { user_data });
@@ -224,11 +223,14 @@ impl Presentation {
             S::Accepted(accept) => self.accepted(&accept),
             S::Refused(refuse) => self.refused(&refuse),
             S::Data { bytes, last } => {
-                if self.enter(Event::Td) {
+                if self.is_whole(false) && self.enter(Event::Td) {
                     self.data(bytes, last);
                 }
             }
             S::Release { user_data } => {
+                if !self.is_whole(false) {
+                    return;
+                }
                 self.framed(Event::SRelInd, &user_data, Indication::Release);
             }
             S::Released { user_data } => {
@@ -244,9 +246,9 @@ impl Presentation {
                 self.up.push_back(Indication::ProviderAbort { detail });
             }
             other => {
-                if self.enter(Event::PassInd) {
-                    // Whatever replaces the data flow ends a P-DATA that was cut short (6.9 to 6.11).
-                    self.receiving = None;
+                let ends_activity =
+                    matches!(other, S::ActivityDiscard(_) | S::ActivityInterrupt(_));
+                if self.is_whole(ends_activity) && self.enter(Event::PassInd) {
                     self.up.push_back(Indication::Pass(other));
                 }
             }
@@ -293,11 +295,22 @@ impl Presentation {
         }
         if last {
             self.receiving = None;
-            if !complete {
-                let e = Error { fault: base::ber::Fault::Truncated, field: Some("User-data") };
-                self.invalid(Event::Td, &e);
-            }
+            self.cut_short = !complete;
         }
+    }
+
+    /// Whether the last P-DATA was whole. A sender may cut one short by ending its activity (X.225
+    /// 7.32, 7.33); everything else after one is its error.
+    fn is_whole(&mut self, ends_activity: bool) -> bool {
+        let cut_short = std::mem::take(&mut self.cut_short);
+        if ends_activity {
+            self.receiving = None;
+        } else if cut_short {
+            let e = Error { fault: base::ber::Fault::Truncated, field: Some("User-data") };
+            self.invalid(Event::Td, &e);
+            return false;
+        }
+        true
     }
 
     fn invalid(&mut self, event: Event, error: &Error) {
@@ -362,15 +375,15 @@ impl Presentation {
         let missing = self.required.iter().find(|s| contexts.of(s).is_none());
         let lacking = self.requirements & !connect.requirements;
         if self.role == Role::Initiator {
-            return self.reject_cp(verdicts, 0, "S-CONNECT indication to an initiator".to_owned());
+            return self.reject_cp(verdicts, 0, "S-CONNECT indication to an initiator");
         } else if wrong_selector {
-            return self.reject_cp(verdicts, 3, "called-presentation-selector is not ours".into());
+            return self.reject_cp(verdicts, 3, "called-presentation-selector is not ours");
         } else if let Some(missing) = missing {
             let detail = format!("abstract syntax {missing} was not proposed with BER");
-            return self.reject_cp(verdicts, 0, detail);
+            return self.reject_cp(verdicts, 0, &detail);
         } else if lacking != 0 {
             let detail = format!("session requirements lack {lacking:#06x}");
-            return self.reject_cp(verdicts, 0, detail);
+            return self.reject_cp(verdicts, 0, &detail);
         }
         if !self.enter(Event::Cp) {
             return;
@@ -411,14 +424,14 @@ impl Presentation {
                 }
             }
             CpError::Version => {
-                self.reject_cp(results, 4, "protocol-version lacks version 1".to_owned());
+                self.reject_cp(results, 4, "protocol-version lacks version 1");
             }
-            CpError::Malformed(e) => self.reject_cp(results, 0, e.to_string()),
+            CpError::Malformed(e) => self.reject_cp(results, 0, &e.to_string()),
         }
     }
 
     /// Refuses a CP for the provider's reason.
-    fn reject_cp(&mut self, results: Vec<Verdict>, reason: i64, detail: String) {
+    fn reject_cp(&mut self, results: Vec<Verdict>, reason: i64, detail: &str) {
         if self.enter(Event::CpRefused) {
             let cpr = Cpr { results, provider_reason: Some(reason), values: Vec::new() };
             self.refuse(pdu::encode_cpr(&cpr));

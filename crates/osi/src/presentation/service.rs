@@ -42,7 +42,7 @@ pub(crate) enum Request {
     DataStart { context: i64, length: Option<u64> },
     /// Octets of that value.
     Data { bytes: Bytes, last: bool },
-    /// Ends it early: what was sent of it is being discarded by the peer (S-U-EXCEPTION-REPORT).
+    /// Gives it up: the activity is about to be interrupted or discarded, which cuts it short.
     DataCut,
     /// P-RELEASE.request.
     Release(Value),

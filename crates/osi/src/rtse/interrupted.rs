@@ -63,6 +63,12 @@ impl InterruptedReceive {
         self.names.all.first().map(|(reference, _)| reference.clone()).unwrap_or_default()
     }
 
+    /// Whether the peer may name it by this association: it may not have heard of the confirm that
+    /// gave the transfer its latest name.
+    pub fn is_known_by(&self, reference: &ConnectionReference) -> bool {
+        self.names.all.iter().any(|(r, _)| r == reference)
+    }
+
     /// Activity identifier in that association.
     pub fn activity(&self) -> i64 {
         self.names.all.first().map_or(0, |(_, activity)| *activity)

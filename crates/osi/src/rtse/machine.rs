@@ -140,7 +140,7 @@ impl Rtse {
             R::Refuse { reason, bind_error } => self.send_rtorj(below, reason, bind_error),
             R::Transfer { payload, resume } => self.transfer(below, &payload, resume),
             R::Content(bytes) => self.content(below, bytes),
-            R::ContentFailed => self.content_failed(below, "the content cannot be read"),
+            R::ContentFailed => self.content_failed(below),
             R::Interrupt => self.mark_interrupt(),
             R::Stored { octets } => self.stored(below, octets),
             R::TransferSecured => self.secured(below),

@@ -143,25 +143,25 @@ impl Rtse {
         let Some(outflow) = &mut self.outflow else { return };
         match outflow.waiting.take() {
             None => {}
-            Some(max) if bytes.is_empty() || bytes.len() > max => {
-                self.content_failed(below, "the content given has not 1 to max octets");
-            }
+            // Content of a length that was not asked for is no content.
+            Some(max) if bytes.is_empty() || bytes.len() > max => self.content_failed(below),
             Some(_) => self.send(below, bytes),
         }
     }
 
-    /// The content is gone: the RTTR is filled up, for it has promised its length, and the activity
-    /// discarded. Where too much is missing only an abort is left.
-    pub(super) fn content_failed(&mut self, below: &mut Below, why: &str) {
+    /// The content is gone: the RTTR, which has promised its length, is filled up, and the activity
+    /// discarded. Where too much is missing it is cut short, which fielded peers may abort for.
+    pub(super) fn content_failed(&mut self, below: &mut Below) {
         let Some(outflow) = &mut self.outflow else { return };
         outflow.waiting = None;
         let left = outflow.left();
-        if left > MOST_FILLED {
-            let detail = format!("rtse: {why}, {left} octets of an RTTR missing (X.228 7.9.1)");
-            return self.abort_provider(below, AbortReason::LocalSystemProblem, detail);
-        }
-        if let (true, Ok(left)) = (left > 0, usize::try_from(left)) {
-            self.send(below, vec![0; left].into());
+        match usize::try_from(left) {
+            Ok(left) if left as u64 <= MOST_FILLED => {
+                if left > 0 {
+                    self.send(below, vec![0; left].into());
+                }
+            }
+            _ => below.present(P::DataCut),
         }
         self.turn_to(below, Event::DiscardDue);
     }
