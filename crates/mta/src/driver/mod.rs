@@ -213,6 +213,7 @@ impl Driver {
 
     /// Opens all listeners, or none.
     fn listen(&mut self) -> Result<(), DriverError> {
+        socket::advise();
         let mut open = Vec::new();
         for socket in &self.site.listeners {
             let listener = socket::listen(socket).map_err(|error| DriverError::Listen {
@@ -452,5 +453,22 @@ async fn accept_all(
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_in_any_thread_is_fatal() {
+        let (answers, mut answered) = mpsc::unbounded_channel();
+        end_on_panic(answers);
+        assert!(std::thread::spawn(|| panic!("as a test")).join().is_err());
+        let mut reasons = std::iter::from_fn(|| match answered.try_recv() {
+            Ok(Answer::Fatal(reason)) => Some(reason),
+            _ => None,
+        });
+        assert!(reasons.any(|reason| reason.contains("driver/mod.rs")));
     }
 }

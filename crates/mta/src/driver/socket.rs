@@ -30,6 +30,26 @@ fn mark(socket: &Socket, address: SocketAddr, tcp: &Tcp) -> io::Result<()> {
     if address.is_ipv4() { socket.set_tos_v4(octet) } else { socket.set_tclass_v6(octet) }
 }
 
+/// Says which system settings work against marks and idle channels.
+pub(super) fn advise() {
+    let is_on = |setting: &str| {
+        let value = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}"));
+        value.is_ok_and(|value| value.trim() != "0")
+    };
+    if is_on("tcp_reflect_tos") {
+        tracing::warn!(
+            "net.ipv4.tcp_reflect_tos is on: answers carry the mark of whoever connects, \
+             not the channel's; set it to 0"
+        );
+    }
+    if is_on("tcp_slow_start_after_idle") {
+        tracing::info!(
+            "net.ipv4.tcp_slow_start_after_idle is on: a channel that was idle begins slowly \
+             again; 0 suits precedence channels better"
+        );
+    }
+}
+
 /// What accepted and connected sockets have in common: no delay, and an end for dead peers.
 fn tune(stream: &TcpStream, tcp: &Tcp) -> io::Result<()> {
     let socket = SockRef::from(stream);
