@@ -39,6 +39,8 @@ pub(crate) struct Presentation {
     receiving: Option<Receive>,
     /// The last P-DATA ended before its User-data was complete.
     cut_short: bool,
+    /// The peer's release awaits our response.
+    answer_due: bool,
     sending: Option<Sending>,
     pub(crate) down: VecDeque<session::Request>,
     pub(crate) up: VecDeque<Indication>,
@@ -73,6 +75,7 @@ impl Presentation {
             verdicts: Vec::new(),
             receiving: None,
             cut_short: false,
+            answer_due: false,
             sending: None,
             down: VecDeque::new(),
             up: VecDeque::new(),
@@ -135,6 +138,7 @@ impl Presentation {
                 self.down.push_back(session::Request::Release { user_data });
             }
             Request::ReleaseResponse(value) => {
+                self.answer_due = false;
                 let user_data = pdu::user_data(&value);
                 self.down.push_back(session::Request::ReleaseResponse { user_data });
             }
@@ -231,10 +235,12 @@ impl Presentation {
                 if !self.is_whole(false) {
                     return;
                 }
+                self.answer_due = true;
                 self.framed(Event::SRelInd, &user_data, Indication::Release);
             }
             S::Released { user_data } => {
-                self.framed(Event::SRelCnf, &user_data, Indication::Released);
+                let event = if self.answer_due { Event::SRelCnfCollision } else { Event::SRelCnf };
+                self.framed(event, &user_data, Indication::Released);
             }
             S::TokensPlease { user_data } => {
                 self.framed(Event::PassInd, &user_data, Indication::PleaseTokens);
@@ -506,7 +512,7 @@ fn event_identifier(event: Event) -> Option<i64> {
         Event::Cpr => Some(2),
         Event::Td => Some(7),
         Event::SRelInd => Some(14),
-        Event::SRelCnf => Some(15),
+        Event::SRelCnf | Event::SRelCnfCollision => Some(15),
         _ => None,
     }
 }

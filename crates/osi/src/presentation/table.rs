@@ -61,6 +61,8 @@ events! {
     SRelInd,
     /// S-RELEASE confirm.
     SRelCnf,
+    /// S-RELEASE confirm while a release of the peer awaits its response (collision).
+    SRelCnfCollision,
     /// S-U-ABORT indication with an ARU PPDU or none.
     Aru,
     /// S-U-ABORT indication with an ARP PPDU.
@@ -128,6 +130,7 @@ pub(crate) fn cell(state: State, event: Event) -> Cell<State, Action> {
         (E::PRelReq | E::PRelRsp, Stat0) => go(A::Pass, Stat0, "X.226 6.3"),
         (E::SRelInd, Stat0) => go(A::Pass, Stat0, "X.226 6.3"),
         (E::SRelCnf, Stat0) => go(A::Pass, Stai0, "X.226 6.3"),
+        (E::SRelCnfCollision, Stat0) => go(A::Pass, Stat0, "X.226 6.3; X.225 7.6"),
         (E::PassReq | E::PassInd, Stat0) => go(A::Pass, Stat0, "X.226 6.7 to 6.11"),
         (E::PUAbReq, Stai1 | Stai2 | Stat0) => go(A::SendAru, Stai0, "X.226 6.4.1"),
         (E::PUAbReq, Stai0) => go(A::Ignore, Stai0, "X.226 6.4.1"),
@@ -137,15 +140,14 @@ pub(crate) fn cell(state: State, event: Event) -> Cell<State, Action> {
         (E::Invalid, Stai1 | Stai2 | Stat0) => go(A::SendArp, Stai0, "X.226 6.4.2.2"),
         (E::Aru | E::Arp | E::Invalid, Stai0) => go(A::Ignore, Stai0, "X.226 6.4"),
         // What was on its way when the connection ended.
-        (E::Td | E::PassInd | E::SRelInd | E::SRelCnf | E::Cpa | E::Cpr, Stai0) => {
-            go(A::Ignore, Stai0, "X.226 6.4")
-        }
+        (E::Td | E::PassInd | E::SRelInd | E::SRelCnf | E::SRelCnfCollision, Stai0)
+        | (E::Cpa | E::Cpr, Stai0) => go(A::Ignore, Stai0, "X.226 6.4"),
         (E::PConReq | E::PConRspAccept | E::PConRspRefuse, _)
         | (E::PDtReq | E::PRelReq | E::PRelRsp | E::PassReq, _) => {
             go(A::Misuse, state, "X.226 Annex A, A.4")
         }
         (E::Cp | E::CpRefused | E::Cpa | E::Cpr | E::Td, Stai1 | Stai2 | Stat0)
-        | (E::SRelInd | E::SRelCnf | E::PassInd, Stai1 | Stai2) => {
+        | (E::SRelInd | E::SRelCnf | E::SRelCnfCollision | E::PassInd, Stai1 | Stai2) => {
             go(A::SendArp, Stai0, "X.226 6.4.2.2")
         }
     }
