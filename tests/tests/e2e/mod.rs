@@ -1,0 +1,47 @@
+//! Whole sites as a user and an operator have them: the programs `mta` and `xuxa` on loopback.
+
+mod captures;
+mod disk_full;
+mod exchange;
+mod faults;
+mod operation;
+mod proxy;
+mod recipients;
+mod streaming;
+mod tshark;
+
+use lab::answer::{Message, Received, Submitted};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Longest wait for what takes no time worth mentioning, on a busy machine.
+const SOON: Duration = Duration::from_secs(60);
+
+/// Each message submitted was received exactly once, as it was.
+fn assert_arrived(sent: &[Submitted], received: &Received) {
+    let identifiers: BTreeSet<&str> = sent.iter().map(|m| m.mts_identifier.as_str()).collect();
+    assert_eq!(identifiers.len(), sent.len(), "MTS identifiers are unique: {sent:?}");
+    let messages: Vec<&Message> = received.messages().collect();
+    assert_eq!(messages.len(), sent.len(), "as many as were submitted: {messages:?}");
+    for submitted in sent {
+        let id = &submitted.mts_identifier;
+        let of_it: Vec<_> = messages.iter().filter(|m| m.mts_identifier == *id).collect();
+        assert_eq!(of_it.len(), 1, "{id} came {} times", of_it.len());
+        assert_same(submitted, of_it[0]);
+    }
+}
+
+/// What was received is what was submitted.
+fn assert_same(sent: &Submitted, received: &Message) {
+    assert_eq!(received.content_sha256, sent.content_sha256);
+    assert_eq!(received.content_length, sent.content_length);
+    assert_eq!(received.size, sent.size);
+    assert_eq!(received.content_identifier.as_deref(), Some(&*sent.content_identifier));
+    assert!(!received.duplicate, "{} was delivered before", received.mts_identifier);
+}
+
+/// Says something that shows where a test passes, too: libtest keeps what `eprintln` says to itself.
+fn say(text: &str) {
+    use std::io::Write as _;
+    let _ = writeln!(std::io::stderr().lock(), "{text}");
+}

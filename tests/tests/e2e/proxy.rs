@@ -1,0 +1,125 @@
+//! A network between two sites that stops or breaks where a test says.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+/// What happens, once, to the first connection over which so many octets went to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Fate {
+    /// The connection is cut, both ways.
+    CutAfter(u64),
+    /// Nothing passes any more, either way, until [`Proxy::release`].
+    HoldAfter(u64),
+}
+
+impl Fate {
+    fn after(self) -> u64 {
+        match self {
+            Fate::CutAfter(octets) | Fate::HoldAfter(octets) => octets,
+        }
+    }
+}
+
+/// Passes connections on to a server. Its threads end with the connections.
+pub(super) struct Proxy {
+    /// Where to connect instead.
+    pub(super) address: SocketAddr,
+    struck: Receiver<()>,
+    state: Arc<State>,
+}
+
+struct State {
+    fate: Mutex<Option<Fate>>,
+    held: Mutex<bool>,
+    released: Condvar,
+    strike: Sender<()>,
+}
+
+impl Proxy {
+    pub(super) fn start(server: SocketAddr, fate: Fate) -> Proxy {
+        let listener = TcpListener::bind((server.ip(), 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (strike, struck) = channel();
+        let state = Arc::new(State {
+            fate: Mutex::new(Some(fate)),
+            held: Mutex::new(false),
+            released: Condvar::new(),
+            strike,
+        });
+        let shared = Arc::clone(&state);
+        thread::spawn(move || {
+            for client in listener.incoming() {
+                let Ok(client) = client else { return };
+                // A server that is away refuses: the client sees its connection end.
+                if let Ok(server) = TcpStream::connect(server) {
+                    shared.join(&client, &server);
+                }
+            }
+        });
+        Proxy { address, struck, state }
+    }
+
+    /// Waits until its fate struck a connection.
+    pub(super) fn wait_until_struck(&self, limit: Duration) {
+        self.struck.recv_timeout(limit).expect("so much was never sent over one connection");
+    }
+
+    /// Lets pass what is held.
+    pub(super) fn release(&self) {
+        *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.state.released.notify_all();
+    }
+}
+
+impl State {
+    fn join(self: &Arc<Self>, client: &TcpStream, server: &TcpStream) {
+        for (from, to, counts) in [(client, server, true), (server, client, false)] {
+            let (from, to) = (from.try_clone().unwrap(), to.try_clone().unwrap());
+            let state = Arc::clone(self);
+            thread::spawn(move || {
+                let _ = state.copy(&from, &to, counts);
+                let _ = to.shutdown(Shutdown::Write);
+            });
+        }
+    }
+
+    fn copy(&self, mut from: &TcpStream, mut to: &TcpStream, counts: bool) -> std::io::Result<()> {
+        let mut buffer = vec![0; 16 << 10];
+        let mut passed = 0u64;
+        loop {
+            let n = from.read(&mut buffer)?;
+            if n == 0 {
+                return Ok(());
+            }
+            let struck = counts.then(|| self.strikes(passed + n as u64)).flatten();
+            match struck {
+                Some(Fate::CutAfter(at)) => {
+                    to.write_all(&buffer[..usize::try_from(at - passed).unwrap_or(n).min(n)])?;
+                    from.shutdown(Shutdown::Both)?;
+                    to.shutdown(Shutdown::Both)?;
+                    let _ = self.strike.send(());
+                    return Ok(());
+                }
+                Some(Fate::HoldAfter(_)) => {
+                    *self.held.lock().unwrap_or_else(PoisonError::into_inner) = true;
+                    let _ = self.strike.send(());
+                }
+                None => {}
+            }
+            let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+            drop(self.released.wait_while(held, |held| *held));
+            to.write_all(&buffer[..n])?;
+            passed += n as u64;
+        }
+    }
+
+    /// The fate, where it strikes now: it does so once.
+    fn strikes(&self, octets: u64) -> Option<Fate> {
+        let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
+        fate.take_if(|fate| octets > fate.after())
+    }
+}

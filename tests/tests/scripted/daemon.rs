@@ -1,0 +1,1 @@
+//! The cases against the daemon, over TCP.

@@ -1,0 +1,238 @@
+//! Our stack in memory as the other side, with a user that takes every message.
+
+use super::peer::Wire;
+use super::reader::contains;
+use base::time::Instant;
+use bytes::Bytes;
+use osi::api::{
+    Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Selectors, Service,
+};
+use osi::profiles;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association;
+use std::collections::VecDeque;
+
+/// MTABindArgument and MTABindResult of our site: [1] SET {MTA-HERE, IA5String "harbour"}.
+const OUR_NAME: &[u8] = b"\xa1\x15\x80\x08MTA-HERE\xa1\x09\x16\x07harbour";
+
+/// Where the octets sent to the stack are divided.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Cut {
+    /// As sent.
+    No,
+    /// Each by itself.
+    Everywhere,
+    /// Once, after so many octets of the whole connection.
+    After(usize),
+}
+
+/// An association and its user.
+pub(crate) struct Memory {
+    association: Association,
+    now: Instant,
+    cut: Cut,
+    /// Octets handed in so far.
+    pub(crate) taken: usize,
+    out: Vec<u8>,
+    closed: bool,
+    /// Confirms checkpoints only when told to.
+    pub(crate) user: User,
+}
+
+/// What the user keeps and is told.
+#[derive(Default)]
+pub(crate) struct User {
+    /// The transfer that is being received.
+    receiving: Vec<u8>,
+    /// Transfers that ended.
+    pub(crate) received: Vec<Vec<u8>>,
+    /// All that happened, in short.
+    pub(crate) events: Vec<String>,
+    /// What NeedContent is answered from.
+    content: Vec<u8>,
+}
+
+/// Our site's configuration of an association.
+pub(crate) fn config(checkpoint_size: u32, window: u32, tpdu_size: Option<u32>) -> Config {
+    let reference = ConnectionReference {
+        user: Bytes::from_static(b"\x04\x08Guinever"),
+        common: Bytes::from_static(b"\x17\x0d261120101112Z"),
+        additional: Bytes::new(),
+    };
+    let mut config = profiles::p1(Selectors::default(), Selectors::default(), reference);
+    config.tpdu_size = tpdu_size;
+    if let Service::Rtse(rtse) = &mut config.service {
+        rtse.checkpoint_size = checkpoint_size;
+        rtse.window = window;
+    }
+    config
+}
+
+impl Memory {
+    pub(crate) fn new(config: Config, role: Role, cut: Cut) -> Memory {
+        Memory {
+            association: Association::new(config, role),
+            now: Instant(1_000_000),
+            cut,
+            taken: 0,
+            out: Vec::new(),
+            closed: false,
+            user: User::default(),
+        }
+    }
+
+    /// Our responder.
+    pub(crate) fn responder(cut: Cut) -> Memory {
+        Memory::new(config(64, 16, None), Role::Responder, cut)
+    }
+
+    /// Our initiator, which asks for an association at once.
+    pub(crate) fn initiator(config: Config, cut: Cut) -> Memory {
+        let mut memory = Memory::new(config, Role::Initiator, cut);
+        memory.request(Request::Open { bind: Bytes::from_static(OUR_NAME) });
+        memory
+    }
+
+    /// Has a message transferred: envelope and content as the MTS-APDU `A0 {31 .., 04 ..}`.
+    pub(crate) fn transfer(&mut self, envelope: &[u8], content: Vec<u8>) {
+        let mut message = vec![0x31, 0x82];
+        message.extend(u16::try_from(envelope.len()).unwrap().to_be_bytes());
+        message.extend_from_slice(envelope);
+        message.extend([0x04, 0x84]);
+        message.extend(u32::try_from(content.len()).unwrap().to_be_bytes());
+        let mut head = vec![0xa0, 0x84];
+        head.extend(u32::try_from(message.len() + content.len()).unwrap().to_be_bytes());
+        head.extend(message);
+        let content_length = content.len() as u64;
+        self.user.content = content;
+        let payload = Payload { head: head.into(), content_length, tail: Bytes::new() };
+        self.request(Request::Transfer { payload, resume: None });
+    }
+
+    pub(crate) fn request(&mut self, request: Request) {
+        self.association.handle(self.now, Input::Request(request));
+        self.drain();
+    }
+
+    /// Events that begin so.
+    pub(crate) fn count(&self, event: &str) -> usize {
+        self.user.events.iter().filter(|e| e.starts_with(event)).count()
+    }
+
+    fn feed(&mut self, octets: &[u8]) {
+        if !octets.is_empty() && !self.closed {
+            self.association.handle(self.now, Input::Bytes(octets));
+            self.drain();
+        }
+    }
+
+    fn drain(&mut self) {
+        let mut requests = VecDeque::new();
+        loop {
+            while let Some(output) = self.association.poll() {
+                match output {
+                    Output::Send(octets) => self.out.extend_from_slice(&octets),
+                    Output::Close => self.closed = true,
+                    Output::Indication(indication) => {
+                        requests.extend(self.user.indication(indication));
+                    }
+                }
+            }
+            let Some(request) = requests.pop_front() else { return };
+            self.association.handle(self.now, Input::Request(request));
+        }
+    }
+}
+
+impl User {
+    fn indication(&mut self, indication: Indication) -> Option<Request> {
+        let mut event = format!("{indication:?}");
+        event.truncate(event.find([' ', '(', '{']).unwrap_or(event.len()));
+        match indication {
+            Indication::Open { bind, .. } => {
+                let known = contains(&bind, b"\x80\x08MTA-PEER")
+                    && (bind.ends_with(b"\x16\x07lantern") || bind.ends_with(b"\x04\x07lantern"));
+                self.events.push(event);
+                return Some(if known {
+                    Request::Accept { bind: Bytes::from_static(OUR_NAME) }
+                } else {
+                    // INTEGER authentication-error(2).
+                    let bind_error = Some(Bytes::from_static(&[2, 1, 2]));
+                    Request::Refuse { reason: RefuseReason::Bind, bind_error }
+                });
+            }
+            Indication::RecoverAsked { .. } => {
+                self.events.push(event);
+                let reason = RefuseReason::CannotRecover;
+                return Some(Request::Refuse { reason, bind_error: None });
+            }
+            Indication::Refused { reason, bind_error, .. } => {
+                let bind_error = bind_error.map(|octets| octets.to_vec());
+                self.events.push(format!("Refused {reason:?} {bind_error:?}"));
+            }
+            Indication::Aborted { reason, detail } => {
+                self.events.push(format!("Aborted {reason:?} {detail}"));
+            }
+            Indication::TransferStart { .. } => {
+                self.receiving.clear();
+                self.events.push(event);
+            }
+            Indication::Data { bytes, .. } => self.receiving.extend_from_slice(&bytes),
+            Indication::Checkpoint { octets } => {
+                self.events.push(event);
+                return Some(Request::Stored { octets });
+            }
+            Indication::TransferEnd => {
+                self.received.push(std::mem::take(&mut self.receiving));
+                self.events.push(event);
+                return Some(Request::TransferSecured);
+            }
+            Indication::NeedContent { offset, max } => {
+                let from = usize::try_from(offset).unwrap();
+                let to = self.content.len().min(from + max);
+                return Some(Request::Content(Bytes::copy_from_slice(&self.content[from..to])));
+            }
+            _ => self.events.push(event),
+        }
+        None
+    }
+}
+
+impl Wire for Memory {
+    fn send(&mut self, octets: &[u8]) {
+        let before = self.taken;
+        self.taken += octets.len();
+        match self.cut {
+            Cut::No => self.feed(octets),
+            Cut::Everywhere => octets.iter().for_each(|octet| self.feed(&[*octet])),
+            Cut::After(at) => {
+                let (first, second) = octets.split_at(at.saturating_sub(before).min(octets.len()));
+                self.feed(first);
+                self.feed(second);
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, String> {
+        if let [3, _, high, low, ..] = self.out[..] {
+            let length = usize::from(u16::from_be_bytes([high, low]));
+            if self.out.len() >= length {
+                return Ok(Some(self.out.drain(..length).collect()));
+            }
+        }
+        match (self.out.is_empty(), self.closed) {
+            (true, true) => Ok(None),
+            (true, false) => Err(format!("nothing; so far {:?}", self.user.events)),
+            (false, _) => Err(format!("half a TPKT: {:02X?}", self.out)),
+        }
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        self.out.is_empty()
+    }
+
+    fn close(&mut self) {
+        self.association.handle(self.now, Input::Eof);
+        self.drain();
+    }
+}

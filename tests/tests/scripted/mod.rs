@@ -1,0 +1,14 @@
+//! A peer made of literal octets, against our stack and against our daemon.
+//!
+//! The octets stand in `tests/vectors`: one directory a case, one numbered file a TSDU (or what else
+//! is sent at once), written from the standards and from captured traffic, not with an encoder of
+//! ours. What we answer is compared octet by octet. The stack takes them at every division; the
+//! daemon takes them over TCP.
+
+mod daemon;
+mod memory;
+mod peer;
+mod reader;
+mod script;
+mod stack;
+mod tcp;

@@ -1,0 +1,261 @@
+//! The cases against our stack in memory.
+
+use super::memory::{Cut, Memory, config};
+use super::peer::{Peer, Wire as _};
+use super::reader::{self, Tsdu, contains};
+use osi::api::{Config, Request};
+use sha2::{Digest as _, Sha256};
+
+/// Every transfer case.
+pub(crate) const TRANSFERS: [&str; 7] = [
+    "transfer-primitive",
+    "transfer-constructed",
+    "transfer-checkpoints",
+    "transfer-indefinite",
+    "transfer-three-dts",
+    "transfer-1988",
+    "transfer-p772",
+];
+
+/// A line of `tests/vectors/CONTENTS`.
+pub(crate) struct Content {
+    pub(crate) local_identifier: String,
+    pub(crate) length: u64,
+    pub(crate) sha256: String,
+}
+
+/// What a transfer case carries.
+pub(crate) fn content_of(case: &str) -> Content {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/CONTENTS");
+    let text = std::fs::read_to_string(path).unwrap();
+    let mut lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let line = lines.find(|words| words[0] == case).unwrap_or_else(|| panic!("no {case}"));
+    Content {
+        local_identifier: line[1].to_owned(),
+        length: line[2].parse().unwrap(),
+        sha256: line[3].to_owned(),
+    }
+}
+
+pub(crate) fn sha256(octets: &[u8]) -> String {
+    Sha256::digest(octets).iter().map(|octet| format!("{octet:02x}")).collect()
+}
+
+/// Plays these cases against our responder.
+fn against_responder(cases: &[&str], cut: Cut) -> Peer<Memory> {
+    let mut peer = Peer::new(Memory::responder(cut));
+    peer.play(cases);
+    peer
+}
+
+/// Plays these cases against our initiator.
+fn against_initiator(config: Config, cases: &[&str]) -> Peer<Memory> {
+    let mut peer = Peer::new(Memory::initiator(config, Cut::No));
+    peer.play(cases);
+    peer
+}
+
+/// At every division: one cut at each octet, and all octets one by one.
+fn at_every_cut(cases: &[&str], check: impl Fn(&Peer<Memory>)) {
+    let whole = against_responder(cases, Cut::No);
+    check(&whole);
+    check(&against_responder(cases, Cut::Everywhere));
+    for at in 1..whole.wire.taken {
+        let peer = against_responder(cases, Cut::After(at));
+        assert_eq!(peer.wire.user.events, whole.wire.user.events, "cut after {at} octets");
+        assert_eq!(peer.wire.user.received, whole.wire.user.received, "cut after {at} octets");
+    }
+}
+
+/// The transferred octets are an MTS-APDU with the content the case says.
+fn check_received(received: &[u8], case: &str) {
+    let message = reader::Element::only(received).children();
+    let content = message[1].octets();
+    let expected = content_of(case);
+    assert_eq!(content.len() as u64, expected.length, "{case}");
+    assert_eq!(sha256(&content), expected.sha256, "{case}");
+    assert!(contains(received, expected.local_identifier.as_bytes()), "{case}");
+}
+
+#[test]
+fn binds_are_accepted_at_every_cut() {
+    for bind in ["bind-ia5", "bind-octet"] {
+        at_every_cut(&[bind, "release"], |peer| {
+            assert_eq!(peer.wire.user.events, ["Open", "Released"], "{bind}");
+        });
+    }
+}
+
+#[test]
+fn a_wrong_password_is_refused_in_every_layer() {
+    at_every_cut(&["bind-wrong-password"], |peer| assert!(peer.wire.user.received.is_empty()));
+}
+
+#[test]
+fn recover_is_refused_and_open_on_a_new_connection_accepted() {
+    at_every_cut(&["recover"], |peer| assert_eq!(peer.wire.count("RecoverAsked"), 1));
+    let mut peer = against_responder(&["recover"], Cut::No);
+    peer.expect_end();
+    against_responder(&["bind-ia5", "transfer-primitive", "release"], Cut::No).expect_end();
+}
+
+#[test]
+fn each_form_of_transfer_is_taken_at_every_cut() {
+    for case in TRANSFERS {
+        at_every_cut(&["bind-ia5", case], |peer| {
+            let [received] = peer.wire.user.received.as_slice() else { panic!("{case}") };
+            check_received(received, case);
+        });
+    }
+}
+
+#[test]
+fn one_association_carries_them_all() {
+    let cases = [&["bind-octet"][..], &TRANSFERS[..], &["release"][..]].concat();
+    let peer = against_responder(&cases, Cut::Everywhere);
+    assert_eq!(peer.wire.user.received.len(), TRANSFERS.len());
+    for (received, case) in peer.wire.user.received.iter().zip(TRANSFERS) {
+        check_received(received, case);
+    }
+}
+
+#[test]
+fn a_transfer_without_its_end_is_nothing() {
+    let mut peer = against_responder(&["bind-ia5", "transfer-cut"], Cut::No);
+    peer.expect_quiet("there is nothing to confirm");
+    peer.wire.close();
+    assert!(peer.wire.user.received.is_empty());
+    assert_eq!(peer.wire.count("Aborted"), 1, "{:?}", peer.wire.user.events);
+    peer.expect_closed();
+}
+
+#[test]
+fn aborts_and_disconnects_end_the_association_and_nothing_else() {
+    for end in ["abort-user", "abort-session", "disconnect"] {
+        for before in [&["bind-ia5"][..], &["bind-ia5", "transfer-cut"][..]] {
+            let cases = [before, &[end]].concat();
+            at_every_cut(&cases, |peer| {
+                assert!(peer.wire.user.received.is_empty());
+                assert_eq!(peer.wire.count("Aborted"), 1, "{end}: {:?}", peer.wire.user.events);
+            });
+            let mut peer = against_responder(&cases, Cut::No);
+            peer.expect_end();
+        }
+    }
+    let peer = against_responder(&["bind-ia5", "abort-user"], Cut::No);
+    assert_eq!(peer.wire.count("Aborted Some(TemporaryProblem)"), 1, "{:?}", peer.wire.user.events);
+}
+
+/// So many octets that repeat only after a long while.
+fn octets(count: usize) -> Vec<u8> {
+    (0..count).map(|n| u8::try_from(n * n / 251 % 251).unwrap()).collect()
+}
+
+/// An envelope of our own making: the stack does not look into it.
+const ENVELOPE: &[u8] = b"\x64\x08\x63\x00\x16\x04here";
+
+/// Takes a transfer of our sender, confirms each checkpoint and the end.
+fn take_transfer(peer: &mut Peer<Memory>, largest_tpkt: usize) -> (Vec<u8>, Vec<usize>) {
+    let (mut apdu, mut parts) = (Vec::new(), Vec::new());
+    let (start, _) = reader::tsdu(peer, "the start of an activity");
+    assert_eq!(reader::kind(&start), Tsdu::ActivityStart { identifier: vec![2, 1, 1] });
+    loop {
+        let (tsdu, sizes) = reader::tsdu(peer, "a transfer");
+        assert!(sizes.iter().all(|size| *size <= largest_tpkt), "{sizes:?}");
+        match reader::kind(&tsdu) {
+            Tsdu::Data(octets) => {
+                parts.push(octets.len());
+                apdu.extend(octets);
+            }
+            Tsdu::MinorSync { serial } => confirm(peer, 0x32, &serial),
+            Tsdu::ActivityEnd { serial } => {
+                confirm(peer, 0x2a, &serial);
+                return (apdu, parts);
+            }
+            other => panic!("{other:?} in a transfer"),
+        }
+    }
+}
+
+/// MIA or AEA: `03 00 .. 02 F0 80`, Please Tokens, the SPDU with the serial number.
+fn confirm(peer: &mut Peer<Memory>, code: u8, serial: &str) {
+    let digits = u8::try_from(serial.len()).unwrap();
+    let mut tpkt = vec![3, 0, 0, 13 + digits, 2, 0xf0, 0x80, 2, 0, code, 2 + digits, 0x2a, digits];
+    tpkt.extend(serial.as_bytes());
+    peer.wire.send(&tpkt);
+}
+
+#[test]
+fn our_sender_is_understood_and_released() {
+    for (case, config) in [
+        ("answer", config(64, 16, None)),
+        ("answer-none", config(64, 16, None)),
+        ("answer-window", config(64, 16, None)),
+        ("answer-2048", config(64, 16, None)),
+    ] {
+        let mut peer = against_initiator(config, &[case]);
+        assert_eq!(peer.wire.user.events, ["Opened"], "{case}");
+        let content = octets(10_000);
+        peer.wire.transfer(ENVELOPE, content.clone());
+        let largest = if case == "answer-2048" { 2_048 + 4 } else { 65_535 };
+        let (apdu, parts) = take_transfer(&mut peer, largest);
+        let message = reader::message(&apdu);
+        assert_eq!(message.content, content, "{case}");
+        assert_eq!(message.envelope, ENVELOPE, "{case}");
+        if case == "answer-window" {
+            assert!(parts.iter().all(|part| *part <= 1_024), "{parts:?} between checkpoints");
+        }
+        assert_eq!(peer.wire.user.events.last().unwrap(), "TransferConfirmed", "{case}");
+        peer.wire.request(Request::Release);
+        peer.play(&["answer-release"]);
+        assert_eq!(peer.wire.user.events.last().unwrap(), "Released", "{case}");
+        peer.expect_end();
+    }
+}
+
+#[test]
+fn busy_is_told_as_busy() {
+    let mut peer = against_initiator(config(63, 3, None), &["answer-busy"]);
+    // INTEGER busy(0), the bind error.
+    assert_eq!(peer.wire.user.events, ["Refused Bind Some([2, 1, 0])"]);
+    peer.expect_end();
+}
+
+/// What the sender sends until it waits: data, checkpoints, the end.
+fn until_it_waits(peer: &mut Peer<Memory>, apdu: &mut Vec<u8>) -> (Vec<String>, Option<String>) {
+    let (mut checkpoints, mut end) = (Vec::new(), None);
+    while !peer.wire.is_quiet() {
+        match reader::kind(&reader::tsdu(peer, "a transfer").0) {
+            Tsdu::ActivityStart { .. } => {}
+            Tsdu::Data(octets) => apdu.extend(octets),
+            Tsdu::MinorSync { serial } => checkpoints.push(serial),
+            Tsdu::ActivityEnd { serial } => end = Some(serial),
+            other => panic!("{other:?} in a transfer"),
+        }
+    }
+    (checkpoints, end)
+}
+
+#[test]
+fn a_window_of_one_holds_the_sender_at_one_checkpoint() {
+    let mut peer = against_initiator(config(64, 16, None), &["answer-window"]);
+    let content = octets(4_000);
+    peer.wire.transfer(ENVELOPE, content.clone());
+    let mut apdu = Vec::new();
+    for turn in 1.. {
+        let (checkpoints, end) = until_it_waits(&mut peer, &mut apdu);
+        assert!(
+            apdu.len() <= (turn + 1) * 1_024,
+            "{} octets, unconfirmed since {turn}",
+            apdu.len()
+        );
+        if let Some(end) = end {
+            confirm(&mut peer, 0x2a, &end);
+            break;
+        }
+        assert_eq!(checkpoints, [turn.to_string()], "one, and no other before it is confirmed");
+        confirm(&mut peer, 0x32, &checkpoints[0]);
+    }
+    assert_eq!(reader::message(&apdu).content, content);
+    assert_eq!(peer.wire.count("TransferConfirmed"), 1);
+}

@@ -1,0 +1,112 @@
+//! Octets over TCP.
+
+use super::peer::Wire;
+use std::io::{ErrorKind, Read as _, Write as _};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::time::{Duration, Instant};
+
+/// Longest wait for an answer, on a busy machine.
+const ANSWER: Duration = Duration::from_secs(30);
+/// How long nothing must come to call it quiet.
+const QUIET: Duration = Duration::from_millis(700);
+
+/// One TCP connection.
+pub(crate) struct Tcp {
+    stream: TcpStream,
+    buffer: Vec<u8>,
+    /// Octets of each segment sent; 0 for all at once.
+    pub(crate) segment: usize,
+}
+
+impl Tcp {
+    /// Connects.
+    pub(crate) fn connect(address: SocketAddr) -> Tcp {
+        let stream = TcpStream::connect_timeout(&address, ANSWER)
+            .unwrap_or_else(|e| panic!("connecting to {address}: {e}"));
+        Tcp::new(stream)
+    }
+
+    /// Waits to be connected to.
+    pub(crate) fn accept(listener: &TcpListener, limit: Duration) -> Tcp {
+        listener.set_nonblocking(true).unwrap();
+        let end = Instant::now() + limit;
+        loop {
+            match listener.accept() {
+                Ok((stream, _)) => {
+                    stream.set_nonblocking(false).unwrap();
+                    return Tcp::new(stream);
+                }
+                Err(e) if e.kind() == ErrorKind::WouldBlock => {
+                    assert!(Instant::now() < end, "nobody connects within {limit:?}");
+                    std::thread::sleep(Duration::from_millis(10));
+                }
+                Err(e) => panic!("accepting: {e}"),
+            }
+        }
+    }
+
+    fn new(stream: TcpStream) -> Tcp {
+        stream.set_nodelay(true).unwrap();
+        Tcp { stream, buffer: Vec::new(), segment: 0 }
+    }
+
+    /// Closes without order: the other side sees a reset.
+    pub(crate) fn reset(self) {
+        let linger = nix::libc::linger { l_onoff: 1, l_linger: 0 };
+        nix::sys::socket::setsockopt(&self.stream, nix::sys::socket::sockopt::Linger, &linger)
+            .unwrap();
+    }
+
+    fn whole_tpkt(&mut self) -> Option<Vec<u8>> {
+        let length = usize::from(u16::from_be_bytes([*self.buffer.get(2)?, *self.buffer.get(3)?]));
+        assert!(self.buffer[0] == 3 && length >= 7, "no TPKT: {:02X?}", &self.buffer[..4]);
+        (self.buffer.len() >= length).then(|| self.buffer.drain(..length).collect())
+    }
+
+    fn receive_within(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, String> {
+        let end = Instant::now() + limit;
+        loop {
+            if let Some(tpkt) = self.whole_tpkt() {
+                return Ok(Some(tpkt));
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Err(format!("nothing for {limit:?}"));
+            }
+            self.stream.set_read_timeout(Some(left)).unwrap();
+            let mut piece = [0; 65_536];
+            match self.stream.read(&mut piece) {
+                Ok(0) => return Ok(None),
+                Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(None),
+                Err(e) => return Err(e.to_string()),
+            }
+        }
+    }
+}
+
+impl Wire for Tcp {
+    fn send(&mut self, octets: &[u8]) {
+        let size = if self.segment == 0 { octets.len() } else { self.segment };
+        for piece in octets.chunks(size.max(1)) {
+            self.stream.write_all(piece).unwrap();
+            if self.segment != 0 {
+                std::thread::sleep(Duration::from_micros(200));
+            }
+        }
+    }
+
+    fn receive(&mut self) -> Result<Option<Vec<u8>>, String> {
+        self.receive_within(ANSWER)
+    }
+
+    fn is_quiet(&mut self) -> bool {
+        self.receive_within(QUIET).is_err() && self.buffer.is_empty()
+    }
+
+    fn close(&mut self) {
+        // Already closed by the other side is as good.
+        let _ = self.stream.shutdown(Shutdown::Write);
+    }
+}
