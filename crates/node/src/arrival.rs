@@ -287,7 +287,7 @@ impl Node {
         };
         let dropped = match (arrival.channel, interrupted) {
             (Some(channel), Some(state)) if arrival.is_sound() => {
-                let reference = state.reference().clone();
+                let reference = state.reference();
                 self.recovery.keep_receive(now.mono, channel, reference, state, spool)
             }
             _ => Some(spool),

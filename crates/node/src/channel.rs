@@ -92,8 +92,11 @@ impl Node {
 
     fn open_if_wanted(&mut self, now: Now, channel: ChannelId) {
         let Some((_, config)) = self.peer_and_channel(channel) else { return };
-        let (permanent, most) =
-            (config.connection == Connection::Permanent, config.associations_max.max(1));
+        let (permanent, most, grow_at) = (
+            config.connection == Connection::Permanent,
+            config.associations_max.max(1),
+            u64::from(config.grow_at),
+        );
         let ours: Vec<&Link> = self
             .links
             .values()
@@ -101,11 +104,19 @@ impl Node {
             .collect();
         let opening = ours.iter().filter(|l| l.phase < Phase::Open).count();
         let open = ours.len();
-        let waiting = self.queue.scheduler.ready(&QueueKey::Channel(channel)) > 0
-            || self.recovery.has_send(channel);
-        // Further associations, up to `max`, only when all there are carry something already.
+        let key = QueueKey::Channel(channel);
+        let waiting = self.queue.scheduler.ready(&key) > 0 || self.recovery.has_send(channel);
+        // A further association, up to `max`, only when all there are carry something already and
+        // enough of equal precedence wait.
         let busy = ours.iter().all(|l| l.phase == Phase::Open && l.sending.is_some());
-        let wanted = (permanent && open == 0) || (waiting && busy && opening == 0);
+        let crowded = || {
+            let queued = self.queue.scheduler.status(&key).by_precedence;
+            queued.iter().any(|n| *n >= grow_at)
+        };
+        let wanted = match open {
+            0 => permanent || waiting,
+            _ => waiting && busy && opening == 0 && crowded(),
+        };
         if !wanted || open >= usize::try_from(most).unwrap_or(usize::MAX) {
             return;
         }
@@ -180,13 +191,23 @@ impl Node {
             return;
         }
         let was_open = matches!(link.phase, Phase::Open | Phase::Releasing);
+        // What was refused was told already, and what we ended ourselves is no loss.
+        let refused = link.phase == Phase::Refusing;
+        let kind = match kind {
+            Kind::AssociationLost if self.stopping && link.phase == Phase::Releasing => {
+                Kind::AssociationReleased
+            }
+            kind => kind,
+        };
         link.phase = Phase::Over;
         link.requests.clear();
         link.bind_deadline = None;
         let channel = link.channel();
         let initiated = matches!(link.purpose, Purpose::Initiator { .. });
         let level = if kind == Kind::AssociationReleased { Level::Info } else { Level::Warning };
-        self.event(level, kind, detail).association(id).channel(channel);
+        if !refused {
+            self.event(level, kind, detail).association(id).channel(channel);
+        }
         self.give_back(now, id, kind != Kind::AssociationReleased);
         self.drop_receiving(now, id);
         let Some(channel) = channel.filter(|_| initiated) else { return };

@@ -87,6 +87,8 @@ pub struct Channel {
     pub connection: Connection,
     /// Most associations we open on it.
     pub associations_max: u32,
+    /// A further one is opened only when so many of equal precedence wait, 1 or more.
+    pub grow_at: u32,
     /// Checkpoints, window, dialogue mode.
     pub rts: RtseParameters,
     /// Wait for each answer while opening and releasing.

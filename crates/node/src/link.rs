@@ -35,6 +35,8 @@ pub(crate) enum Phase {
     Open,
     /// A release was asked for.
     Releasing,
+    /// We refused the bind, and said so in the log.
+    Refusing,
     /// Over: only the end of the connection is awaited.
     Over,
 }

@@ -441,7 +441,7 @@ impl Node {
                     self.request(id, stack::Request::Interrupt);
                 }
             }
-            Phase::Releasing | Phase::Over => {}
+            Phase::Releasing | Phase::Refusing | Phase::Over => {}
         }
     }
 

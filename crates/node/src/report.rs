@@ -61,7 +61,7 @@ impl Node {
             Phase::Open if link.sending.is_some() => "sending",
             Phase::Open if link.receiving.is_some() => "receiving",
             Phase::Open => "idle",
-            Phase::Releasing | Phase::Over => "releasing",
+            Phase::Releasing | Phase::Refusing | Phase::Over => "releasing",
         };
         AssociationStatus {
             id: link.id.to_string(),

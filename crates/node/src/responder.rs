@@ -130,7 +130,7 @@ impl Node {
         let bind_error = Some(Bytes::from(writer.into_vec()));
         if let Some(link) = self.links.get_mut(&id) {
             link.bind_deadline = None;
-            link.phase = Phase::Releasing;
+            link.phase = Phase::Refusing;
         }
         self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
     }
@@ -174,7 +174,7 @@ impl Node {
                 .channel(Some(channel));
             if let Some(link) = self.links.get_mut(&id) {
                 link.bind_deadline = None;
-                link.phase = Phase::Releasing;
+                link.phase = Phase::Refusing;
             }
             let refuse = Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None };
             self.request(id, refuse);

@@ -104,7 +104,7 @@ impl Node {
         let mut writer = Writer::new();
         MtsBindError::AuthenticationError.write(&mut writer);
         if let Some(link) = self.links.get_mut(&id) {
-            link.phase = Phase::Releasing;
+            link.phase = Phase::Refusing;
             link.bind_deadline = None;
         }
         let bind_error = Some(Bytes::from(writer.into_vec()));

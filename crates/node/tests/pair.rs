@@ -1,5 +1,13 @@
 //! Two whole MTAs in virtual time: nothing lost, nothing twice, whatever happens on the way.
 
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
 mod world;
 
 use base::Precedence;

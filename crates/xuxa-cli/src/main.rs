@@ -306,7 +306,8 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     let mut lines = Vec::new();
     let outcome = receive::receive(way, &mut inbox, until, |line| {
         if !json && args.wait {
-            println!("{}", show::received(std::slice::from_ref(line)));
+            let line = std::slice::from_ref(line);
+            println!("{}{}", show::received(line), show::texts(line));
         }
         lines.push(line.clone());
     });
@@ -316,7 +317,7 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
         if lines.is_empty() && outcome.is_ok() {
             println!("nothing waits");
         } else if !lines.is_empty() {
-            println!("{}", show::received(&lines));
+            println!("{}{}", show::received(&lines), show::texts(&lines));
         }
     }
     let short = args.count.is_some_and(|n| (lines.len() as u64) < n);

@@ -25,7 +25,7 @@ const QUIET: Duration = Duration::from_secs(5);
 /// Most octets of a report.
 const MOST_REPORT: usize = 1 << 20;
 /// Most octets of text shown.
-const MOST_TEXT: usize = 4_096;
+const MOST_TEXT: usize = 256;
 
 /// When to stop.
 #[derive(Clone, Copy, Debug)]

@@ -69,7 +69,7 @@ pub(crate) fn size(octets: u64) -> String {
 
 fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    table.load_preset(presets::NOTHING).set_header(header);
     for column in right {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
@@ -91,6 +91,24 @@ pub(crate) fn sent(lines: &[Sent]) -> Table {
         ]);
     }
     table
+}
+
+/// The beginnings of short texts, under their identifiers.
+pub(crate) fn texts(lines: &[Received]) -> String {
+    let mut out = String::new();
+    for line in lines {
+        if let Received::Message(m) = line
+            && let Some(text) =
+                m.text.as_deref().filter(|t| !t.is_empty() && t.len() as u64 == m.size)
+        {
+            out.push_str(&format!(
+                "\n{}\n  {}\n",
+                m.mts_identifier,
+                text.trim_end().replace('\n', "\n  ")
+            ));
+        }
+    }
+    out
 }
 
 /// The messages and reports received.

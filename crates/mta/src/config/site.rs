@@ -78,6 +78,4 @@ pub struct ChannelSocket {
     pub connect_timeout: Duration,
     /// For log and tables: the peer and channel.
     pub label: String,
-    /// Waiting messages of equal precedence at which a further association opens.
-    pub grow_at: u32,
 }

@@ -135,7 +135,6 @@ mod tests {
             tcp: tcp(),
             connect_timeout: Duration::from_secs(5),
             label: "act/flash".to_owned(),
-            grow_at: 8,
         }
     }
 

@@ -115,6 +115,7 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters)) -> NodeCo
             precedences: Precedence::ALL.to_vec(),
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
             associations_max: 2,
+            grow_at: 3,
             rts,
             setup_timeout: Duration::from_secs(10),
         }],
@@ -208,7 +209,7 @@ impl World {
                 assert!(self.sites[site].store.spools.insert(spool, Vec::new()).is_none());
             }
             Output::SpoolAppend { spool, bytes, .. } => {
-                self.sites[site].store.append(spool, &bytes)
+                self.sites[site].store.append(spool, &bytes);
             }
             Output::SpoolSync { spool, token } => {
                 let stored = self.sites[site].store.spools[&spool].len() as u64;
