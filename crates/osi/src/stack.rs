@@ -1,6 +1,8 @@
 //! A whole association: TPKT to RTSE or ROSE, composed.
 
 mod below;
+#[cfg(test)]
+mod tests;
 mod upper;
 
 pub(crate) use below::Below;

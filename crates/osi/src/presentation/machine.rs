@@ -302,6 +302,10 @@ impl Presentation {
         if last {
             self.receiving = None;
             self.cut_short = !complete;
+            // Without activities nothing can excuse it.
+            if self.requirements & session::requirements::ACTIVITY == 0 {
+                self.is_whole(false);
+            }
         }
     }
 
