@@ -106,14 +106,14 @@ impl Acse {
         match self.step(event) {
             (Action::Ignore, _) => {}
             (Action::Misuse, detail) => self.abort_provider(below, detail),
-            _ => self.perform(below, request),
+            (action, _) => self.perform(below, action, request),
         }
     }
 
-    fn perform(&mut self, below: &mut Presentation, request: Request) {
+    fn perform(&mut self, below: &mut Presentation, action: Action, request: Request) {
         use presentation::Request as P;
-        let down = match request {
-            Request::Associate { reference, requirements, value } => {
+        let down = match (action, request) {
+            (Action::SendAarq, Request::Associate { reference, requirements, value }) => {
                 let apdu = Apdu::Aarq {
                     version1: true,
                     application_context: self.name(),
@@ -121,7 +121,7 @@ impl Acse {
                 };
                 P::Connect { reference, requirements, value: Self::value(below, &apdu) }
             }
-            Request::Accept { requirements, value } => {
+            (Action::SendAareAccepted, Request::Accept { requirements, value }) => {
                 let apdu = Apdu::Aare {
                     application_context: self.name(),
                     result: result::ACCEPTED,
@@ -130,16 +130,18 @@ impl Acse {
                 };
                 P::Accept { requirements, value: Self::value(below, &apdu) }
             }
-            Request::Reject { transient, diagnostic, value } => {
+            (Action::SendAareRejected, Request::Reject { transient, diagnostic, value }) => {
                 let apdu = self.rejection(transient, Diagnostic::User(diagnostic), value);
                 P::Refuse { value: Self::value(below, &apdu) }
             }
-            Request::Release => P::Release(Self::value(below, &Apdu::Rlrq)),
-            Request::ReleaseResponse => P::ReleaseResponse(Self::value(below, &Apdu::Rlre)),
-            Request::Abort(information) => {
+            (Action::SendRlrq, _) => P::Release(Self::value(below, &Apdu::Rlrq)),
+            (Action::SendRlre, _) => P::ReleaseResponse(Self::value(below, &Apdu::Rlre)),
+            (Action::SendAbrt, Request::Abort(information)) => {
                 let apdu = Apdu::Abrt { provider: false, information };
                 P::Abort(Some(Self::value(below, &apdu)))
             }
+            // No cell asks for anything else on a request.
+            _ => return,
         };
         below.request(down);
     }

@@ -86,15 +86,15 @@ impl Rose {
         match self.step(event) {
             (Action::Ignore, _) => {}
             (Action::Misuse, detail) => self.abort(below, detail),
-            _ => self.perform(below, request),
+            (action, _) => self.perform(below, action, request),
         }
         self.pump(below);
     }
 
-    fn perform(&mut self, below: &mut Below, request: api::Request) {
+    fn perform(&mut self, below: &mut Below, action: Action, request: api::Request) {
         use api::Request as R;
-        match request {
-            R::Open { bind: bare } => {
+        match (action, request) {
+            (Action::SendBind, R::Open { bind: bare }) => {
                 let octets = bind::wrap_argument(&bare);
                 below.associate(acse::Request::Associate {
                     reference: self.reference.clone(),
@@ -102,29 +102,38 @@ impl Rose {
                     value: Value { context: self.context(below), octets },
                 });
             }
-            R::Accept { bind: bare } => {
+            (Action::SendBindResult, R::Accept { bind: bare }) => {
                 let octets = bind::wrap_result(&bare);
                 let value = Value { context: self.context(below), octets };
                 let requirements = requirements::DUPLEX;
                 below.associate(acse::Request::Accept { requirements, value });
             }
-            R::Refuse { reason, bind_error } => self.refuse(below, reason, bind_error.as_ref()),
-            R::Invoke { invoke, syntax, operation, argument } => {
+            (Action::SendBindError, R::Refuse { reason, bind_error }) => {
+                self.refuse(below, reason, bind_error.as_ref());
+            }
+            (Action::SendApdu, R::Invoke { invoke, syntax, operation, argument }) => {
                 self.invoke(below, invoke, &syntax, operation, &argument);
             }
-            R::Result { invoke, operation, result } => {
+            (Action::SendApdu, R::Result { invoke, operation, result }) => {
                 let head = pdu::result(invoke, operation, result.length());
                 self.answer(below, invoke, &head, &result);
             }
-            R::Error { invoke, error, parameter } => {
+            (Action::SendApdu, R::Error { invoke, error, parameter }) => {
                 let head = pdu::error(invoke, error, parameter.len() as u64);
                 self.answer(below, invoke, &head, &Payload::whole(parameter));
             }
-            R::Reject { invoke, problem } => self.send_reject(below, invoke, problem),
-            R::Content(bytes) => self.content(below, bytes),
-            R::ContentFailed => self.abort(below, "rose: the content cannot be read".to_owned()),
-            R::Release => self.release_due = true,
-            R::Abort(reason) => self.abort(below, format!("rose: aborted by us, {reason:?}")),
+            (Action::SendApdu, R::Reject { invoke, problem }) => {
+                self.send_reject(below, invoke, problem);
+            }
+            (Action::SendContent, R::Content(bytes)) => self.content(below, bytes),
+            (Action::AbortProvider, R::ContentFailed) => {
+                self.abort(below, "rose: the content cannot be read".to_owned());
+            }
+            (Action::Release, _) => self.release_due = true,
+            (Action::Abort, R::Abort(reason)) => {
+                self.abort(below, format!("rose: aborted by us, {reason:?}"));
+            }
+            // No cell asks for anything else on a request.
             _ => {}
         }
     }

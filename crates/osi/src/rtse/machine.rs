@@ -129,30 +129,40 @@ impl Rtse {
 
     fn perform(&mut self, below: &mut Below, action: Action, request: api::Request) {
         use api::Request as R;
-        match request {
-            R::Open { bind } => self.send_rtorq(below, pdu::ConnectionData::Open(bind)),
-            R::Recover(reference) => {
+        match (action, request) {
+            (Action::SendRtorq, R::Open { bind }) => {
+                self.send_rtorq(below, pdu::ConnectionData::Open(bind));
+            }
+            (Action::SendRtorq, R::Recover(reference)) => {
                 self.recovering = Some(reference.clone());
                 self.send_rtorq(below, pdu::ConnectionData::Recover(reference));
             }
-            R::Accept { bind } => self.send_rtoac(below, pdu::ConnectionData::Open(bind)),
-            R::AcceptRecover(state) => self.accept_recover(below, state),
-            R::Refuse { reason, bind_error } => self.send_rtorj(below, reason, bind_error),
-            R::Transfer { payload, resume } => self.transfer(below, &payload, resume),
-            R::Content(bytes) => self.content(below, bytes),
-            R::ContentFailed => self.content_failed(below),
-            R::Interrupt => self.mark_interrupt(),
-            R::Stored { octets } => self.stored(below, octets),
-            R::TransferSecured => self.secured(below),
-            R::TransferRefused(reason) => self.refuse_transfer(below, reason),
-            R::TurnPlease(priority) => {
+            (Action::SendRtoac, R::Accept { bind }) => {
+                self.send_rtoac(below, pdu::ConnectionData::Open(bind));
+            }
+            (Action::SendRtoac, R::AcceptRecover(state)) => self.accept_recover(below, state),
+            (Action::SendRtorj, R::Refuse { reason, bind_error }) => {
+                self.send_rtorj(below, reason, bind_error);
+            }
+            (Action::StartActivity | Action::ResumeActivity, R::Transfer { payload, resume }) => {
+                self.transfer(below, &payload, resume);
+            }
+            (Action::SendContent, R::Content(bytes)) => self.content(below, bytes),
+            (Action::GiveUpContent, _) => self.content_failed(below),
+            (Action::MarkInterrupt, _) => self.mark_interrupt(),
+            (Action::ConfirmCheckpoint, R::Stored { octets }) => self.stored(below, octets),
+            (Action::ConfirmEnd, _) => self.secured(below),
+            (Action::ReportException, R::TransferRefused(reason)) => {
+                self.refuse_transfer(below, reason);
+            }
+            (Action::SendRttp, R::TurnPlease(priority)) => {
                 let octets = pdu::encode_integer(priority);
                 let value = Value { context: self.context(below), octets };
                 if self.dialogue == Dialogue::TwoWayAlternate {
                     below.present(presentation::Request::PleaseTokens(value));
                 }
             }
-            R::TurnGive => {
+            (Action::GiveControl, _) => {
                 if self.dialogue == Dialogue::TwoWayAlternate {
                     below.pass(session::Request::GiveControl);
                 } else {
@@ -160,11 +170,10 @@ impl Rtse {
                     self.state = State::Sta10;
                 }
             }
-            R::Release => below.associate(acse::Request::Release),
-            R::Abort(reason) => self.abort_user(below, reason),
-            R::Invoke { .. } | R::Result { .. } | R::Error { .. } | R::Reject { .. } => {
-                debug_assert!(false, "{action:?} has no request of ROSE");
-            }
+            (Action::Release, _) => below.associate(acse::Request::Release),
+            (Action::SendRtab, R::Abort(reason)) => self.abort_user(below, reason),
+            // No cell asks for anything else on a request.
+            _ => {}
         }
     }
 
