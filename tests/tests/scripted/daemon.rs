@@ -1,1 +1,304 @@
 //! The cases against the daemon, over TCP.
+
+use super::peer::{Peer, Wire as _};
+use super::reader;
+use super::stack::{TRANSFERS, content_of, sha256};
+use super::taker::{confirm, take_transfer, take_until_end, until_it_waits};
+use super::tcp::Tcp;
+use lab::answer::{Received, Status};
+use lab::{Place, Site};
+use std::net::{SocketAddr, TcpListener};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::time::Duration;
+
+/// Longest wait for what the daemon does by itself; a retry is among it.
+const SOON: Duration = Duration::from_secs(90);
+/// The address of the scripted peer's user.
+const BLAKE: &str = "/C=GB/ADMD= /PRMD=PEER/O=Signals/S=Blake";
+
+/// The site MTA-HERE, whose only peer is the scripted one.
+struct Here {
+    site: Site,
+    /// Where it listens for the peer.
+    listens: SocketAddr,
+    /// Where the peer listens for it.
+    peer: TcpListener,
+}
+
+impl Here {
+    fn start() -> Here {
+        let place = Place::new();
+        let listens = place.free_port().unwrap();
+        let peer = TcpListener::bind((listens.ip(), 0)).unwrap();
+        let remote = peer.local_addr().unwrap();
+        let configuration = format!(
+            r#"
+            [[route]]
+            address = "/C=IT/ADMD=NET/PRMD=HERE"
+            via = "local"
+            [[route]]
+            address = "/C=GB/ADMD= /PRMD=PEER"
+            via = "peer"
+            [[peer]]
+            name = "peer"
+            mta_name = "MTA-PEER"
+            password = {{ file = "secrets/ours" }}
+            expect = {{ file = "secrets/theirs" }}
+            [[peer.channel]]
+            name = "all"
+            precedences = ["deferred", "routine", "priority", "immediate", "flash", "override"]
+            remote = "{remote}"
+            listen = "{listens}"
+            connection = "on-demand"
+            idle_close = "2s"
+            "#
+        );
+        let mut table: toml::Table = toml::from_str(&configuration).unwrap();
+        let mut builder = Site::builder("here").users(&["Rossi"]);
+        for key in ["route", "peer"] {
+            builder = builder.set(key, table.remove(key).unwrap());
+        }
+        let mut site = builder.build().unwrap();
+        for (file, password) in [("ours", "harbour"), ("theirs", "lantern")] {
+            use std::io::Write as _;
+            let path = site.path().join("secrets").join(file);
+            let options =
+                std::fs::OpenOptions::new().write(true).create(true).mode(0o600).open(path);
+            options.unwrap().write_all(password.as_bytes()).unwrap();
+        }
+        site.start().unwrap();
+        Here { site, listens, peer }
+    }
+
+    /// A connection to the daemon.
+    fn connect(&self) -> Peer<Tcp> {
+        Peer::new(Tcp::connect(self.listens))
+    }
+
+    /// The daemon's next connection to the peer.
+    fn accept(&self) -> Peer<Tcp> {
+        Peer::new(Tcp::accept(&self.peer, SOON))
+    }
+
+    fn status(&self) -> Status {
+        self.site.status().unwrap()
+    }
+
+    /// All that waits for the user, who has so many deliveries and no more.
+    fn receive(&self, count: usize) -> Received {
+        let received = self.site.receive("Rossi", count).unwrap();
+        assert_eq!(received.deliveries.len(), count);
+        assert!(self.site.receive_waiting("Rossi").unwrap().deliveries.is_empty(), "one too many");
+        received
+    }
+}
+
+/// Each case's message was delivered once, its content octet by octet.
+fn assert_delivered(received: &Received, cases: &[&str]) {
+    for case in cases {
+        let expected = content_of(case);
+        let of_it: Vec<_> = received
+            .messages()
+            .filter(|message| message.mts_identifier.contains(&expected.local_identifier))
+            .collect();
+        let [message] = of_it.as_slice() else { panic!("{case}: {} in {received:?}", of_it.len()) };
+        assert_eq!(message.content_sha256, expected.sha256, "{case}");
+        assert_eq!(message.content_length, expected.length, "{case}");
+        assert!(!message.duplicate, "{case}");
+        let (kind, priority) =
+            if *case == "transfer-p772" { ("P772", "urgent") } else { ("P22", "normal") };
+        assert_eq!((&*message.content_type, &*message.priority), (kind, priority), "{case}");
+    }
+}
+
+#[test]
+fn each_form_of_transfer_is_delivered_as_it_was() {
+    let here = Here::start();
+    for (bind, segment, cases) in [
+        ("bind-ia5", 0, &TRANSFERS[..3]),
+        ("bind-octet", 1, &TRANSFERS[3..5]),
+        ("bind-ia5", 7, &TRANSFERS[5..]),
+    ] {
+        let mut peer = here.connect();
+        peer.wire.segment = segment;
+        peer.play(&[bind]).play(cases).play(&["release"]).expect_end();
+    }
+    assert_delivered(&here.receive(TRANSFERS.len()), &TRANSFERS);
+    assert_eq!(here.status().counters.received, TRANSFERS.len() as u64);
+}
+
+#[test]
+fn a_stranger_and_a_recovery_are_refused_and_the_peer_still_binds() {
+    let here = Here::start();
+    here.connect().play(&["bind-wrong-password"]).expect_end();
+    here.connect().play(&["recover"]).expect_end();
+    here.connect().play(&["bind-octet", "transfer-primitive", "release"]).expect_end();
+    assert_delivered(&here.receive(1), &["transfer-primitive"]);
+}
+
+#[test]
+fn a_message_cut_off_unread_and_sent_again_is_delivered_once() {
+    let here = Here::start();
+    // Idle, then gone without a word.
+    let mut peer = here.connect();
+    peer.play(&["bind-ia5"]).wire.close();
+    peer.expect_closed();
+    // Gone within the transfer, in order and by a reset: nothing was accepted.
+    let mut peer = here.connect();
+    peer.play(&["bind-ia5", "transfer-cut"]).wire.close();
+    peer.expect_closed();
+    let mut peer = here.connect();
+    peer.play(&["bind-ia5", "transfer-cut"]).expect_quiet("the activity has not ended");
+    peer.wire.reset();
+    here.site.wait_until("no association", SOON, |s| s.associations().count() == 0).unwrap();
+    assert_eq!(here.status().counters.received, 0);
+    // Gone after its end, the confirmation unread: accepted.
+    let mut peer = here.connect();
+    peer.play(&["bind-ia5", "transfer-unread"]);
+    here.site.wait_until("the message", SOON, |s| s.counters.received == 1).unwrap();
+    peer.wire.reset();
+    // Once more: confirmed, and recognized.
+    here.connect().play(&["bind-ia5", "transfer-again", "release"]).expect_end();
+    assert_delivered(&here.receive(1), &["transfer-again"]);
+    assert_eq!(here.status().counters.duplicates, 1);
+}
+
+#[test]
+fn a_lost_transfer_is_resumed_by_the_peer() {
+    let here = Here::start();
+    let mut peer = here.connect();
+    peer.play(&["bind-ia5", "transfer-lost"]);
+    peer.wire.reset();
+    here.site.wait_until("no association", SOON, |s| s.associations().count() == 0).unwrap();
+    here.connect().play(&["resume", "interrupt", "discard", "release"]).expect_end();
+    // What was interrupted and resumed is the same message again.
+    assert_delivered(&here.receive(1), &["resume"]);
+    assert_eq!(here.status().counters.duplicates, 1);
+}
+
+#[test]
+fn aborts_and_disconnects_are_survived() {
+    let here = Here::start();
+    for end in ["abort-user", "abort-session", "disconnect"] {
+        here.connect().play(&["bind-ia5", end]).expect_end();
+        here.connect().play(&["bind-ia5", "transfer-cut", end]).expect_end();
+    }
+    here.connect().play(&["bind-ia5", "transfer-primitive", "release"]).expect_end();
+    assert_delivered(&here.receive(1), &["transfer-primitive"]);
+}
+
+/// Answers the bind of the daemon.
+fn answer(here: &Here, case: &str) -> Peer<Tcp> {
+    let mut peer = here.accept();
+    peer.play(&[case]);
+    peer
+}
+
+#[test]
+fn busy_is_said_and_tried_again_later_and_the_daemon_releases() {
+    let mut here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "10kB"])
+        .unwrap();
+    here.accept().play(&["answer-busy"]).expect_end();
+    let status = here
+        .site
+        .wait_until("a reason", SOON, |s| s.peers[0].channels[0].last_error.is_some())
+        .unwrap();
+    let channel = &status.peers[0].channels[0];
+    let why = channel.last_error.as_deref().unwrap().to_lowercase();
+    assert!(why.contains("busy"), "{why}");
+    assert_eq!(channel.queued.get("flash"), Some(&1), "{channel:?}");
+    assert!(here.site.is_running().unwrap());
+
+    let mut peer = answer(&here, "answer");
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    let message = reader::message(&apdu);
+    assert_eq!(message.content.len() as u64, sent.messages[0].content_length);
+    assert_eq!(sha256(&message.content), sent.messages[0].content_sha256);
+    here.site.wait_until("confirmed", SOON, |s| s.counters.transferred == 1).unwrap();
+    peer.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn a_tpdu_size_of_2048_is_kept_to() {
+    let here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "100kB"])
+        .unwrap();
+    let mut peer = answer(&here, "answer-2048");
+    let (apdu, _) = take_transfer(&mut peer, 2_048 + 4);
+    assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    peer.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn a_window_of_one_holds_the_daemon_at_one_checkpoint() {
+    let here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "2kB"])
+        .unwrap();
+    let mut peer = answer(&here, "answer-window");
+    let mut apdu = Vec::new();
+    for turn in 1.. {
+        let (checkpoints, end) = until_it_waits(&mut peer, &mut apdu);
+        assert!(
+            apdu.len() <= (turn + 1) * 1_024,
+            "{} octets, unconfirmed since {turn}",
+            apdu.len()
+        );
+        if let Some(end) = end {
+            confirm(&mut peer, 0x2a, &end);
+            break;
+        }
+        assert_eq!(checkpoints, [turn.to_string()], "one, and no other before it is confirmed");
+        confirm(&mut peer, 0x32, &checkpoints[0]);
+    }
+    assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    peer.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn what_is_not_confirmed_is_sent_again() {
+    let here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "1kB"])
+        .unwrap();
+    let mut peer = answer(&here, "answer");
+    let first = take_until_end(&mut peer, 65_535);
+    peer.expect_quiet("the end is not confirmed");
+    peer.wire.reset();
+    let mut peer = answer(&here, "answer");
+    let (second, _) = take_transfer(&mut peer, 65_535);
+    let (first, second) = (reader::message(&first.apdu), reader::message(&second));
+    assert_eq!(first.content, second.content);
+    assert_eq!(first.envelope, second.envelope, "the same message, by its identifier and trace");
+    assert_eq!(sha256(&second.content), sent.messages[0].content_sha256);
+    here.site.wait_until("confirmed", SOON, |s| s.counters.transferred == 1).unwrap();
+}
+
+#[test]
+fn a_recovery_that_is_refused_ends_in_a_new_beginning() {
+    let here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "10kB"])
+        .unwrap();
+    let mut peer = answer(&here, "answer-window");
+    let mut apdu = Vec::new();
+    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
+    confirm(&mut peer, 0x32, &checkpoints[0]);
+    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
+    assert_eq!(checkpoints, ["2"]);
+    peer.wire.reset();
+
+    here.accept().play(&["refuse-recovery"]).expect_end();
+    let mut peer = answer(&here, "answer");
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    peer.play(&["answer-release"]).expect_end();
+}

@@ -8,6 +8,7 @@ use osi::api::{
     Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Selectors, Service,
 };
 use osi::profiles;
+use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use std::collections::VecDeque;
@@ -50,6 +51,8 @@ pub(crate) struct User {
     pub(crate) events: Vec<String>,
     /// What NeedContent is answered from.
     content: Vec<u8>,
+    /// What a lost association left behind.
+    lost: Option<InterruptedReceive>,
 }
 
 /// Our site's configuration of an association.
@@ -114,6 +117,15 @@ impl Memory {
         self.drain();
     }
 
+    /// Our responder once more, after this association was lost, with what it left behind.
+    pub(crate) fn after_loss(mut self, cut: Cut) -> Memory {
+        let mut memory = Memory::responder(cut);
+        memory.user.lost = self.association.take_interrupted();
+        assert!(memory.user.lost.is_some(), "nothing is left of the transfer");
+        memory.user.receiving = self.user.receiving;
+        memory
+    }
+
     /// Events that begin so.
     pub(crate) fn count(&self, event: &str) -> usize {
         self.user.events.iter().filter(|e| e.starts_with(event)).count()
@@ -161,8 +173,11 @@ impl User {
                     Request::Refuse { reason: RefuseReason::Bind, bind_error }
                 });
             }
-            Indication::RecoverAsked { .. } => {
+            Indication::RecoverAsked { reference } => {
                 self.events.push(event);
+                if let Some(lost) = self.lost.take_if(|lost| lost.reference() == reference) {
+                    return Some(Request::AcceptRecover(Some(lost)));
+                }
                 let reason = RefuseReason::CannotRecover;
                 return Some(Request::Refuse { reason, bind_error: None });
             }

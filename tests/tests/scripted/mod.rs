@@ -11,4 +11,5 @@ mod peer;
 mod reader;
 mod script;
 mod stack;
+mod taker;
 mod tcp;

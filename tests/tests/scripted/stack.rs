@@ -2,7 +2,8 @@
 
 use super::memory::{Cut, Memory, config};
 use super::peer::{Peer, Wire as _};
-use super::reader::{self, Tsdu, contains};
+use super::reader::{self, contains};
+use super::taker::{confirm, take_transfer, until_it_waits};
 use osi::api::{Config, Request};
 use sha2::{Digest as _, Sha256};
 
@@ -154,37 +155,6 @@ fn octets(count: usize) -> Vec<u8> {
 /// An envelope of our own making: the stack does not look into it.
 const ENVELOPE: &[u8] = b"\x64\x08\x63\x00\x16\x04here";
 
-/// Takes a transfer of our sender, confirms each checkpoint and the end.
-fn take_transfer(peer: &mut Peer<Memory>, largest_tpkt: usize) -> (Vec<u8>, Vec<usize>) {
-    let (mut apdu, mut parts) = (Vec::new(), Vec::new());
-    let (start, _) = reader::tsdu(peer, "the start of an activity");
-    assert_eq!(reader::kind(&start), Tsdu::ActivityStart { identifier: vec![2, 1, 1] });
-    loop {
-        let (tsdu, sizes) = reader::tsdu(peer, "a transfer");
-        assert!(sizes.iter().all(|size| *size <= largest_tpkt), "{sizes:?}");
-        match reader::kind(&tsdu) {
-            Tsdu::Data(octets) => {
-                parts.push(octets.len());
-                apdu.extend(octets);
-            }
-            Tsdu::MinorSync { serial } => confirm(peer, 0x32, &serial),
-            Tsdu::ActivityEnd { serial } => {
-                confirm(peer, 0x2a, &serial);
-                return (apdu, parts);
-            }
-            other => panic!("{other:?} in a transfer"),
-        }
-    }
-}
-
-/// MIA or AEA: `03 00 .. 02 F0 80`, Please Tokens, the SPDU with the serial number.
-fn confirm(peer: &mut Peer<Memory>, code: u8, serial: &str) {
-    let digits = u8::try_from(serial.len()).unwrap();
-    let mut tpkt = vec![3, 0, 0, 13 + digits, 2, 0xf0, 0x80, 2, 0, code, 2 + digits, 0x2a, digits];
-    tpkt.extend(serial.as_bytes());
-    peer.wire.send(&tpkt);
-}
-
 #[test]
 fn our_sender_is_understood_and_released() {
     for (case, config) in [
@@ -221,21 +191,6 @@ fn busy_is_told_as_busy() {
     peer.expect_end();
 }
 
-/// What the sender sends until it waits: data, checkpoints, the end.
-fn until_it_waits(peer: &mut Peer<Memory>, apdu: &mut Vec<u8>) -> (Vec<String>, Option<String>) {
-    let (mut checkpoints, mut end) = (Vec::new(), None);
-    while !peer.wire.is_quiet() {
-        match reader::kind(&reader::tsdu(peer, "a transfer").0) {
-            Tsdu::ActivityStart { .. } => {}
-            Tsdu::Data(octets) => apdu.extend(octets),
-            Tsdu::MinorSync { serial } => checkpoints.push(serial),
-            Tsdu::ActivityEnd { serial } => end = Some(serial),
-            other => panic!("{other:?} in a transfer"),
-        }
-    }
-    (checkpoints, end)
-}
-
 #[test]
 fn a_window_of_one_holds_the_sender_at_one_checkpoint() {
     let mut peer = against_initiator(config(64, 16, None), &["answer-window"]);
@@ -258,4 +213,41 @@ fn a_window_of_one_holds_the_sender_at_one_checkpoint() {
     }
     assert_eq!(reader::message(&apdu).content, content);
     assert_eq!(peer.wire.count("TransferConfirmed"), 1);
+}
+
+/// Every case in which a transfer is not carried through at once.
+#[test]
+fn an_interrupted_transfer_goes_on_and_a_discarded_one_does_not() {
+    at_every_cut(&["bind-ia5", "interrupt", "discard", "transfer-primitive"], |peer| {
+        let [resumed, next] = peer.wire.user.received.as_slice() else {
+            panic!("{:?}", peer.wire.user.events)
+        };
+        check_received(resumed, "resume");
+        check_received(next, "transfer-primitive");
+        assert_eq!(peer.wire.count("TransferStopped"), 2, "{:?}", peer.wire.user.events);
+    });
+}
+
+#[test]
+fn a_lost_transfer_is_resumed_on_a_new_association() {
+    let lost = || {
+        let mut peer = against_responder(&["bind-ia5", "transfer-lost"], Cut::No);
+        peer.wire.close();
+        peer.expect_closed();
+        assert!(peer.wire.user.received.is_empty());
+        peer.wire
+    };
+    let mut length = 0;
+    let all = [Cut::No, Cut::Everywhere].into_iter();
+    for cut in all.chain((1..500).map(Cut::After)) {
+        if matches!(cut, Cut::After(at) if at >= length) {
+            break;
+        }
+        let mut peer = Peer::new(lost().after_loss(cut));
+        peer.play(&["resume"]);
+        let [resumed] = peer.wire.user.received.as_slice() else { panic!("{cut:?}") };
+        check_received(resumed, "resume");
+        length = peer.wire.taken;
+    }
+    assert!(length < 500, "not at every cut");
 }

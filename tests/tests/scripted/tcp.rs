@@ -1,9 +1,10 @@
 //! Octets over TCP.
 
 use super::peer::Wire;
+use lab::clock::Deadline;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// Longest wait for an answer, on a busy machine.
 const ANSWER: Duration = Duration::from_secs(30);
@@ -14,6 +15,8 @@ const QUIET: Duration = Duration::from_millis(700);
 pub(crate) struct Tcp {
     stream: TcpStream,
     buffer: Vec<u8>,
+    /// What came when it should have been quiet.
+    next: Option<Option<Vec<u8>>>,
     /// Octets of each segment sent; 0 for all at once.
     pub(crate) segment: usize,
 }
@@ -29,25 +32,19 @@ impl Tcp {
     /// Waits to be connected to.
     pub(crate) fn accept(listener: &TcpListener, limit: Duration) -> Tcp {
         listener.set_nonblocking(true).unwrap();
-        let end = Instant::now() + limit;
-        loop {
-            match listener.accept() {
-                Ok((stream, _)) => {
-                    stream.set_nonblocking(false).unwrap();
-                    return Tcp::new(stream);
-                }
-                Err(e) if e.kind() == ErrorKind::WouldBlock => {
-                    assert!(Instant::now() < end, "nobody connects within {limit:?}");
-                    std::thread::sleep(Duration::from_millis(10));
-                }
-                Err(e) => panic!("accepting: {e}"),
-            }
-        }
+        let asked = Deadline::after(limit).wait_for("a connection", || match listener.accept() {
+            Ok((stream, _)) => Ok(Some(stream)),
+            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(e) => Err(e.into()),
+        });
+        let stream = asked.unwrap();
+        stream.set_nonblocking(false).unwrap();
+        Tcp::new(stream)
     }
 
     fn new(stream: TcpStream) -> Tcp {
         stream.set_nodelay(true).unwrap();
-        Tcp { stream, buffer: Vec::new(), segment: 0 }
+        Tcp { stream, buffer: Vec::new(), next: None, segment: 0 }
     }
 
     /// Closes without order: the other side sees a reset.
@@ -64,12 +61,12 @@ impl Tcp {
     }
 
     fn receive_within(&mut self, limit: Duration) -> Result<Option<Vec<u8>>, String> {
-        let end = Instant::now() + limit;
+        let end = Deadline::after(limit);
         loop {
             if let Some(tpkt) = self.whole_tpkt() {
                 return Ok(Some(tpkt));
             }
-            let left = end.saturating_duration_since(Instant::now());
+            let left = end.left();
             if left.is_zero() {
                 return Err(format!("nothing for {limit:?}"));
             }
@@ -91,18 +88,27 @@ impl Wire for Tcp {
         let size = if self.segment == 0 { octets.len() } else { self.segment };
         for piece in octets.chunks(size.max(1)) {
             self.stream.write_all(piece).unwrap();
-            if self.segment != 0 {
-                std::thread::sleep(Duration::from_micros(200));
-            }
         }
     }
 
     fn receive(&mut self) -> Result<Option<Vec<u8>>, String> {
-        self.receive_within(ANSWER)
+        match self.next.take() {
+            Some(next) => Ok(next),
+            None => self.receive_within(ANSWER),
+        }
     }
 
     fn is_quiet(&mut self) -> bool {
-        self.receive_within(QUIET).is_err() && self.buffer.is_empty()
+        if self.next.is_some() {
+            return false;
+        }
+        match self.receive_within(QUIET) {
+            Err(_) => self.buffer.is_empty(),
+            Ok(next) => {
+                self.next = Some(next);
+                false
+            }
+        }
     }
 
     fn close(&mut self) {
