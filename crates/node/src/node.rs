@@ -448,9 +448,10 @@ impl Node {
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.phase = Phase::Releasing;
-            // Who did not open a P1 association may not release it (X.228 7.2.1): it aborts.
+            // Who did not open a P1 association, or has not the turn, may not release it
+            // (X.228 7.2.1): it aborts.
             let request = match link.purpose {
-                Purpose::Initiator { .. } => stack::Request::Release,
+                Purpose::Initiator { .. } if link.turn => stack::Request::Release,
                 _ => stack::Request::Abort(stack::AbortReason::TemporaryProblem),
             };
             self.request(id, request);

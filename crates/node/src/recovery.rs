@@ -106,8 +106,11 @@ impl Recovery {
         channel: ChannelId,
         reference: &ConnectionReference,
     ) -> Option<LostReceive> {
-        self.receives.get(reference).filter(|l| l.channel.peer == channel.peer)?;
-        self.receives.remove(reference)
+        // A transfer that was cut off twice is known by the names of both associations.
+        let meant =
+            |l: &LostReceive| l.channel.peer == channel.peer && l.state.is_known_by(reference);
+        let key = self.receives.iter().find(|(_, l)| meant(l)).map(|(key, _)| key.clone())?;
+        self.receives.remove(&key)
     }
 
     /// When the first one is given up.

@@ -281,3 +281,23 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
     assert!(world.sites.iter().all(|s| s.store.bodies.is_empty() && s.store.spools.is_empty()));
 }
+
+#[test]
+fn a_site_that_cannot_connect_sends_in_its_turn() {
+    let mut world = World::new(9, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
+    world.may_connect = [true, false];
+    let naples = world.user(NAPLES, "OPS", true);
+    let act = world.user(ACT, "OPS", true);
+    world.bind(naples, NAPLES);
+    world.bind(act, ACT);
+    let to_naples = vec![address(NAPLES, "OPS")];
+    for n in 0..6 {
+        let (id, text) = (format!("MESSAGE {n}"), content(n, 20_000));
+        world.submit(naples, &to_ops(), Precedence::Routine, &text, &id, ReportRequest::None);
+        world.submit(act, &to_naples, Precedence::Flash, &text, &id, ReportRequest::None);
+    }
+    world.run_for(Duration::from_secs(120));
+    assert_eq!(messages(&world, act).len(), 6, "from the end that connects");
+    assert_eq!(messages(&world, naples).len(), 6, "from the end that cannot");
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+}

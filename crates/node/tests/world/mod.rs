@@ -59,6 +59,8 @@ pub(crate) struct World {
     pub(crate) disk: Duration,
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
+    /// Which sites may open connections to the other.
+    pub(crate) may_connect: [bool; 2],
     /// Whether commits fail: nothing of them happens, and their spools stay.
     pub(crate) disk_full: [bool; 2],
     /// Octets that went over pipes between the sites.
@@ -148,6 +150,7 @@ impl World {
             latency: Duration::from_millis(5),
             disk: Duration::from_millis(2),
             link_up: true,
+            may_connect: [true; 2],
             disk_full: [false; 2],
             carried: 0,
             configure,
@@ -257,7 +260,7 @@ impl World {
     }
 
     fn connect(&mut self, site: usize, association: AssociationId) {
-        if !self.link_up {
+        if !self.link_up || !self.may_connect[site] {
             let error = "no route to host".to_owned();
             return self.answer(site, self.latency, Input::ConnectFailed { association, error });
         }
