@@ -3,7 +3,7 @@
 use super::peer::{Peer, Wire as _};
 use super::reader;
 use super::stack::{TRANSFERS, content_of, sha256};
-use super::taker::{confirm, take_transfer, take_until_end, until_it_waits};
+use super::taker::{confirm, take_rest, take_transfer, take_until_end, until_it_waits};
 use super::tcp::Tcp;
 use lab::answer::{Received, Status};
 use lab::{Place, Site};
@@ -281,6 +281,24 @@ fn what_is_not_confirmed_is_sent_again() {
     here.site.wait_until("confirmed", SOON, |s| s.counters.transferred == 1).unwrap();
 }
 
+/// Takes a transfer up to its second checkpoint, confirms the first alone, and is gone. Gives what
+/// came before the first, and the references of the association.
+fn lose_after_a_checkpoint(here: &Here) -> (Vec<u8>, Vec<u8>, Vec<u8>) {
+    let mut peer = answer(here, "answer-window");
+    let (user, common) = reader::references(peer.last());
+    let mut apdu = Vec::new();
+    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
+    // The window is one and the data after a checkpoint is not held back, so the octets before it
+    // are counted: 1,024, the checkpoint size.
+    let mut before = apdu.clone();
+    before.truncate(1_024);
+    confirm(&mut peer, 0x32, &checkpoints[0]);
+    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
+    assert_eq!(checkpoints, ["2"]);
+    peer.wire.reset();
+    (before, user, common)
+}
+
 #[test]
 fn a_recovery_that_is_refused_ends_in_a_new_beginning() {
     let here = Here::start();
@@ -288,17 +306,61 @@ fn a_recovery_that_is_refused_ends_in_a_new_beginning() {
         .site
         .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "10kB"])
         .unwrap();
-    let mut peer = answer(&here, "answer-window");
-    let mut apdu = Vec::new();
-    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
-    confirm(&mut peer, 0x32, &checkpoints[0]);
-    let (checkpoints, _) = until_it_waits(&mut peer, &mut apdu);
-    assert_eq!(checkpoints, ["2"]);
-    peer.wire.reset();
-
-    here.accept().play(&["refuse-recovery"]).expect_end();
+    let (_, user, common) = lose_after_a_checkpoint(&here);
+    let mut peer = here.accept();
+    peer.play(&["refuse-recovery"]);
+    assert!(reader::contains(peer.last(), &[user, common].concat()), "another association");
+    peer.expect_end();
     let mut peer = answer(&here, "answer");
     let (apdu, _) = take_transfer(&mut peer, 65_535);
     assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    peer.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn a_recovery_that_is_accepted_goes_on_after_the_checkpoint() {
+    let here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "flash", "--size", "10kB"])
+        .unwrap();
+    let (mut apdu, user, common) = lose_after_a_checkpoint(&here);
+    let mut peer = here.accept();
+    peer.play(&["accept-recovery"]);
+    assert!(reader::contains(peer.last(), &[&user[..], &common].concat()), "another association");
+    // ACTIVITY RESUME: old references, old activity 1, serial number 1; a new identifier.
+    let (resume, _) = reader::tsdu(&mut peer, "a resumption");
+    let length = |octets: &[u8]| u8::try_from(octets.len()).unwrap();
+    let mut link = vec![0x0a, length(&user)];
+    link.extend(&user);
+    link.extend([0x0b, length(&common)]);
+    link.extend(&common);
+    link.extend([0x29, 3, 2, 1, 1, 0x2a, 1, b'1']);
+    let mut expected = vec![1, 0, 0x1d, length(&link) + 7, 0x21, length(&link)];
+    expected.extend(&link);
+    expected.extend([0x29, 3, 2, 1]);
+    assert_eq!(resume[..resume.len() - 1], expected, "{resume:02X?}");
+
+    let rest = take_rest(&mut peer, 65_535);
+    confirm(&mut peer, 0x2a, &rest.serial);
+    apdu.extend(rest.apdu);
+    assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    here.site.wait_until("confirmed", SOON, |s| s.counters.transferred == 1).unwrap();
+    peer.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn the_report_that_was_asked_for_comes_back() {
+    let here = Here::start();
+    here.connect().play(&["bind-ia5", "transfer-primitive", "release"]).expect_end();
+    assert_delivered(&here.receive(1), &["transfer-primitive"]);
+    let mut peer = answer(&here, "answer");
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    let report = reader::report(&apdu);
+    // The subject: [APPLICATION 4] {GDI of the peer, IA5String "P.001"}.
+    let subject = b"\x64\x1a\x63\x11\x61\x04\x13\x02GB\x62\x03\x13\x01 \x13\x04PEER\x16\x05P.001";
+    assert!(reader::contains(&report.content, subject), "{:02X?}", report.content);
+    // It goes to the originator: O/R name with surname Blake.
+    assert!(reader::contains(&report.envelope, b"\x80\x05Blake"), "{:02X?}", report.envelope);
     peer.play(&["answer-release"]).expect_end();
 }

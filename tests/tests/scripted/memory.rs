@@ -5,7 +5,8 @@ use super::reader::contains;
 use base::time::Instant;
 use bytes::Bytes;
 use osi::api::{
-    Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Selectors, Service,
+    AbortReason, Config, Indication, Input, Output, Payload, RefuseReason, Request, Role,
+    Selectors, Service,
 };
 use osi::profiles;
 use osi::rtse::InterruptedReceive;
@@ -51,6 +52,8 @@ pub(crate) struct User {
     pub(crate) events: Vec<String>,
     /// What NeedContent is answered from.
     content: Vec<u8>,
+    /// Refuses every transfer with this reason.
+    pub(crate) refuses: Option<AbortReason>,
     /// What a lost association left behind.
     lost: Option<InterruptedReceive>,
 }
@@ -191,6 +194,7 @@ impl User {
             Indication::TransferStart { .. } => {
                 self.receiving.clear();
                 self.events.push(event);
+                return self.refuses.map(Request::TransferRefused);
             }
             Indication::Data { bytes, .. } => self.receiving.extend_from_slice(&bytes),
             Indication::Checkpoint { octets } => {

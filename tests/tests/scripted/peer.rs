@@ -20,12 +20,14 @@ pub(crate) trait Wire {
 pub(crate) struct Peer<W> {
     pub(crate) wire: W,
     names: Names,
+    /// The last TPKT that was as expected.
+    last: Vec<u8>,
 }
 
 impl<W: Wire> Peer<W> {
     pub(crate) fn new(wire: W) -> Peer<W> {
         let names = Names::from([("utc".to_owned(), time_of_the_run())]);
-        Peer { wire, names }
+        Peer { wire, names, last: Vec::new() }
     }
 
     /// Plays all steps of these cases.
@@ -38,12 +40,9 @@ impl<W: Wire> Peer<W> {
         self
     }
 
-    /// Plays one file of a case.
-    pub(crate) fn play_file(&mut self, case: &str, file: &str) -> &mut Self {
-        let steps = script::load(case);
-        let step = steps.iter().find(|step| step.path.file_stem().is_some_and(|stem| stem == file));
-        self.step(step.unwrap_or_else(|| panic!("no file {file} in {case}")));
-        self
+    /// The last TPKT that was as expected.
+    pub(crate) fn last(&self) -> &[u8] {
+        &self.last
     }
 
     fn step(&mut self, step: &Step) {
@@ -57,6 +56,7 @@ impl<W: Wire> Peer<W> {
                     if let Err(difference) = step.compare(&tpkt, &mut self.names) {
                         panic!("{difference}");
                     }
+                    self.last = tpkt;
                 }
                 Ok(None) => panic!("{}: the connection is closed", step.path.display()),
                 Err(e) => panic!("{}: {e}", step.path.display()),

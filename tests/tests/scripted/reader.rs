@@ -69,7 +69,7 @@ fn rttr(ppdu: &[u8]) -> Vec<u8> {
     string.octets()
 }
 
-/// A transferred message: what stands in its EXTERNAL.
+/// A transferred message or report: what stands in its EXTERNAL.
 pub(crate) struct Apdu {
     pub(crate) envelope: Vec<u8>,
     pub(crate) content: Vec<u8>,
@@ -77,6 +77,18 @@ pub(crate) struct Apdu {
 
 /// Takes apart `28 {02 01 05, A0 {A0 {31 {envelope}, 04 content}}}`.
 pub(crate) fn message(transferred: &[u8]) -> Apdu {
+    let [envelope, content] = parts(transferred, 0xa0);
+    Apdu { envelope: envelope.is(0x31).value.to_vec(), content: content.octets() }
+}
+
+/// Takes apart `28 {02 01 05, A0 {A1 {31 {envelope}, 31 {content}}}}`.
+pub(crate) fn report(transferred: &[u8]) -> Apdu {
+    let [envelope, content] = parts(transferred, 0xa1);
+    Apdu { envelope: envelope.is(0x31).value.to_vec(), content: content.is(0x31).value.to_vec() }
+}
+
+/// The two parts of the MTS-APDU with this tag.
+fn parts(transferred: &[u8], tag: u8) -> [Element<'_>; 2] {
     let parts = Element::only(transferred).is(0x28).children();
     let [context, single] = parts.as_slice() else {
         panic!("{} parts of an EXTERNAL", parts.len())
@@ -84,11 +96,8 @@ pub(crate) fn message(transferred: &[u8]) -> Apdu {
     assert_eq!(context.is(0x02).value, [5], "the context of mtse");
     let apdu = single.is(0xa0).children();
     let [apdu] = apdu.as_slice() else { panic!("{} APDUs", apdu.len()) };
-    let parts = apdu.is(0xa0).children();
-    let [envelope, content] = parts.as_slice() else {
-        panic!("{} parts of a message", parts.len())
-    };
-    Apdu { envelope: envelope.is(0x31).value.to_vec(), content: content.octets() }
+    let parts = apdu.is(tag).children();
+    parts.try_into().unwrap_or_else(|parts| panic!("not two parts of an APDU: {parts:?}"))
 }
 
 /// One BER element.
@@ -154,6 +163,17 @@ impl<'a> Element<'a> {
             other => panic!("the tag {other:02X} is no OCTET STRING's"),
         }
     }
+}
+
+/// The session references in a CN: calling user reference and common reference (X.225 8.3: PGI 01
+/// with PI 0A and 0B).
+pub(crate) fn references(cn: &[u8]) -> (Vec<u8>, Vec<u8>) {
+    let [_, _, _, _, _, _, _, 0x0d, parameters @ ..] = cn else { panic!("no CN: {cn:02X?}") };
+    let parameters = if parameters[0] == 0xff { &parameters[3..] } else { &parameters[1..] };
+    let [1, _, 0x0a, length, rest @ ..] = parameters else { panic!("{parameters:02X?}") };
+    let (user, rest) = rest.split_at(usize::from(*length));
+    let [0x0b, length, rest @ ..] = rest else { panic!("{rest:02X?}") };
+    (user.to_vec(), rest[..usize::from(*length)].to_vec())
 }
 
 /// Whether the one stands in the other.

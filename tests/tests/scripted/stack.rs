@@ -4,7 +4,7 @@ use super::memory::{Cut, Memory, config};
 use super::peer::{Peer, Wire as _};
 use super::reader::{self, contains};
 use super::taker::{confirm, take_transfer, until_it_waits};
-use osi::api::{Config, Request};
+use osi::api::{AbortReason, Config, Request};
 use sha2::{Digest as _, Sha256};
 
 /// Every transfer case.
@@ -250,4 +250,61 @@ fn a_lost_transfer_is_resumed_on_a_new_association() {
         length = peer.wire.taken;
     }
     assert!(length < 500, "not at every cut");
+}
+
+#[test]
+fn a_window_of_checkpoints_comes_at_once() {
+    let mut peer = against_responder(&["bind-ia5", "transfer-window"], Cut::No);
+    let mut serials = Vec::new();
+    while !peer.wire.is_quiet() {
+        let (tsdu, _) = reader::tsdu(&mut peer, "confirms");
+        // Please Tokens, then MIA (32) or the confirm of the end (2A), with one digit.
+        let [2, 0, code @ (0x32 | 0x2a), 3, 0x2a, 1, serial] = tsdu[..] else {
+            panic!("{tsdu:02X?}")
+        };
+        assert_eq!(code == 0x2a, serial == b'4', "{tsdu:02X?}");
+        serials.push(serial);
+    }
+    assert!(serials.is_sorted_by(|a, b| a < b) && serials.ends_with(b"4"), "{serials:02X?}");
+    let [received] = peer.wire.user.received.as_slice() else { panic!("not received") };
+    check_received(received, "transfer-window");
+}
+
+#[test]
+fn the_turn_goes_there_and_back() {
+    let mut peer = against_responder(&["bind-twa"], Cut::No);
+    peer.wire.request(Request::TurnPlease(0));
+    peer.play(&["turn-asked", "turn-given"]);
+    assert_eq!(peer.wire.user.events, ["Open", "TurnGiven"]);
+    let content = octets(3_000);
+    peer.wire.transfer(ENVELOPE, content.clone());
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    assert_eq!(reader::message(&apdu).content, content);
+    peer.wire.request(Request::TurnGive);
+    peer.play(&["turn-back", "transfer-constructed", "release"]);
+    check_received(&peer.wire.user.received[0], "transfer-constructed");
+}
+
+#[test]
+fn a_transfer_that_is_refused_is_discarded_and_the_next_is_taken() {
+    // Ours is refused by the peer.
+    let mut peer = against_initiator(config(64, 16, None), &["answer"]);
+    peer.wire.transfer(ENVELOPE, octets(3_000));
+    while !peer.wire.is_quiet() {
+        reader::tsdu(&mut peer, "a transfer");
+    }
+    peer.play(&["exception"]);
+    assert_eq!(peer.wire.count("TransferFailed"), 1, "{:?}", peer.wire.user.events);
+    peer.wire.transfer(ENVELOPE, octets(5_000));
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    assert_eq!(reader::message(&apdu).content, octets(5_000));
+
+    // The peer's is refused by us: EXCEPTION DATA, or an abort with RTAB. The peer keeps it.
+    let mut responder = Memory::responder(Cut::No);
+    responder.user.refuses = Some(AbortReason::TemporaryProblem);
+    let mut peer = Peer::new(responder);
+    peer.play(&["bind-ia5", "transfer-cut"]);
+    let (tsdu, _) = reader::tsdu(&mut peer, "a refusal");
+    assert!(matches!(tsdu[..], [2, 0, 0x30, 3, 0x32, 1, _] | [0x19, ..]), "{tsdu:02X?}");
+    assert!(peer.wire.user.received.is_empty());
 }

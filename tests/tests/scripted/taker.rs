@@ -24,10 +24,15 @@ pub(crate) struct Taken {
 
 /// Takes a transfer, confirms each checkpoint but not the end.
 pub(crate) fn take_until_end<W: Wire>(peer: &mut Peer<W>, largest_tpkt: usize) -> Taken {
-    let (mut apdu, mut parts) = (Vec::new(), Vec::new());
     let (start, _) = reader::tsdu(peer, "the start of an activity");
     let start = reader::kind(&start);
     assert!(matches!(start, Tsdu::ActivityStart { .. }), "{start:?}");
+    take_rest(peer, largest_tpkt)
+}
+
+/// Takes what follows the start of an activity or its resumption.
+pub(crate) fn take_rest<W: Wire>(peer: &mut Peer<W>, largest_tpkt: usize) -> Taken {
+    let (mut apdu, mut parts) = (Vec::new(), Vec::new());
     loop {
         let (tsdu, sizes) = reader::tsdu(peer, "a transfer");
         assert!(sizes.iter().all(|size| *size <= largest_tpkt), "{sizes:?}");
