@@ -3,7 +3,7 @@
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, bail};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::answer::{Message, Received, Submitted, elapsed};
 use lab::clock::{self, Deadline};
@@ -207,6 +207,8 @@ impl Carried {
     fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.remove_style(TableComponent::HorizontalLines);
+        table.remove_style(TableComponent::MiddleIntersections);
         table.set_header([
             "size",
             "precedence",

@@ -479,7 +479,8 @@ impl Site {
     fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<Run> {
         let [verb, rest @ ..] = arguments else { bail!("no verb for mta") };
         let mut command = Command::new(&self.programs.mta);
-        command.current_dir(&self.path);
+        // The password comes from standard input, not from whoever started us.
+        command.current_dir(&self.path).env_remove("XUXA_PASSWORD");
         if *verb == "user" {
             // `mta user add --config FILE ...`: the option belongs to the inner verb.
             command.arg(verb).args(rest.first()).arg("--config").arg(self.config());

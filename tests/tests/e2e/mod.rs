@@ -40,6 +40,14 @@ fn assert_same(sent: &Submitted, received: &Message) {
     assert!(!received.duplicate, "{} was delivered before", received.mts_identifier);
 }
 
+/// Whether two texts name the same O/R address: attributes in any order, letters of any case.
+fn is_address(a: &str, b: &str) -> bool {
+    let attributes = |text: &str| -> BTreeSet<String> {
+        text.split('/').filter(|part| !part.is_empty()).map(str::to_uppercase).collect()
+    };
+    attributes(a) == attributes(b)
+}
+
 /// Says something that shows where a test passes, too: libtest keeps what `eprintln` says to itself.
 fn say(text: &str) {
     use std::io::Write as _;

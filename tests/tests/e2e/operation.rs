@@ -73,9 +73,9 @@ fn passwords_are_nowhere_to_be_seen() {
     pair.naples.send("OPS", &["--to", &pair.naples.address("OPS"), "--size", "10kB"]).unwrap();
     pair.naples.receive("OPS", 1).unwrap();
     // The peer refuses the bind: what it was bound with must not be in anybody's complaint.
-    let refused = pair.naples.wait_until("the refusal", SOON, |status| {
-        status.peers[0].channels[0].last_error.is_some()
-    });
+    let refused = pair
+        .naples
+        .wait_until("the refusal", SOON, |status| status.peers[0].channels[0].last_error.is_some());
     let error = refused.unwrap().peers[0].channels[0].last_error.clone().unwrap();
     assert!(error.contains("authentication"), "{error}");
     // Nor what a user tried.

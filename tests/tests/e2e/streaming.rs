@@ -1,0 +1,116 @@
+//! Messages far larger than a daemon's memory: 1 GB from reader to reader.
+
+use super::{assert_same, say};
+use lab::{Link, Pair, Site, clock};
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// How much a daemon may take beyond what it took idle.
+const ROOM: u64 = 32 << 20;
+/// What is sent always, and in every form with `cargo xtask test --long`.
+const LARGE: u64 = 1_000_000_000;
+/// What is sent in the other forms otherwise: eight times the room.
+const LESS: u64 = 256_000_000;
+/// Longest transfer, on a busy machine.
+const LIMIT: Duration = Duration::from_secs(600);
+
+/// The size of the variants.
+fn variant() -> u64 {
+    if std::env::var_os("LONG").is_some() { LARGE } else { LESS }
+}
+
+/// A file of this size, with marks that differ from place to place, and holes between.
+fn large_file(directory: &Path, size: u64) -> PathBuf {
+    let path = directory.join("large");
+    let file = File::create(&path).unwrap();
+    file.set_len(size).unwrap();
+    for at in (0..size - 16).step_by(1_234_567) {
+        file.write_all_at(&at.to_be_bytes(), at).unwrap();
+    }
+    file.write_all_at(&(size - 8).to_be_bytes(), size - 8).unwrap();
+    path
+}
+
+/// A user has bound, so that the memory which a password's check takes is not counted to a transfer.
+fn settle(sites: &[&Site]) {
+    for site in sites {
+        let to = site.address("OPS");
+        site.send("OPS", &["--to", &to, "--size", "1kB"]).unwrap();
+        site.receive("OPS", 1).unwrap();
+    }
+}
+
+/// Sends a file and receives it; each daemon's peak must stay near what it took idle.
+fn pass(what: &str, size: u64, from: &Site, to: &Site) {
+    let both = if std::ptr::eq(from, to) { vec![from] } else { vec![from, to] };
+    settle(&both);
+    let idle: Vec<u64> = both.iter().map(|site| site.memory().unwrap().resident).collect();
+    for site in &both {
+        site.forget_peak().unwrap();
+    }
+    let file = large_file(from.path(), size).display().to_string();
+    let address = to.address("OPS");
+    let (sent, submitting) = clock::timed(|| {
+        let arguments = ["--json", "send", "--to", &address, "--file", &file];
+        from.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
+    });
+    let sent: lab::answer::Sent = sent.json().unwrap();
+    let (received, receiving) = clock::timed(|| {
+        let arguments = ["--json", "receive", "--count", "1", "--discard", "--timeout", "600"];
+        to.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
+    });
+    let received: lab::answer::Received = received.json().unwrap();
+    assert_same(&sent.messages[0], received.messages().next().unwrap());
+    assert_eq!(sent.messages[0].size, size);
+    let mut figures = String::new();
+    for (site, idle) in both.iter().zip(&idle) {
+        let peak = site.memory().unwrap().peak;
+        let more = peak.saturating_sub(*idle);
+        figures += &format!(", {} {:.1} MiB over {:.1}", site.name(), mib(more), mib(*idle));
+        assert!(more <= ROOM, "{what}: {} took {:.1} MiB more than idle", site.name(), mib(more));
+    }
+    let (s, r) = (submitting.as_secs_f64(), receiving.as_secs_f64());
+    say(&format!(
+        "    {what}, {} MB: sent in {s:.1} s, received in {r:.1} s{figures}",
+        size / 1_000_000
+    ));
+}
+
+fn mib(octets: u64) -> f64 {
+    octets as f64 / f64::from(1 << 20)
+}
+
+#[test]
+fn a_gigabyte_from_reader_to_reader() {
+    let pair = Pair::start(Link::default()).unwrap();
+    pass("with checkpoints", LARGE, &pair.naples, &pair.act);
+}
+
+#[test]
+fn without_checkpoints() {
+    let pair = Pair::start(Link { checkpoint: 0, ..Link::default() }).unwrap();
+    pass("without checkpoints", variant(), &pair.naples, &pair.act);
+}
+
+#[test]
+fn with_indefinite_lengths() {
+    let link = Link { indefinite: true, ..Link::default() };
+    let pair = Pair::start(link).unwrap();
+    pass("with indefinite lengths", variant(), &pair.naples, &pair.act);
+}
+
+#[test]
+fn with_indefinite_lengths_and_without_checkpoints() {
+    let link = Link { indefinite: true, checkpoint: 0, ..Link::default() };
+    let pair = Pair::start(link).unwrap();
+    pass("with indefinite lengths, without checkpoints", variant(), &pair.naples, &pair.act);
+}
+
+#[test]
+fn over_p3_alone() {
+    let mut site = Site::builder("naples").build().unwrap();
+    site.start().unwrap();
+    pass("over P3 alone", variant(), &site, &site);
+}
