@@ -1,6 +1,6 @@
 //! The cases against the daemon, over TCP.
 
-use super::peer::{Peer, Wire as _};
+use super::peer::{Peer, Wire as _, time_of_the_run};
 use super::reader;
 use super::stack::{TRANSFERS, content_of, sha256};
 use super::taker::{confirm, take_rest, take_transfer, take_until_end, until_it_waits};
@@ -16,13 +16,15 @@ const SOON: Duration = Duration::from_secs(90);
 /// The address of the scripted peer's user.
 const BLAKE: &str = "/C=GB/ADMD= /PRMD=PEER/O=Signals/S=Blake";
 
-/// The site MTA-HERE, whose only peer is the scripted one.
+/// The site MTA-HERE between two scripted peers.
 struct Here {
     site: Site,
     /// Where it listens for the peer.
     listens: SocketAddr,
     /// Where the peer listens for it.
     peer: TcpListener,
+    /// Where another peer listens, MTA-FAR.
+    far: TcpListener,
 }
 
 impl Here {
@@ -30,7 +32,8 @@ impl Here {
         let place = Place::new();
         let listens = place.free_port().unwrap();
         let peer = TcpListener::bind((listens.ip(), 0)).unwrap();
-        let remote = peer.local_addr().unwrap();
+        let far = TcpListener::bind((listens.ip(), 0)).unwrap();
+        let (remote, remote_far) = (peer.local_addr().unwrap(), far.local_addr().unwrap());
         let configuration = format!(
             r#"
             [[route]]
@@ -51,6 +54,20 @@ impl Here {
             listen = "{listens}"
             connection = "on-demand"
             idle_close = "2s"
+            [[route]]
+            address = "/C=FR/ADMD=ATLAS/PRMD=FAR"
+            via = "far"
+            [[peer]]
+            name = "far"
+            mta_name = "MTA-FAR"
+            password = {{ file = "secrets/ours" }}
+            expect = {{ file = "secrets/theirs" }}
+            [[peer.channel]]
+            name = "all"
+            precedences = ["deferred", "routine", "priority", "immediate", "flash", "override"]
+            remote = "{remote_far}"
+            connection = "on-demand"
+            idle_close = "2s"
             "#
         );
         let mut table: toml::Table = toml::from_str(&configuration).unwrap();
@@ -63,11 +80,11 @@ impl Here {
             use std::io::Write as _;
             let path = site.path().join("secrets").join(file);
             let options =
-                std::fs::OpenOptions::new().write(true).create(true).mode(0o600).open(path);
+                std::fs::OpenOptions::new().write(true).create_new(true).mode(0o600).open(path);
             options.unwrap().write_all(password.as_bytes()).unwrap();
         }
         site.start().unwrap();
-        Here { site, listens, peer }
+        Here { site, listens, peer, far }
     }
 
     /// A connection to the daemon.
@@ -117,7 +134,7 @@ fn each_form_of_transfer_is_delivered_as_it_was() {
     for (bind, segment, cases) in [
         ("bind-ia5", 0, &TRANSFERS[..3]),
         ("bind-octet", 1, &TRANSFERS[3..5]),
-        ("bind-ia5", 7, &TRANSFERS[5..]),
+        ("bind-full", 7, &TRANSFERS[5..]),
     ] {
         let mut peer = here.connect();
         peer.wire.segment = segment;
@@ -132,7 +149,7 @@ fn a_stranger_and_a_recovery_are_refused_and_the_peer_still_binds() {
     let here = Here::start();
     here.connect().play(&["bind-wrong-password"]).expect_end();
     here.connect().play(&["recover"]).expect_end();
-    here.connect().play(&["bind-octet", "transfer-primitive", "release"]).expect_end();
+    here.connect().play(&["bind-extended", "transfer-primitive", "release-bare"]).expect_end();
     assert_delivered(&here.receive(1), &["transfer-primitive"]);
 }
 
@@ -354,7 +371,7 @@ fn the_report_that_was_asked_for_comes_back() {
     let here = Here::start();
     here.connect().play(&["bind-ia5", "transfer-primitive", "release"]).expect_end();
     assert_delivered(&here.receive(1), &["transfer-primitive"]);
-    let mut peer = answer(&here, "answer");
+    let mut peer = answer(&here, "answer-full");
     let (apdu, _) = take_transfer(&mut peer, 65_535);
     let report = reader::report(&apdu);
     // The subject: [APPLICATION 4] {GDI of the peer, IA5String "P.001"}.
@@ -363,4 +380,67 @@ fn the_report_that_was_asked_for_comes_back() {
     // It goes to the originator: O/R name with surname Blake.
     assert!(reader::contains(&report.envelope, b"\x80\x05Blake"), "{:02X?}", report.envelope);
     peer.play(&["answer-release"]).expect_end();
+}
+
+/// GDI of MTA-HERE: IT, NET, HERE.
+const HERE: &[u8] = b"\x63\x13\x61\x04\x13\x02IT\x62\x05\x13\x03NET\x13\x04HERE";
+/// GDI of MTA-PEER: GB, a single space, PEER.
+const PEER: &[u8] = b"\x63\x11\x61\x04\x13\x02GB\x62\x03\x13\x01 \x13\x04PEER";
+
+#[test]
+fn a_relayed_message_keeps_what_nobody_knows_and_gains_a_trace() {
+    let here = Here::start();
+    here.connect().play(&["bind-ia5", "relay-modern", "relay-1988", "release"]).expect_end();
+    let mut far = Peer::new(Tcp::accept(&here.far, SOON));
+    far.play(&["answer-far"]);
+    let qualifier =
+        b"\x30\x13\x83\x08\x2b\x1a\x00\xa2\x36\x00\x08\x00\x81\x02\x05\x00\xa2\x03\x02\x01\x01";
+    let unknown = b"\x30\x14\x83\x04\x2a\x03\x04\x05\xa2\x80\x24\x80\x04\x04kept\x00\x00\x00\x00";
+    let standard = b"\x30\x09\x80\x02\x00\xc8\xa2\x03\x02\x01\x07";
+    let qualifier_88 = b"\x30\x15\xa0\x0a\x06\x08\x2b\x1a\x00\xa2\x36\x00\x08\x00\x81\x02\x05\x00\xa2\x03\x02\x01\x01";
+    let unknown_88 = b"\x30\x10\xa0\x06\x06\x04\x2a\x03\x04\x05\xa2\x06\x04\x04kept";
+    let cases: [(&str, &[&[u8]]); 2] = [
+        ("relay-modern", &[qualifier, unknown, standard]),
+        ("relay-1988", &[qualifier_88, unknown_88]),
+    ];
+    for (case, kept) in cases {
+        let (apdu, _) = take_transfer(&mut far, 65_535);
+        let message = reader::message(&apdu);
+        assert_eq!(sha256(&message.content), content_of(case).sha256, "{case}");
+        for extension in kept {
+            assert!(
+                reader::contains(&message.envelope, extension),
+                "{case}: {extension:02X?} in {:02X?}",
+                message.envelope
+            );
+        }
+        // [APPLICATION 9] {30 {GDI of the peer, its time, relayed}, 30 {our GDI, ..}}.
+        let arrival = [b"\x31\x12\x80\x0d", &time_of_the_run()[..], b"\x82\x01\x00"].concat();
+        let theirs = [b"\x30\x27", PEER, &arrival[..]].concat();
+        let trace = reader::member(&message.envelope, 0x69);
+        assert_eq!(trace.len(), 2, "{case}: {trace:02X?}");
+        assert_eq!(trace[0], theirs, "{case}");
+        assert_eq!(&trace[1][2..2 + HERE.len()], HERE, "{case}: {:02X?}", trace[1]);
+        // The internal trace has the peer's element as it was, and ours after it.
+        let element = [b"\x30\x31", PEER, b"\x16\x08MTA-PEER", &arrival[..]].concat();
+        let own = [HERE, b"\x16\x08MTA-HERE"].concat();
+        assert!(reader::contains(&message.envelope, &element), "{case}: {:02X?}", message.envelope);
+        assert!(reader::contains(&message.envelope, &own), "{case}: {:02X?}", message.envelope);
+    }
+    far.play(&["answer-release"]).expect_end();
+}
+
+#[test]
+fn an_unknown_extension_critical_for_transfer_is_reported() {
+    let here = Here::start();
+    here.connect().play(&["bind-ia5", "relay-critical", "release"]).expect_end();
+    let mut peer = answer(&here, "answer");
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    let report = reader::report(&apdu);
+    // Non-delivery [1] {[0] reason .., [1] diagnostic unsupported-critical-function(18)}.
+    assert!(reader::contains(&report.content, b"\x81\x01\x12"), "{:02X?}", report.content);
+    assert!(reader::contains(&report.content, b"\x16\x05R.003"), "{:02X?}", report.content);
+    peer.play(&["answer-release"]).expect_end();
+    here.far.set_nonblocking(true).unwrap();
+    assert!(here.far.accept().is_err(), "it was relayed all the same");
 }

@@ -166,7 +166,9 @@ impl User {
         match indication {
             Indication::Open { bind, .. } => {
                 let known = contains(&bind, b"\x80\x08MTA-PEER")
-                    && (bind.ends_with(b"\x16\x07lantern") || bind.ends_with(b"\x04\x07lantern"));
+                    && [b"\x16\x07lantern", b"\x04\x07lantern"]
+                        .iter()
+                        .any(|password| contains(&bind, *password));
                 self.events.push(event);
                 return Some(if known {
                     Request::Accept { bind: Bytes::from_static(OUR_NAME) }

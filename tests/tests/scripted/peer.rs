@@ -99,7 +99,7 @@ impl<W: Wire> Peer<W> {
 }
 
 /// The time of the run as UTCTime, 13 octets: one time, so that repetitions have the same octets.
-fn time_of_the_run() -> Vec<u8> {
+pub(crate) fn time_of_the_run() -> Vec<u8> {
     static TIME: OnceLock<Vec<u8>> = OnceLock::new();
     TIME.get_or_init(utc_now).clone()
 }

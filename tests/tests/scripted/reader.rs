@@ -165,6 +165,20 @@ impl<'a> Element<'a> {
     }
 }
 
+/// The elements in the member of a SET with this tag, each whole.
+pub(crate) fn member(set: &[u8], tag: u8) -> Vec<Vec<u8>> {
+    let members = Element { tag: 0x31, value: set }.children();
+    let member = members.iter().find(|member| member.tag == tag);
+    let mut left = member.unwrap_or_else(|| panic!("no member {tag:02X}")).value;
+    let mut elements = Vec::new();
+    while !left.is_empty() {
+        let (_, rest) = Element::first(left);
+        elements.push(left[..left.len() - rest.len()].to_vec());
+        left = rest;
+    }
+    elements
+}
+
 /// The session references in a CN: calling user reference and common reference (X.225 8.3: PGI 01
 /// with PI 0A and 0B).
 pub(crate) fn references(cn: &[u8]) -> (Vec<u8>, Vec<u8>) {

@@ -8,13 +8,14 @@ use osi::api::{AbortReason, Config, Request};
 use sha2::{Digest as _, Sha256};
 
 /// Every transfer case.
-pub(crate) const TRANSFERS: [&str; 7] = [
+pub(crate) const TRANSFERS: [&str; 8] = [
     "transfer-primitive",
     "transfer-constructed",
     "transfer-checkpoints",
     "transfer-indefinite",
     "transfer-three-dts",
     "transfer-1988",
+    "transfer-reordered",
     "transfer-p772",
 ];
 
@@ -80,8 +81,14 @@ fn check_received(received: &[u8], case: &str) {
 
 #[test]
 fn binds_are_accepted_at_every_cut() {
-    for bind in ["bind-ia5", "bind-octet"] {
-        at_every_cut(&[bind, "release"], |peer| {
+    for (bind, release) in [
+        ("bind-ia5", "release"),
+        ("bind-octet", "release-bare"),
+        ("bind-twa", "release"),
+        ("bind-full", "release-bare"),
+        ("bind-extended", "release"),
+    ] {
+        at_every_cut(&[bind, release], |peer| {
             assert_eq!(peer.wire.user.events, ["Open", "Released"], "{bind}");
         });
     }
@@ -162,6 +169,7 @@ fn our_sender_is_understood_and_released() {
         ("answer-none", config(64, 16, None)),
         ("answer-window", config(64, 16, None)),
         ("answer-2048", config(64, 16, None)),
+        ("answer-full", config(64, 16, None)),
     ] {
         let mut peer = against_initiator(config, &[case]);
         assert_eq!(peer.wire.user.events, ["Opened"], "{case}");

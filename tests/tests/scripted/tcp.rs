@@ -34,7 +34,7 @@ impl Tcp {
         listener.set_nonblocking(true).unwrap();
         let asked = Deadline::after(limit).wait_for("a connection", || match listener.accept() {
             Ok((stream, _)) => Ok(Some(stream)),
-            Err(e) if e.kind() == ErrorKind::WouldBlock => Ok(None),
+            Err(e) if again(e.kind()) => Ok(None),
             Err(e) => Err(e.into()),
         });
         let stream = asked.unwrap();
@@ -75,12 +75,17 @@ impl Tcp {
             match self.stream.read(&mut piece) {
                 Ok(0) => return Ok(None),
                 Ok(count) => self.buffer.extend_from_slice(&piece[..count]),
-                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {}
+                Err(e) if again(e.kind()) => {}
                 Err(e) if e.kind() == ErrorKind::ConnectionReset => return Ok(None),
                 Err(e) => return Err(e.to_string()),
             }
         }
     }
+}
+
+/// Whether reading again may help.
+fn again(kind: ErrorKind) -> bool {
+    matches!(kind, ErrorKind::WouldBlock | ErrorKind::TimedOut | ErrorKind::Interrupted)
 }
 
 impl Wire for Tcp {
