@@ -6,6 +6,7 @@ use crate::event::{Kind, Level};
 use crate::node::{DEBT_RETRY, Node};
 use crate::pending::{AfterCommit, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
+use base::ber::Fault;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use engine::journal::{BodySource, Op, SpoolId};
@@ -80,7 +81,14 @@ impl Node {
                 }
             }
             Err(error) => {
-                self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
+                // Beyond our limits is not wrongly encoded, and no better the next time.
+                let reason = match error.fault {
+                    Fault::TooLong(_) | Fault::TooMany(_) | Fault::TooDeep(_) => {
+                        AbortReason::PermanentProblem
+                    }
+                    _ => AbortReason::InvalidParameter,
+                };
+                self.refuse_arrival(spool, reason, &error.to_string());
             }
         }
     }

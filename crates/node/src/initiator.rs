@@ -201,7 +201,7 @@ impl Node {
             .and_then(|e| Element::parse(e).ok())
             .and_then(|e| MtaBindError::read(&e).ok());
         let text = match bind_error {
-            Some(error) => format!("refused: {error:?}: {detail}"),
+            Some(error) => format!("refused: {error}: {detail}"),
             None => format!("refused: {reason:?}: {detail}"),
         };
         let recovering = self.recovery.take_offered(id);

@@ -325,7 +325,7 @@ impl Node {
         self.request(id, Request::Error { invoke, error: error.code(), parameter });
     }
 
-    /// An argument that could not be read or stored.
+    /// An argument that could not be read, is beyond our limits, or could not be stored.
     pub(crate) fn refuse_malformed(&mut self, id: AssociationId, invoke: i64, reason: AbortReason) {
         if reason == AbortReason::InvalidParameter {
             // X.229: invoke problem 2, mistyped argument.
@@ -333,7 +333,7 @@ impl Node {
             let problem = Problem { kind: 1, value: 2 };
             self.request(id, Request::Reject { invoke: Some(invoke), problem });
         } else {
-            let refused = SubmitError::refused("the content could not be stored");
+            let refused = SubmitError::refused("the content cannot be taken");
             self.answer_error(id, invoke, &refused.access_error());
         }
     }
