@@ -15,7 +15,7 @@ use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
     ReportDelivery, operation,
 };
-use p772::{ContentParser, Event, Heading, PartKind};
+use p772::{Charset, ContentParser, Event, Heading, PartKind};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
@@ -167,7 +167,8 @@ pub(crate) fn receive(
 struct Reading {
     heading: Option<Box<Heading>>,
     size: u64,
-    text: Option<String>,
+    /// The beginning of the first text, undecoded: a piece may end within a character.
+    text: Option<(Charset, Vec<u8>)>,
     in_text: bool,
     /// The content is of no kind we can read: it is kept all the same.
     opaque: bool,
@@ -246,12 +247,27 @@ fn take_message(
         receive_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(length, elapsed),
         duplicate,
-        text: reading.text,
+        text: reading.text(),
         file: file.map(|p| p.display().to_string()),
     })))
 }
 
 impl Reading {
+    /// The beginning of the first text.
+    fn text(&self) -> Option<String> {
+        let (charset, octets) = self.text.as_ref()?;
+        let mut whole = octets.as_slice();
+        if *charset == Charset::Utf8 && octets.len() == MOST_TEXT {
+            // Cut there, perhaps within a character.
+            if let Err(error) = std::str::from_utf8(octets)
+                && error.error_len().is_none()
+            {
+                whole = octets.get(..error.valid_up_to()).unwrap_or(octets);
+            }
+        }
+        Some(charset.decode(whole))
+    }
+
     fn take(&mut self, parser: &mut ContentParser, octets: &[u8]) {
         let mut rest = octets;
         while !self.opaque {
@@ -261,19 +277,17 @@ impl Reading {
                 Err(_) => self.opaque = true,
                 Ok(Some(Event::Heading(heading))) => self.heading = Some(heading),
                 Ok(Some(Event::PartBegin(kind))) => {
-                    self.in_text = matches!(kind, PartKind::Text(_)) && self.text.is_none();
-                    if self.in_text {
-                        self.text = Some(String::new());
+                    self.in_text = false;
+                    if let (PartKind::Text(charset), None) = (kind, &self.text) {
+                        self.in_text = true;
+                        self.text = Some((charset, Vec::new()));
                     }
                 }
                 Ok(Some(Event::Data(data))) => {
                     self.size += data.len() as u64;
-                    if let Some(text) =
-                        self.text.as_mut().filter(|t| self.in_text && t.len() < MOST_TEXT)
-                    {
-                        text.push_str(&String::from_utf8_lossy(&data));
-                        let cut = text.floor_char_boundary(MOST_TEXT);
-                        text.truncate(cut);
+                    if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
+                        let room = MOST_TEXT.saturating_sub(text.len()).min(data.len());
+                        text.extend_from_slice(data.get(..room).unwrap_or_default());
                     }
                 }
                 Ok(Some(Event::PartEnd)) => self.in_text = false,
@@ -331,4 +345,23 @@ fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
         content_identifier: report.content_identifier.clone(),
         recipients: recipients.collect(),
     }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(charset: Charset, octets: &[u8]) -> Option<String> {
+        Reading { text: Some((charset, octets.to_vec())), ..Reading::default() }.text()
+    }
+
+    #[test]
+    fn text_is_read_in_its_own_characters_and_cut_between_them() {
+        assert_eq!(text(Charset::Latin1, b"\xdcbung").as_deref(), Some("Übung"));
+        assert_eq!(text(Charset::Utf8, "Übung".as_bytes()).as_deref(), Some("Übung"));
+        let mut long = vec![b'x'; MOST_TEXT - 1];
+        long.push(0xc3);
+        assert_eq!(text(Charset::Utf8, &long), Some("x".repeat(MOST_TEXT - 1)));
+        assert_eq!(Reading::default().text(), None);
+    }
 }
