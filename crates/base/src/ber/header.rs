@@ -138,9 +138,11 @@ impl Header {
         Ok(Some(Header { tag: Tag { class, number }, constructed, length, size }))
     }
 
-    /// Whether this is the end-of-contents marker (X.690 8.1.5).
+    /// Whether this is the end-of-contents marker: two octets of zero, never with a longer form of
+    /// the length (X.690 8.1.5).
     pub fn is_end_of_contents(&self) -> bool {
-        self.tag == Tag::universal(0) && self.length == Length::Definite(0) && !self.constructed
+        let empty = self.length == Length::Definite(0) && self.size == 2;
+        self.tag == Tag::universal(0) && empty && !self.constructed
     }
 
     /// Appends the shortest encoding of a header; gives the number of octets appended.

@@ -324,6 +324,15 @@ mod tests {
     }
 
     #[test]
+    fn end_of_contents_is_two_octets() {
+        // The length 0 in the long form: an element of the reserved tag, no end.
+        let padded = [0x30, 0x80, 0x02, 0x01, 5, 0, 0x81, 0, 0, 0];
+        let e = Element::parse(&padded).unwrap();
+        assert_eq!(e.content, &padded[2..8]);
+        assert_eq!(Element::parse(&padded[..8]).unwrap_err().fault, Fault::Truncated);
+    }
+
+    #[test]
     fn nesting_bombs_stop_at_the_limit() {
         let bomb: Vec<u8> = [0x30, 0x80].repeat(40_000);
         assert_eq!(Element::parse(&bomb).unwrap_err().fault, Fault::TooDeep(MAX_DEPTH));
