@@ -359,7 +359,7 @@ impl Decoder {
         let mut started = false;
         if self.body == Body::Header {
             // The length indicator counts the header without itself; 255 is reserved (13.2.1).
-            while let Some(octet) = bytes.first().copied().filter(|_| !self.complete()) {
+            while let Some(octet) = bytes.first().copied().filter(|_| !self.known()) {
                 self.header.push(octet);
                 let _ = bytes.split_to(1);
             }
@@ -372,7 +372,7 @@ impl Decoder {
                 };
                 started = true;
                 items.push(Item::Tpdu { tpdu, length: piece.length });
-            } else if piece.last || self.header.first() == Some(&u8::MAX) {
+            } else if piece.last || self.known() {
                 return Err(self.rejected(Error::Malformed));
             }
         }
@@ -383,6 +383,11 @@ impl Decoder {
             }
         }
         Ok(items)
+    }
+
+    /// Whether the header can be judged: it is complete, or its length indicator is the reserved one.
+    fn known(&self) -> bool {
+        self.complete() || self.header.first() == Some(&u8::MAX)
     }
 
     fn complete(&self) -> bool {
@@ -434,6 +439,17 @@ mod tests {
         3, 0, 0, 9, 2, 0xF0, 0x00, 1, 2, //
         3, 0, 0, 8, 2, 0xF0, 0x80, 3,
     ];
+
+    #[test]
+    fn of_a_reserved_length_indicator_no_more_is_held() {
+        let push = |octets: &'static [u8], last| {
+            let bytes = Bytes::from_static(octets);
+            Decoder::default().push(Piece { bytes, length: 300, first: true, last })
+        };
+        let rejected = Rejected { error: Error::Malformed, header: vec![255] };
+        assert_eq!(push(&[255], false), Err(rejected.clone()));
+        assert_eq!(push(&[255; 300], true), Err(rejected));
+    }
 
     #[test]
     fn literal_octets() {
