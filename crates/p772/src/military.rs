@@ -33,6 +33,9 @@ impl MmhsPrecedence {
     }
 
     pub(crate) fn decode(e: &Element<'_>) -> Result<MmhsPrecedence, Error> {
+        if e.tag != u::INTEGER {
+            return Err(Fault::Unexpected(e.tag).into());
+        }
         MmhsPrecedence::new(e.integer()?)
             .ok_or_else(|| Fault::Value("MMHSPrecedence, 0 to 31").into())
     }
