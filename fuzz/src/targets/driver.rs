@@ -1,0 +1,314 @@
+//! An association and a user that answers everything, with what must hold of any association.
+
+use base::Instant;
+use bytes::Bytes;
+use osi::api::{Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Service};
+use osi::profiles::abstract_syntax;
+use osi::stack::Association;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What the user of an initiator does once its association is open.
+#[derive(Clone, Debug, Default)]
+pub struct Plan {
+    /// The bind argument of an initiator and the bind result of a responder.
+    pub bind: Bytes,
+    /// What is transferred (RTSE) or invoked (ROSE, with the operation), one after the other.
+    pub units: Vec<(i64, Bytes)>,
+    /// Whether it releases when all is done.
+    pub release: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct Driver {
+    stack: Association,
+    role: Role,
+    rtse: bool,
+    plan: Plan,
+    sent: usize,
+    now: Instant,
+    /// What it was told, data put together.
+    pub heard: Vec<Heard>,
+    /// Octets for the peer.
+    pub out: Vec<u8>,
+    /// Octets for the peer, all of them.
+    pub written: usize,
+    /// Octets taken.
+    taken: usize,
+    data: usize,
+    open_unit: bool,
+    invoked: Option<i64>,
+    closed: bool,
+    over: bool,
+    answers: VecDeque<Request>,
+}
+
+/// What the user heard.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Heard {
+    /// Data, and whether it ended its unit.
+    Data(Vec<u8>, bool),
+    /// Anything else.
+    Said(String),
+}
+
+impl Driver {
+    /// An association at rest; an initiator asks at once.
+    pub fn new(config: Config, role: Role, plan: Plan) -> Driver {
+        let rtse = matches!(config.service, Service::Rtse(_));
+        let mut driver = Driver {
+            stack: Association::new(config, role),
+            role,
+            rtse,
+            plan,
+            sent: 0,
+            now: Instant(1_000_000),
+            heard: Vec::new(),
+            out: Vec::new(),
+            written: 0,
+            taken: 0,
+            data: 0,
+            open_unit: false,
+            invoked: None,
+            closed: false,
+            over: false,
+            answers: VecDeque::new(),
+        };
+        if role == Role::Initiator {
+            let bind = driver.plan.bind.clone();
+            driver.request(Request::Open { bind });
+        }
+        driver
+    }
+
+    /// Whether it was told that the association is open.
+    pub fn is_open(&self) -> bool {
+        !self.over && self.heard.iter().any(|h| h.is("Open"))
+    }
+
+    /// How often something that begins so was heard.
+    pub fn count(&self, what: &str) -> usize {
+        self.heard.iter().filter(|h| h.is(what)).count()
+    }
+
+    /// Whether the connection is to be closed.
+    pub fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// Takes octets of the peer, and the user answers.
+    pub fn feed(&mut self, octets: &[u8]) {
+        self.feed_part(octets);
+        self.settle();
+    }
+
+    /// Takes octets of the peer; the user does not come to answer yet.
+    pub fn feed_part(&mut self, octets: &[u8]) {
+        self.taken += octets.len();
+        self.handle(Input::Bytes(octets));
+    }
+
+    /// The user answers all it heard.
+    pub fn settle(&mut self) {
+        while let Some(answer) = self.answers.pop_front() {
+            self.handle(Input::Request(answer));
+        }
+    }
+
+    fn request(&mut self, request: Request) {
+        self.handle(Input::Request(request));
+        self.settle();
+    }
+
+    fn handle(&mut self, input: Input<'_>) {
+        let closed = self.closed;
+        self.stack.handle(self.now, input);
+        let mut outputs = 0;
+        while let Some(output) = self.stack.poll() {
+            assert!(!closed, "{output:?} after the close");
+            assert!(!self.closed, "{output:?} after the close");
+            outputs += 1;
+            assert!(outputs <= 1_000 + 4 * self.taken, "no end of outputs");
+            match output {
+                Output::Send(bytes) => {
+                    assert!(!bytes.is_empty(), "an empty write");
+                    self.written += bytes.len();
+                    self.out.extend_from_slice(&bytes);
+                }
+                Output::Close => self.closed = true,
+                Output::Indication(indication) => {
+                    assert!(!self.over, "{indication:?} after the end");
+                    let answer = self.hear(indication);
+                    self.answers.extend(answer);
+                }
+            }
+        }
+        // Each answer to a unit is of bounded size, and so is everything else.
+        let content: usize = self.plan.units.iter().map(|(_, unit)| unit.len()).sum();
+        assert!(
+            self.written <= 65_536 + 64 * self.taken + 8 * content,
+            "{} octets sent for {} taken",
+            self.written,
+            self.taken
+        );
+        if self.closed {
+            assert_eq!(self.stack.deadline(), None, "a deadline after the close");
+        }
+    }
+
+    fn hear(&mut self, indication: Indication) -> Option<Request> {
+        let answer = self.answer(&indication);
+        match indication {
+            Indication::Data { bytes, last } => {
+                self.data += bytes.len();
+                assert!(self.open_unit, "data outside a unit");
+                assert!(self.data <= self.taken, "more data than octets");
+                self.open_unit = !last;
+                if let Some(Heard::Data(held, false)) = self.heard.last_mut() {
+                    held.extend_from_slice(&bytes);
+                    self.heard.pop().into_iter().for_each(|h| {
+                        let Heard::Data(held, _) = h else { return };
+                        self.heard.push(Heard::Data(held, last));
+                    });
+                } else {
+                    self.heard.push(Heard::Data(bytes.to_vec(), last));
+                }
+            }
+            // How much is pulled at a time is no matter.
+            Indication::NeedContent { .. } => {}
+            other => self.heard.push(Heard::Said(format!("{other:?}"))),
+        }
+        answer
+    }
+
+    fn answer(&mut self, indication: &Indication) -> Option<Request> {
+        use Indication as I;
+        match indication {
+            I::Open { .. } => Some(Request::Accept { bind: self.plan.bind.clone() }),
+            I::RecoverAsked { .. } => {
+                Some(Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None })
+            }
+            I::Opened { .. } => self.go_on(),
+            I::Refused { .. } | I::Released | I::Aborted { .. } => {
+                self.over = true;
+                None
+            }
+            I::NeedContent { offset, max } => {
+                let (_, unit) = self.plan.units.get(self.sent.checked_sub(1)?)?;
+                let start = *offset as usize + HEAD;
+                let end = (start + (*max).min(1_500)).min(unit.len());
+                assert!(*max > 0 && start < end, "content asked for beyond its end");
+                Some(Request::Content(unit.slice(start..end)))
+            }
+            I::TransferStart { .. } | I::TransferResumed { .. } => {
+                self.open_unit = true;
+                None
+            }
+            I::Data { last, .. } if *last && !self.rtse => match self.invoked.take() {
+                Some(invoke) => Some(Request::Result {
+                    invoke,
+                    operation: 3,
+                    result: Payload::whole(&[5, 0][..]),
+                }),
+                None => self.go_on(),
+            },
+            I::Data { .. } => None,
+            I::Checkpoint { octets } => Some(Request::Stored { octets: *octets }),
+            I::TransferEnd => Some(Request::TransferSecured),
+            I::TransferStopped { .. } => {
+                self.open_unit = false;
+                None
+            }
+            I::Progress(_) | I::TransferFailed { .. } | I::TurnPlease(_) => None,
+            I::TransferConfirmed | I::Rejected { .. } => self.go_on(),
+            I::TurnGiven => (self.role == Role::Responder).then(|| self.go_on()).flatten(),
+            I::Invoked { invoke, .. } => {
+                assert!(!self.open_unit, "a unit within a unit");
+                self.open_unit = true;
+                self.invoked = Some(*invoke);
+                None
+            }
+            I::Returned { .. } | I::ReturnedError { .. } => {
+                assert!(!self.open_unit, "a unit within a unit");
+                self.open_unit = true;
+                None
+            }
+        }
+    }
+
+    /// The next of the plan.
+    fn go_on(&mut self) -> Option<Request> {
+        let Some((operation, unit)) = self.plan.units.get(self.sent).cloned() else {
+            return (self.plan.release && self.role == Role::Initiator).then_some(Request::Release);
+        };
+        self.sent += 1;
+        let head = unit.slice(..HEAD.min(unit.len()));
+        let content_length = (unit.len() - head.len()) as u64;
+        let payload = Payload { head, content_length, tail: Bytes::new() };
+        Some(if self.rtse {
+            Request::Transfer { payload, resume: None }
+        } else {
+            Request::Invoke {
+                invoke: self.sent as i64,
+                syntax: abstract_syntax::msse(),
+                operation,
+                argument: payload,
+            }
+        })
+    }
+
+    /// Lets the time pass: whatever waits gives up. Then the peer is gone.
+    pub fn finish(&mut self) {
+        let fatal = self.over;
+        for _ in 0..64 {
+            let Some(at) = self.stack.deadline() else { break };
+            assert!(at <= self.now + Duration::from_secs(3_600), "a deadline out of sight");
+            self.now = self.now.max(at);
+            self.handle(Input::Tick);
+            self.settle();
+        }
+        assert!(self.closed || !fatal, "the association is over and not closed");
+        self.handle(Input::Eof);
+        for _ in 0..64 {
+            let Some(at) = self.stack.deadline() else { break };
+            self.now = self.now.max(at);
+            self.handle(Input::Tick);
+            self.settle();
+        }
+        assert!(self.closed, "not closed after the end of the connection");
+        let asked = self.role == Role::Initiator || self.count("Open") > 0;
+        assert!(self.over || !asked, "the user was not told of the end");
+        self.feed(b"more");
+        let _ = self.stack.take_interrupted();
+    }
+}
+
+/// Octets of a unit given with the request; the others are pulled.
+const HEAD: usize = 4;
+
+impl Heard {
+    fn is(&self, what: &str) -> bool {
+        matches!(self, Heard::Said(said) if said.starts_with(what))
+    }
+}
+
+/// Carries octets between two ends until neither has more; gives all that the first and the second
+/// sent.
+pub fn converse(a: &mut Driver, b: &mut Driver) -> (Vec<u8>, Vec<u8>) {
+    let (mut from_a, mut from_b) = (Vec::new(), Vec::new());
+    loop {
+        let (x, y) = (std::mem::take(&mut a.out), std::mem::take(&mut b.out));
+        if x.is_empty() && y.is_empty() {
+            return (from_a, from_b);
+        }
+        from_a.extend_from_slice(&x);
+        from_b.extend_from_slice(&y);
+        if !x.is_empty() {
+            b.feed(&x);
+        }
+        if !y.is_empty() {
+            a.feed(&y);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! The targets.
+
+mod address;
+pub mod association;
+mod ber;
+pub mod driver;
+mod lower;
+pub mod node;
+mod p1;
+mod p3;
+mod p772;
+mod record;
+mod upper;
+
+use base::rng::Rng;
+
+/// A target.
+#[derive(Clone, Copy, Debug)]
+pub struct Target {
+    /// Its name, and that of its corpus.
+    pub name: &'static str,
+    /// What it is for.
+    pub about: &'static str,
+    /// Takes any octets; panics where an invariant is broken.
+    pub run: fn(&[u8]),
+}
+
+macro_rules! targets {
+    ($($name:literal $run:path, $about:literal;)*) => {
+        /// All targets, from the bottom of the stack to the top.
+        pub const TARGETS: &[Target] = &[$(Target { name: $name, about: $about, run: $run }),*];
+    };
+}
+
+targets! {
+    "ber" ber::run, "reader and tokenizer agree; values are read or refused";
+    "tpkt" lower::tpkt, "packets of a TCP stream, at any cut";
+    "cotp" lower::cotp, "TPDUs of a TCP stream, at any cut";
+    "session" lower::session, "SPDUs of a TSDU, at any cut";
+    "presentation" upper::presentation, "a PPDU as user data of each SPDU that carries one";
+    "acse" upper::acse, "an APDU in each PPDU that carries one";
+    "rtse" upper::rtse, "an APDU while opening and within an activity";
+    "rose" upper::rose, "an APDU on an open association, either end";
+    "p1-responder" association::p1_responder, "what a peer sends that opened a P1 association";
+    "p1-initiator" association::p1_initiator, "what a peer answers on a P1 association";
+    "p3-responder" association::p3_responder, "what a user sends that opened a P3 association";
+    "p3-initiator" association::p3_initiator, "what an MTA answers on a P3 association";
+    "apdu" p1::apdu, "an MTS-APDU, at any cut, and written again";
+    "mta-bind" p1::mta_bind, "argument, result and error of the MTA bind";
+    "p3-submission" p3::submission, "a message-submission argument, at any cut";
+    "p3-delivery" p3::delivery, "a message-delivery argument, at any cut";
+    "p3-operations" p3::operations, "the other arguments, results, errors and the bind of P3";
+    "address" address::run, "the text form of an O/R address";
+    "p772" p772::content, "a content, at any cut";
+    "peek" p772::peek, "the precedence of a content, from its first octets";
+    "record" record::run, "a record of the durable queue";
+    "node-p1" node::p1, "a whole MTA whose peer sends this, and which must go on";
+    "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
+}
+
+/// The target of this name.
+pub fn find(name: &str) -> Option<&'static Target> {
+    TARGETS.iter().find(|t| t.name == name)
+}
+
+/// `octets` cut into pieces; the cuts follow from the octets.
+pub(crate) fn cut(octets: &[u8]) -> Vec<&[u8]> {
+    let mut rng = Rng::new(crate::hash(octets));
+    let most = match rng.below(3) {
+        0 => 1,
+        1 => 16,
+        _ => octets.len().max(1) as u64,
+    };
+    let mut pieces = Vec::new();
+    let mut rest = octets;
+    while !rest.is_empty() {
+        let size = 1 + rng.below(most) as usize;
+        let (piece, after) = rest.split_at(size.min(rest.len()));
+        pieces.push(piece);
+        rest = after;
+    }
+    pieces
+}
