@@ -444,3 +444,22 @@ fn an_unknown_extension_critical_for_transfer_is_reported() {
     here.far.set_nonblocking(true).unwrap();
     assert!(here.far.accept().is_err(), "it was relayed all the same");
 }
+
+#[test]
+fn refusals_of_every_layer_are_survived_and_tried_again() {
+    let mut here = Here::start();
+    let sent = here
+        .site
+        .send("Rossi", &["--to", BLAKE, "--precedence", "override", "--size", "1kB"])
+        .unwrap();
+    for case in ["refuse-transport", "refuse-session", "refuse-presentation", "refuse-transient"] {
+        here.accept().play(&[case]).expect_end();
+        let refused = |s: &Status| s.peers.iter().any(|p| p.channels[0].last_error.is_some());
+        here.site.wait_until("a reason", SOON, refused).unwrap();
+    }
+    assert!(here.site.is_running().unwrap());
+    let mut peer = answer(&here, "answer");
+    let (apdu, _) = take_transfer(&mut peer, 65_535);
+    assert_eq!(sha256(&reader::message(&apdu).content), sent.messages[0].content_sha256);
+    peer.play(&["answer-release"]).expect_end();
+}

@@ -316,3 +316,73 @@ fn a_transfer_that_is_refused_is_discarded_and_the_next_is_taken() {
     assert!(matches!(tsdu[..], [2, 0, 0x30, 3, 0x32, 1, _] | [0x19, ..]), "{tsdu:02X?}");
     assert!(peer.wire.user.received.is_empty());
 }
+
+#[test]
+fn contexts_of_other_numbers_and_order_are_answered_in_their_places() {
+    at_every_cut(&["bind-contexts", "transfer-contexts"], |peer| {
+        let [received] = peer.wire.user.received.as_slice() else { panic!("not received") };
+        check_received(received, "transfer-contexts");
+    });
+}
+
+/// What comes after a fault, up to the end: SPDUs, or TPDUs where they are not of data.
+fn until_the_end(peer: &mut Peer<Memory>) -> Vec<Vec<u8>> {
+    let mut answers = Vec::new();
+    loop {
+        if peer.wire.is_quiet() {
+            peer.wire.close();
+        }
+        match peer.wire.receive().unwrap() {
+            Some(tpkt) if tpkt[5] == 0xf0 => answers.push(tpkt[7..].to_vec()),
+            Some(tpkt) => answers.push(tpkt[4..].to_vec()),
+            None => return answers,
+        }
+    }
+}
+
+#[test]
+fn refusals_of_every_layer_are_told() {
+    for (case, told) in [
+        ("refuse-transport", "Refused Unspecified None"),
+        ("refuse-session", "Refused Unspecified None"),
+        ("refuse-presentation", "Refused Unspecified None"),
+        ("refuse-acse", "Refused ApplicationContext None"),
+        ("refuse-transient", "Refused Busy None"),
+        ("refuse-abort", "Aborted None"),
+        ("refuse-context", "Aborted None"),
+    ] {
+        let mut peer = against_initiator(config(64, 16, None), &[case]);
+        let answers = until_the_end(&mut peer);
+        let [event] = peer.wire.user.events.as_slice() else {
+            panic!("{case}: {:?}", peer.wire.user.events)
+        };
+        assert!(event.starts_with(told), "{case}: {event}");
+        // Only what was accepted is aborted (AB, 19).
+        let aborted = matches!(answers.as_slice(), [abort] if abort[0] == 0x19);
+        assert_eq!(aborted, case == "refuse-context", "{case}: {answers:02X?}");
+        assert!(aborted || answers.is_empty(), "{case}: {answers:02X?}");
+    }
+}
+
+/// ABORT with RTAB in ABRT in ARU where RTSE found it, with ARP where presentation did, without user
+/// data and with the octets reflected where session did (X.225 8.3: 11 is the transport disconnect:
+/// 03 of the user, 05 a protocol error).
+#[test]
+fn nonsense_ends_the_association_in_order() {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/nonsense");
+    let mut told = String::new();
+    let mut cases: Vec<String> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    cases.sort();
+    for case in cases {
+        let name = format!("nonsense/{case}");
+        at_every_cut(&["bind-ia5", &name], |peer| assert!(peer.wire.user.received.is_empty()));
+        let mut peer = against_responder(&["bind-ia5", &name], Cut::No);
+        let answers = until_the_end(&mut peer);
+        let event = peer.wire.user.events.last().unwrap();
+        told.push_str(&format!("{case}: {event}\n  {answers:02X?}\n"));
+    }
+    insta::assert_snapshot!(told);
+}
