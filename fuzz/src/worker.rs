@@ -182,7 +182,11 @@ fn work(plan: &Plan, job: u64, start: Instant, at: &Current, sender: &Sender<Mes
             found(what.lines().next().unwrap_or_default().to_owned(), what);
         }
         let took = end.saturating_duration_since(begin);
-        if took > SLOW {
+        // A busy machine makes any input slow once: what counts is the quickest of three times.
+        if took > SLOW
+            && let took = took.min(again(plan, &input)).min(again(plan, &input))
+            && took > SLOW
+        {
             found("slow".to_owned(), format!("took {} ms", took.as_millis()));
         }
         if done % EVERY == 0 {
@@ -196,7 +200,15 @@ fn work(plan: &Plan, job: u64, start: Instant, at: &Current, sender: &Sender<Mes
             }
             peak = peak.max(now);
         }
-        begin = end;
+        begin = meter::now();
     }
     done
+}
+
+/// How long an input takes another time.
+fn again(plan: &Plan, input: &[u8]) -> Duration {
+    let begin = meter::now();
+    // What it breaks was found before.
+    let _ = catch_unwind(AssertUnwindSafe(|| (plan.target.run)(input)));
+    meter::now().saturating_duration_since(begin)
 }
