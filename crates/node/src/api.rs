@@ -143,7 +143,8 @@ pub enum Input {
     /// The mailboxes changed (a user was added): their canonical addresses.
     Mailboxes(Vec<String>),
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
-    /// [`Output::Stopped`] when all is done; the edge bounds the wait.
+    /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what
+    /// is left is aborted, so that peers need not wait to find out.
     Stop,
 }
 

@@ -4,13 +4,14 @@
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
 use crate::node::{DEBT_RETRY, Node};
-use crate::pending::{AfterCommit, Pending, SyncFor};
+use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
+use crate::recovery::LostReceive;
 use base::ber::Fault;
-use base::{AssociationId, Now};
+use base::{AssociationId, BodyId, Now};
 use bytes::Bytes;
-use engine::journal::{BodySource, Op, SpoolId};
-use engine::{Note, NoteKind};
+use engine::journal::{BodySource, Digest, Op, SpoolId};
+use engine::{NewEntry, Note, NoteKind};
 use osi::api::{AbortReason, Indication, Request};
 use p1::ApduParser;
 
@@ -31,24 +32,44 @@ impl Node {
                 arrival.peek = self.config.classify.peek_content;
                 self.begin_arrival(id, arrival);
             }
-            Indication::TransferResumed { .. } => {
-                if let Some(link) = self.links.get_mut(&id) {
-                    link.receiving = link.suspended.take();
-                }
-            }
+            Indication::TransferResumed { .. } => self.transfer_resumed(id),
             Indication::Data { bytes, last: _ } => self.arrival_data(id, &bytes),
             Indication::Checkpoint { octets } => self.checkpoint(id, octets),
             Indication::TransferEnd => self.transfer_end(now, id),
             Indication::TransferStopped { may_resume } => {
-                if let Some(link) = self.links.get_mut(&id) {
-                    link.suspended = link.receiving.take();
-                    link.idle_since = now.mono;
-                }
-                if !may_resume {
-                    self.drop_suspended(id);
-                }
+                self.transfer_stopped(now, id, may_resume);
             }
             _ => {}
+        }
+    }
+
+    fn transfer_resumed(&mut self, id: AssociationId) {
+        let suspended = self.links.get_mut(&id).and_then(|l| l.suspended.take());
+        match suspended {
+            Some(spool) => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.receiving = Some(spool);
+                }
+            }
+            // Refused before it was interrupted: there is nothing to go on with.
+            None => {
+                self.request(id, Request::TransferRefused(AbortReason::UnrecognizedActivity));
+            }
+        }
+    }
+
+    fn transfer_stopped(&mut self, now: Now, id: AssociationId, may_resume: bool) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let Some(spool) = link.receiving.take() else { return };
+        let Some(arrival) = self.arrivals.get(&spool) else {
+            // It had ended and is being committed: the peer will hear that it was taken before.
+            return;
+        };
+        if may_resume && arrival.is_sound() && !arrival.ended {
+            link.suspended = Some(spool);
+        } else if !arrival.ended || !arrival.is_sound() {
+            self.drop_arrival(spool);
         }
     }
 
@@ -107,9 +128,46 @@ impl Node {
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
         self.event(Level::Warning, kind, why).association(id).channel(channel);
+        let current = self.links.get(&id).is_some_and(|l| l.receiving == Some(spool));
         match channel {
-            Some(_) => self.request(id, Request::TransferRefused(reason)),
+            Some(_) if current => self.request(id, Request::TransferRefused(reason)),
+            Some(_) => {}
             None => self.refuse_malformed(id, invoke, reason),
+        }
+        // Nothing more comes for one that has ended and that no association holds any more.
+        let ended = self.arrivals.get(&spool).is_some_and(|a| a.ended);
+        if ended && !current {
+            self.drop_arrival(spool);
+        } else {
+            self.free_keys(spool);
+        }
+    }
+
+    /// Lets others use the keys of an arrival that is done with.
+    fn free_keys(&mut self, spool: SpoolId) {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        if std::mem::take(&mut arrival.reserved) {
+            let keys = std::mem::take(&mut arrival.keys);
+            self.release_keys(&keys);
+        }
+    }
+
+    pub(crate) fn release_keys(&mut self, keys: &[Digest]) {
+        for key in keys {
+            self.committing.remove(key);
+        }
+        self.unblock = !self.blocked.is_empty();
+    }
+
+    /// Arrivals that waited for keys of others try again.
+    pub(crate) fn retry_blocked(&mut self, now: Now) {
+        if !std::mem::take(&mut self.unblock) {
+            return;
+        }
+        for spool in std::mem::take(&mut self.blocked) {
+            let Some(arrival) = self.arrivals.get_mut(&spool) else { continue };
+            let keys = std::mem::take(&mut arrival.keys);
+            self.secure(now, spool, keys);
         }
     }
 
@@ -148,19 +206,21 @@ impl Node {
             Some(Head::Transfer(head)) => engine::arrival_keys(head),
             _ => return,
         };
-        if keys.iter().any(|key| self.committing.contains(key)) {
-            // The same message is being committed for another association at this moment.
-            let why = "a copy of this message is being committed; the peer will try again";
-            self.refuse_arrival(spool, AbortReason::TemporaryProblem, why);
-            return;
-        }
         self.secure(now, spool, keys);
     }
 
-    /// Makes the content durable and asks what was taken before under these keys, both at once.
-    pub(crate) fn secure(&mut self, now: Now, spool: SpoolId, keys: Vec<engine::journal::Digest>) {
+    /// Makes the content durable and asks what was taken before under these keys, both at once. The
+    /// keys are reserved until the commit is done: where another arrival has one of them (the same
+    /// message, sent again after its association was lost), this one waits for its outcome.
+    pub(crate) fn secure(&mut self, now: Now, spool: SpoolId, keys: Vec<Digest>) {
         let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
         arrival.keys.clone_from(&keys);
+        if keys.iter().any(|key| self.committing.contains(key)) {
+            self.blocked.push(spool);
+            return;
+        }
+        self.committing.extend(keys.iter().copied());
+        arrival.reserved = true;
         arrival.stored = !arrival.spool_open;
         let sync_now = arrival.spool_open && arrival.syncing.is_none();
         if keys.is_empty() {
@@ -206,9 +266,9 @@ impl Node {
         let taken = self.engine.accept(now.utc, head, &arrival.content(), &seen);
         let batch = self.batch_with_body(&arrival, &taken.accepted);
         self.log_notes(arrival.link, arrival.channel, &taken.message, &taken.notes);
-        self.committing.extend(arrival.keys.iter().copied());
         let spool = Self::committed_spool(&batch);
-        let after = AfterCommit::Secure { keys: arrival.keys, message: taken.message, spool };
+        let (keys, message) = (arrival.keys, taken.message);
+        let after = AfterCommit::Secure { arrival: arrival.spool, keys, message, spool };
         let entries = taken.accepted.entries;
         self.commit(batch, Pending::Commit { link: arrival.link, entries, after });
     }
@@ -270,6 +330,7 @@ impl Node {
 
     /// Forgets an arrival and its spool.
     pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
+        self.free_keys(spool);
         if self.arrivals.remove(&spool).is_some_and(|a| a.spool_open) {
             self.output(Output::SpoolDiscard { spool });
         }
@@ -287,6 +348,7 @@ impl Node {
     pub(crate) fn drop_receiving(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let interrupted = link.stack.take_interrupted();
+        let (remote, two_way) = (link.remote, link.two_way);
         let spool = link.receiving.take().or_else(|| link.suspended.take());
         self.drop_suspended(id);
         let Some(spool) = spool else { return };
@@ -294,10 +356,9 @@ impl Node {
             return;
         };
         let dropped = match (arrival.channel, interrupted) {
-            (Some(channel), Some(state)) if arrival.is_sound() => {
-                let reference = state.reference();
-                self.recovery.keep_receive(now.mono, channel, reference, state, spool)
-            }
+            (Some(channel), Some(state)) if arrival.is_sound() => self
+                .recovery
+                .keep_receive(now.mono, LostReceive { channel, state, spool, remote, two_way }),
             _ => Some(spool),
         };
         if let Some(spool) = dropped {
@@ -361,9 +422,13 @@ impl Node {
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
         let (link, entries, after) = match self.pending.remove(&token) {
             Some(Pending::Commit { link, entries, after }) => (link, entries, after),
-            Some(Pending::Debt { batch }) => {
-                if result.is_err() {
-                    self.debts.push((now.mono + DEBT_RETRY, batch));
+            Some(Pending::Debt(debt)) => {
+                match result {
+                    Ok(()) => {
+                        self.enqueue_new(now, debt.entries);
+                        self.release_body(debt.body);
+                    }
+                    Err(_) => self.debts.push((now.mono + DEBT_RETRY, debt)),
                 }
                 return;
             }
@@ -372,39 +437,47 @@ impl Node {
         if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } =
             &after
         {
-            for key in keys {
-                self.committing.remove(key);
-            }
+            let keys = keys.clone();
+            self.release_keys(&keys);
         }
         match result {
             Ok(()) => {
                 self.enqueue_new(now, entries);
                 self.after_commit(now, link, after);
             }
-            Err(error) => self.commit_failed(now, link, after, &error),
+            Err(error) => self.commit_failed(now, link, entries, after, &error),
         }
     }
 
     fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit) {
         match after {
-            AfterCommit::Secure { message, .. } => {
+            AfterCommit::Secure { arrival, message, .. } => {
                 self.counters.received += 1;
                 let channel = self.links.get(&id).and_then(|l| l.channel());
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
                     .message(message);
-                self.request(id, Request::TransferSecured);
-                self.arrival_over(now, id);
+                self.arrival_over(now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, .. } => {
                 self.submission_committed(id, invoke, operation, result, message);
             }
-            AfterCommit::Sent { delivered, .. } => self.sent(now, id, delivered),
+            AfterCommit::Sent { delivered, body, .. } => {
+                self.release_body(body);
+                self.sent(now, id, delivered);
+            }
         }
     }
 
-    fn commit_failed(&mut self, now: Now, id: AssociationId, after: AfterCommit, error: &str) {
+    fn commit_failed(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        entries: Vec<NewEntry>,
+        after: AfterCommit,
+        error: &str,
+    ) {
         self.event(Level::Error, Kind::StoreFailed, error).association(id);
         if let AfterCommit::Secure { spool: Some(spool), .. }
         | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
@@ -412,27 +485,39 @@ impl Node {
             self.output(Output::SpoolDiscard { spool: *spool });
         }
         match after {
-            AfterCommit::Secure { .. } => {
-                self.request(id, Request::TransferRefused(AbortReason::LocalSystemProblem));
-                self.arrival_over(now, id);
+            AfterCommit::Secure { arrival, .. } => {
+                let refused = Request::TransferRefused(AbortReason::LocalSystemProblem);
+                self.arrival_over(now, id, arrival, refused);
             }
             AfterCommit::SubmissionResult { invoke, .. } => {
                 self.refuse_malformed(id, invoke, AbortReason::LocalSystemProblem);
             }
-            AfterCommit::Sent { batch, delivered } => {
+            AfterCommit::Sent { batch, body, delivered } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
-                self.debts.push((now.mono + DEBT_RETRY, batch));
+                self.debts.push((now.mono + DEBT_RETRY, Debt { batch, entries, body }));
                 self.sent(now, id, delivered);
             }
         }
     }
 
-    /// The association is done with what it was receiving.
-    fn arrival_over(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
-            link.receiving = None;
-            link.idle_since = now.mono;
+    /// A copy of this content is durably forgotten.
+    fn release_body(&mut self, body: Option<BodyId>) {
+        if let Some(op) = body.and_then(|body| self.queue.release(body)) {
+            let debt = Debt { batch: vec![op], entries: Vec::new(), body: None };
+            self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
+    }
+
+    /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
+    /// and perhaps sends another one; it will be told then that it was taken before.
+    fn arrival_over(&mut self, now: Now, id: AssociationId, arrival: SpoolId, answer: Request) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if link.receiving != Some(arrival) {
+            return;
+        }
+        link.receiving = None;
+        link.idle_since = now.mono;
+        self.request(id, answer);
         if self.stopping {
             self.wind_down(now, id);
         }

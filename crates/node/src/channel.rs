@@ -68,14 +68,12 @@ impl Node {
             .map(|l| l.id)
             .collect();
         for id in free {
-            let cut_off =
-                self.links.get_mut(&id).filter(|l| l.can_send()).and_then(|l| l.cut_off.take());
-            if let Some((entry, point)) = cut_off {
-                self.go_on(id, entry, point);
+            if self.links.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
+                self.after_failure(now, id);
                 continue;
             }
             if self.queue.scheduler.ready(&key) == 0 {
-                break;
+                continue;
             }
             let Some(link) = self.links.get_mut(&id) else { continue };
             if link.can_send() {
@@ -144,11 +142,13 @@ impl Node {
         self.output(Output::Connect { association: id, channel });
     }
 
-    /// A session connection reference that no other association has had or will have: epoch and
-    /// number in the user part, the time in the common part (X.228 7.1.1.6).
+    /// A session connection reference that no other association has had or will have, and that
+    /// others do not guess: epoch, number and 64 random bits in the user part, the time in the
+    /// common part (X.228 7.1.1.6).
     fn new_reference(&mut self, utc: Utc) -> ConnectionReference {
         let number = self.next_reference();
-        let user = format!("{}-{:x}-{number:x}", self.config.mta.0, self.config.epoch);
+        let secret = self.rng.next_u64();
+        let user = format!("{:x}-{number:x}-{secret:016x}", self.config.epoch);
         let element = |tag, text: String| {
             let mut writer = Writer::new();
             writer.string(tag, text);

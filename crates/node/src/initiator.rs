@@ -2,7 +2,7 @@
 
 use crate::api::{ChannelId, Output, Principal, Secret, Token};
 use crate::event::{Kind, Level};
-use crate::link::{Phase, Sending};
+use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::queue::QueueKey;
@@ -292,8 +292,9 @@ impl Node {
             .message(message)
             .entry(entry)
             .precedence(precedence);
-        let batch = self.queue.forget(entry);
-        let after = AfterCommit::Sent { batch: batch.clone(), delivered: false };
+        self.blips.remove(&entry);
+        let (batch, body) = self.queue.forget(entry);
+        let after = AfterCommit::Sent { batch: batch.clone(), body, delivered: false };
         self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after });
     }
 
@@ -304,9 +305,9 @@ impl Node {
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
-        let goes_on = sending.resume.clone().filter(|_| !interrupted && !sending.resumed);
-        if let Some(point) = &goes_on {
-            link.cut_off = Some((sending.entry, point.clone()));
+        let goes_on = sending.resume.filter(|_| !interrupted && !sending.resumed);
+        if !interrupted {
+            link.failed = Some(Failed { entry: sending.entry, goes_on });
         }
         self.event(Level::Warning, Kind::TransferFailed, detail)
             .association(id)
@@ -316,12 +317,22 @@ impl Node {
             .precedence(sending.precedence);
         if interrupted {
             self.queue.scheduler.put_back(now.mono, sending.entry);
-        } else if goes_on.is_none() {
-            let seed = self.rng.next_u64();
-            self.queue.scheduler.retry(now.mono, sending.entry, seed);
         }
         if self.stopping {
             self.wind_down(now, id);
+        }
+    }
+
+    /// What follows a transfer that failed on an association that lives on: it goes on where it
+    /// may, else it is tried again later.
+    pub(crate) fn after_failure(&mut self, now: Now, id: AssociationId) {
+        let Some(failed) = self.links.get_mut(&id).and_then(|l| l.failed.take()) else { return };
+        match failed.goes_on {
+            Some(point) => self.go_on(id, failed.entry, point),
+            None => {
+                let seed = self.rng.next_u64();
+                self.queue.scheduler.retry(now.mono, failed.entry, seed);
+            }
         }
     }
 
@@ -343,18 +354,26 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         let initiator = link.channel().filter(|_| link.is_initiator());
         let sending = link.sending.take().filter(|s| !s.confirmed);
-        let cut_off = match sending {
-            Some(s) => Some((s.entry, s.resume.filter(|_| !s.resumed))),
-            None => link.cut_off.take().map(|(entry, point)| (entry, Some(point))),
+        let failed = match sending {
+            Some(s) => Failed { entry: s.entry, goes_on: s.resume.filter(|_| !s.resumed) },
+            None => match link.failed.take() {
+                Some(failed) => failed,
+                None => return,
+            },
         };
-        match (cut_off, initiator) {
-            (Some((entry, Some(point))), Some(channel)) if lost && !self.stopping => {
-                self.recovery.keep_send(now.mono, channel, entry, point);
+        match (failed.goes_on, initiator) {
+            (Some(point), Some(channel)) if lost && !self.stopping => {
+                self.recovery.keep_send(now.mono, channel, failed.entry, point);
             }
-            (Some((entry, _)), _) => {
-                self.queue.scheduler.put_back(now.mono, entry);
+            // The first loss is the link's; one that loses its association again waits, so that
+            // others get past it.
+            _ if !lost || self.stopping || self.blips.insert(failed.entry) => {
+                self.queue.scheduler.put_back(now.mono, failed.entry);
             }
-            (None, _) => {}
+            _ => {
+                let seed = self.rng.next_u64();
+                self.queue.scheduler.retry(now.mono, failed.entry, seed);
+            }
         }
     }
 }

@@ -83,6 +83,14 @@ impl Sending {
     }
 }
 
+/// A transfer that failed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub entry: EntryId,
+    /// Where it may go on.
+    pub goes_on: Option<ResumePoint>,
+}
+
 #[derive(Debug)]
 pub(crate) struct Link {
     pub id: AssociationId,
@@ -93,8 +101,8 @@ pub(crate) struct Link {
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
     pub sending: Option<Sending>,
-    /// A transfer of ours that failed on this association and may go on.
-    pub cut_off: Option<(EntryId, ResumePoint)>,
+    /// A transfer of ours that failed on this association, until it is clear what follows.
+    pub failed: Option<Failed>,
     /// What is arriving now.
     pub receiving: Option<SpoolId>,
     /// RTSE: a transfer to us that was interrupted and may be resumed.
@@ -138,7 +146,7 @@ impl Link {
             remote: None,
             requests: VecDeque::new(),
             sending: None,
-            cut_off: None,
+            failed: None,
             receiving: None,
             suspended: None,
             unit: Unit::None,

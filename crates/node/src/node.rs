@@ -5,7 +5,7 @@ use crate::channel::ChannelState;
 use crate::config::NodeConfig;
 use crate::event::{Event, Kind, Level};
 use crate::link::{Link, Phase, Purpose};
-use crate::pending::Pending;
+use crate::pending::{Debt, Pending};
 use crate::queue::{Entry, Queue, QueueKey};
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
@@ -39,7 +39,12 @@ pub struct Node {
     /// Keys whose commit is under way.
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
-    pub(crate) debts: Vec<(Instant, Batch)>,
+    pub(crate) debts: Vec<(Instant, Debt)>,
+    /// Arrivals that wait for keys of others, and whether some were freed.
+    pub(crate) blocked: Vec<SpoolId>,
+    pub(crate) unblock: bool,
+    /// Entries whose association was lost while they were sent, once: they go again at once.
+    pub(crate) blips: BTreeSet<EntryId>,
     /// When the store is next asked to forget old keys.
     forget_at: Option<Instant>,
     pub(crate) recovery: Recovery,
@@ -77,6 +82,9 @@ impl Node {
             arrivals: BTreeMap::new(),
             committing: BTreeSet::new(),
             debts: Vec::new(),
+            blocked: Vec::new(),
+            unblock: false,
+            blips: BTreeSet::new(),
             forget_at: None,
             recovery: Recovery::default(),
             counters: Counters::default(),
@@ -242,6 +250,7 @@ impl Node {
             while let Some(id) = self.dirty.pop_first() {
                 self.pump(now, id);
             }
+            self.retry_blocked(now);
             self.dispatch(now);
             if self.dirty.is_empty() {
                 break;
@@ -354,15 +363,16 @@ impl Node {
         }
         self.forget_at = Some(now.mono + FORGET_EVERY);
         let batch = vec![Op::ForgetSeen { before: now.utc }];
-        self.commit(batch.clone(), Pending::Debt { batch });
+        let debt = Debt { batch, entries: Vec::new(), body: None };
+        self.commit(debt.batch.clone(), Pending::Debt(debt));
     }
 
     fn pay_debts(&mut self, now: Now) {
         let (due, later) = self.debts.drain(..).partition(|(at, _)| *at <= now.mono);
         self.debts = later;
-        let due: Vec<(Instant, Batch)> = due;
-        for (_, batch) in due {
-            self.commit(batch.clone(), Pending::Debt { batch });
+        let due: Vec<(Instant, Debt)> = due;
+        for (_, debt) in due {
+            self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
     }
 
@@ -409,13 +419,14 @@ impl Node {
     }
 
     fn stop(&mut self, now: Now) {
-        if self.stopping {
-            return;
-        }
-        self.stopping = true;
+        let again = std::mem::replace(&mut self.stopping, true);
         let ids: Vec<AssociationId> = self.links.keys().copied().collect();
         for id in ids {
-            self.wind_down(now, id);
+            if again && self.links.get(&id).is_some_and(|link| link.phase != Phase::Connecting) {
+                self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+            } else {
+                self.wind_down(now, id);
+            }
         }
     }
 

@@ -1,6 +1,6 @@
 //! What the node waits for: one continuation for each token it gave out.
 
-use base::{AssociationId, EntryId};
+use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::NewEntry;
 use engine::journal::{Batch, Digest, SpoolId};
@@ -17,8 +17,10 @@ pub(crate) enum SyncFor {
 /// What follows once a commit is done.
 #[derive(Debug)]
 pub(crate) enum AfterCommit {
-    /// Confirm the activity (RTSE).
+    /// Confirm the activity (RTSE), if the association still waits for this very arrival.
     Secure {
+        /// The arrival.
+        arrival: SpoolId,
         /// The keys that were being committed.
         keys: Vec<Digest>,
         /// MTS identifier, for the log.
@@ -39,7 +41,12 @@ pub(crate) enum AfterCommit {
         spool: Option<SpoolId>,
     },
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
-    Sent { batch: Batch, delivered: bool },
+    Sent {
+        batch: Batch,
+        /// Its content, where other copies may still need it.
+        body: Option<BodyId>,
+        delivered: bool,
+    },
 }
 
 #[derive(Debug)]
@@ -57,7 +64,17 @@ pub(crate) enum Pending {
     /// Part of a content is being read.
     Content { link: AssociationId },
     /// What is owed to the store is being tried again.
-    Debt { batch: Batch },
+    Debt(Debt),
+}
+
+/// A change that must be made: tried again until it is.
+#[derive(Clone, Debug)]
+pub(crate) struct Debt {
+    pub batch: Batch,
+    /// What is queued once it is made.
+    pub entries: Vec<NewEntry>,
+    /// As in [`AfterCommit::Sent`].
+    pub body: Option<BodyId>,
 }
 
 /// What goes on once a password was found right.

@@ -89,33 +89,30 @@ impl Queue {
         self.entries.get(&id).copied()
     }
 
-    /// The durable changes that forget an entry: its record, and its content with the last one.
-    pub(crate) fn forgetting(&self, id: EntryId) -> Vec<Op> {
-        let Some(entry) = self.entries.get(&id) else { return Vec::new() };
+    /// Forgets an entry: the durable changes that do so, and its content where other copies need
+    /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
+    /// same time none is the last, and [`Queue::release`] says when it is time.
+    pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Option<BodyId>) {
+        let Some(entry) = self.entries.remove(&id) else { return (Vec::new(), None) };
+        self.scheduler.finished(id);
         let mut ops = vec![Op::DeleteEntry { precedence: entry.precedence, id }];
-        if let Some(body) = entry.body
-            && self.bodies.get(&body).is_none_or(|count| *count <= 1)
-        {
-            ops.push(Op::DeleteBody { id: body });
+        let Some(body) = entry.body else { return (ops, None) };
+        if self.bodies.get(&body).is_some_and(|copies| *copies > 1) {
+            return (ops, Some(body));
         }
-        ops
+        self.bodies.remove(&body);
+        ops.push(Op::DeleteBody { id: body });
+        (ops, None)
     }
 
-    /// Counts a content as about to be needed no more by this entry, before the commit that drops
-    /// it is done: two copies confirmed at once must not both leave the content behind.
-    pub(crate) fn forget(&mut self, id: EntryId) -> Vec<Op> {
-        let ops = self.forgetting(id);
-        if let Some(entry) = self.entries.remove(&id) {
-            self.scheduler.finished(id);
-            if let Some(body) = entry.body
-                && let Some(count) = self.bodies.get_mut(&body)
-            {
-                *count -= 1;
-                if *count == 0 {
-                    self.bodies.remove(&body);
-                }
-            }
+    /// A copy is durably forgotten: what drops its content, if no other copy needs it.
+    pub(crate) fn release(&mut self, body: BodyId) -> Option<Op> {
+        let copies = self.bodies.get_mut(&body)?;
+        *copies -= 1;
+        if *copies > 0 {
+            return None;
         }
-        ops
+        self.bodies.remove(&body);
+        Some(Op::DeleteBody { id: body })
     }
 }

@@ -65,8 +65,10 @@ pub(crate) struct Arrival {
     pub stored: bool,
     /// After the end: the answer to the look-up.
     pub seen: Option<Vec<Option<Bytes>>>,
-    /// The keys looked up.
+    /// The keys looked up; reserved in [`crate::Node`] while `reserved`.
     pub keys: Vec<Digest>,
+    /// Whether no other arrival may use the keys until this one is done with.
+    pub reserved: bool,
 }
 
 impl Arrival {
@@ -95,6 +97,7 @@ impl Arrival {
             stored: false,
             seen: None,
             keys: Vec::new(),
+            reserved: false,
         }
     }
 

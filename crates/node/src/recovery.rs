@@ -10,6 +10,7 @@ use osi::api::ResumePoint;
 use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
 use std::time::Duration;
 
 /// How long a transfer that was cut off may be taken up again.
@@ -31,7 +32,10 @@ pub(crate) struct LostReceive {
     pub channel: ChannelId,
     pub state: InterruptedReceive,
     pub spool: SpoolId,
-    until: Instant,
+    /// Where its association came from.
+    pub remote: Option<IpAddr>,
+    /// Whether either end of it could have the turn.
+    pub two_way: bool,
 }
 
 #[derive(Debug, Default)]
@@ -39,7 +43,7 @@ pub(crate) struct Recovery {
     sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, LostSend>,
-    receives: BTreeMap<ConnectionReference, LostReceive>,
+    receives: BTreeMap<ConnectionReference, (Instant, LostReceive)>,
 }
 
 impl Recovery {
@@ -83,40 +87,37 @@ impl Recovery {
     }
 
     /// Keeps a transfer to us; gives one that has to make room.
-    pub(crate) fn keep_receive(
-        &mut self,
-        now: Instant,
-        channel: ChannelId,
-        reference: ConnectionReference,
-        state: InterruptedReceive,
-        spool: SpoolId,
-    ) -> Option<SpoolId> {
-        let lost = LostReceive { channel, state, spool, until: now + KEPT };
-        let replaced = self.receives.insert(reference, lost).map(|l| l.spool);
+    pub(crate) fn keep_receive(&mut self, now: Instant, lost: LostReceive) -> Option<SpoolId> {
+        let replaced = self.receives.insert(lost.state.reference(), (now + KEPT, lost));
         if self.receives.len() <= MOST_RECEIVES {
-            return replaced;
+            return replaced.map(|(_, l)| l.spool);
         }
-        let oldest = self.receives.iter().min_by_key(|(_, l)| l.until).map(|(r, _)| r.clone());
-        oldest.and_then(|r| self.receives.remove(&r)).map(|l| l.spool)
+        let oldest = self.receives.iter().min_by_key(|(_, (until, _))| *until);
+        let oldest = oldest.map(|(reference, _)| reference.clone());
+        oldest.and_then(|r| self.receives.remove(&r)).map(|(_, l)| l.spool)
     }
 
-    /// The transfer to us of this association, if it came over this peer.
+    /// The transfer to us of this association, if it came over this channel's peer and from the
+    /// same address: a recovery carries no password.
     pub(crate) fn take_receive(
         &mut self,
         channel: ChannelId,
+        remote: Option<IpAddr>,
         reference: &ConnectionReference,
     ) -> Option<LostReceive> {
         // A transfer that was cut off twice is known by the names of both associations.
-        let meant =
-            |l: &LostReceive| l.channel.peer == channel.peer && l.state.is_known_by(reference);
-        let key = self.receives.iter().find(|(_, l)| meant(l)).map(|(key, _)| key.clone())?;
-        self.receives.remove(&key)
+        let meant = |l: &LostReceive| {
+            l.channel.peer == channel.peer && l.remote == remote && l.state.is_known_by(reference)
+        };
+        let found = self.receives.iter().find(|(_, (_, l))| meant(l));
+        let key = found.map(|(key, _)| key.clone())?;
+        self.receives.remove(&key).map(|(_, l)| l)
     }
 
     /// When the first one is given up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
         let sends = self.sends.values().flatten().map(|l| l.until).min();
-        let receives = self.receives.values().map(|l| l.until).min();
+        let receives = self.receives.values().map(|(until, _)| *until).min();
         [sends, receives].into_iter().flatten().min()
     }
 
@@ -131,9 +132,14 @@ impl Recovery {
                 sends.pop_front();
             }
         }
-        let late: Vec<ConnectionReference> =
-            self.receives.iter().filter(|(_, l)| l.until <= now).map(|(r, _)| r.clone()).collect();
-        let spools = late.iter().filter_map(|r| self.receives.remove(r)).map(|l| l.spool).collect();
+        let late: Vec<ConnectionReference> = self
+            .receives
+            .iter()
+            .filter(|(_, (at, _))| *at <= now)
+            .map(|(r, _)| r.clone())
+            .collect();
+        let spools =
+            late.iter().filter_map(|r| self.receives.remove(r)).map(|(_, l)| l.spool).collect();
         (entries, spools)
     }
 }

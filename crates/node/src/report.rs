@@ -4,7 +4,7 @@ use crate::api::ChannelId;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::queue::QueueKey;
-use crate::status::{AssociationStatus, ChannelStatus, MailboxStatus, PeerStatus, Status};
+use crate::status::{AssociationStatus, ChannelStatus, Holds, MailboxStatus, PeerStatus, Status};
 use base::{Now, Precedence};
 use scheduler::QueueStatus;
 use std::collections::BTreeMap;
@@ -33,6 +33,16 @@ impl Node {
             peers: peers.collect(),
             mailboxes: mailboxes.collect(),
             counters: self.counters,
+        }
+    }
+
+    /// How much is held in memory for what is under way; all zero at rest.
+    pub fn holds(&self) -> Holds {
+        Holds {
+            arrivals: self.arrivals.len(),
+            pending: self.pending.len(),
+            keys: self.committing.len() + self.blocked.len(),
+            associations: self.links.len(),
         }
     }
 

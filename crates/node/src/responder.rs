@@ -14,6 +14,9 @@ use osi::stack::Association;
 use p1::bind::{MtaBindArgument, MtaBindError, MtaBindResult};
 use std::net::IpAddr;
 
+/// Most associations a peer may open on one channel.
+const MOST_ON_CHANNEL: usize = 64;
+
 impl Node {
     pub(crate) fn accepted(
         &mut self,
@@ -26,7 +29,7 @@ impl Node {
             .ok()
             .and_then(|n| self.config.listeners.get(n))
             .map(|l| l.service.clone());
-        let full = self.links.len() >= self.config.limits.associations;
+        let full = service.as_ref().is_some_and(|s| self.is_full(s));
         let made = match &service {
             _ if full || self.stopping => None,
             Some(ListenerService::P1 { peer, channel }) => {
@@ -58,6 +61,24 @@ impl Node {
         link.bind_deadline = Some(now.mono + self.config.limits.bind_timeout);
         self.links.insert(id, link);
         self.touch(id);
+    }
+
+    /// Whether another association would be one too many. Users, of whom some are not known yet,
+    /// cannot take what peers need, nor one channel what the others need.
+    fn is_full(&self, service: &ListenerService) -> bool {
+        let most = self.config.limits.associations;
+        let share = match service {
+            ListenerService::P3 { .. } => {
+                let users = self.links.values().filter(|l| l.channel().is_none()).count();
+                users >= most - most / 4
+            }
+            ListenerService::P1 { peer, channel } => {
+                let id = ChannelId { peer: *peer, index: *channel };
+                let theirs = |l: &&Link| l.channel() == Some(id) && !l.is_initiator();
+                self.links.values().filter(theirs).count() >= MOST_ON_CHANNEL
+            }
+        };
+        share || self.links.len() >= most
     }
 
     pub(crate) fn responder_indication(
@@ -162,10 +183,11 @@ impl Node {
         channel: ChannelId,
         reference: osi::session::service::ConnectionReference,
     ) {
-        // A recovery carries no credentials: it must come from where the peer may come from, and
-        // name an association that only the peer knows.
+        // A recovery carries no credentials: it must come from where the lost association came
+        // from, and name it; the names we give are not to be guessed.
+        let remote = self.links.get(&id).and_then(|l| l.remote);
         let found = match self.check_origin(id, channel.peer) {
-            Ok(()) => self.recovery.take_receive(channel, &reference),
+            Ok(()) => self.recovery.take_receive(channel, remote, &reference),
             Err(_) => None,
         };
         let Some(lost) = found else {
@@ -186,6 +208,7 @@ impl Node {
         if let Some(link) = self.links.get_mut(&id) {
             link.reference = reference;
             link.suspended = Some(lost.spool);
+            link.two_way = lost.two_way;
         }
         self.request(id, Request::AcceptRecover(Some(lost.state)));
         self.mark_open(now, id, "as responder, recovered");

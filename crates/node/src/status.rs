@@ -21,6 +21,19 @@ pub struct Status {
     pub counters: Counters,
 }
 
+/// What the node holds in memory for what is under way.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holds {
+    /// Messages and operations arriving, or waiting for their commit to be asked for.
+    pub arrivals: usize,
+    /// Questions to the edge that are not answered.
+    pub pending: usize,
+    /// Keys reserved for a commit under way, and arrivals that wait for them.
+    pub keys: usize,
+    /// Associations.
+    pub associations: usize,
+}
+
 /// One peer.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PeerStatus {

@@ -24,6 +24,11 @@ const MOST_PENDING: u32 = 64;
 /// Most octets of a result or error parameter of ours to a user's liking.
 const MOST_RESULT: usize = 64 << 10;
 
+/// Invoke problems of a ROSE reject (X.229 clause 9).
+const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
+const MISTYPED_ARGUMENT: Problem = Problem { kind: 1, value: 2 };
+const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
+
 /// What data now arriving on a P3 association belongs to.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Unit {
@@ -160,8 +165,7 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.unit = Unit::Invocation;
         let parsing = if link.phase != Phase::Open || link.unanswered >= MOST_PENDING {
-            // X.229: invoke problem 3, resource limitation.
-            let problem = Problem { kind: 1, value: 3 };
+            let problem = RESOURCE_LIMITATION;
             self.request(id, Request::Reject { invoke: Some(invoke), problem });
             Parsing::Ignoring
         } else if operation == operation::MESSAGE_SUBMISSION {
@@ -225,8 +229,7 @@ impl Node {
             Some(Head::Submission(envelope)) => {
                 let digest = arrival.content().digest;
                 let originator = mailbox.unwrap_or_default();
-                let identifier = envelope.content_identifier.as_deref();
-                engine::submission_key(&originator, identifier, &digest).into_iter().collect()
+                engine::submission_key(&originator, envelope, &digest).into_iter().collect()
             }
             _ => Vec::new(),
         };
@@ -242,32 +245,26 @@ impl Node {
     ) {
         let id = arrival.link;
         let Some(mailbox) = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)) else {
-            self.discard_spool(&arrival);
+            self.give_up_arrival(&arrival);
             return;
         };
         if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
             // The same submission again: answered as the first time (DESIGN section 6).
-            self.discard_spool(&arrival);
+            self.give_up_arrival(&arrival);
             self.counters.duplicates += 1;
             self.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
             self.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
             return;
         }
-        let in_flight = arrival.keys.iter().any(|key| self.committing.contains(key));
-        let outcome = if in_flight {
-            Err(SubmitError::refused("the same submission is being committed: try again"))
-        } else {
-            self.engine.submit(now.utc, &mailbox, envelope, &arrival.content(), &arrival.keys)
-        };
-        match outcome {
+        let content = arrival.content();
+        match self.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
             Err(error) => {
-                self.discard_spool(&arrival);
+                self.give_up_arrival(&arrival);
                 self.refuse_submission(id, arrival.invoke, &error);
             }
             Ok(submitted) => {
                 self.log_notes(id, None, &submitted.message, &submitted.notes);
                 let batch = self.batch_with_body(&arrival, &submitted.accepted);
-                self.committing.extend(arrival.keys.iter().copied());
                 let after = AfterCommit::SubmissionResult {
                     spool: Self::committed_spool(&batch),
                     invoke: arrival.invoke,
@@ -282,7 +279,9 @@ impl Node {
         }
     }
 
-    fn discard_spool(&mut self, arrival: &Arrival) {
+    /// Forgets an arrival that comes to no commit.
+    fn give_up_arrival(&mut self, arrival: &Arrival) {
+        self.release_keys(&arrival.keys);
         if arrival.spool_open {
             self.output(Output::SpoolDiscard { spool: arrival.spool });
         }
@@ -325,16 +324,22 @@ impl Node {
         self.request(id, Request::Error { invoke, error: error.code(), parameter });
     }
 
+    fn reject(&mut self, id: AssociationId, invoke: i64, problem: Problem) {
+        self.answered(id);
+        self.request(id, Request::Reject { invoke: Some(invoke), problem });
+    }
+
     /// An argument that could not be read, is beyond our limits, or could not be stored.
     pub(crate) fn refuse_malformed(&mut self, id: AssociationId, invoke: i64, reason: AbortReason) {
-        if reason == AbortReason::InvalidParameter {
-            // X.229: invoke problem 2, mistyped argument.
-            self.answered(id);
-            let problem = Problem { kind: 1, value: 2 };
-            self.request(id, Request::Reject { invoke: Some(invoke), problem });
-        } else {
-            let refused = SubmitError::refused("the content cannot be taken");
-            self.answer_error(id, invoke, &refused.access_error());
+        match reason {
+            AbortReason::InvalidParameter => self.reject(id, invoke, MISTYPED_ARGUMENT),
+            // What a submission control's permissible-maximum-content-length is for
+            // (X.411 8.2.2.2): no other error of message-submission is about size.
+            AbortReason::PermanentProblem => {
+                self.answer_error(id, invoke, &AccessError::ControlViolated);
+            }
+            // message-submission has no error for an MTA that cannot for now.
+            _ => self.reject(id, invoke, RESOURCE_LIMITATION),
         }
     }
 
@@ -383,10 +388,7 @@ impl Node {
                 self.answer_error(id, invoke, &AccessError::NewCredentialsUnacceptable);
             }
             _ => {
-                // X.229: invoke problem 1, unrecognized operation.
-                self.answered(id);
-                let problem = Problem { kind: 1, value: 1 };
-                self.request(id, Request::Reject { invoke: Some(invoke), problem });
+                self.reject(id, invoke, UNRECOGNIZED_OPERATION);
             }
         }
     }
@@ -480,9 +482,9 @@ impl Node {
             .precedence(precedence);
         let concluded = self.engine.delivered(now.utc, time, &record);
         self.log_notes(id, None, &record.message, &concluded.notes);
-        let mut batch = self.queue.forget(entry);
+        let (mut batch, body) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let after = AfterCommit::Sent { batch: batch.clone(), delivered: true };
+        let after = AfterCommit::Sent { batch: batch.clone(), body, delivered: true };
         let entries = concluded.entries;
         self.commit(batch, Pending::Commit { link: id, entries, after });
     }

@@ -7,15 +7,16 @@ mod user;
 use base::rng::Rng;
 use base::{AssociationId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
+use engine::journal::Batch;
 use node::config::{
     Channel, Connection, Limits, Listener, ListenerService, NodeConfig, Peer, Route, Target,
 };
 use node::event::Event;
-use node::{Input, ListenerId, Node, Output, Principal, Secret};
+use node::{Input, ListenerId, Node, Output, Principal, Secret, Token};
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use p1::names::{GlobalDomainId, MtaName};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::{BTreeMap, BinaryHeap, VecDeque};
 use std::time::Duration;
 pub(crate) use store::Store;
 pub(crate) use user::{Delivered, User};
@@ -34,6 +35,7 @@ pub(crate) enum End {
 enum Happening {
     Input(usize, u32, Input),
     Tick(usize),
+    Commit(usize, u32),
     Bytes(End, Bytes),
     Closed(End),
     Connected(End, End),
@@ -55,8 +57,11 @@ pub(crate) struct World {
     pub(crate) rng: Rng,
     /// Delay of every pipe.
     pub(crate) latency: Duration,
-    /// Delay of every sync and commit.
+    /// Delay of every sync and commit; each takes up to `slow` longer.
     pub(crate) disk: Duration,
+    pub(crate) slow: Duration,
+    /// Commits asked for and not made yet, by site, in order.
+    commits: [VecDeque<(Token, Batch)>; 2],
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
     /// Which sites may open connections to the other.
@@ -149,6 +154,8 @@ impl World {
             rng: Rng::new(seed),
             latency: Duration::from_millis(5),
             disk: Duration::from_millis(2),
+            slow: Duration::ZERO,
+            commits: [VecDeque::new(), VecDeque::new()],
             link_up: true,
             may_connect: [true; 2],
             disk_full: [false; 2],
@@ -203,7 +210,6 @@ impl World {
 
     fn carry_out(&mut self, site: usize, output: Output) {
         let quick = Duration::from_micros(50);
-        let disk = self.disk;
         match output {
             Output::Connect { association, .. } => self.connect(site, association),
             Output::Write { association, bytes } => self.send(End::Node(site, association), bytes),
@@ -216,19 +222,17 @@ impl World {
             }
             Output::SpoolSync { spool, token } => {
                 let stored = self.sites[site].store.spools[&spool].len() as u64;
-                self.answer(site, disk, Input::Synced { spool, token, result: Ok(stored) });
+                let delay = self.disk_delay();
+                self.answer(site, delay, Input::Synced { spool, token, result: Ok(stored) });
             }
             Output::SpoolDiscard { spool } => {
                 assert!(self.sites[site].store.spools.remove(&spool).is_some());
             }
             Output::Commit { token, batch } => {
-                if self.disk_full[site] {
-                    let result = Err("no space left on device".to_owned());
-                    return self.answer(site, disk, Input::Committed { token, result });
-                }
-                // Durable at once or lost with the process: the answer comes after the disk's time.
-                self.sites[site].store.apply(batch);
-                self.answer(site, disk, Input::Committed { token, result: Ok(()) });
+                self.commits[site].push_back((token, batch));
+                let delay = self.disk_delay();
+                let epoch = self.sites[site].epoch;
+                self.later(delay, Happening::Commit(site, epoch));
             }
             Output::Load { token, precedence, id } => {
                 let record = self.sites[site].store.entries.get(&(precedence, id)).cloned();
@@ -237,7 +241,9 @@ impl World {
             Output::LookUp { token, keys } => {
                 let seen = &self.sites[site].store.seen;
                 let found = keys.iter().map(|key| seen.get(key).cloned()).collect();
-                self.answer(site, quick, Input::LookedUp { token, result: Ok(found) });
+                // As stale as can be: read now, told later.
+                let delay = self.disk_delay();
+                self.answer(site, delay, Input::LookedUp { token, result: Ok(found) });
             }
             Output::ReadContent { token, body, offset, len, .. } => {
                 let octets = &self.sites[site].store.bodies[&body];
@@ -257,6 +263,25 @@ impl World {
             Output::Event(event) => self.sites[site].events.push(event),
             Output::Stopped => self.sites[site].stopped = true,
         }
+    }
+
+    fn disk_delay(&mut self) -> Duration {
+        let more = self.rng.below(self.slow.as_micros() as u64 + 1);
+        // Mostly quick, now and then slow.
+        let more = if self.rng.below(4) == 0 { more } else { 0 };
+        self.disk + Duration::from_micros(more)
+    }
+
+    /// Makes the oldest commit asked for: durable first, told at once.
+    fn commit(&mut self, site: usize) {
+        let Some((token, batch)) = self.commits[site].pop_front() else { return };
+        let result = if self.disk_full[site] {
+            Err("no space left on device".to_owned())
+        } else {
+            self.sites[site].store.apply(batch);
+            Ok(())
+        };
+        self.feed(site, Input::Committed { token, result });
     }
 
     fn connect(&mut self, site: usize, association: AssociationId) {
@@ -345,6 +370,14 @@ impl World {
         }
         self.pipes.retain(|end, _| !matches!(end, End::Node(s, _) if *s == site));
         let configure = self.configure;
+        // Of what was asked for, the disk made some, in order, without anyone being told.
+        while let Some((_, batch)) = self.commits[site].pop_front()
+            && !self.disk_full[site]
+            && self.rng.below(2) == 0
+        {
+            self.sites[site].store.apply(batch);
+        }
+        self.commits[site].clear();
         let s = &mut self.sites[site];
         s.epoch += 1;
         s.store.crash();
@@ -382,6 +415,11 @@ impl World {
                 // An answer to a process that died meanwhile goes nowhere.
                 if self.sites[site].epoch == epoch {
                     self.feed(site, input);
+                }
+            }
+            Happening::Commit(site, epoch) => {
+                if self.sites[site].epoch == epoch {
+                    self.commit(site);
                 }
             }
             Happening::Tick(site) => {

@@ -46,7 +46,7 @@ impl Store {
                     self.bodies.remove(&id);
                 }
                 Op::PutSeen { key, record, .. } => {
-                    self.seen.insert(key, record);
+                    assert!(self.seen.insert(key, record).is_none(), "taken twice");
                 }
                 Op::ForgetSeen { .. } | Op::PutMeta { .. } => {}
             }
