@@ -3,16 +3,19 @@
 //! P1 sends again after a lost confirmation, so an arrival is recognised by its identifier, the
 //! recipient's number and name, its redirections and expansions, and the path it came: split copies
 //! share an identifier and have other recipients, and what has looped has come further. P3 has no
-//! such key: a resubmission is one of the same originator, content identifier and content.
+//! such key: a resubmission is one by the same user that asks for the same in every respect. The
+//! same text to another recipient, or at another priority, is another message.
 
 use crate::journal::Digest;
 use crate::route::canonical;
 use crate::subject::Subject;
 use crate::trace::internal;
+use base::ber::{Writer, universal as u};
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
 use p1::extension::{Extensions, number};
 use p1::names::{GlobalDomainId, MtsIdentifier};
+use p1::p3::MessageSubmissionEnvelope;
 use p1::trace::TraceElement;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
@@ -34,6 +37,13 @@ impl Hasher {
     fn part(&mut self, octets: &[u8]) {
         self.0.update((octets.len() as u64).to_be_bytes());
         self.0.update(octets);
+    }
+
+    /// What this writes, as one part.
+    fn encoded(&mut self, write: impl FnOnce(&mut Writer)) {
+        let mut w = Writer::new();
+        write(&mut w);
+        self.part(&w.into_vec());
     }
 
     fn domain(&mut self, domain: &GlobalDomainId) {
@@ -109,15 +119,34 @@ fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
 
 /// The key of a submission by the user of this mailbox; `None` without a content identifier, for
 /// then two equal messages may well be meant.
+///
+/// Beside the content it covers all of the envelope that makes a difference to what is sent: a key
+/// that left one out would answer another message with the first one's identifier, and lose it.
 pub fn submission_key(
     mailbox: &str,
-    content_identifier: Option<&str>,
+    envelope: &MessageSubmissionEnvelope,
     content_digest: &[u8; 32],
 ) -> Option<Digest> {
     let mut hasher = Hasher::new("submission");
     hasher.part(mailbox.as_bytes());
-    hasher.part(content_identifier?.as_bytes());
+    hasher.part(envelope.content_identifier.as_ref()?.as_bytes());
     hasher.part(content_digest);
+    hasher.encoded(|w| envelope.content_type.write(w));
+    hasher.encoded(|w| envelope.original_eits.iter().for_each(|e| e.write_as(w, u::SET)));
+    hasher.part(&[envelope.priority as u8]);
+    hasher.encoded(|w| envelope.indicators.write(w));
+    let deferred = envelope.deferred_delivery_time.as_ref();
+    hasher.part(deferred.map(|t| &t.raw[..]).unwrap_or_default());
+    hasher.encoded(|w| envelope.extensions.write_as(w, u::SET));
+    hasher.part(&(envelope.recipients.len() as u64).to_be_bytes());
+    for recipient in &envelope.recipients {
+        hasher.part(canonical(&recipient.recipient.address).as_bytes());
+        hasher.part(recipient.recipient.directory_name.as_deref().unwrap_or_default());
+        hasher.part(&[recipient.report_request as u8]);
+        let conversion = recipient.explicit_conversion;
+        hasher.part(&conversion.map(|c| c.to_be_bytes().to_vec()).unwrap_or_default());
+        hasher.encoded(|w| recipient.extensions.write_as(w, u::SET));
+    }
     Some(hasher.finish())
 }
 
@@ -125,12 +154,16 @@ pub fn submission_key(
 mod tests {
     use super::*;
     use crate::testing::{
-        BAKER, CARTER, at, content, engine, engine_of, message, name, received, submission, submit,
+        BAKER, CARTER, at, content, engine, engine_of, message, name, private, received,
+        submission, submit,
     };
-    use base::ber::universal as u;
     use bytes::Bytes;
+    use p1::content_type::ContentType;
+    use p1::eits::EncodedInformationTypes;
     use p1::envelope::MessageTransferEnvelope;
-    use p1::extension::{Criticality, ExtensionField};
+    use p1::extension::{Criticality, Dialect, ExtensionField};
+    use p1::flags::{PerMessageIndicators, Priority, ReportRequest};
+    use p1::grade::PriorityLevelQualifier;
     use p1::time::Time;
 
     #[test]
@@ -229,19 +262,57 @@ mod tests {
     }
 
     #[test]
-    fn a_resubmission_needs_the_same_originator_reference_and_content() {
-        let key = submission_key("a", Some("ref"), &[1; 32]);
-        assert_eq!(key, submission_key("a", Some("ref"), &[1; 32]));
+    fn a_resubmission_is_of_the_same_user_reference_and_content() {
+        let envelope = submission(&[BAKER]);
+        let mut named = envelope.clone();
+        let key = submission_key("a", &envelope, &[1; 32]);
+        assert_eq!(key, submission_key("a", &envelope.clone(), &[1; 32]));
         assert!(key.is_some());
-        for other in [
-            submission_key("b", Some("ref"), &[1; 32]),
-            submission_key("a", Some("fer"), &[1; 32]),
-            submission_key("a", Some("ref"), &[2; 32]),
-            // Parts do not run into each other.
-            submission_key("ar", Some("ef"), &[1; 32]),
-            submission_key("a", None, &[1; 32]),
-        ] {
-            assert_ne!(other, key);
-        }
+        assert_ne!(key, submission_key("b", &envelope, &[1; 32]));
+        assert_ne!(key, submission_key("a", &envelope, &[2; 32]));
+        // Parts do not run into each other.
+        named.content_identifier = Some("ef 1".to_owned());
+        assert_ne!(key, submission_key("ar", &named, &[1; 32]));
+        named.content_identifier = None;
+        assert_eq!(submission_key("a", &named, &[1; 32]), None);
+    }
+
+    #[test]
+    fn the_same_text_submitted_otherwise_is_another_message() {
+        let key = |e: &MessageSubmissionEnvelope| submission_key("a", e, &[1; 32]);
+        let envelope = submission(&[BAKER, CARTER]);
+        let changed = |change: &dyn Fn(&mut MessageSubmissionEnvelope)| {
+            let mut envelope = envelope.clone();
+            change(&mut envelope);
+            key(&envelope)
+        };
+        // The same address in other letters, and members that are not passed on.
+        assert_eq!(
+            changed(&|e| e.recipients[0].recipient = name(&BAKER.to_lowercase())),
+            key(&envelope)
+        );
+        assert_eq!(changed(&|e| e.unknown.push(Bytes::from_static(&[5, 0]))), key(&envelope));
+        let qualifier = |q: PriorityLevelQualifier| q.extension(Dialect::Modern).unwrap();
+        let changes: [&dyn Fn(&mut MessageSubmissionEnvelope); 15] = [
+            &|_| {},
+            &|e| e.recipients[1].recipient = name("C=XX;ADMD=;PRMD=beta;S=Other"),
+            &|e| e.recipients.truncate(1),
+            &|e| e.recipients.swap(0, 1),
+            &|e| e.recipients[0].recipient.directory_name = Some(Bytes::from_static(&[0x30, 0])),
+            &|e| e.recipients[0].report_request = ReportRequest::Report,
+            &|e| e.recipients[0].explicit_conversion = Some(0),
+            &|e| e.recipients[0].extensions = private(Criticality::default()),
+            &|e| e.priority = Priority::Urgent,
+            &|e| e.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS,
+            &|e| e.extensions.set(qualifier(PriorityLevelQualifier::High)),
+            &|e| e.extensions.set(qualifier(PriorityLevelQualifier::Low)),
+            &|e| e.content_type = ContentType::P2,
+            &|e| e.original_eits = Some(EncodedInformationTypes::default()),
+            &|e| e.deferred_delivery_time = Some(Time::from(at(1))),
+        ];
+        let mut keys: Vec<_> = changes.iter().map(|change| changed(*change)).collect();
+        keys.sort_unstable();
+        keys.dedup();
+        assert_eq!(keys.len(), changes.len());
     }
 }
