@@ -5,7 +5,7 @@ use crate::record::Record;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use p1::names::ORName;
-use p1::p3::{AccessError, RefusedArgument};
+use p1::p3::AccessError;
 
 /// A copy to be queued.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -114,17 +114,9 @@ pub enum SubmitError {
     /// An extension critical for submission is not understood.
     #[error("unsupported critical extension: {0}")]
     UnsupportedCriticalFunction(String),
-    /// For a reason of ours.
-    #[error("{0}")]
-    Refused(String),
 }
 
 impl SubmitError {
-    /// For a reason of ours, temporary or local.
-    pub fn refused(why: impl Into<String>) -> SubmitError {
-        SubmitError::Refused(why.into())
-    }
-
     /// The error the operation returns (X.411 8.2.2).
     pub fn access_error(&self) -> AccessError {
         match self {
@@ -133,10 +125,6 @@ impl SubmitError {
                 AccessError::RecipientImproperlySpecified(names.clone())
             }
             SubmitError::UnsupportedCriticalFunction(_) => AccessError::UnsupportedCriticalFunction,
-            // facility-unavailable; message-submission has no better argument to name.
-            SubmitError::Refused(_) => {
-                AccessError::OperationRefused { argument: RefusedArgument::BuiltIn(0), reason: 0 }
-            }
         }
     }
 }
