@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 pub struct Memory {
     /// Now.
     pub resident: u64,
-    /// The most since it started, or since [`Memory::forget_peak`].
+    /// The most since it started.
     pub peak: u64,
 }
 
@@ -20,16 +20,6 @@ impl Memory {
         let path = format!("/proc/{pid}/status");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         Memory::parse(&text).with_context(|| format!("no VmHWM and VmRSS in {path}"))
-    }
-
-    /// Makes what a process takes now its peak, so that the next peak is that of what follows.
-    ///
-    /// # Errors
-    /// The process is gone, or the kernel does not let us.
-    pub fn forget_peak(pid: u32) -> Result<()> {
-        // proc(5): 5 resets the peak resident set size.
-        let path = format!("/proc/{pid}/clear_refs");
-        std::fs::write(&path, "5").with_context(|| format!("writing {path}"))
     }
 
     fn parse(status: &str) -> Option<Memory> {

@@ -350,14 +350,6 @@ impl Site {
         Memory::of(self.pid()?)
     }
 
-    /// Makes what the daemon takes now its peak.
-    ///
-    /// # Errors
-    /// It does not run, or the kernel does not let us.
-    pub fn forget_peak(&self) -> Result<()> {
-        Memory::forget_peak(self.pid()?)
-    }
-
     fn pid(&self) -> Result<u32> {
         Ok(self.daemon.as_ref().context("the daemon does not run")?.id())
     }

@@ -96,7 +96,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
     assert!(pair.naples.stop().unwrap().success() && pair.act.stop().unwrap().success());
 
     // Both ends have recorded the same association: each alone must read right.
-    let port = u16::from_str_radix(&port_of(&pair.act), 10).unwrap();
+    let port = port_of(&pair.act).parse().unwrap();
     for site in [&pair.naples, &pair.act] {
         let decoded = Decoded::of(&trace(site), port);
         let lengths = decoded.values("rtse.reassembled.length");
@@ -255,35 +255,42 @@ fn a_refused_p1_association() {
 }
 
 #[test]
-fn an_association_aborted_in_the_middle_of_a_transfer() {
-    let builder = Pair::builder(Link::default().on_demand("300s")).unwrap();
-    let proxy = Proxy::start(builder.act_listens()[0], Fate::HoldAfter(3_000_000));
-    let builder = builder.naples_connects(vec![proxy.address]);
-    let mut pair = builder.each(|site| site.set("mta.stop_timeout", "2s")).build().unwrap();
-    record(&mut pair.naples);
-    pair.act.start().unwrap();
-    pair.naples.start().unwrap();
-    send(&pair.naples, &pair.act, "10MB");
-    proxy.wait_until_struck(SOON);
-    assert!(pair.naples.stop().unwrap().success());
-    let decoded = Decoded::of(&trace(&pair.naples), proxy.address.port());
-    let session = decoded.session();
-    assert_eq!(session.get("AB"), Some(&1), "{session:?}");
-    assert_eq!(
-        (session.get("CN"), session.get("AC"), session.get("AS")),
-        (Some(&1), Some(&1), Some(&1))
-    );
-    assert_eq!((session.get("AE"), session.get("FN")), (None, None), "neither ended nor released");
-    assert_eq!(session.len(), 7, "CN AC AS DT MIP MIA AB: {session:?}");
-    assert_counts(
-        &decoded,
-        &[
-            ("pres.aborttype", 1),
-            ("acse.abrt_element", 1),
-            ("acse.rlrq_element", 0),
-            ("p1.message_element", 0),
-        ],
-    );
+fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
+    for window in [1, 3] {
+        let link = Link { window, ..Link::default() }.on_demand("300s");
+        let builder = Pair::builder(link).unwrap();
+        let proxy = Proxy::start(builder.act_listens()[0], Fate::HoldAnswers(3_000_000));
+        let builder = builder.naples_connects(vec![proxy.address]);
+        let mut pair = builder.each(|site| site.set("mta.stop_timeout", "2s")).build().unwrap();
+        record(&mut pair.naples);
+        pair.act.start().unwrap();
+        pair.naples.start().unwrap();
+        send(&pair.naples, &pair.act, "10MB");
+        proxy.wait_until_struck(SOON);
+        assert!(pair.naples.stop().unwrap().success());
+
+        let decoded = Decoded::of(&trace(&pair.naples), proxy.address.port());
+        let session = decoded.session();
+        let count = |name| session.get(name).copied().unwrap_or(0);
+        // What is confirmed and what is sent differ by the window, and there the sender stopped.
+        let (sent, confirmed) = (decoded.last_serial("MIP"), decoded.last_serial("MIA"));
+        let (sent, confirmed) = (sent.expect("checkpoints"), confirmed.expect("confirms"));
+        assert_eq!(sent as usize, count("MIP"), "serial numbers count from 1");
+        assert_eq!(sent - confirmed, window, "window {window}: {session:?}");
+        let single = ["CN", "AC", "AS", "AB"].map(count);
+        assert_eq!((single, count("DT")), ([1; 4], count("MIP")), "{session:?}");
+        assert_eq!(session.len(), 7, "neither ended nor released: {session:?}");
+        assert_counts(
+            &decoded,
+            &[
+                ("pres.aborttype", 1),
+                ("acse.abrt_element", 1),
+                ("acse.rlrq_element", 0),
+                ("rtse.rtab_apdu_element", 1),
+                ("p1.message_element", 0),
+            ],
+        );
+    }
 }
 
 #[test]
@@ -349,7 +356,12 @@ fn p3_errors_and_refusals() {
     let pcap = path.display().to_string();
     let run = site.xuxa("OPS", &["--pcap", &pcap, "send", "--to", &to, "--size", "100kB"]).unwrap();
     assert_eq!(run.code, 1, "{}", run.stderr);
-    let decoded = Decoded::of(&path, port);
+    // tshark reads the operations of the abstract syntax msse with P7's tables, which share them; but
+    // P7's have none of P3's errors, whose codes are other numbers there (21 and up): so it finds the
+    // error and its code, and says that it cannot read the parameter, here NULL.
+    let unread = "ROS: Dissector for OID 2.6.0.2.1 not implemented";
+    let excused = Some((unread, "ros.dissector_oid_not_implemented"));
+    let decoded = Decoded::but_for(&path, port, excused);
     assert_session(&decoded, &[("CN", 1), ("AC", 1), ("DT", 2), ("FN", 1), ("DN", 1)]);
     assert_counts(
         &decoded,
@@ -359,6 +371,7 @@ fn p3_errors_and_refusals() {
             ("ros.returnError_element", 1),
         ],
     );
+    assert_eq!(decoded.values("ros.errcode"), ["1"], "submission-control-violated");
 
     std::fs::write(site.path().join("secrets/user-OPS"), "wrong\n").unwrap();
     let path = site.path().join("refused.pcapng");

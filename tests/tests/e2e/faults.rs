@@ -34,7 +34,7 @@ fn assert_arrives_once(pair: &Pair, sent: &Sent) {
 #[test]
 fn a_connection_cut_in_the_middle_of_a_message_costs_nothing() {
     for link in [Link::default(), Link { checkpoint: 0, ..Link::default() }] {
-        let (pair, _proxy, sent) = stopped_in_the_middle(Fate::CutAfter(MIDDLE), &link);
+        let (pair, _proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &link);
         assert_arrives_once(&pair, &sent);
     }
 }
@@ -42,7 +42,7 @@ fn a_connection_cut_in_the_middle_of_a_message_costs_nothing() {
 #[test]
 fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
     for link in [Link::default(), Link { checkpoint: 0, ..Link::default() }] {
-        let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::HoldAfter(MIDDLE), &link);
+        let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &link);
         // Nothing moves, so neither can finish nor reach a checkpoint: only the bound ends them.
         for site in [&mut pair.naples, &mut pair.act] {
             let (status, took) = clock::timed(|| site.stop().unwrap());
@@ -58,7 +58,7 @@ fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
 
 #[test]
 fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
-    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::HoldAfter(MIDDLE), &Link::default());
+    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &Link::default());
     pair.act.kill().unwrap();
     proxy.release();
     pair.act.start().unwrap();
@@ -67,7 +67,7 @@ fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
 
 #[test]
 fn a_sender_that_is_killed_sends_the_message_once_when_it_is_back() {
-    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::HoldAfter(MIDDLE), &Link::default());
+    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &Link::default());
     pair.naples.kill().unwrap();
     proxy.release();
     pair.naples.start().unwrap();

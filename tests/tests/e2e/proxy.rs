@@ -10,16 +10,18 @@ use std::time::Duration;
 /// What happens, once, to the first connection over which so many octets went to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Fate {
-    /// The connection is cut, both ways.
-    CutAfter(u64),
-    /// Nothing passes any more, either way, until [`Proxy::release`].
-    HoldAfter(u64),
+    /// After so many octets the connection is cut, both ways.
+    Cut(u64),
+    /// After so many octets nothing passes any more, either way, until [`Proxy::release`].
+    Hold(u64),
+    /// After so many octets nothing passes any more from the server to the client, until [`Proxy::release`].
+    HoldAnswers(u64),
 }
 
 impl Fate {
     fn after(self) -> u64 {
         match self {
-            Fate::CutAfter(octets) | Fate::HoldAfter(octets) => octets,
+            Fate::Cut(octets) | Fate::Hold(octets) | Fate::HoldAnswers(octets) => octets,
         }
     }
 }
@@ -32,9 +34,17 @@ pub(super) struct Proxy {
     state: Arc<State>,
 }
 
+/// What is held.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Held {
+    Nothing,
+    Answers,
+    All,
+}
+
 struct State {
     fate: Mutex<Option<Fate>>,
-    held: Mutex<bool>,
+    held: Mutex<Held>,
     released: Condvar,
     strike: Sender<()>,
 }
@@ -46,7 +56,7 @@ impl Proxy {
         let (strike, struck) = channel();
         let state = Arc::new(State {
             fate: Mutex::new(Some(fate)),
-            held: Mutex::new(false),
+            held: Mutex::new(Held::Nothing),
             released: Condvar::new(),
             strike,
         });
@@ -70,7 +80,7 @@ impl Proxy {
 
     /// Lets pass what is held.
     pub(super) fn release(&self) {
-        *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = Held::Nothing;
         self.state.released.notify_all();
     }
 }
@@ -97,24 +107,28 @@ impl State {
             }
             let struck = counts.then(|| self.strikes(passed + n as u64)).flatten();
             match struck {
-                Some(Fate::CutAfter(at)) => {
+                Some(Fate::Cut(at)) => {
                     to.write_all(&buffer[..usize::try_from(at - passed).unwrap_or(n).min(n)])?;
                     from.shutdown(Shutdown::Both)?;
                     to.shutdown(Shutdown::Both)?;
                     let _ = self.strike.send(());
                     return Ok(());
                 }
-                Some(Fate::HoldAfter(_)) => {
-                    *self.held.lock().unwrap_or_else(PoisonError::into_inner) = true;
-                    let _ = self.strike.send(());
-                }
+                Some(Fate::Hold(_)) => self.hold(Held::All),
+                Some(Fate::HoldAnswers(_)) => self.hold(Held::Answers),
                 None => {}
             }
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
-            drop(self.released.wait_while(held, |held| *held));
+            let bars = |held: Held| held == Held::All || (held == Held::Answers && !counts);
+            drop(self.released.wait_while(held, |held| bars(*held)));
             to.write_all(&buffer[..n])?;
             passed += n as u64;
         }
+    }
+
+    fn hold(&self, what: Held) {
+        *self.held.lock().unwrap_or_else(PoisonError::into_inner) = what;
+        let _ = self.strike.send(());
     }
 
     /// The fate, where it strikes now: it does so once.

@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// How much a daemon may take beyond what it took idle.
+/// How much a daemon may take beyond what it took idle, before anybody had bound.
 const ROOM: u64 = 32 << 20;
 /// What is sent always, and in every form with `cargo xtask test --long`.
 const LARGE: u64 = 1_000_000_000;
@@ -33,23 +33,10 @@ fn large_file(directory: &Path, size: u64) -> PathBuf {
     path
 }
 
-/// A user has bound, so that the memory which a password's check takes is not counted to a transfer.
-fn settle(sites: &[&Site]) {
-    for site in sites {
-        let to = site.address("OPS");
-        site.send("OPS", &["--to", &to, "--size", "1kB"]).unwrap();
-        site.receive("OPS", 1).unwrap();
-    }
-}
-
 /// Sends a file and receives it; each daemon's peak must stay near what it took idle.
 fn pass(what: &str, size: u64, from: &Site, to: &Site) {
     let both = if std::ptr::eq(from, to) { vec![from] } else { vec![from, to] };
-    settle(&both);
     let idle: Vec<u64> = both.iter().map(|site| site.memory().unwrap().resident).collect();
-    for site in &both {
-        site.forget_peak().unwrap();
-    }
     let file = large_file(from.path(), size).display().to_string();
     let address = to.address("OPS");
     let (sent, submitting) = clock::timed(|| {
