@@ -202,7 +202,7 @@ mod tests {
         submitted.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
         submitted.extensions = private(Criticality::default());
         submitted.recipients[0].extensions = private(Criticality::default());
-        let asks = ExtensionType::Standard(n::DL_EXPANSION_PROHIBITED);
+        let asks = ExtensionType::Standard(n::ORIGINATOR_REQUESTED_ALTERNATE_RECIPIENT);
         submitted.recipients[0].extensions.0[0].kind = asks;
         let done = submit(&mut alpha, &submitted);
         let head = received(&alpha, &done.accepted.entries[0]);

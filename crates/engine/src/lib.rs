@@ -22,6 +22,7 @@ mod deliver;
 mod ids;
 pub mod journal;
 mod outcome;
+mod passed;
 mod record;
 mod report;
 mod route;

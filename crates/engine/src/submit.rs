@@ -4,6 +4,7 @@ use crate::critical::{Step, unsupported};
 use crate::dedupe::REMEMBERED;
 use crate::journal::Digest;
 use crate::outcome::{Seen, SubmitError, Submitted};
+use crate::passed::{Level, passed_on};
 use crate::route::canonical;
 use crate::split::Origin;
 use crate::subject::Carried;
@@ -11,7 +12,7 @@ use crate::{Content, Engine};
 use base::Utc;
 use base::ber::Writer;
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ProbeTransferEnvelope};
-use p1::extension::{ExtensionType, Extensions, number};
+use p1::extension::Extensions;
 use p1::flags::{MtaReportRequest, PerRecipientIndicators, ReportRequest};
 use p1::names::{Attribute, MtsIdentifier, ORAddress, ORName};
 use p1::p3::{
@@ -26,7 +27,8 @@ impl Engine {
     ///
     /// Recipients that are unknown or have no route do not make the submission fail: they are
     /// reported. Members of the envelope that X.411 does not define are not passed on, for their
-    /// tags may mean something else in a transfer envelope.
+    /// tags may mean something else in a transfer envelope; nor are extensions it does not define
+    /// for submission.
     ///
     /// # Errors
     /// The originator is another, no recipient is an O/R address, or an extension critical for
@@ -52,8 +54,8 @@ impl Engine {
             indicators: envelope.indicators,
             deferred_delivery_time: envelope.deferred_delivery_time.clone(),
             per_domain_bilateral: None,
-            recipients: transfer_fields(&envelope.recipients),
-            extensions: transfer_extensions(&envelope.extensions),
+            recipients: transfer_fields(Level::MessageRecipient, &envelope.recipients),
+            extensions: passed_on(Level::Message, &envelope.extensions),
             trace: Vec::new(),
             unknown: Vec::new(),
         }));
@@ -88,8 +90,8 @@ impl Engine {
             content_length: envelope.content_length,
             indicators: envelope.indicators,
             per_domain_bilateral: None,
-            recipients: transfer_fields(&envelope.recipients),
-            extensions: transfer_extensions(&envelope.extensions),
+            recipients: transfer_fields(Level::ProbeRecipient, &envelope.recipients),
+            extensions: passed_on(Level::Probe, &envelope.extensions),
             trace: Vec::new(),
             unknown: Vec::new(),
         }));
@@ -127,7 +129,10 @@ fn is_proper(address: &ORAddress) -> bool {
     address.country.is_some() && address.admd.is_some() && address.attributes().iter().any(below)
 }
 
-fn transfer_fields(recipients: &[PerRecipientSubmissionFields]) -> Vec<PerRecipientFields> {
+fn transfer_fields(
+    level: Level,
+    recipients: &[PerRecipientSubmissionFields],
+) -> Vec<PerRecipientFields> {
     let fields = |(number, r): (u32, &PerRecipientSubmissionFields)| {
         // The least an originating MTA asks for is a non-delivery report (X.411 12.2.1.1.1.2).
         let mta = match r.report_request {
@@ -139,18 +144,11 @@ fn transfer_fields(recipients: &[PerRecipientSubmissionFields]) -> Vec<PerRecipi
             number,
             indicators: PerRecipientIndicators::new(true, mta, r.report_request),
             explicit_conversion: r.explicit_conversion,
-            extensions: r.extensions.clone(),
+            extensions: passed_on(level, &r.extensions),
             unknown: Vec::new(),
         }
     };
     (1..).zip(recipients).map(fields).collect()
-}
-
-/// All of the user's, but for traces, which only MTAs make.
-fn transfer_extensions(extensions: &Extensions) -> Extensions {
-    let traces = [number::TRACE_INFORMATION, number::INTERNAL_TRACE_INFORMATION];
-    let is_trace = |kind: &ExtensionType| matches!(kind, ExtensionType::Standard(number) if traces.contains(number));
-    Extensions(extensions.0.iter().filter(|f| !is_trace(&f.kind)).cloned().collect())
 }
 
 fn result(
@@ -181,7 +179,7 @@ mod tests {
     };
     use base::ber::Element;
     use base::{PeerId, Precedence};
-    use p1::extension::{Criticality, Dialect};
+    use p1::extension::{Criticality, Dialect, ExtensionType, number};
     use p1::flags::Priority;
     use p1::grade::PriorityLevelQualifier;
 
