@@ -108,8 +108,8 @@ pub enum SubmitError {
     /// The originator is not the user that is bound.
     #[error("originator-name is not the bound user's")]
     OriginatorInvalid,
-    /// No recipient is an O/R address at all.
-    #[error("no recipient-name is an O/R address with country, ADMD and a further attribute")]
+    /// These recipients are no O/R addresses at all.
+    #[error("recipient-name is no O/R address with country, ADMD and a further attribute")]
     RecipientsImproper(Vec<ORName>),
     /// An extension critical for submission is not understood.
     #[error("unsupported critical extension: {0}")]

@@ -31,8 +31,9 @@ impl Engine {
     /// for submission.
     ///
     /// # Errors
-    /// The originator is another, no recipient is an O/R address, or an extension critical for
-    /// submission is not understood.
+    /// The originator is another, a recipient is no O/R address, or an extension critical for
+    /// submission is not understood. One such recipient is enough: the whole submission fails, and
+    /// the error names those to be corrected (X.411 8.2.2.4).
     pub fn submit(
         &mut self,
         now: Utc,
@@ -110,9 +111,10 @@ fn check(
     if canonical(&originator.address) != mailbox {
         return Err(SubmitError::OriginatorInvalid);
     }
-    if !recipients.iter().any(|r| is_proper(&r.recipient.address)) {
-        let names = recipients.iter().map(|r| r.recipient.clone()).collect();
-        return Err(SubmitError::RecipientsImproper(names));
+    let improper = recipients.iter().map(|r| &r.recipient).filter(|r| !is_proper(&r.address));
+    let improper: Vec<ORName> = improper.cloned().collect();
+    if !improper.is_empty() {
+        return Err(SubmitError::RecipientsImproper(improper));
     }
     let critical = std::iter::once(extensions)
         .chain(recipients.iter().map(|r| &r.extensions))
@@ -174,8 +176,8 @@ mod tests {
     use crate::journal::{BodySource, Op, SpoolId};
     use crate::record::NextHop;
     use crate::testing::{
-        BAKER, JONES, SMITH, address, at, content, engine, message, name, private, received,
-        submission, submit,
+        BAKER, JONES, NOWHERE, SMITH, address, at, content, engine, message, name, private,
+        received, submission, submit,
     };
     use base::ber::Element;
     use base::{PeerId, Precedence};
@@ -252,10 +254,15 @@ mod tests {
             names,
             improper.recipients.iter().map(|r| r.recipient.clone()).collect::<Vec<_>>()
         );
-        // One that is proper makes the submission good; the other is reported.
-        let mixed = submission(&["C=XX;S=Baker", BAKER]);
-        let done = alpha.submit(at(0), &smith(), &mixed, &content(1), &[]).unwrap();
-        assert_eq!(done.accepted.entries.len(), 2);
+        // One is enough, and only that one is named.
+        let mixed = submission(&[BAKER, "C=XX;S=Baker", JONES]);
+        let refused = alpha.submit(at(0), &smith(), &mixed, &content(1), &[]).unwrap_err();
+        let improper = vec![mixed.recipients[1].recipient.clone()];
+        assert_eq!(refused, SubmitError::RecipientsImproper(improper));
+        // An address that leads nowhere is proper all the same: it is reported.
+        let done =
+            alpha.submit(at(0), &smith(), &submission(&[NOWHERE]), &content(1), &[]).unwrap();
+        assert_eq!(done.accepted.entries[0].record.kind(), crate::Kind::Report);
     }
 
     #[test]
