@@ -28,6 +28,29 @@ pub struct Delivery {
     pub payload: Payload,
 }
 
+/// What to report of a delivery that the user answered with this error (X.411 8.3.2, local codes of
+/// X.419); `None` where trying again later may succeed.
+///
+/// The node gives the copy up with [`Engine::undeliverable`] and these, in the batch that removes its
+/// entry: the user would return the same error every time. delivery-control-violated is temporary,
+/// for a control holds until the user lifts it; so is anything X.411 does not let a user return
+/// here, which tells of a fault of the user agent and not of the message. Expiry ends both.
+pub fn permanent(code: i64) -> Option<(NonDeliveryReason, Diagnostic)> {
+    match code {
+        // security-error. Its security-problem is between us and the user; the originator is told
+        // with the diagnostic that every edition of X.411 has.
+        12 => Some((
+            NonDeliveryReason::TRANSFER_FAILURE_FOR_SECURITY_REASON,
+            Diagnostic::SECURE_MESSAGING_ERROR,
+        )),
+        // unsupported-critical-function.
+        13 => {
+            Some((NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION))
+        }
+        _ => None,
+    }
+}
+
 impl Engine {
     /// The delivery of a copy in a mailbox, at this time. `None` for a probe, which is answered on
     /// arrival and never delivered.
@@ -55,6 +78,9 @@ impl Engine {
     }
 
     /// A copy is given up: non-delivery reports of all its recipients. Of a report nothing is told.
+    ///
+    /// The node does so when a copy has expired, when a peer refused it for good and when a user
+    /// answered its delivery with an error that is [`permanent`].
     pub fn undeliverable(
         &mut self,
         now: Utc,
@@ -170,12 +196,12 @@ fn report(r: &Report) -> ReportDelivery {
 mod tests {
     use super::*;
     use crate::testing::{
-        BAKER, JONES, NOBODY, at, content, engine, engine_of, name, private, received,
+        BAKER, JONES, NOBODY, at, content, engine, engine_of, failures, name, private, received,
         report as report_of, submission, submit,
     };
     use base::ber::Element;
     use p1::extension::{Criticality, Dialect};
-    use p1::p3::{ArgumentEvent, DeliveryParser};
+    use p1::p3::{AccessError, ArgumentEvent, DeliveryParser, SecurityProblem};
 
     fn parse(delivery: &Delivery) -> MessageDeliveryEnvelope {
         assert_eq!(delivery.operation, operation::MESSAGE_DELIVERY);
@@ -245,6 +271,24 @@ mod tests {
             told.recipients[0].report,
             report_of(entry).content.recipients[0].last_trace.report
         );
+    }
+
+    #[test]
+    fn a_permanent_delivery_error_is_reported_and_a_temporary_one_waits() {
+        let mut alpha = engine();
+        let copy = submit(&mut alpha, &submission(&[JONES])).accepted.entries.remove(0);
+        let mut reported = Vec::new();
+        for code in 0..=20 {
+            let Some((reason, diagnostic)) = permanent(code) else { continue };
+            let done = alpha.undeliverable(at(1), &copy.record, reason, diagnostic, "refused");
+            reported.push((code, failures(report_of(&done.entries[0]))));
+        }
+        let told = |reason, diagnostic| vec![(1, Some((reason, Some(diagnostic))))];
+        assert_eq!(reported, [(12, told(8, 46)), (13, told(1, 18))]);
+        assert_eq!(AccessError::ControlViolated.code(), 1);
+        assert_eq!(AccessError::UnsupportedCriticalFunction.code(), 13);
+        let security = AccessError::Security(SecurityProblem::SECURITY_POLICY_VIOLATION);
+        assert_eq!(security.code(), 12);
     }
 
     #[test]

@@ -36,7 +36,7 @@ mod transfer;
 mod testing;
 
 pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
-pub use deliver::Delivery;
+pub use deliver::{Delivery, permanent};
 pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
     put_entries,
