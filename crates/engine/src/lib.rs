@@ -5,7 +5,8 @@
 //! into one durable change. Nobody is answered before that change is committed. Later each entry's
 //! [`Record`] is transferred ([`Engine::transfer_payload`]) or delivered
 //! ([`Engine::delivery_argument`], then [`Engine::delivered`]), or given up
-//! ([`Engine::undeliverable`]), of which reports may come.
+//! ([`Engine::undeliverable`]), of which reports may come; or it finds its peer gone and is routed
+//! again ([`Engine::reroute`]).
 //!
 //! The content itself never passes through here: an entry names a body in the store.
 //!
@@ -25,6 +26,7 @@ mod outcome;
 mod passed;
 mod record;
 mod report;
+mod reroute;
 mod route;
 mod split;
 mod subject;

@@ -176,31 +176,41 @@ impl Engine {
         precedence: Precedence,
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
-        let message = report.envelope.report_identifier.to_string();
-        let mut discard = |why: &str| {
-            let detail = format!("report {message}: {why}");
-            notes.push(Note::new(NoteKind::ReportDiscarded, detail));
-            None
-        };
         let envelope = &mut report.envelope;
         if self.loops(&envelope.trace, &envelope.extensions) {
-            return discard("loop detected");
+            notes.push(discarded(&report, "loop detected"));
+            return None;
         }
-        let next_hop = match self.resolve(&envelope.destination.address) {
-            Ok(hop) => hop,
-            Err(failure) => return discard(&failure.text),
-        };
         self.add_trace(now, None, &mut envelope.trace, &mut envelope.extensions);
+        self.queue_report(now, report, precedence, notes)
+    }
+
+    /// Queues a report that has our trace for its next hop, if it has one.
+    pub(crate) fn queue_report(
+        &mut self,
+        now: Utc,
+        mut report: Report,
+        precedence: Precedence,
+        notes: &mut Vec<Note>,
+    ) -> Option<NewEntry> {
+        let next_hop = match self.resolve(&report.envelope.destination.address) {
+            Ok(hop) => hop,
+            Err(failure) => {
+                notes.push(discarded(&report, &failure.text));
+                return None;
+            }
+        };
         if matches!(next_hop, NextHop::Mailbox(_)) {
             let recipients = &mut report.content.recipients;
             recipients.retain(|r| for_user(r.indicators, &r.last_trace.report));
             if recipients.is_empty() {
-                return discard("its user did not ask for it");
+                notes.push(discarded(&report, "its user did not ask for it"));
+                return None;
             }
         }
         let record = Record {
             next_hop,
-            message,
+            message: report.envelope.report_identifier.to_string(),
             precedence,
             accepted: now,
             first_arrival: first_arrival(&report.envelope.trace, now),
@@ -211,6 +221,12 @@ impl Engine {
         };
         Some(NewEntry { id: self.ids.entry(), precedence, record })
     }
+}
+
+/// For the log: this report goes no further.
+fn discarded(report: &Report, why: &str) -> Note {
+    let detail = format!("report {}: {why}", report.envelope.report_identifier);
+    Note::new(NoteKind::ReportDiscarded, detail)
 }
 
 #[cfg(test)]

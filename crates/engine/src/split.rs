@@ -84,10 +84,28 @@ impl Engine {
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
+        let (hops, outcomes) = self.sort_out(now, &carried, looped, notes);
+        let precedence = level(&self.policy, &carried, content);
+        let size = content.map_or(0, |c| c.length);
+        let common = Common { carried: &carried, precedence, size, held };
+        let mut accepted = self.copies(now, &common, hops);
+        let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
+        accepted.entries.extend(report);
+        accepted
+    }
+
+    /// Which recipients go to which next hop, and what there is to report at once.
+    pub(crate) fn sort_out(
+        &self,
+        now: Utc,
+        carried: &Carried,
+        looped: bool,
+        notes: &mut Vec<Note>,
+    ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         for (index, fate) in self.fates(&carried.subject(), looped).into_iter().enumerate() {
-            match (fate, &carried) {
+            match (fate, carried) {
                 (None, _) => {}
                 (Some(Ok(NextHop::Mailbox(_))), Carried::Probe(_)) => {
                     let report = ReportType::Delivery { time: Time::from(now), mts_user: 0 };
@@ -100,13 +118,7 @@ impl Engine {
                 }
             }
         }
-        let precedence = level(&self.policy, &carried, content);
-        let size = content.map_or(0, |c| c.length);
-        let common = Common { carried: &carried, precedence, size, held };
-        let mut accepted = self.copies(now, &common, hops);
-        let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
-        accepted.entries.extend(report);
-        accepted
+        (hops, outcomes)
     }
 
     /// A copy for each next hop, and the content they share.
@@ -178,7 +190,7 @@ fn deferral(now: Utc, carried: &Carried) -> Option<Utc> {
 }
 
 /// Who delivers holds what nobody held before; a relay does not.
-fn deferred(now: Utc, carried: &Carried, hop: &NextHop) -> Option<Utc> {
+pub(crate) fn deferred(now: Utc, carried: &Carried, hop: &NextHop) -> Option<Utc> {
     match hop {
         NextHop::Mailbox(_) => deferral(now, carried),
         NextHop::Peer(_) => None,
@@ -197,7 +209,7 @@ fn level(policy: &Policy, carried: &Carried, content: Option<&Content>) -> Prece
 
 /// The same with responsibility for these recipients only. A mailbox's copy leaves the others out
 /// where they are not to be disclosed, lest a message to many local users grow with their square.
-fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
+pub(crate) fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
     let mut copy = carried.clone();
     for (index, recipient) in copy.recipients_mut().iter_mut().enumerate() {
         let responsible = mine.binary_search(&index).is_ok();

@@ -1,0 +1,154 @@
+//! Another way for a copy whose next hop is no more.
+
+use crate::Engine;
+use crate::outcome::{Concluded, NewEntry};
+use crate::record::Record;
+use crate::split::{copy_for, deferred};
+use crate::subject::Carried;
+use base::Utc;
+use p1::apdu::MtsApduHead;
+
+impl Engine {
+    /// Routes a copy again by the tables of today: what the node does with an entry it finds at its
+    /// start for a peer that is configured no more. Each recipient goes to its new next hop or, where
+    /// there is none, is reported.
+    ///
+    /// The result takes the place of the copy: the node commits its entries and the removal of the
+    /// old entry in one batch. There may be several copies now, or none. All name the same body as
+    /// the copy did, which so must outlive that batch where there is any such entry, and must be
+    /// dropped with it where there is none and no other copy names it.
+    ///
+    /// The envelope has our trace already and gets no second one; no time of acceptance changes, so
+    /// that expiry goes on counting. That another way was tried first is not noted in the trace: the
+    /// attempted domain of its elements is for an attempt that a peer has refused.
+    pub fn reroute(&mut self, now: Utc, record: &Record) -> Concluded {
+        let mut notes = Vec::new();
+        let carried = match &record.head {
+            MtsApduHead::Message(e) => Carried::Message(e.clone()),
+            MtsApduHead::Probe(e) => Carried::Probe(e.clone()),
+            MtsApduHead::Report(report) => {
+                let report = (**report).clone();
+                let entry = self.queue_report(now, report, record.precedence, &mut notes);
+                let entries = entry.into_iter().map(|e| with_times_of(record, e)).collect();
+                return Concluded { entries, notes };
+            }
+        };
+        let (hops, outcomes) = self.sort_out(now, &carried, false, &mut notes);
+        let copies = hops.into_iter().map(|(next_hop, mine)| {
+            let record = Record {
+                not_before: record.not_before.or_else(|| deferred(now, &carried, &next_hop)),
+                head: copy_for(&carried, &next_hop, &mine).into_head(),
+                next_hop,
+                message: record.message.clone(),
+                ..*record
+            };
+            NewEntry { id: self.ids.entry(), precedence: record.precedence, record }
+        });
+        let mut entries: Vec<NewEntry> = copies.collect();
+        let subject = carried.subject();
+        entries.extend(self.report(now, &subject, record.precedence, outcomes, &mut notes));
+        Concluded { entries, notes }
+    }
+}
+
+fn with_times_of(old: &Record, mut entry: NewEntry) -> NewEntry {
+    (entry.record.accepted, entry.record.first_arrival) = (old.accepted, old.first_arrival);
+    entry
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::NoteKind;
+    use crate::record::{Kind, NextHop};
+    use crate::testing::{
+        BAKER, CARTER, NOWHERE, SMITH, at, content, engine_of, failures, message, name, received,
+        report, submission, submit,
+    };
+    use base::PeerId;
+
+    /// alpha as it is configured now, with these domains behind peers.
+    fn alpha(peers: &[(&str, u32)]) -> Engine {
+        engine_of("alpha", "mta1", &["Smith", "Jones"], peers)
+    }
+
+    #[test]
+    fn recipients_part_where_they_have_other_ways_now() {
+        let other = "C=XX;ADMD=;PRMD=delta;S=Other";
+        let mut before = alpha(&[("", 7)]);
+        let done = submit(&mut before, &submission(&[BAKER, CARTER, other]));
+        let [old] = &done.accepted.entries[..] else { panic!() };
+        let mut now = alpha(&[("beta", 0), ("gamma", 1)]);
+        let again = now.reroute(at(100), &old.record);
+        let hops: Vec<_> = again.entries.iter().map(|e| e.record.next_hop.clone()).collect();
+        let smith = crate::canonical(&name(SMITH).address);
+        let expected =
+            [NextHop::Peer(PeerId(0)), NextHop::Peer(PeerId(1)), NextHop::Mailbox(smith)];
+        assert_eq!(hops, expected);
+        for (entry, number) in again.entries.iter().zip([1, 2]) {
+            let head = received(&now, entry);
+            let (new, was) = (message(&head), message(&old.record.head));
+            let mine = new.recipients.iter().filter(|r| r.indicators.responsible());
+            assert_eq!(mine.map(|r| r.number).collect::<Vec<_>>(), [number]);
+            assert_eq!((new.recipients.len(), new.trace.len()), (3, was.trace.len()));
+            assert_eq!(crate::trace::internal(&new.extensions).len(), 1);
+            let kept = |r: &Record| (r.body, r.size, r.precedence, r.accepted, r.first_arrival);
+            assert_eq!(kept(&entry.record), kept(&old.record));
+            assert!(entry.record.body.is_some());
+        }
+        let failed = failures(report(&again.entries[2]));
+        assert_eq!(failed, [(3, Some((1, Some(0))))]);
+        assert_eq!(again.notes[0].kind, NoteKind::NonDelivery);
+        let mut ids: Vec<_> = again.entries.iter().map(|e| e.id).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 3);
+    }
+
+    #[test]
+    fn only_its_own_recipients_are_routed() {
+        let mut before = alpha(&[("beta", 0), ("gamma", 7)]);
+        let done = submit(&mut before, &submission(&[BAKER, CARTER]));
+        let again = alpha(&[("", 0)]).reroute(at(100), &done.accepted.entries[1].record);
+        let [entry] = &again.entries[..] else { panic!() };
+        let responsible: Vec<_> = message(&entry.record.head)
+            .recipients
+            .iter()
+            .map(|r| r.indicators.responsible())
+            .collect();
+        assert_eq!(responsible, [false, true]);
+    }
+
+    #[test]
+    fn deferral_holds_on_another_way() {
+        let mut envelope = submission(&[BAKER]);
+        envelope.deferred_delivery_time = Some(p1::time::Time::from(at(600)));
+        let old = submit(&mut alpha(&[("beta", 7)]), &envelope).accepted.entries.remove(0);
+        let again = alpha(&[("beta", 0)]).reroute(at(100), &old.record);
+        assert_eq!(again.entries[0].record.not_before, Some(at(600)));
+    }
+
+    #[test]
+    fn a_report_goes_another_way_or_nowhere() {
+        let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 7)]);
+        let mut source = alpha(&[("beta", 0)]);
+        let sent = submit(&mut source, &submission(&[BAKER])).accepted.entries.remove(0);
+        let made = beta.accept(at(1), received(&source, &sent), &content(1000), &[]);
+        let [old] = &made.accepted.entries[..] else { panic!() };
+        assert_eq!(old.record.kind(), Kind::Report);
+        let mut now = engine_of("beta", "mta2", &[], &[("", 2)]);
+        let again = now.reroute(at(100), &old.record);
+        let expected = Record { next_hop: NextHop::Peer(PeerId(2)), ..old.record.clone() };
+        assert_eq!(again.entries[0].record, expected);
+        let lost = engine_of("beta", "mta2", &[], &[]).reroute(at(100), &old.record);
+        assert_eq!((lost.entries.len(), lost.notes[0].kind), (0, NoteKind::ReportDiscarded));
+    }
+
+    #[test]
+    fn without_any_way_all_are_reported() {
+        let old = submit(&mut alpha(&[("", 7)]), &submission(&[BAKER, NOWHERE]));
+        let again = alpha(&[]).reroute(at(100), &old.accepted.entries[0].record);
+        let [entry] = &again.entries[..] else { panic!() };
+        assert_eq!(failures(report(entry)).len(), 2);
+        assert_eq!(entry.record.body, None);
+    }
+}
