@@ -96,7 +96,9 @@ impl Policy {
         subject.max(Precedence::Priority)
     }
 
-    /// The level of a report made elsewhere.
+    /// The level of a report made elsewhere. Its subject's would be better, but nothing here tells
+    /// it: the subject's entry is gone once it was transferred, and what is remembered against
+    /// repetitions is found by the path something came, not by its identifier alone.
     pub fn relayed_report(&self) -> Precedence {
         self.report_precedence
     }
