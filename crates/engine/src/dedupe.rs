@@ -266,7 +266,7 @@ mod tests {
         let envelope = submission(&[BAKER]);
         let mut named = envelope.clone();
         let key = submission_key("a", &envelope, &[1; 32]);
-        assert_eq!(key, submission_key("a", &envelope.clone(), &[1; 32]));
+        assert_eq!(key, submission_key("a", &submission(&[BAKER]), &[1; 32]));
         assert!(key.is_some());
         assert_ne!(key, submission_key("b", &envelope, &[1; 32]));
         assert_ne!(key, submission_key("a", &envelope, &[2; 32]));
