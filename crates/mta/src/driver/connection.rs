@@ -1,5 +1,5 @@
-//! One TCP connection: a reader that stops while too much of what it read is not yet stored, and
-//! a writer whose queue can be watched.
+//! One TCP connection: a reader that stops while too much of what it read is not yet stored or too
+//! much waits to be written, and a writer whose queue can be watched.
 
 use super::gauge::Gauge;
 use crate::pcap::Tap;
@@ -24,6 +24,11 @@ const COPIED: usize = 16 << 10;
 
 /// Octets read and neither handled nor stored at which reading stops.
 const UNSTORED_MAX: usize = 256 << 10;
+
+/// Octets to be written at which reading stops: a peer that asks and never reads the answers gets
+/// no more of them. Content is queued only while much less waits, so that two ends that both send
+/// do not wait for each other.
+const UNSENT_MAX: usize = 1 << 20;
 
 /// Buffers written with one system call.
 const GATHERED: usize = 64;
@@ -70,6 +75,7 @@ impl Connection {
             association,
             half: read_half,
             incoming: Arc::clone(&connection.incoming),
+            outgoing: Arc::clone(&connection.outgoing),
             closing: Arc::clone(&connection.closing),
             arrivals: arrivals.clone(),
             tap: tap.clone(),
@@ -105,8 +111,10 @@ impl Connection {
 
     /// Closes after what was queued.
     pub(super) fn close(&mut self) {
+        // From here on what is read is dropped, so that nothing needs to hold the reader up.
         self.closing.store(true, Ordering::Release);
         self.incoming.release();
+        self.outgoing.release();
         self.writes = None;
     }
 }
@@ -129,6 +137,7 @@ struct Reader {
     association: AssociationId,
     half: OwnedReadHalf,
     incoming: Arc<Gauge>,
+    outgoing: Arc<Gauge>,
     closing: Arc<AtomicBool>,
     arrivals: mpsc::Sender<Arrival>,
     tap: Option<Tap>,
@@ -138,6 +147,7 @@ impl Reader {
     async fn run(self) -> io::Result<()> {
         loop {
             self.incoming.below(UNSTORED_MAX).await;
+            self.outgoing.below(UNSENT_MAX).await;
             // The buffer is made once there is something to read: idle connections hold none.
             self.half.readable().await?;
             let mut buffer = BytesMut::with_capacity(CHUNK);
@@ -279,6 +289,83 @@ mod tests {
         drop(connection);
         assert_eq!(peer_read.read(&mut [0; 1]).await.unwrap(), 0);
         assert_eq!(closed(&mut received).await, None);
+    }
+
+    /// Answers each octet that arrives with this many.
+    const ANSWERS: usize = 8;
+
+    /// Answers one arrival as a driver does; `false` where the connection is over.
+    fn answer(connection: &Connection, arrival: Arrival) -> bool {
+        let Arrival::Bytes { bytes, .. } = arrival else { return false };
+        for piece in bytes.chunks(64) {
+            connection.write(Bytes::from(vec![8; piece.len() * ANSWERS]));
+        }
+        connection.incoming.sub(bytes.len());
+        true
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_asks_and_does_not_read_is_not_read_until_it_does() {
+        let (connection, peer, mut received) = pair().await;
+        let (mut peer_read, mut peer_write) = peer.into_split();
+        const TOTAL: usize = 16 << 20;
+        let sender = tokio::spawn(async move {
+            for _ in 0..TOTAL / CHUNK {
+                peer_write.write_all(&[7; CHUNK]).await.unwrap();
+            }
+            peer_write // not closed yet
+        });
+        while connection.outgoing.octets() < UNSENT_MAX {
+            assert!(answer(&connection, received.recv().await.unwrap()));
+        }
+        // Beyond the limit comes only what had been read by then.
+        let mut most = 0;
+        let quiet = Duration::from_millis(300);
+        while let Ok(arrival) = tokio::time::timeout(quiet, received.recv()).await {
+            assert!(answer(&connection, arrival.unwrap()));
+            most = most.max(connection.outgoing.octets());
+        }
+        assert!(most < UNSENT_MAX + (UNSTORED_MAX + CHUNK) * ANSWERS, "{most}");
+        assert!(!sender.is_finished());
+
+        let reader = tokio::spawn(async move {
+            let mut got = 0;
+            let mut buffer = vec![0; CHUNK];
+            while got < TOTAL * ANSWERS {
+                got += peer_read.read(&mut buffer).await.unwrap();
+            }
+            got
+        });
+        tokio::pin!(reader);
+        let got = loop {
+            tokio::select! {
+                got = &mut reader => break got.unwrap(),
+                arrival = received.recv() => assert!(answer(&connection, arrival.unwrap())),
+            }
+        };
+        let _peer_write = sender.await.unwrap();
+        assert_eq!(got, TOTAL * ANSWERS);
+    }
+
+    #[tokio::test]
+    async fn a_peer_that_never_reads_is_dropped_after_the_user_timeout() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (ours, _) = listener.accept().await.unwrap();
+        let timeout = Some(Duration::from_secs(1));
+        socket2::SockRef::from(&ours).set_tcp_user_timeout(timeout).unwrap();
+        let (arrivals, mut received) = mpsc::channel(16);
+        let connection = Connection::start(ID, ours, arrivals, None);
+        let sender =
+            tokio::spawn(async move { while peer.write_all(&[7; CHUNK]).await.is_ok() {} });
+        let error = loop {
+            match received.recv().await.unwrap() {
+                Arrival::Closed { error, .. } => break error.unwrap(),
+                arrival => assert!(answer(&connection, arrival)),
+            }
+        };
+        assert!(error.contains("timed out"), "{error}");
+        sender.await.unwrap();
     }
 
     #[tokio::test]

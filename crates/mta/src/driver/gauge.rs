@@ -21,6 +21,12 @@ impl Gauge {
         self.fell.notify_waiters();
     }
 
+    /// How many wait.
+    #[cfg(test)]
+    pub(super) fn octets(&self) -> usize {
+        self.octets.load(Ordering::Acquire)
+    }
+
     /// From now on it does not matter how many wait there.
     pub(super) fn release(&self) {
         self.released.store(true, Ordering::Release);

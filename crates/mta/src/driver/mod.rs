@@ -9,8 +9,9 @@
 //!  signals ───┘                    └─▶ log
 //! ```
 //!
-//! Arrivals are bounded: a connection is not read while too much of it is unhandled or unstored.
-//! Answers are not, but each answers one output, so the node bounds them.
+//! Arrivals are bounded: a connection is not read while too much of it is unhandled or unstored, or
+//! while too much waits to be written to it. Answers are not, but each answers one output, so the
+//! node bounds them.
 
 mod connection;
 mod disk;
