@@ -6,6 +6,7 @@
 use crate::session::service::ConnectionReference;
 use base::ber::Oid;
 use bytes::Bytes;
+use std::fmt;
 use std::time::Duration;
 
 /// Which end of the association we are.
@@ -203,7 +204,7 @@ pub enum Input<'a> {
 }
 
 /// What the user asks.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub enum Request {
     /// RT-OPEN or A-ASSOCIATE: the bind argument, a whole BER element (initiator, first request).
     Open {
@@ -307,7 +308,7 @@ pub enum Output {
 }
 
 /// What the user is told.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub enum Indication {
     /// A peer asks for an association: answer `Accept` or `Refuse`.
     Open {
@@ -433,4 +434,143 @@ pub enum Indication {
         /// For the log: the layer, the clause or field, what was wrong.
         detail: String,
     },
+}
+
+/// `Debug` as derived, except that fields named `bind` show their length only: a bind carries the
+/// password. Also the names of the variants. Every variant and field is listed, so that the compiler
+/// refuses one that is missing here.
+macro_rules! shown {
+    ($shown:ty { $($variant:ident $({ $($field:ident),+ })? $(($only:ident))?,)+ }) => {
+        impl $shown {
+            /// The variant's name, which tells nothing of what it carries.
+            pub fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$variant { .. } => stringify!($variant),)+
+                }
+            }
+        }
+
+        impl fmt::Debug for $shown {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                match self {
+                    $(Self::$variant $({ $($field),+ })? $(($only))? => {
+                        shown!(@one f, $variant $({ $($field),+ })? $(($only))?)
+                    })+
+                }
+            }
+        }
+    };
+    (@one $f:ident, $variant:ident) => { $f.write_str(stringify!($variant)) };
+    (@one $f:ident, $variant:ident ($only:ident)) => {
+        $f.debug_tuple(stringify!($variant)).field($only).finish()
+    };
+    (@one $f:ident, $variant:ident { $($field:ident),+ }) => {
+        $f.debug_struct(stringify!($variant))
+            $(.field(stringify!($field), shown!(@field $field $field)))+
+            .finish()
+    };
+    (@field bind $bind:ident) => { &Undisclosed($bind.len()) };
+    (@field $name:ident $field:ident) => { $field };
+}
+
+shown!(Request {
+    Open { bind },
+    Recover(reference),
+    Accept { bind },
+    AcceptRecover(left),
+    Refuse { reason, bind_error },
+    Transfer { payload, resume },
+    Content(octets),
+    ContentFailed,
+    Interrupt,
+    Stored { octets },
+    TransferSecured,
+    TransferRefused(reason),
+    TurnPlease(priority),
+    TurnGive,
+    Invoke { invoke, syntax, operation, argument },
+    Result { invoke, operation, result },
+    Error { invoke, error, parameter },
+    Reject { invoke, problem },
+    Release,
+    Abort(reason),
+});
+
+shown!(Indication {
+    Open { bind, application_context, calling, reference, syntaxes, dialogue },
+    RecoverAsked { reference },
+    Opened { bind, reference },
+    Refused { reason, bind_error, detail },
+    NeedContent { offset, max },
+    TransferStart { activity },
+    TransferResumed { activity },
+    Data { bytes, last },
+    Checkpoint { octets },
+    TransferEnd,
+    TransferStopped { may_resume },
+    Progress(point),
+    TransferConfirmed,
+    TransferFailed { resume, detail },
+    TurnPlease(priority),
+    TurnGiven,
+    Invoked { invoke, operation },
+    Returned { invoke },
+    ReturnedError { invoke, error },
+    Rejected { invoke, problem },
+    Released,
+    Aborted { reason, detail },
+});
+
+/// So many octets that are not shown.
+struct Undisclosed(usize);
+
+impl fmt::Debug for Undisclosed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({} octets)", self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_bind_is_shown() {
+        let bind = Bytes::from_static(b"vesuvio");
+        let reference = ConnectionReference {
+            user: Bytes::from_static(b"u"),
+            common: Bytes::from_static(b"c"),
+            additional: Bytes::new(),
+        };
+        let open = Indication::Open {
+            bind: bind.clone(),
+            application_context: Oid::from_arcs(&[2, 6, 0]).unwrap(),
+            calling: Selectors::default(),
+            reference: reference.clone(),
+            syntaxes: Vec::new(),
+            dialogue: Dialogue::Monologue,
+        };
+        let opened = Indication::Opened { bind: bind.clone(), reference };
+        let asked = [Request::Open { bind: bind.clone() }, Request::Accept { bind }];
+        for shown in [
+            format!("{open:?}"),
+            format!("{opened:#?}"),
+            format!("{:?}", Output::Indication(opened)),
+            format!("{asked:?}"),
+            format!("{:?}", Input::Request(asked[0].clone())),
+        ] {
+            assert!(shown.contains("bind: (7 octets)"), "{shown}");
+            // Neither as text nor as a list of octets.
+            assert!(!shown.contains("vesuvio") && !shown.contains("118"), "{shown}");
+        }
+        assert_eq!((asked[1].name(), open.name()), ("Accept", "Open"));
+    }
+
+    #[test]
+    fn all_else_is_shown_as_derived() {
+        assert_eq!(format!("{:?}", Request::Release), "Release");
+        assert_eq!(format!("{:?}", Request::TurnPlease(3)), "TurnPlease(3)");
+        let data = Indication::Data { bytes: Bytes::from_static(b"ab"), last: true };
+        assert_eq!(format!("{data:?}"), r#"Data { bytes: b"ab", last: true }"#);
+    }
 }

@@ -234,7 +234,8 @@ pub(crate) fn describe(indication: Option<&Indication>) -> String {
                 problem.kind, problem.value
             )
         }
-        Some(other) => format!("unexpected {other:?}"),
+        // Its name alone: what it carries may be a password or a content.
+        Some(other) => format!("the MTA's answer is out of place ({})", other.name()),
         None => "interrupted".to_owned(),
     }
 }
@@ -290,4 +291,16 @@ fn start_trace(path: &Path, stream: &TcpStream) -> Result<TraceWriter<BufWriter<
     };
     trace.connection(Clock::utc(), connection).context("cannot write the trace")?;
     Ok(trace)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_answer_out_of_place_is_named_and_not_shown() {
+        let bytes = Bytes::from_static(b"vesuvio");
+        let said = describe(Some(&Indication::Data { bytes, last: true }));
+        assert_eq!(said, "the MTA's answer is out of place (Data)");
+    }
 }
