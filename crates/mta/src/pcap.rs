@@ -1,7 +1,7 @@
 //! `mta run --pcap`: one association's traffic as a file for Wireshark.
 
 use crate::clock::Clock;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 use std::path::Path;
@@ -28,11 +28,14 @@ pub(crate) struct Tap {
 }
 
 impl Pcap {
-    /// Creates the file, readable by its owner only: content is confidential.
+    /// Creates the file, or empties it, readable by its owner only: it will hold passwords and
+    /// contents.
     pub fn create(path: &Path, wanted: Option<String>, clock: Clock) -> io::Result<Pcap> {
-        use std::os::unix::fs::OpenOptionsExt;
+        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
         let mut options = File::options();
         let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        // The mode above is that of a new file only.
+        file.set_permissions(Permissions::from_mode(0o600))?;
         let writer = TraceWriter::new(BufWriter::new(file))?;
         let tap = Tap { clock, writer: Arc::new(Mutex::new(Some(writer))) };
         Ok(Pcap { wanted, taken: AtomicBool::new(false), tap })
@@ -88,5 +91,26 @@ impl Tap {
     pub(crate) fn closed(&self) {
         let now = self.clock.now().utc;
         self.write(|w| w.closed(now));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_new_file_and_one_that_was_there_are_the_owners_only() {
+        let directory = tempfile::tempdir().unwrap();
+        let (new, old) = (directory.path().join("new"), directory.path().join("old"));
+        std::fs::write(&old, "what was in it").unwrap();
+        std::fs::set_permissions(&old, Permissions::from_mode(0o644)).unwrap();
+        for path in [new, old] {
+            Pcap::create(&path, None, Clock::start()).unwrap();
+            let mode = std::fs::metadata(&path).unwrap().permissions().mode();
+            assert_eq!(mode & 0o7777, 0o600, "{path:?}");
+            let octets = std::fs::read(&path).unwrap();
+            assert!(octets.starts_with(&[0x0a, 0x0d, 0x0d, 0x0a]), "{octets:?}");
+        }
     }
 }

@@ -13,7 +13,7 @@ use p1::bind::{Credentials, Password, PasswordForm};
 use p1::names::ORName;
 use p1::p3::{MtsBind, MtsBindError, ObjectName};
 use std::collections::VecDeque;
-use std::fs::File;
+use std::fs::{File, Permissions};
 use std::io::{BufWriter, ErrorKind, Read, Write};
 use std::net::{TcpStream, ToSocketAddrs};
 use std::path::Path;
@@ -281,7 +281,7 @@ fn config(profile: &Profile, services: Services) -> Config {
 }
 
 fn start_trace(path: &Path, stream: &TcpStream) -> Result<TraceWriter<BufWriter<File>>> {
-    let file = File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
+    let file = private(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut trace = TraceWriter::new(BufWriter::new(file)).context("cannot write the trace")?;
     let connection = Connection {
         local: stream.local_addr().context("the connection has no address")?,
@@ -293,9 +293,33 @@ fn start_trace(path: &Path, stream: &TcpStream) -> Result<TraceWriter<BufWriter<
     Ok(trace)
 }
 
+/// Creates the file, or empties it, readable by its owner only: it will hold the password and
+/// contents.
+fn private(path: &Path) -> std::io::Result<File> {
+    use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+    let mut options = File::options();
+    let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+    // The mode above is that of a new file only.
+    file.set_permissions(Permissions::from_mode(0o600))?;
+    Ok(file)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[test]
+    fn a_trace_is_the_owners_only_where_the_file_was_there_too() {
+        let directory = tempfile::tempdir().unwrap();
+        let (new, old) = (directory.path().join("new"), directory.path().join("old"));
+        std::fs::write(&old, "what was in it").unwrap();
+        std::fs::set_permissions(&old, Permissions::from_mode(0o644)).unwrap();
+        for path in [new, old] {
+            let file = private(&path).unwrap().metadata().unwrap();
+            assert_eq!((file.permissions().mode() & 0o7777, file.len()), (0o600, 0), "{path:?}");
+        }
+    }
 
     #[test]
     fn an_answer_out_of_place_is_named_and_not_shown() {

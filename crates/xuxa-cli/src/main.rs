@@ -42,7 +42,8 @@ struct Cli {
     /// One JSON object on standard output instead of a table
     #[arg(long, global = true)]
     json: bool,
-    /// Write the association's traffic as pcapng, for Wireshark (-d tcp.port==PORT,tpkt)
+    /// Write the association's traffic as pcapng, for Wireshark (-d tcp.port==PORT,tpkt); passwords
+    /// and contents stand there in clear
     #[arg(long, global = true, value_name = "FILE")]
     pcap: Option<PathBuf>,
     #[command(subcommand)]
@@ -167,6 +168,9 @@ fn main() -> ExitCode {
             return ExitCode::from(2);
         }
     };
+    if let Some(path) = &cli.pcap {
+        eprintln!("xuxa: warning: {} will hold passwords and contents in clear", path.display());
+    }
     let way = Way {
         profile: &profile,
         pcap: cli.pcap.as_deref(),

@@ -23,7 +23,7 @@ pub(super) struct Arguments {
     /// Log more; RUST_LOG chooses finer.
     #[arg(long, short)]
     verbose: bool,
-    /// Record one association's traffic as pcapng for Wireshark.
+    /// Record one association's traffic as pcapng for Wireshark: passwords and contents in clear.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
     /// Which to record: PEER/CHANNEL or p3; default: the first P1 association.
@@ -37,7 +37,11 @@ pub(super) fn run(arguments: Arguments) -> u8 {
     let clock = Clock::start();
     let pcap = match arguments.pcap {
         Some(path) => match Pcap::create(&path, arguments.pcap_association, clock) {
-            Ok(pcap) => Some(pcap),
+            Ok(pcap) => {
+                let path = path.display();
+                complain(&format!("warning: {path} will hold passwords and contents in clear"));
+                Some(pcap)
+            }
             Err(error) => {
                 complain(&format!("cannot write {}: {error}", path.display()));
                 return WRONG;
