@@ -126,6 +126,36 @@ fn users_come_and_go() {
     assert_eq!(said(&user("add", &["nonsense"]).output().unwrap()).0, Some(2));
 }
 
+#[test]
+fn only_addresses_below_a_local_route_get_a_mailbox() {
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let add = |address: &str| {
+        // Neither routes nor users need the peers' passwords.
+        let file = config.to_str().unwrap();
+        let mut command = mta(&["user", "add", "--config", file, address]);
+        command.env("XUXA_PASSWORD", "salina").env_remove("MTA_PASSWORD_ACT");
+        said(&command.output().unwrap())
+    };
+    for stranger in ["/C=IT/ADMD=NET/PRMD=ACT/S=Rossi", "/C=FR/ADMD=NET/S=Rossi"] {
+        let (code, out, err) = add(stranger);
+        assert_eq!((code, out.as_str()), (Some(2), ""), "{err}");
+        assert!(
+            err.contains("no local route") && err.contains("/PRMD=NAPLES/ADMD=NET/C=IT"),
+            "{err}"
+        );
+    }
+    assert!(!directory.path().join("data/naples/users.toml").exists());
+    assert_eq!(add("/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi").0, Some(0));
+
+    // The routes cannot be trusted where one is wrong; a secret beside the mistake is not shown.
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("via = \"act\"", "via = \"ac\"")).unwrap();
+    let (code, _, err) = add("/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi");
+    assert_eq!(code, Some(2));
+    assert!(err.contains("did you mean \"act\"?"), "{err}");
+}
+
 /// A daemon that is killed if a test fails.
 struct Daemon(Child);
 

@@ -1,6 +1,6 @@
 //! What commands share in what they print.
 
-use crate::config::{self, Paths, Report, Site};
+use crate::config::{self, Paths, Report, Routes, Site, Unreadable};
 use comfy_table::{Table, presets};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
@@ -45,24 +45,25 @@ pub(super) fn complain_of(report: &Report) {
 
 /// The site of a configuration file, or `None` once it was said why there is none.
 pub(super) fn load(path: &Path) -> Option<Site> {
-    match config::load(path) {
-        Ok((site, report)) => {
-            complain_of(&report);
-            site
-        }
-        Err(error) => {
-            complain(&error.to_string());
-            None
-        }
-    }
+    said(config::load(path))
 }
 
 /// The paths of a configuration file, or `None` once it was said why there are none.
 pub(super) fn load_paths(path: &Path) -> Option<Paths> {
-    match config::load_paths(path) {
-        Ok((paths, report)) => {
+    said(config::load_paths(path))
+}
+
+/// The routes of a configuration file, or `None` once it was said why there are none.
+pub(super) fn load_routes(path: &Path) -> Option<Routes> {
+    said(config::load_routes(path))
+}
+
+/// What was read, once it was said what was found.
+fn said<T>(read: Result<(Option<T>, Report), Unreadable>) -> Option<T> {
+    match read {
+        Ok((read, report)) => {
             complain_of(&report);
-            paths
+            read
         }
         Err(error) => {
             complain(&error.to_string());

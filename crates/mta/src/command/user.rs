@@ -1,11 +1,13 @@
 //! `mta user`: who has a mailbox here.
 
-use super::output::{complain, load_paths, print, print_json};
+use super::output::{complain, load_paths, load_routes, print, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{AskError, Request, ask};
 use crate::config::{Paths, canonical_address};
 use crate::users::{Users, UsersError};
 use clap::Subcommand;
+use engine::RouteTarget;
+use p1::names::ORAddress;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Read};
 use std::path::{Path, PathBuf};
@@ -59,6 +61,7 @@ enum Verb {
 pub(super) fn run(arguments: &Arguments) -> u8 {
     match &arguments.verb {
         Verb::Add { address, config, password_file } => with(config, address, |paths, address| {
+            belongs_here(config, address)?;
             let password = password(password_file.as_deref())?;
             let new = Users::change(&paths.data_dir, |u| u.add(address, &password))?;
             let done = if new { "added" } else { "has another password" };
@@ -89,8 +92,10 @@ fn with(
         }
     };
     if let Err(error) = change(&paths, &address) {
-        complain(&error.to_string());
-        return FAILED;
+        if !matches!(error, UserError::Said) {
+            complain(&error.to_string());
+        }
+        return error.code();
     }
     match ask(&paths.admin_socket, Request::ReloadUsers) {
         Ok(_) | Err(AskError::NoDaemon { .. }) => DONE,
@@ -107,6 +112,41 @@ enum UserError {
     Users(#[from] UsersError),
     #[error("cannot read the password: {0}")]
     Password(#[from] std::io::Error),
+    #[error(
+        "{address}: no local route leads here, so that nothing would be delivered; {}",
+        remedy(.local)
+    )]
+    NotLocal { address: String, local: Vec<String> },
+    #[error("the configuration is wrong, as was said")]
+    Said,
+}
+
+impl UserError {
+    fn code(&self) -> u8 {
+        match self {
+            UserError::Users(_) | UserError::Password(_) => FAILED,
+            UserError::NotLocal { .. } | UserError::Said => WRONG,
+        }
+    }
+}
+
+fn remedy(local: &[String]) -> String {
+    let add = "add a [[route]] with via = \"local\" for it";
+    if local.is_empty() {
+        return format!("{add}: there is none at all");
+    }
+    format!("choose an address below {}, or {add}", local.join(" or "))
+}
+
+/// Whether this MTA keeps a mailbox for that address where there is one: the closest route is local.
+fn belongs_here(config: &Path, address: &str) -> Result<(), UserError> {
+    let routes = load_routes(config).ok_or(UserError::Said)?;
+    let parsed = address.parse::<ORAddress>().ok();
+    let target = parsed.and_then(|parsed| routes.table().look_up(&parsed));
+    if target == Some(RouteTarget::Local) {
+        return Ok(());
+    }
+    Err(UserError::NotLocal { address: address.to_owned(), local: routes.local() })
 }
 
 /// The first line of the file, else the environment variable, else the first line of standard

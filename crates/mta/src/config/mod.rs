@@ -17,6 +17,7 @@ pub mod value;
 
 pub use address::canonical_address;
 pub use problem::Report;
+pub use route::Routes;
 pub use site::{ChannelSocket, ListenSocket, Paths, Site, Tcp};
 
 use self::peer::ReadPeer;
@@ -60,21 +61,37 @@ pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
 
 /// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
 pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
-    let text = read_text(path)?;
     let directory = path.parent().unwrap_or(Path::new("."));
+    load_part(path, |top, problems| {
+        let mut section = own_section(top, problems);
+        section.as_mut().and_then(|s| read_paths(s, problems, directory))
+    })
+}
+
+/// Only the routes of a configuration file, likewise; none where one of them is wrong.
+pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Report), Unreadable> {
+    load_part(path, |top, problems| {
+        let peers = top.tables(problems, "peer");
+        let names: Vec<_> = peers.into_iter().map(|peer| peer::read_name(peer, problems)).collect();
+        let routes = route::read(top, problems, &names);
+        (!problems.any_fatal()).then(|| Routes(routes))
+    })
+}
+
+fn load_part<T>(
+    path: &Path,
+    read: impl FnOnce(&mut Section<'_>, &mut Problems) -> Option<T>,
+) -> Result<(Option<T>, Report), Unreadable> {
+    let text = read_text(path)?;
     let mut problems = Problems::default();
-    let paths = match DeTable::parse(&text) {
-        Ok(root) => {
-            let mut top = Section::new(TOP, 0..0, root.get_ref());
-            let mut section = own_section(&mut top, &mut problems);
-            section.as_mut().and_then(|s| read_paths(s, &mut problems, directory))
-        }
+    let part = match DeTable::parse(&text) {
+        Ok(root) => read(&mut Section::new(TOP, 0..0, root.get_ref()), &mut problems),
         Err(error) => {
             syntax(&mut problems, &error);
             None
         }
     };
-    Ok((paths, problems.into_report(&path.display().to_string(), &text)))
+    Ok((part, problems.into_report(&path.display().to_string(), &text)))
 }
 
 fn read_text(path: &Path) -> Result<String, Unreadable> {

@@ -16,6 +16,8 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
+const NAME_REMEDY: &str = "write name = \"act\"";
+
 /// A peer as read; its channels still stand apart.
 pub(super) struct ReadPeer {
     /// For the node, without channels.
@@ -24,6 +26,19 @@ pub(super) struct ReadPeer {
     pub(super) expected: Secret,
     /// Its channels that could be read.
     pub(super) channels: Vec<ReadChannel>,
+}
+
+/// Reads a peer's name and nothing else, but knows which text in it would be a secret.
+pub(super) fn read_name(
+    mut section: Section<'_>,
+    problems: &mut Problems,
+) -> Option<Spanned<String>> {
+    for key in ["password", "expect"] {
+        if let Some(span) = section.literal(key) {
+            problems.secret(span);
+        }
+    }
+    section.required(problems, "name", NAME_REMEDY, &value::name)
 }
 
 /// Reads one peer. `own` is the name of this MTA. The name is given even where the peer is not
@@ -35,7 +50,7 @@ pub(super) fn read(
     plan: Plan,
     source: &secret::Source<'_>,
 ) -> (Option<Spanned<String>>, Option<ReadPeer>) {
-    let name = section.required(problems, "name", "write name = \"act\"", &value::name);
+    let name = section.required(problems, "name", NAME_REMEDY, &value::name);
     if let Some(name) = &name {
         section.rename(format!("peer {:?}", name.get_ref()));
     }

@@ -5,12 +5,36 @@ use super::problem::Problems;
 use super::tree::{Section, nearest};
 use super::value;
 use base::PeerId;
+use engine::{RouteTarget, RoutingTable};
 use node::config::{Route, Target};
 use std::collections::BTreeMap;
 use toml::Spanned;
 
 /// The word for this MTA itself.
 pub(super) const LOCAL: &str = "local";
+
+/// The routes of a configuration file.
+#[derive(Clone, Debug)]
+pub struct Routes(pub(super) Vec<Route>);
+
+impl Routes {
+    /// As the engine looks addresses up.
+    pub fn table(&self) -> RoutingTable {
+        RoutingTable::new(self.0.iter().map(|route| engine::Route {
+            prefix: route.prefix.clone(),
+            to: match route.to {
+                Target::Peer(peer) => RouteTarget::Peer(peer),
+                Target::Local => RouteTarget::Local,
+            },
+        }))
+    }
+
+    /// The prefixes of those that lead to this MTA's mailboxes, as text.
+    pub fn local(&self) -> Vec<String> {
+        let local = self.0.iter().filter(|route| route.to == Target::Local);
+        local.map(|route| route.prefix.to_string()).collect()
+    }
+}
 
 /// Reads the routes to these peers (by number; one without a usable name is `None`).
 pub(super) fn read(
