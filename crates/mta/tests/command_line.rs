@@ -122,8 +122,13 @@ fn users_come_and_go() {
     assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(0));
     assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(1), "gone already");
     let empty = user("add", &[verdi]).env("XUXA_PASSWORD", "").output().unwrap();
-    assert_eq!(said(&empty).0, Some(1));
-    assert_eq!(said(&user("add", &["nonsense"]).output().unwrap()).0, Some(2));
+    let (code, _, err) = said(&empty);
+    assert_eq!((code, err.as_str()), (Some(2), "mta: a password has 1 to 62 ASCII characters\n"));
+    let (code, _, err) = said(&user("add", &["garbage"]).output().unwrap());
+    assert_eq!((code, err.matches("garbage").count()), (Some(2), 1), "{err}");
+    let (code, _, err) =
+        said(&user("add", &[verdi, "--password-file", "/absent"]).output().unwrap());
+    assert_eq!(code, Some(2), "{err}");
 }
 
 #[test]

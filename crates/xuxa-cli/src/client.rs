@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::profile::Profile;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use base::ber::{Element, Writer};
 use bytes::Bytes;
 use osi::api::{Config, Indication, Input, Output, Request, Role, Selectors};
@@ -78,9 +78,7 @@ impl Client {
         clock: Clock,
         interrupted: Interrupted,
     ) -> Result<Client> {
-        let user = ORName::from(profile.user.parse::<p1::ORAddress>().map_err(|e| {
-            anyhow!("the profile's user {:?} is no O/R address: {e}", profile.user)
-        })?);
+        let user = profile.user()?;
         let password = profile.password.read()?;
         let stream = connect(&profile.mta)?;
         let trace = pcap.map(|path| start_trace(path, &stream)).transpose()?;

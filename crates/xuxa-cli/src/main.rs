@@ -14,12 +14,11 @@ use crate::client::Interrupted;
 use crate::clock::Clock;
 use crate::send::Way;
 use crate::source::Source;
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, bail};
 use base::Precedence;
 use base::rng::Rng;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use p1::flags::ReportRequest;
-use p1::names::{ORAddress, ORName};
 use p772::{Charset, MessageType, PartForm};
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -215,19 +214,20 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
             eprintln!("xuxa: {error:#}");
-            ExitCode::from(if some { 3 } else { 1 })
+            ExitCode::from(match some {
+                true => 3,
+                false if error.is::<profile::Wrong>() => 2,
+                false => 1,
+            })
         }
     }
 }
 
 fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
-    let address = |text: &String| -> Result<ORName> {
-        let parsed: ORAddress = text.parse().map_err(|e| anyhow!("recipient {text:?}: {e}"))?;
-        Ok(ORName::from(parsed))
-    };
+    let address = |text: &String| profile::address("recipient", text);
     let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
     let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
-    let originator = address(&way.profile.user).context("in the profile")?;
+    let originator = way.profile.user()?;
     let bodies = bodies(&args.body)?;
     if args.content_identifier.is_some() && bodies.len() > 1 {
         bail!("--content-identifier names one message, and there are {} sizes", bodies.len());

@@ -1,6 +1,7 @@
 //! Who we are and which MTA we bind to: profiles in a configuration file, or options.
 
 use anyhow::{Context, Result, bail};
+use p1::names::ORName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -52,24 +53,59 @@ pub(crate) struct PasswordSource {
     file: Option<PathBuf>,
 }
 
+/// The profile or what it refers to is wrong: the exit code is 2.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub(crate) struct Wrong(pub String);
+
 impl PasswordSource {
     /// Reads the password.
+    ///
+    /// # Errors
+    /// [`Wrong`].
     pub(crate) fn read(&self) -> Result<String> {
-        match (&self.env, &self.file) {
+        let password = match (&self.env, &self.file) {
             (Some(name), None) => std::env::var(name).with_context(|| {
-                format!("the password is expected in the environment variable {name}")
-            }),
+                Wrong(format!("the password is expected in the environment variable {name}"))
+            })?,
             (None, Some(path)) => {
-                let text = std::fs::read_to_string(path)
-                    .with_context(|| format!("cannot read the password file {}", path.display()))?;
-                Ok(text.lines().next().unwrap_or_default().to_owned())
+                let text = std::fs::read_to_string(path).with_context(|| {
+                    Wrong(format!("cannot read the password file {}", path.display()))
+                })?;
+                text.lines().next().unwrap_or_default().to_owned()
             }
-            _ => bail!("give the password as {{ env = \"NAME\" }} or {{ file = \"PATH\" }}"),
+            _ => bail!(Wrong(
+                "give the password as { env = \"NAME\" } or { file = \"PATH\" }".to_owned()
+            )),
+        };
+        if password.is_empty() {
+            bail!(Wrong("the profile's password is empty".to_owned()));
         }
+        Ok(password)
     }
 }
 
+/// Reads an O/R address; `what` it is for is said where it is none, and its text once.
+///
+/// # Errors
+/// [`Wrong`].
+pub(crate) fn address(what: &str, text: &str) -> Result<ORName> {
+    text.parse::<ORName>().map_err(|error| {
+        let (error, text) = (error.to_string(), format!("{text:?}"));
+        let text = if error.contains(&text) { String::new() } else { format!(" {text}") };
+        Wrong(format!("{what}{text} is no O/R address: {error}")).into()
+    })
+}
+
 impl Profile {
+    /// Our own name.
+    ///
+    /// # Errors
+    /// [`Wrong`].
+    pub(crate) fn user(&self) -> Result<ORName> {
+        address("the profile's user", &self.user)
+    }
+
     /// Where received messages are kept.
     pub(crate) fn inbox(&self) -> PathBuf {
         self.inbox.clone().unwrap_or_else(|| data_home().join("xuxa").join(&self.name))
@@ -153,6 +189,31 @@ mod tests {
         assert!(missing.contains("log, ops"), "{missing}");
         std::fs::write(dir.path().join("ops.pw"), "secret\n").unwrap();
         assert_eq!(ops.password.read().unwrap(), "secret");
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_once_and_known_as_such() {
+        let said = |result: Result<()>| {
+            let error = result.unwrap_err();
+            assert!(error.is::<Wrong>(), "{error:#}");
+            format!("{error:#}")
+        };
+        let user = |text: &str| said(address("recipient", text).map(drop));
+        assert_eq!(user("garbage").matches("garbage").count(), 1, "{}", user("garbage"));
+        let text = user("C=XX;O=");
+        assert!(text.starts_with("recipient \"C=XX;O=\" is no O/R address: "), "{text}");
+
+        let read = |env: Option<&str>, file: Option<PathBuf>| {
+            let source = PasswordSource { env: env.map(str::to_owned), file };
+            said(source.read().map(drop))
+        };
+        assert!(read(Some("XUXA_NO_SUCH_VARIABLE"), None).contains("XUXA_NO_SUCH_VARIABLE"));
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("pw");
+        assert!(read(None, Some(file.clone())).contains("cannot read the password file"));
+        std::fs::write(&file, "\n").unwrap();
+        assert!(read(None, Some(file)).contains("empty"));
+        assert!(read(None, None).contains("{ env = \"NAME\" }"));
     }
 
     #[test]

@@ -87,7 +87,7 @@ fn with(
     let address = match canonical_address(address) {
         Ok(address) => address,
         Err(error) => {
-            complain(&format!("{address:?} is no O/R address: {error}"));
+            complain(&format!("this is no O/R address: {error}"));
             return WRONG;
         }
     };
@@ -124,8 +124,9 @@ enum UserError {
 impl UserError {
     fn code(&self) -> u8 {
         match self {
-            UserError::Users(_) | UserError::Password(_) => FAILED,
-            UserError::NotLocal { .. } | UserError::Said => WRONG,
+            UserError::Users(UsersError::Password) => WRONG,
+            UserError::Users(_) => FAILED,
+            UserError::Password(_) | UserError::NotLocal { .. } | UserError::Said => WRONG,
         }
     }
 }

@@ -13,7 +13,7 @@ pub(super) fn or_address(value: &DeValue<'_>) -> Result<ORAddress, Bad> {
     let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
     let address: ORAddress = text
         .parse()
-        .map_err(|e: AddressError| Bad::new(format!("{text:?} is no O/R address: {e}"), REMEDY))?;
+        .map_err(|e: AddressError| Bad::new(format!("this is no O/R address: {e}"), REMEDY))?;
     if address == ORAddress::default() {
         return Err(Bad::new("the address has no attributes", REMEDY));
     }
