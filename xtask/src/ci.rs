@@ -107,7 +107,7 @@ impl Step {
                 .succeeds()
                 .map(Outcome::of),
             Step::Deny => deny::Args {}.run(workspace),
-            Step::Test => test::Args {}.run(workspace),
+            Step::Test => test::Args::default().run(workspace),
             Step::Docs => workspace
                 .cargo(&["doc", "--no-deps", "--workspace", "--document-private-items"])
                 .env("RUSTDOCFLAGS", "-D warnings")

@@ -1,12 +1,20 @@
 //! `cargo xtask test`: everything the tests need, then all of them, then one closing line.
 
+use crate::command::Cmd;
 use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
 /// Installs what the tests need, builds the programs, runs every test; closes with
 /// `N passed, N failed`.
-#[derive(clap::Args)]
-pub(crate) struct Args {}
+#[derive(Default, clap::Args)]
+pub(crate) struct Args {
+    /// Send 1 GB in every form of the streaming tests, not in one alone (sets LONG=1 for the tests)
+    #[arg(long)]
+    long: bool,
+}
+
+/// The variable that tests with a longer form look at.
+const LONG: &str = "LONG";
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
@@ -14,16 +22,21 @@ impl Args {
         // End-to-end tests run the programs as a site does, so these must be of this tree.
         workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli"]).run()?;
         let mut tally = Tally::default();
-        let succeeded = workspace
+        let tests = workspace
             .cargo(&["test", "--workspace", "--no-fail-fast"])
-            .env("PATH", &tools::search_path())
-            .lines(|line| tally.add(line))?;
+            .env("PATH", &tools::search_path());
+        let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
         let tally = tally.closed(succeeded);
         if tally.ignored > 0 {
             println!("{} ignored", tally.ignored);
         }
         println!("{} passed, {} failed", tally.passed, tally.failed);
         Ok(Outcome::of(succeeded && tally.failed == 0))
+    }
+
+    /// The tests, in the size that was asked for.
+    fn sized(&self, tests: Cmd) -> Cmd {
+        if self.long { tests.env(LONG, "1") } else { tests }
     }
 }
 
@@ -83,6 +96,15 @@ mod tests {
         }
         assert_eq!(tally, Tally { passed: 15, failed: 2, ignored: 1 });
         assert_eq!(tally.closed(false), tally);
+    }
+
+    #[test]
+    fn long_is_what_was_asked_for() {
+        let seen = |long: bool| {
+            let shell = Cmd::new("sh", &["-c", "echo ${LONG-unset}"]).env(LONG, "as before");
+            Args { long }.sized(shell).output().unwrap().trim().to_owned()
+        };
+        assert_eq!((seen(true).as_str(), seen(false).as_str()), ("1", "as before"));
     }
 
     #[test]
