@@ -54,6 +54,9 @@ const UNSENT_MAX: usize = 256 << 10;
 /// Arrivals that wait for the node, of all connections.
 const ARRIVALS: usize = 64;
 
+/// Wait for aborts to leave, when stopping in order took too long.
+const LAST_WORDS: Duration = Duration::from_secs(1);
+
 /// Wait after `accept` failed, usually because descriptors ran out.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -138,6 +141,7 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
     driver.input(Input::Started);
 
     let mut stop_by = None;
+    let mut aborted = false;
     while !driver.stopped {
         let wake = driver.wake();
         tokio::select! {
@@ -160,9 +164,14 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
             }
             Some(()) = hang_up.recv() => driver.reload_users(),
             () = until(stop_by) => {
+                if aborted {
+                    break;
+                }
+                aborted = true;
                 let waited = driver.site.stop_timeout;
-                tracing::warn!(?waited, "transfers did not end in time: they will be resumed");
-                break;
+                tracing::warn!(?waited, "transfers did not end in time: they will be sent again");
+                driver.input(Input::Stop);
+                stop_by = Some(driver.clock.at(driver.clock.now().mono + LAST_WORDS));
             }
         }
     }
