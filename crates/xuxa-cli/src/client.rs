@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use anyhow::{Context, Result, bail};
 use base::ber::{Element, Writer};
 use bytes::Bytes;
-use osi::api::{Config, Indication, Input, Output, Request, Role, Selectors};
+use osi::api::{Config, Indication, Input, Output, Problem, Request, Role, Selectors};
 use osi::profiles;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
@@ -227,14 +227,22 @@ pub(crate) fn describe(indication: Option<&Indication>) -> String {
     match indication {
         Some(Indication::Aborted { detail, .. }) => detail.clone(),
         Some(Indication::Rejected { problem, .. }) => {
-            format!(
-                "the MTA rejected the operation (ROSE problem {}.{})",
-                problem.kind, problem.value
-            )
+            format!("the MTA rejected the operation: {}", problem_name(*problem))
         }
         // Its name alone: what it carries may be a password or a content.
         Some(other) => format!("the MTA's answer is out of place ({})", other.name()),
         None => "interrupted".to_owned(),
+    }
+}
+
+/// A ROSE problem in X.229's words (clause 9), where it is one that an MTA may have with us.
+fn problem_name(problem: Problem) -> String {
+    match (problem.kind, problem.value) {
+        (1, 0) => "duplicate-invocation".to_owned(),
+        (1, 1) => "unrecognized-operation".to_owned(),
+        (1, 2) => "mistyped-argument".to_owned(),
+        (1, 3) => "resource-limitation: it cannot for now".to_owned(),
+        (kind, value) => format!("ROSE problem {kind}.{value}"),
     }
 }
 
