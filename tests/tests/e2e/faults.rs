@@ -32,11 +32,22 @@ fn assert_arrives_once(pair: &Pair, sent: &Sent) {
 }
 
 #[test]
-fn a_connection_cut_in_the_middle_of_a_message_costs_nothing() {
-    for link in [Link::default(), Link { checkpoint: 0, ..Link::default() }] {
-        let (pair, _proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &link);
-        assert_arrives_once(&pair, &sent);
-    }
+fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
+    let (pair, proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &Link::default());
+    assert_arrives_once(&pair, &sent);
+    // 10 MB, and again what was sent beyond the last confirm: at most 16 checkpoints of 64 KiB,
+    // and what the cut took from the network.
+    let carried = proxy.to_server();
+    assert!((10_000_000..12_500_000).contains(&carried), "{carried} octets for 10 MB");
+}
+
+#[test]
+fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
+    let link = Link { checkpoint: 0, ..Link::default() };
+    let (pair, proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &link);
+    assert_arrives_once(&pair, &sent);
+    let carried = proxy.to_server();
+    assert!((15_000_000..15_500_000).contains(&carried), "{carried} octets for 5 MB and 10 MB");
 }
 
 #[test]

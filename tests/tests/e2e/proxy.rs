@@ -2,6 +2,7 @@
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
@@ -44,6 +45,7 @@ enum Held {
 
 struct State {
     fate: Mutex<Option<Fate>>,
+    to_server: AtomicU64,
     held: Mutex<Held>,
     released: Condvar,
     strike: Sender<()>,
@@ -56,6 +58,7 @@ impl Proxy {
         let (strike, struck) = channel();
         let state = Arc::new(State {
             fate: Mutex::new(Some(fate)),
+            to_server: AtomicU64::new(0),
             held: Mutex::new(Held::Nothing),
             released: Condvar::new(),
             strike,
@@ -76,6 +79,11 @@ impl Proxy {
     /// Waits until its fate struck a connection.
     pub(super) fn wait_until_struck(&self, limit: Duration) {
         self.struck.recv_timeout(limit).expect("so much was never sent over one connection");
+    }
+
+    /// Octets that went to the server so far, over all connections.
+    pub(super) fn to_server(&self) -> u64 {
+        self.state.to_server.load(Ordering::Relaxed)
     }
 
     /// Lets pass what is held.
@@ -109,6 +117,7 @@ impl State {
             match struck {
                 Some(Fate::Cut(at)) => {
                     to.write_all(&buffer[..usize::try_from(at - passed).unwrap_or(n).min(n)])?;
+                    self.to_server.fetch_add(at - passed, Ordering::Relaxed);
                     from.shutdown(Shutdown::Both)?;
                     to.shutdown(Shutdown::Both)?;
                     let _ = self.strike.send(());
@@ -123,6 +132,9 @@ impl State {
             drop(self.released.wait_while(held, |held| bars(*held)));
             to.write_all(&buffer[..n])?;
             passed += n as u64;
+            if counts {
+                self.to_server.fetch_add(n as u64, Ordering::Relaxed);
+            }
         }
     }
 

@@ -5,39 +5,36 @@ use lab::{Link, Pair, Site, clock};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 /// How much a daemon may take beyond what it took idle, before anybody had bound.
 const ROOM: u64 = 32 << 20;
-/// What is sent always, and in every form with `cargo xtask test --long`.
-const LARGE: u64 = 1_000_000_000;
-/// What is sent in the other forms otherwise: eight times the room.
-const LESS: u64 = 256_000_000;
+/// What is sent.
+const SIZE: u64 = 1_000_000_000;
 /// Longest transfer, on a busy machine.
 const LIMIT: Duration = Duration::from_secs(600);
 
-/// The size of the variants.
-fn variant() -> u64 {
-    if std::env::var_os("LONG").is_some() { LARGE } else { LESS }
-}
+/// One at a time: each takes gigabytes of disk while it runs.
+static TURN: Mutex<()> = Mutex::new(());
 
-/// A file of this size, with marks that differ from place to place, and holes between.
-fn large_file(directory: &Path, size: u64) -> PathBuf {
+/// A file with marks that differ from place to place, and holes between.
+fn large_file(directory: &Path) -> PathBuf {
     let path = directory.join("large");
     let file = File::create(&path).unwrap();
-    file.set_len(size).unwrap();
-    for at in (0..size - 16).step_by(1_234_567) {
+    file.set_len(SIZE).unwrap();
+    for at in (0..SIZE - 16).step_by(1_234_567) {
         file.write_all_at(&at.to_be_bytes(), at).unwrap();
     }
-    file.write_all_at(&(size - 8).to_be_bytes(), size - 8).unwrap();
+    file.write_all_at(&(SIZE - 8).to_be_bytes(), SIZE - 8).unwrap();
     path
 }
 
 /// Sends a file and receives it; each daemon's peak must stay near what it took idle.
-fn pass(what: &str, size: u64, from: &Site, to: &Site) {
+fn pass(what: &str, from: &Site, to: &Site) {
     let both = if std::ptr::eq(from, to) { vec![from] } else { vec![from, to] };
     let idle: Vec<u64> = both.iter().map(|site| site.memory().unwrap().resident).collect();
-    let file = large_file(from.path(), size).display().to_string();
+    let file = large_file(from.path()).display().to_string();
     let address = to.address("OPS");
     let (sent, submitting) = clock::timed(|| {
         let arguments = ["--json", "send", "--to", &address, "--file", &file];
@@ -50,7 +47,7 @@ fn pass(what: &str, size: u64, from: &Site, to: &Site) {
     });
     let received: lab::answer::Received = received.json().unwrap();
     assert_same(&sent.messages[0], received.messages().next().unwrap());
-    assert_eq!(sent.messages[0].size, size);
+    assert_eq!(sent.messages[0].size, SIZE);
     let mut figures = String::new();
     for (site, idle) in both.iter().zip(&idle) {
         let peak = site.memory().unwrap().peak;
@@ -61,7 +58,7 @@ fn pass(what: &str, size: u64, from: &Site, to: &Site) {
     let (s, r) = (submitting.as_secs_f64(), receiving.as_secs_f64());
     say(&format!(
         "    {what}, {} MB: sent in {s:.1} s, received in {r:.1} s{figures}",
-        size / 1_000_000
+        SIZE / 1_000_000
     ));
 }
 
@@ -71,33 +68,38 @@ fn mib(octets: u64) -> f64 {
 
 #[test]
 fn a_gigabyte_from_reader_to_reader() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = Pair::start(Link::default()).unwrap();
-    pass("with checkpoints", LARGE, &pair.naples, &pair.act);
+    pass("with checkpoints", &pair.naples, &pair.act);
 }
 
 #[test]
 fn without_checkpoints() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let pair = Pair::start(Link { checkpoint: 0, ..Link::default() }).unwrap();
-    pass("without checkpoints", variant(), &pair.naples, &pair.act);
+    pass("without checkpoints", &pair.naples, &pair.act);
 }
 
 #[test]
 fn with_indefinite_lengths() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let link = Link { indefinite: true, ..Link::default() };
     let pair = Pair::start(link).unwrap();
-    pass("with indefinite lengths", variant(), &pair.naples, &pair.act);
+    pass("with indefinite lengths", &pair.naples, &pair.act);
 }
 
 #[test]
 fn with_indefinite_lengths_and_without_checkpoints() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let link = Link { indefinite: true, checkpoint: 0, ..Link::default() };
     let pair = Pair::start(link).unwrap();
-    pass("with indefinite lengths, without checkpoints", variant(), &pair.naples, &pair.act);
+    pass("with indefinite lengths, without checkpoints", &pair.naples, &pair.act);
 }
 
 #[test]
 fn over_p3_alone() {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let mut site = Site::builder("naples").build().unwrap();
     site.start().unwrap();
-    pass("over P3 alone", variant(), &site, &site);
+    pass("over P3 alone", &site, &site);
 }
