@@ -4,7 +4,7 @@
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
 use crate::node::{DEBT_RETRY, Node};
-use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
+use crate::pending::{AfterCommit, Debt, Outcome, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::recovery::LostReceive;
 use base::ber::Fault;
@@ -426,7 +426,7 @@ impl Node {
                 match result {
                     Ok(()) => {
                         self.enqueue_new(now, debt.entries);
-                        self.release_body(debt.body);
+                        self.release_bodies(debt.bodies);
                     }
                     Err(_) => self.debts.push((now.mono + DEBT_RETRY, debt)),
                 }
@@ -463,9 +463,9 @@ impl Node {
             AfterCommit::SubmissionResult { invoke, operation, result, message, .. } => {
                 self.submission_committed(id, invoke, operation, result, message);
             }
-            AfterCommit::Sent { delivered, body, .. } => {
-                self.release_body(body);
-                self.sent(now, id, delivered);
+            AfterCommit::Sent { outcome, bodies, .. } => {
+                self.release_bodies(bodies);
+                self.sent(now, id, outcome);
             }
         }
     }
@@ -492,18 +492,19 @@ impl Node {
             AfterCommit::SubmissionResult { invoke, .. } => {
                 self.refuse_malformed(id, invoke, AbortReason::LocalSystemProblem);
             }
-            AfterCommit::Sent { batch, body, delivered } => {
+            AfterCommit::Sent { batch, bodies, outcome } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
-                self.debts.push((now.mono + DEBT_RETRY, Debt { batch, entries, body }));
-                self.sent(now, id, delivered);
+                self.debts.push((now.mono + DEBT_RETRY, Debt { batch, entries, bodies }));
+                self.sent(now, id, outcome);
             }
         }
     }
 
-    /// A copy of this content is durably forgotten.
-    fn release_body(&mut self, body: Option<BodyId>) {
-        if let Some(op) = body.and_then(|body| self.queue.release(body)) {
-            let debt = Debt { batch: vec![op], entries: Vec::new(), body: None };
+    /// Copies of these contents are durably forgotten.
+    fn release_bodies(&mut self, bodies: Vec<BodyId>) {
+        let batch: Vec<Op> = bodies.into_iter().filter_map(|b| self.queue.release(b)).collect();
+        if !batch.is_empty() {
+            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
             self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
     }
@@ -524,11 +525,11 @@ impl Node {
     }
 
     /// The association is done with what it was sending.
-    fn sent(&mut self, now: Now, id: AssociationId, delivered: bool) {
-        if delivered {
-            self.counters.delivered += 1;
-        } else {
-            self.counters.transferred += 1;
+    fn sent(&mut self, now: Now, id: AssociationId, outcome: Outcome) {
+        match outcome {
+            Outcome::Delivered => self.counters.delivered += 1,
+            Outcome::Transferred => self.counters.transferred += 1,
+            Outcome::Concluded => {}
         }
         if let Some(link) = self.links.get_mut(&id) {
             link.sending = None;

@@ -200,6 +200,11 @@ impl Node {
             kind => kind,
         };
         link.phase = Phase::Over;
+        let detail = match link.transport_error.take() {
+            Some(error) => format!("{detail}: {error}"),
+            None => detail.to_owned(),
+        };
+        let detail = detail.as_str();
         link.requests.clear();
         link.bind_deadline = None;
         let channel = link.channel();

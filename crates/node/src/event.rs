@@ -70,6 +70,8 @@ pub enum Kind {
     ReportMade,
     /// Recipients could not be served; a report says so where one was asked for.
     NonDelivery,
+    /// An entry goes another way, because its peer is configured no more.
+    Rerouted,
     /// A report was thrown away.
     Discarded,
     /// The store failed.
@@ -96,6 +98,7 @@ impl Kind {
             Kind::DeliveryFailed => "delivery_failed",
             Kind::ReportMade => "report_made",
             Kind::NonDelivery => "non_delivery",
+            Kind::Rerouted => "rerouted",
             Kind::Discarded => "discarded",
             Kind::StoreFailed => "store_failed",
         }

@@ -4,7 +4,7 @@ use crate::api::{ChannelId, Output, Principal, Secret, Token};
 use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
-use crate::pending::{AfterCommit, Pending, VerifiedBind};
+use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
 use crate::queue::QueueKey;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
@@ -293,8 +293,9 @@ impl Node {
             .entry(entry)
             .precedence(precedence);
         self.blips.remove(&entry);
-        let (batch, body) = self.queue.forget(entry);
-        let after = AfterCommit::Sent { batch: batch.clone(), body, delivered: false };
+        let (batch, bodies) = self.queue.forget(entry);
+        let outcome = Outcome::Transferred;
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
         self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after });
     }
 

@@ -124,6 +124,8 @@ pub(crate) struct Link {
     pub idle_since: Instant,
     /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
     pub bind_deadline: Option<Instant>,
+    /// What the edge said of the end of the connection.
+    pub transport_error: Option<String>,
     /// As entered in the node's index of deadlines.
     pub indexed_deadline: Option<Instant>,
     pub next_invoke: i64,
@@ -158,6 +160,7 @@ impl Link {
             reference: osi::session::service::ConnectionReference::default(),
             idle_since: now,
             bind_deadline: None,
+            transport_error: None,
             indexed_deadline: None,
             next_invoke: 1,
             interrupting: false,

@@ -319,12 +319,14 @@ impl Node {
     }
 
     fn closed(&mut self, now: Now, id: AssociationId, error: Option<String>) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.transport_error.clone_from(&error);
+        }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.links.get_mut(&id) else { return };
         if link.phase != Phase::Over {
             // The stack said nothing: the connection went before it was of any use.
-            let detail = error.unwrap_or_else(|| "the connection closed".to_owned());
-            self.association_over(now, id, Kind::AssociationLost, &detail);
+            self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
         self.remove_link(id);
     }
@@ -363,7 +365,7 @@ impl Node {
         }
         self.forget_at = Some(now.mono + FORGET_EVERY);
         let batch = vec![Op::ForgetSeen { before: now.utc }];
-        let debt = Debt { batch, entries: Vec::new(), body: None };
+        let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
         self.commit(debt.batch.clone(), Pending::Debt(debt));
     }
 
@@ -378,12 +380,38 @@ impl Node {
 
     fn recovered(&mut self, now: Now, precedence: Precedence, id: EntryId, record: &Bytes) {
         match Record::decode(record) {
-            Ok(record) => self.enqueue(now, id, precedence, &record),
+            Ok(record) => {
+                self.enqueue(now, id, precedence, &record);
+                if let NextHop::Peer(peer) = record.next_hop
+                    && self.config.peer(peer).is_none()
+                {
+                    self.reroute(now, id, &record);
+                }
+            }
             Err(error) => {
                 self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }
         }
+    }
+
+    /// The peer of this entry is configured no more: it goes where the routes lead now.
+    fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
+        let concluded = self.engine.reroute(now.utc, record);
+        let detail = "its peer is not configured: routed again";
+        self.event(Level::Warning, Kind::Rerouted, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+        // The content is held until the new copies are counted.
+        if let Some(body) = record.body {
+            self.queue.hold(body);
+        }
+        let (mut batch, mut bodies) = self.queue.forget(id);
+        bodies.extend(record.body);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let debt = Debt { batch, entries: concluded.entries, bodies };
+        self.commit(debt.batch.clone(), Pending::Debt(debt));
     }
 
     /// Takes up an entry that is durable.

@@ -43,9 +43,9 @@ pub(crate) enum AfterCommit {
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
     Sent {
         batch: Batch,
-        /// Its content, where other copies may still need it.
-        body: Option<BodyId>,
-        delivered: bool,
+        /// Its content, where other copies may still need it; once for each hold on it.
+        bodies: Vec<BodyId>,
+        outcome: Outcome,
     },
 }
 
@@ -67,6 +67,17 @@ pub(crate) enum Pending {
     Debt(Debt),
 }
 
+/// What became of an entry that is forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// A peer is responsible for it.
+    Transferred,
+    /// A user has it.
+    Delivered,
+    /// It was given up, or goes another way.
+    Concluded,
+}
+
 /// A change that must be made: tried again until it is.
 #[derive(Clone, Debug)]
 pub(crate) struct Debt {
@@ -74,7 +85,7 @@ pub(crate) struct Debt {
     /// What is queued once it is made.
     pub entries: Vec<NewEntry>,
     /// As in [`AfterCommit::Sent`].
-    pub body: Option<BodyId>,
+    pub bodies: Vec<BodyId>,
 }
 
 /// What goes on once a password was found right.

@@ -92,17 +92,22 @@ impl Queue {
     /// Forgets an entry: the durable changes that do so, and its content where other copies need
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
     /// same time none is the last, and [`Queue::release`] says when it is time.
-    pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Option<BodyId>) {
-        let Some(entry) = self.entries.remove(&id) else { return (Vec::new(), None) };
+    pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
+        let Some(entry) = self.entries.remove(&id) else { return Default::default() };
         self.scheduler.finished(id);
         let mut ops = vec![Op::DeleteEntry { precedence: entry.precedence, id }];
-        let Some(body) = entry.body else { return (ops, None) };
+        let Some(body) = entry.body else { return (ops, Vec::new()) };
         if self.bodies.get(&body).is_some_and(|copies| *copies > 1) {
-            return (ops, Some(body));
+            return (ops, vec![body]);
         }
         self.bodies.remove(&body);
         ops.push(Op::DeleteBody { id: body });
-        (ops, None)
+        (ops, Vec::new())
+    }
+
+    /// Keeps a content from going with an entry's copy, until [`Queue::release`].
+    pub(crate) fn hold(&mut self, body: BodyId) {
+        *self.bodies.entry(body).or_default() += 1;
     }
 
     /// A copy is durably forgotten: what drops its content, if no other copy needs it.

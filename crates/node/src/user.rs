@@ -4,11 +4,11 @@ use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
 use crate::link::{Phase, Purpose, Sending};
 use crate::node::Node;
-use crate::pending::{AfterCommit, Pending, VerifiedBind};
+use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
 use crate::queue::QueueKey;
 use crate::receiving::{Arrival, Head, Parsing};
 use base::ber::{Element, Writer};
-use base::{AssociationId, Now, Precedence};
+use base::{AssociationId, EntryId, Now, Precedence};
 use bytes::Bytes;
 use engine::{Record, SubmitError};
 use osi::api::{AbortReason, Indication, Payload, Problem, RefuseReason, Request};
@@ -457,7 +457,10 @@ impl Node {
                 let parameter = Element::parse(&octets).ok();
                 let name = AccessError::read(code, parameter.as_ref()).map(|e| e.name());
                 let text = name.unwrap_or("an error with a malformed parameter");
-                self.delivery_failed(now, id, &format!("error {code}: {text}"));
+                let why = format!("error {code}: {text}");
+                if !self.delivery_refused(now, id, code, &why) {
+                    self.delivery_failed(now, id, &why);
+                }
             }
             _ => {}
         }
@@ -481,12 +484,43 @@ impl Node {
             .entry(entry)
             .precedence(precedence);
         let concluded = self.engine.delivered(now.utc, time, &record);
-        self.log_notes(id, None, &record.message, &concluded.notes);
-        let (mut batch, body) = self.queue.forget(entry);
+        self.conclude(id, entry, &record.message, concluded, Outcome::Delivered);
+    }
+
+    /// Forgets an entry, and queues what comes of it.
+    fn conclude(
+        &mut self,
+        id: AssociationId,
+        entry: EntryId,
+        message: &str,
+        concluded: engine::Concluded,
+        outcome: Outcome,
+    ) {
+        self.log_notes(id, None, message, &concluded.notes);
+        self.blips.remove(&entry);
+        let (mut batch, bodies) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let after = AfterCommit::Sent { batch: batch.clone(), body, delivered: true };
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
         let entries = concluded.entries;
         self.commit(batch, Pending::Commit { link: id, entries, after });
+    }
+
+    /// The user's error is one that no repetition helps: the originator is told.
+    fn delivery_refused(&mut self, now: Now, id: AssociationId, code: i64, why: &str) -> bool {
+        let Some((reason, diagnostic)) = engine::permanent(code) else { return false };
+        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return false;
+        };
+        let Some(record) = sending.record.take() else { return false };
+        sending.confirmed = true;
+        let entry = sending.entry;
+        self.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
+            .association(id)
+            .message(record.message.clone())
+            .entry(entry);
+        let concluded = self.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
+        self.conclude(id, entry, &record.message, concluded, Outcome::Concluded);
+        true
     }
 
     fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {

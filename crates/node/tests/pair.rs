@@ -360,3 +360,41 @@ fn a_report_whose_commit_failed_is_sent_when_there_is_room() {
     assert_eq!(world.users[sender].delivered.iter().filter(report).count(), 1);
     assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
 }
+
+#[test]
+fn a_user_that_cannot_take_a_message_ends_in_a_report() {
+    let mut world = World::new(11, |_| {});
+    let sender = world.user(NAPLES, "OPS", true);
+    let reader = world.user(ACT, "OPS", true);
+    // unsupported-critical-function.
+    world.users[reader].refuses = Some(13);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    world.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::NonDelivery);
+    world.run_for(Duration::from_secs(30));
+    let reports = &world.users[sender].delivered;
+    assert!(matches!(reports[..], [Delivered::Report { delivered: false, .. }]), "{reports:?}");
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+    assert!(world.sites.iter().all(|s| s.store.bodies.is_empty()));
+}
+
+#[test]
+fn what_waits_for_a_renamed_peer_is_routed_again() {
+    let mut world = World::new(12, |_| {});
+    world.link_up = false;
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    let text = content(4, 40_000);
+    world.submit(sender, &to_ops(), Precedence::Flash, &text, "X", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(world.queued(NAPLES), 1);
+    world.suffix = "-renamed";
+    world.crash(NAPLES);
+    world.link_up = true;
+    world.bind(reader, ACT);
+    world.run_for(Duration::from_secs(120));
+    assert_eq!(messages(&world, reader).values().next(), Some(&(1, text)));
+    assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+    assert!(world.sites.iter().all(|s| s.store.bodies.is_empty()));
+}

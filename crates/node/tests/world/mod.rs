@@ -64,6 +64,8 @@ pub(crate) struct World {
     commits: [VecDeque<(Token, Batch)>; 2],
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
+    /// Put behind the names of peers at the next start.
+    pub(crate) suffix: &'static str,
     /// Which sites may open connections to the other.
     pub(crate) may_connect: [bool; 2],
     /// Whether commits fail: nothing of them happens, and their spools stay.
@@ -88,7 +90,7 @@ fn canonical(text: &str) -> String {
     engine::canonical(&text.parse().expect("an address"))
 }
 
-fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters)) -> NodeConfig {
+fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters), suffix: &str) -> NodeConfig {
     let names = ["naples", "act"];
     let other = 1 - site;
     let mut rts = RtseParameters {
@@ -107,7 +109,7 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters)) -> NodeCo
         to,
     };
     let peer = Peer {
-        name: names[other].to_owned(),
+        name: format!("{}{suffix}", names[other]),
         mta: MtaName(names[other].to_uppercase()),
         own_name: MtaName(names[site].to_uppercase()),
         own_password: Secret(Bytes::from(format!("from-{}", names[site]))),
@@ -157,6 +159,7 @@ impl World {
             slow: Duration::ZERO,
             commits: [VecDeque::new(), VecDeque::new()],
             link_up: true,
+            suffix: "",
             may_connect: [true; 2],
             disk_full: [false; 2],
             carried: 0,
@@ -168,7 +171,7 @@ impl World {
             arrives: BTreeMap::new(),
         };
         for site in [NAPLES, ACT] {
-            let node = Node::new(config(site, 1, configure));
+            let node = Node::new(config(site, 1, configure, ""));
             let store = Store::default();
             world.sites.push(Site { node, store, epoch: 1, events: Vec::new(), stopped: false });
             world.feed(site, Input::Started);
@@ -369,7 +372,7 @@ impl World {
             }
         }
         self.pipes.retain(|end, _| !matches!(end, End::Node(s, _) if *s == site));
-        let configure = self.configure;
+        let (configure, suffix) = (self.configure, self.suffix);
         // Of what was asked for, the disk made some, in order, without anyone being told.
         while let Some((_, batch)) = self.commits[site].pop_front()
             && !self.disk_full[site]
@@ -381,7 +384,7 @@ impl World {
         let s = &mut self.sites[site];
         s.epoch += 1;
         s.store.crash();
-        s.node = Node::new(config(site, s.epoch, configure));
+        s.node = Node::new(config(site, s.epoch, configure, suffix));
         let entries: Vec<_> = s.store.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
         for ((precedence, id), record) in entries {
             self.feed(site, Input::Recovered { precedence, id, record });

@@ -33,6 +33,8 @@ pub(crate) struct User {
     pub(crate) address: String,
     pub(crate) password: &'static str,
     pub(crate) takes_deliveries: bool,
+    /// Answers deliveries of messages with this error.
+    pub(crate) refuses: Option<i64>,
     pub(crate) bound: bool,
     pub(crate) refused: bool,
     /// Answers to submissions: MTS identifiers, or the error code.
@@ -62,6 +64,7 @@ impl World {
             address,
             password: "secret",
             takes_deliveries,
+            refuses: None,
             bound: false,
             refused: false,
             answers: Vec::new(),
@@ -264,6 +267,11 @@ impl World {
                 let result = Payload::whole(&EMPTY_RESULT[..]);
                 let operation = operation::REPORT_DELIVERY;
                 self.user_request(user, Request::Result { invoke, operation, result });
+            }
+            Unit::Invocation { invoke, .. } if u.refuses.is_some() => {
+                let error = u.refuses.unwrap_or_default();
+                let parameter = Bytes::from_static(&[5, 0]);
+                self.user_request(user, Request::Error { invoke, error, parameter });
             }
             Unit::Invocation { invoke, operation } => {
                 let mut parser = DeliveryParser::default();
