@@ -129,7 +129,9 @@ impl Node {
             Input::Bytes { association, bytes } => {
                 self.feed(now, association, stack::Input::Bytes(&bytes));
             }
-            Input::Closed { association, error } => self.closed(now, association, error),
+            Input::Closed { association, error } => {
+                self.closed(now, association, error.as_deref());
+            }
             Input::Synced { spool: _, token, result } => self.synced(now, token, result),
             Input::SpoolFailed { spool, error } => self.spool_failed(spool, &error),
             Input::Committed { token, result } => self.committed(now, token, result),
@@ -318,9 +320,9 @@ impl Node {
         Some(link)
     }
 
-    fn closed(&mut self, now: Now, id: AssociationId, error: Option<String>) {
+    fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
         if let Some(link) = self.links.get_mut(&id) {
-            link.transport_error.clone_from(&error);
+            link.transport_error = error.map(str::to_owned);
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.links.get_mut(&id) else { return };

@@ -40,12 +40,12 @@ fn open(tag: Tag, inner: &[u8], streamed: u64) -> Vec<u8> {
     out
 }
 
-/// ROIV, [1], up to the argument.
+/// ROIV, `[1]`, up to the argument.
 pub(crate) fn invoke(invoke: i64, operation: i64, argument: u64) -> Vec<u8> {
     open(Tag::context(1), &integers(&[invoke, operation]), argument)
 }
 
-/// RORS, [2], up to the result; without one (of 0 octets) there is no operation value either.
+/// RORS, `[2]`, up to the result; without one (of 0 octets) there is no operation value either.
 pub(crate) fn result(invoke: i64, operation: i64, result: u64) -> Vec<u8> {
     let mut inner = integers(&[invoke]);
     if result > 0 {
@@ -54,12 +54,12 @@ pub(crate) fn result(invoke: i64, operation: i64, result: u64) -> Vec<u8> {
     open(Tag::context(2), &inner, result)
 }
 
-/// ROER, [3], up to the parameter.
+/// ROER, `[3]`, up to the parameter.
 pub(crate) fn error(invoke: i64, error: i64, parameter: u64) -> Vec<u8> {
     open(Tag::context(3), &integers(&[invoke, error]), parameter)
 }
 
-/// RORJ, [4].
+/// RORJ, `[4]`.
 pub(crate) fn reject(invoke: Option<i64>, problem: Problem) -> Vec<u8> {
     let mut w = Writer::new();
     w.constructed(Tag::context(4), |w| {

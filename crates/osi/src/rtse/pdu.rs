@@ -51,32 +51,32 @@ fn context(n: u32) -> Tag {
     Tag::context(n)
 }
 
-/// Wraps a bare bind argument, [16].
+/// Wraps a bare bind argument, `[16]`.
 pub(crate) fn wrap_argument(bind: &[u8]) -> Bytes {
     wrap(BIND_ARGUMENT, bind)
 }
 
-/// Wraps a bare bind result, [17].
+/// Wraps a bare bind result, `[17]`.
 pub(crate) fn wrap_result(bind: &[u8]) -> Bytes {
     wrap(BIND_RESULT, bind)
 }
 
-/// Wraps a bare bind error, [18].
+/// Wraps a bare bind error, `[18]`.
 pub(crate) fn wrap_error(bind: &[u8]) -> Bytes {
     wrap(BIND_ERROR, bind)
 }
 
-/// The bare bind argument out of its [16].
+/// The bare bind argument out of its `[16]`.
 pub(crate) fn unwrap_argument(octets: &[u8]) -> Result<Bytes, Error> {
     unwrap(BIND_ARGUMENT, octets).field("bind argument [16]")
 }
 
-/// The bare bind result out of its [17].
+/// The bare bind result out of its `[17]`.
 pub(crate) fn unwrap_result(octets: &[u8]) -> Result<Bytes, Error> {
     unwrap(BIND_RESULT, octets).field("bind result [17]")
 }
 
-/// The bare bind error out of its [18].
+/// The bare bind error out of its `[18]`.
 pub(crate) fn unwrap_error(octets: &[u8]) -> Result<Bytes, Error> {
     unwrap(BIND_ERROR, octets).field("bind error [18]")
 }
@@ -188,7 +188,7 @@ fn apdu(octets: &[u8], tag: Tag) -> Result<Element<'_>, Error> {
 }
 
 impl Rtorq {
-    /// [16] IMPLICIT SET.
+    /// `[16]` IMPLICIT SET.
     pub(crate) fn encode(&self) -> Bytes {
         let mut w = Writer::new();
         w.constructed(context(16), |w| {
@@ -223,7 +223,7 @@ impl Rtorq {
 }
 
 impl Rtoac {
-    /// [17] IMPLICIT SET.
+    /// `[17]` IMPLICIT SET.
     pub(crate) fn encode(&self) -> Bytes {
         let mut w = Writer::new();
         w.constructed(context(17), |w| {
@@ -251,7 +251,7 @@ impl Rtoac {
 }
 
 impl Rtorj {
-    /// [18] IMPLICIT SET.
+    /// `[18]` IMPLICIT SET.
     pub(crate) fn encode(&self) -> Bytes {
         let mut w = Writer::new();
         w.constructed(context(18), |w| {
@@ -283,7 +283,7 @@ impl Rtorj {
     }
 }
 
-/// RTAB, [22] IMPLICIT SET.
+/// RTAB, `[22]` IMPLICIT SET.
 pub(crate) fn encode_rtab(reason: AbortReason) -> Bytes {
     let mut w = Writer::new();
     w.constructed(context(22), |w| w.integer(context(0), i64::from(reason as u8)));
