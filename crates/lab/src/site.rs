@@ -75,8 +75,14 @@ impl SiteBuilder {
         self
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    /// At this place instead of a loopback address of its own.
+    pub fn place_at(mut self, place: Place) -> SiteBuilder {
+        self.place = place;
+        self
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Writes all files and adds the users; the daemon is not started.
@@ -104,6 +110,7 @@ impl SiteBuilder {
             path: home.path().to_owned(),
             home: Some(home),
             p3,
+            place: self.place,
             arguments: self.arguments,
             secrets: Vec::new(),
             daemon: None,
@@ -133,6 +140,7 @@ pub struct Site {
     home: Option<TempDir>,
     path: PathBuf,
     p3: SocketAddr,
+    place: Place,
     arguments: Vec<String>,
     secrets: Vec<String>,
     daemon: Option<Child>,
@@ -290,7 +298,7 @@ impl Site {
         if self.daemon.is_some() {
             bail!("{} runs already", self.name);
         }
-        let mut command = Command::new(&self.programs.mta);
+        let mut command = self.place.command(&self.programs.mta);
         command.arg("run").arg("--config").arg(self.config()).args(&self.arguments);
         command.current_dir(&self.path).stdin(Stdio::null());
         self.daemon = Some(Child::spawn(command, &self.path.join("logs/mta.out"), &self.log())?);
@@ -362,6 +370,14 @@ impl Site {
         Ok(self.daemon.as_ref().context("the daemon does not run")?.id())
     }
 
+    /// Sends the daemon a signal, as SIGSTOP and SIGCONT.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        self.daemon.as_mut().context("the daemon does not run")?.signal(signal)
+    }
+
     /// Whether the daemon runs.
     ///
     /// # Errors
@@ -406,7 +422,7 @@ impl Site {
     /// # Errors
     /// It cannot be started.
     pub fn xuxa_beside(&self, user: &str, arguments: &[&str]) -> Result<Client> {
-        let mut command = Command::new(&self.programs.xuxa);
+        let mut command = self.place.command(&self.programs.xuxa);
         command.arg("--config").arg(self.profiles()).args(["--profile", user]).args(arguments);
         command.current_dir(&self.path).stdin(Stdio::null());
         self.spawn(command, "xuxa")
@@ -478,7 +494,7 @@ impl Site {
 
     fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<Run> {
         let [verb, rest @ ..] = arguments else { bail!("no verb for mta") };
-        let mut command = Command::new(&self.programs.mta);
+        let mut command = self.place.command(&self.programs.mta);
         command.current_dir(&self.path);
         if *verb == "user" {
             // `mta user add --config FILE ...`: the option belongs to the inner verb.
