@@ -7,6 +7,7 @@
 
 use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
 use bytes::Bytes;
+use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
 use std::net::IpAddr;
 
@@ -71,6 +72,14 @@ pub enum Input {
         listener: ListenerId,
         /// From where.
         remote: IpAddr,
+    },
+    /// The mark the peer's handshake arrived with, where the kernel tells; follows
+    /// [`Input::Connected`] or [`Input::Accepted`] at once.
+    MarkSeen {
+        /// On which association.
+        association: AssociationId,
+        /// What was seen.
+        dscp: Dscp,
     },
     /// Octets arrived.
     Bytes {

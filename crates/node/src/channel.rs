@@ -9,6 +9,7 @@ use crate::queue::QueueKey;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
+use dscp::Dscp;
 use osi::api::{Dialogue, Request, Role};
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
@@ -170,6 +171,23 @@ impl Node {
             None => Request::Open { bind: self.bind_argument(channel) },
         };
         self.request(id, request);
+    }
+
+    /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
+    /// compared to.
+    pub(crate) fn mark_seen(&mut self, id: AssociationId, seen: Dscp) {
+        let Some(channel) = self.links.get(&id).and_then(Link::channel) else { return };
+        let Some(expected) = self.peer_and_channel(channel).map(|(_, config)| config.dscp) else {
+            return;
+        };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let is_first = link.dscp_seen.replace(seen).is_none();
+        if is_first && seen != expected {
+            let detail = format!("the peer's handshake came with {seen}, not with {expected}");
+            self.event(Level::Warning, Kind::MarkMismatch, detail)
+                .association(id)
+                .channel(Some(channel));
+        }
     }
 
     pub(crate) fn connect_failed(&mut self, now: Now, id: AssociationId, error: &str) {

@@ -2,6 +2,7 @@
 
 use crate::api::Secret;
 use base::{PeerId, Precedence};
+use dscp::Dscp;
 use osi::api::{RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
@@ -83,6 +84,8 @@ pub struct Channel {
     pub name: String,
     /// Which precedences may use it.
     pub precedences: Vec<Precedence>,
+    /// The mark of its connections in both directions, which the edge sets.
+    pub dscp: Dscp,
     /// Kept open or opened by traffic.
     pub connection: Connection,
     /// Most associations we open on it.

@@ -72,6 +72,8 @@ pub enum Kind {
     NonDelivery,
     /// A report was thrown away.
     Discarded,
+    /// A peer's handshake arrived with another mark than its channel's.
+    MarkMismatch,
     /// The store failed.
     StoreFailed,
 }
@@ -97,6 +99,7 @@ impl Kind {
             Kind::ReportMade => "report_made",
             Kind::NonDelivery => "non_delivery",
             Kind::Discarded => "discarded",
+            Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",
         }
     }

@@ -3,6 +3,7 @@
 use crate::api::{ChannelId, ListenerId};
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
+use dscp::Dscp;
 use engine::journal::SpoolId;
 use osi::api::ResumePoint;
 use osi::stack::Association;
@@ -90,6 +91,8 @@ pub(crate) struct Link {
     pub purpose: Purpose,
     pub phase: Phase,
     pub remote: Option<IpAddr>,
+    /// The mark the peer's handshake arrived with, where it could be seen.
+    pub dscp_seen: Option<Dscp>,
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
     pub sending: Option<Sending>,
@@ -136,6 +139,7 @@ impl Link {
             purpose,
             phase: Phase::Opening,
             remote: None,
+            dscp_seen: None,
             requests: VecDeque::new(),
             sending: None,
             cut_off: None,

@@ -118,6 +118,7 @@ impl Node {
             Input::Accepted { association, listener, remote } => {
                 self.accepted(now, association, listener, remote);
             }
+            Input::MarkSeen { association, dscp } => self.mark_seen(association, dscp),
             Input::Bytes { association, bytes } => {
                 self.feed(now, association, stack::Input::Bytes(&bytes));
             }

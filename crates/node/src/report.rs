@@ -1,11 +1,13 @@
 //! The status an operator asks for.
 
 use crate::api::ChannelId;
+use crate::config::Channel;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::queue::QueueKey;
 use crate::status::{AssociationStatus, ChannelStatus, MailboxStatus, PeerStatus, Status};
 use base::{Now, Precedence};
+use dscp::Dscp;
 use scheduler::QueueStatus;
 use std::collections::BTreeMap;
 
@@ -17,7 +19,7 @@ impl Node {
             channels: (0..)
                 .zip(&config.channels)
                 .map(|(index, channel)| {
-                    self.channel_status(now, ChannelId { peer: config.id(), index }, &channel.name)
+                    self.channel_status(now, ChannelId { peer: config.id(), index }, channel)
                 })
                 .collect(),
         });
@@ -36,15 +38,17 @@ impl Node {
         }
     }
 
-    fn channel_status(&self, now: Now, id: ChannelId, name: &str) -> ChannelStatus {
+    fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
         let queue = self.queue.scheduler.status(&QueueKey::Channel(id));
         ChannelStatus {
-            name: name.to_owned(),
+            name: config.name.clone(),
+            dscp: config.dscp,
+            dscp_name: config.dscp.to_string(),
             associations: self
                 .links
                 .values()
                 .filter(|l| l.channel() == Some(id))
-                .map(|l| self.association_status(l))
+                .map(|l| self.association_status(l, config.dscp))
                 .collect(),
             queued: by_precedence(&queue),
             queued_bytes: queue.bytes,
@@ -53,7 +57,7 @@ impl Node {
         }
     }
 
-    fn association_status(&self, link: &Link) -> AssociationStatus {
+    fn association_status(&self, link: &Link, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
         let state = match link.phase {
             Phase::Connecting => "connecting",
@@ -70,6 +74,10 @@ impl Node {
                 _ => "responder".to_owned(),
             },
             state: state.to_owned(),
+            dscp_expected: dscp,
+            dscp_expected_name: dscp.to_string(),
+            dscp_seen: link.dscp_seen,
+            dscp_seen_name: link.dscp_seen.map(|seen| seen.to_string()),
             message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
             bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
             bytes_total: link.sending.as_ref().map(|s| s.content_length),

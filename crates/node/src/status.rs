@@ -1,6 +1,7 @@
 //! What an operator sees: plain data, made on request.
 
 use base::Precedence;
+use dscp::Dscp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -35,6 +36,10 @@ pub struct PeerStatus {
 pub struct ChannelStatus {
     /// Name in the configuration.
     pub name: String,
+    /// The mark of its connections in both directions, 0 to 63.
+    pub dscp: Dscp,
+    /// Its name, or the number as text where it has none.
+    pub dscp_name: String,
     /// Associations with their states.
     pub associations: Vec<AssociationStatus>,
     /// Waiting messages by precedence.
@@ -58,6 +63,17 @@ pub struct AssociationStatus {
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
     pub state: String,
+    /// The mark of its channel, 0 to 63: what the peer's handshake should arrive with.
+    pub dscp_expected: Dscp,
+    /// Its name.
+    pub dscp_expected_name: String,
+    /// The mark the peer's handshake arrived with; `null` where it was not observable: on
+    /// connections we made over IPv4, and as long as there is no connection.
+    #[serde(default)]
+    pub dscp_seen: Option<Dscp>,
+    /// Its name.
+    #[serde(default)]
+    pub dscp_seen_name: Option<String>,
     /// MTS identifier of the message in transfer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,

@@ -10,7 +10,10 @@
 
 mod world;
 
-use base::Precedence;
+use base::{AssociationId, Precedence};
+use dscp::Dscp;
+use node::Input;
+use node::event::Kind;
 use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -241,7 +244,7 @@ fn a_stop_releases_everything_and_forgets_nothing() {
     while world.carried < 500_000 {
         world.run_for(Duration::from_millis(20));
     }
-    world.feed(NAPLES, node::Input::Stop);
+    world.feed(NAPLES, Input::Stop);
     world.run_for(Duration::from_secs(10));
     assert!(world.sites[NAPLES].stopped, "bounded in time");
     assert!((world.carried as usize) < text.len(), "the long transfer was interrupted");
@@ -280,4 +283,46 @@ fn a_full_disk_refuses_and_loses_nothing() {
     assert_eq!(messages(&world, reader).values().next().unwrap(), &(1, text));
     assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
     assert!(world.sites.iter().all(|s| s.store.bodies.is_empty() && s.store.spools.is_empty()));
+}
+
+#[test]
+fn a_mark_changed_on_the_way_is_shown_and_told_once() {
+    let mut world = World::new(1, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    world.bind(sender, NAPLES);
+    world.submit(sender, &to_ops(), Precedence::Flash, &content(0, 9), "M", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    let seen_at = |world: &World, site: usize| {
+        let status = world.sites[site].node.status(world.clock());
+        let [association] = &status.peers[0].channels[0].associations[..] else { panic!() };
+        let a = association.clone();
+        assert_eq!((a.dscp_expected.number(), a.dscp_expected_name.as_str()), (24, "CS3"));
+        (a.dscp_seen, a.dscp_seen_name)
+    };
+    let told = |world: &World| -> Vec<String> {
+        let events = world.sites[ACT].events.iter().filter(|e| e.kind == Kind::MarkMismatch);
+        events.map(|e| e.detail.clone()).collect()
+    };
+    assert_eq!(seen_at(&world, ACT), (None, None), "null as long as nothing was seen");
+
+    let see = |world: &mut World, dscp| {
+        world.feed(ACT, Input::MarkSeen { association: AssociationId(1), dscp });
+    };
+    see(&mut world, Dscp::CS0);
+    see(&mut world, Dscp::CS0);
+    assert_eq!(seen_at(&world, ACT), (Some(Dscp::CS0), Some("CS0".to_owned())));
+    assert_eq!(told(&world), ["the peer's handshake came with CS0, not with CS3"]);
+    let json = serde_json::to_value(world.sites[ACT].node.status(world.clock())).unwrap();
+    let a = &json["peers"][0]["channels"][0]["associations"][0];
+    assert_eq!((&a["dscp_expected"], &a["dscp_seen"]), (&24.into(), &0.into()));
+
+    // The other end saw nothing, and a right mark is no event.
+    assert_eq!(seen_at(&world, NAPLES), (None, None));
+    world.sites[ACT].events.clear();
+    world.run_for(Duration::from_secs(120));
+    world.submit(sender, &to_ops(), Precedence::Flash, &content(1, 9), "N", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    world.feed(ACT, Input::MarkSeen { association: AssociationId(2), dscp: Dscp::CS3 });
+    assert_eq!(seen_at(&world, ACT).0, Some(Dscp::CS3));
+    assert_eq!(told(&world), Vec::<String>::new());
 }

@@ -84,6 +84,7 @@ pub(super) fn read(
     let (name_span, remote_span) = (name.span(), remote.span());
     let name = name.into_inner();
     let remote: Remote = remote.into_inner();
+    let mark = tcp.dscp;
     Some(ReadChannel {
         socket: ChannelSocket {
             remote,
@@ -94,6 +95,7 @@ pub(super) fn read(
         node: Channel {
             name,
             precedences,
+            dscp: mark,
             connection,
             associations_max,
             grow_at,

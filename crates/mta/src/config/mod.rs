@@ -308,4 +308,4 @@ fn domain_text(value: String) -> Text {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

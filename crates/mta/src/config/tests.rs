@@ -54,6 +54,13 @@ fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
     parse("site.toml", text, &secret::Source { base, environment: &environment })
 }
 
+/// The shipped site `naples`.
+pub(crate) fn example_site() -> Site {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites");
+    let text = std::fs::read_to_string(format!("{directory}/naples.toml")).unwrap();
+    check_in(Path::new(directory), &text).0.unwrap()
+}
+
 /// What the operator sees for [`GOOD`] with one part replaced.
 fn seen(part: &str, by: &str) -> String {
     assert!(part.is_empty() || GOOD.contains(part), "{part}");

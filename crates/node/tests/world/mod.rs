@@ -113,6 +113,7 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters)) -> NodeCo
         channels: vec![Channel {
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),
+            dscp: dscp::Dscp::CS3,
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
             associations_max: 2,
             grow_at: 3,
