@@ -9,20 +9,12 @@ use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
+pub use scheduler::ChannelId;
 use std::net::IpAddr;
 
 /// A configured listener: its index in [`crate::config::NodeConfig::listeners`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListenerId(pub u32);
-
-/// A channel: a peer and the index of the channel in its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChannelId {
-    /// The peer.
-    pub peer: PeerId,
-    /// Index in the peer's channels.
-    pub index: u32,
-}
 
 /// Pairs an output with the input that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -56,7 +56,9 @@ pub enum Kind {
     DuplicateDropped,
     /// An arrival could not be taken.
     ReceiveFailed,
-    /// A transfer to a peer began.
+    /// A message could start but for a higher one to the same peer; said once for each.
+    Held,
+    /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,
     /// The peer confirmed a transfer.
     TransferConfirmed,
@@ -91,6 +93,7 @@ impl Kind {
             Kind::Received => "received",
             Kind::DuplicateDropped => "duplicate_dropped",
             Kind::ReceiveFailed => "receive_failed",
+            Kind::Held => "held",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",

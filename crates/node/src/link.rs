@@ -7,6 +7,7 @@ use dscp::Dscp;
 use engine::journal::SpoolId;
 use osi::api::ResumePoint;
 use osi::stack::Association;
+use scheduler::Licence;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -49,6 +50,8 @@ pub(crate) struct Sending {
     pub precedence: Precedence,
     /// The durable record, once loaded.
     pub record: Option<engine::Record>,
+    /// What besides the order let it start.
+    pub licence: Licence,
     pub body: Option<BodyId>,
     pub content_length: u64,
     pub handed_out: u64,
@@ -66,10 +69,16 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub(crate) fn new(entry: EntryId, precedence: Precedence, body: Option<BodyId>) -> Sending {
+    pub(crate) fn new(
+        entry: EntryId,
+        precedence: Precedence,
+        body: Option<BodyId>,
+        licence: Licence,
+    ) -> Sending {
         Sending {
             entry,
             precedence,
+            licence,
             record: None,
             body,
             content_length: 0,
@@ -175,6 +184,11 @@ impl Link {
     /// Whether nothing is in transfer in either direction.
     pub(crate) fn is_idle(&self) -> bool {
         self.phase == Phase::Open && self.sending.is_none() && self.receiving.is_none()
+    }
+
+    /// Whether it could take the next transfer, once the turn is ours.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_idle() && !self.interrupting && self.cut_off.is_none()
     }
 
     /// Whether a transfer could begin now.

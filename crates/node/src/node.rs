@@ -6,16 +6,17 @@ use crate::config::NodeConfig;
 use crate::event::{Event, Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::pending::Pending;
-use crate::queue::{Entry, Queue, QueueKey};
+use crate::queue::{Entry, Queue};
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::status::Counters;
 use base::rng::Rng;
-use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
+use base::{AssociationId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Engine, NewEntry, NextHop, Record};
 use osi::api as stack;
+use scheduler::Destination;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -70,7 +71,7 @@ impl Node {
         let engine = Engine::new(crate::config::engine_config(&config));
         Node {
             engine,
-            queue: Queue::new(),
+            queue: Queue::new(crate::config::channel_rules(&config), config.hold),
             links: BTreeMap::new(),
             channels,
             pending: BTreeMap::new(),
@@ -385,11 +386,11 @@ impl Node {
         precedence: Precedence,
         record: &Record,
     ) {
-        let key = match &record.next_hop {
-            NextHop::Peer(peer) => QueueKey::Channel(self.channel_for(*peer, precedence)),
-            NextHop::Mailbox(address) => QueueKey::Mailbox(self.queue.mailbox(address)),
+        let destination = match &record.next_hop {
+            NextHop::Peer(peer) => Destination::Peer(*peer),
+            NextHop::Mailbox(address) => Destination::Mailbox(self.queue.mailbox(address)),
         };
-        let entry = Entry { precedence, key, body: record.body };
+        let entry = Entry { precedence, destination, body: record.body };
         self.queue.insert(now, id, entry, record.size, record.accepted, record.not_before);
     }
 
@@ -397,16 +398,6 @@ impl Node {
         for entry in entries {
             self.enqueue(now, entry.id, entry.precedence, &entry.record);
         }
-    }
-
-    /// The channel that serves a precedence; the configuration was checked to have one for each,
-    /// so the first stands in only for a peer that is configured no more.
-    fn channel_for(&self, peer: PeerId, precedence: Precedence) -> ChannelId {
-        let channels = self.config.peer(peer);
-        let index = channels.and_then(|p| {
-            p.channels.iter().zip(0..).find(|(c, _)| c.precedences.contains(&precedence))
-        });
-        ChannelId { peer, index: index.map_or(0, |(_, index)| index) }
     }
 
     fn stop(&mut self, now: Now) {

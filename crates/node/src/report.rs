@@ -4,11 +4,9 @@ use crate::api::ChannelId;
 use crate::config::Channel;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
-use crate::queue::QueueKey;
 use crate::status::{AssociationStatus, ChannelStatus, MailboxStatus, PeerStatus, Status};
 use base::{Now, Precedence};
 use dscp::Dscp;
-use scheduler::QueueStatus;
 use std::collections::BTreeMap;
 
 impl Node {
@@ -25,7 +23,7 @@ impl Node {
         });
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
-            queued: by_precedence(&self.queue.scheduler.status(&QueueKey::Mailbox(number))),
+            queued: by_precedence(&self.queue.scheduler.mailbox_status(number).by_precedence),
             bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
         });
         Status {
@@ -39,7 +37,7 @@ impl Node {
     }
 
     fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
-        let queue = self.queue.scheduler.status(&QueueKey::Channel(id));
+        let queue = self.queue.scheduler.status(id);
         ChannelStatus {
             name: config.name.clone(),
             dscp: config.dscp,
@@ -50,8 +48,13 @@ impl Node {
                 .filter(|l| l.channel() == Some(id))
                 .map(|l| self.association_status(l, config.dscp))
                 .collect(),
-            queued: by_precedence(&queue),
+            queued: by_precedence(&queue.by_precedence),
             queued_bytes: queue.bytes,
+            held: by_precedence(&queue.held),
+            held_because: queue
+                .oldest_held
+                .and_then(|id| self.queue.scheduler.held_because(id))
+                .map(|reason| reason.to_string()),
             oldest_age_seconds: queue.oldest.map(|at| now.utc.since(at).as_secs_f64()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
@@ -85,10 +88,10 @@ impl Node {
     }
 }
 
-fn by_precedence(status: &QueueStatus) -> BTreeMap<Precedence, u64> {
+fn by_precedence(counts: &[u64; 6]) -> BTreeMap<Precedence, u64> {
     Precedence::ALL
         .into_iter()
-        .map(|p| (p, status.by_precedence.get(usize::from(p.number())).copied().unwrap_or(0)))
+        .map(|p| (p, counts.get(usize::from(p.number())).copied().unwrap_or(0)))
         .filter(|(_, n)| *n > 0)
         .collect()
 }

@@ -46,6 +46,12 @@ pub struct ChannelStatus {
     pub queued: BTreeMap<Precedence, u64>,
     /// Octets of content waiting.
     pub queued_bytes: u64,
+    /// Of the waiting ones, those that a higher message to the same peer or an operator holds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub held: BTreeMap<Precedence, u64>,
+    /// Why the oldest of them is held.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held_because: Option<String>,
     /// Age of the oldest waiting message; absent where none waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub oldest_age_seconds: Option<f64>,

@@ -5,7 +5,6 @@ use crate::event::{Kind, Level};
 use crate::link::{Phase, Purpose, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
-use crate::queue::QueueKey;
 use crate::receiving::{Arrival, Head, Parsing};
 use base::ber::{Element, Writer};
 use base::{AssociationId, Now, Precedence};
@@ -18,6 +17,7 @@ use p1::p3::{
     self, AccessError, DeliveryQueue, MessageSubmissionEnvelope, MessagesWaiting, MtsBind,
     MtsBindError, ObjectName, SubmissionParser, operation,
 };
+use scheduler::Licence;
 
 /// Most invocations of a user that may wait for their answer.
 const MOST_PENDING: u32 = 64;
@@ -132,7 +132,7 @@ impl Node {
 
     /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1).
     fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
-        let status = self.queue.scheduler.status(&QueueKey::Mailbox(mailbox));
+        let status = self.queue.scheduler.mailbox_status(mailbox);
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()
@@ -410,9 +410,9 @@ impl Node {
             })
             .collect();
         for (id, mailbox) in free {
-            let key = QueueKey::Mailbox(self.queue.mailbox(&mailbox));
-            if let Some(entry) = self.next_for(now, key) {
-                self.begin_sending(id, entry);
+            let mailbox = self.queue.mailbox(&mailbox);
+            if let Some(entry) = self.queue.scheduler.next_for_mailbox(now.mono, mailbox) {
+                self.begin_sending(id, entry, Licence::default());
             }
         }
     }

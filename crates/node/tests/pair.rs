@@ -17,7 +17,7 @@ use node::event::Kind;
 use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use world::{ACT, Delivered, NAPLES, World, address};
+use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
 
 fn content(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (n.wrapping_mul(31) ^ seed.wrapping_mul(7)) as u8).collect()
@@ -163,13 +163,17 @@ fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
     assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
     let again = world.carried as usize - size;
     assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
-    let recovered = |e: &&node::event::Event| e.detail.contains("recovered");
+    let recovered = |e: &&(base::Instant, node::event::Event)| e.1.detail.contains("recovered");
     assert_eq!(world.sites[ACT].events.iter().filter(recovered).count(), 1);
 }
 
 /// Cuts, refused connections and crashes at random moments, by seed.
-fn turmoil(seed: u64, configure: fn(&mut osi::api::RtseParameters)) {
-    let mut world = World::new(seed, configure);
+fn turmoil(seed: u64, rts: fn(&mut osi::api::RtseParameters)) {
+    turmoil_with(seed, Setup { rts, node: |_| {} });
+}
+
+fn turmoil_with(seed: u64, setup: Setup) {
+    let mut world = World::with(seed, setup);
     let sender = world.user(NAPLES, "OPS", false);
     let reader = world.user(ACT, "OPS", true);
     let count = 12;
@@ -192,10 +196,16 @@ fn turmoil(seed: u64, configure: fn(&mut osi::api::RtseParameters)) {
             2 => world.crash(NAPLES),
             3 => world.crash(ACT),
             4 => world.link_up = !world.link_up,
+            _ if !world.blocked.is_empty() => world.blocked.clear(),
+            _ if world.channels() > 1 => {
+                let channel = world.rng.below(world.channels().into()) as u32;
+                world.block(channel);
+            }
             _ => {}
         }
     }
     world.link_up = true;
+    world.blocked.clear();
     for _ in 0..20 {
         for (user, site) in [(sender, NAPLES), (reader, ACT)] {
             if !world.is_bound(user) {
@@ -231,6 +241,20 @@ fn nor_without_checkpoints_nor_with_indefinite_lengths_nor_in_turns() {
         turmoil(seed, |rts| rts.checkpoint_size = 0);
         turmoil(seed, |rts| rts.indefinite_lengths = true);
         turmoil(seed, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
+    }
+}
+
+#[test]
+fn nor_over_five_channels_that_come_and_go_with_a_fallback() {
+    let rts = |_: &mut osi::api::RtseParameters| {};
+    for seed in 300..315 {
+        turmoil_with(seed, Setup { rts, node: five_channels });
+        let node = |config: &mut node::config::NodeConfig| {
+            five_channels(config);
+            config.hold.hold = node::config::Hold::Strict;
+            config.peers[0].channels[0].fallback = Precedence::ALL[2..].to_vec();
+        };
+        turmoil_with(seed, Setup { rts, node });
     }
 }
 
@@ -300,8 +324,8 @@ fn a_mark_changed_on_the_way_is_shown_and_told_once() {
         (a.dscp_seen, a.dscp_seen_name)
     };
     let told = |world: &World| -> Vec<String> {
-        let events = world.sites[ACT].events.iter().filter(|e| e.kind == Kind::MarkMismatch);
-        events.map(|e| e.detail.clone()).collect()
+        let events = world.sites[ACT].events.iter().filter(|(_, e)| e.kind == Kind::MarkMismatch);
+        events.map(|(_, e)| e.detail.clone()).collect()
     };
     assert_eq!(seen_at(&world, ACT), (None, None), "null as long as nothing was seen");
 

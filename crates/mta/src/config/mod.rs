@@ -147,6 +147,7 @@ fn read_site(
             routes,
             mailboxes: Vec::new(),
             classify: precedence.policy,
+            hold: precedence.hold,
             limits,
             seed: 0,
             epoch: 0,
