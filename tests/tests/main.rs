@@ -8,4 +8,5 @@
     reason = "a test that fails panics"
 )]
 
+mod netns;
 mod scripted;

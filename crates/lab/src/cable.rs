@@ -69,6 +69,15 @@ impl End {
         Ok(())
     }
 
+    /// Lets out as much as there is again.
+    ///
+    /// # Errors
+    /// It was not shaped.
+    pub fn unshape(&self) -> Result<()> {
+        self.namespace.entrance().run("tc", &["qdisc", "delete", "dev", INTERFACE, "root"])?;
+        Ok(())
+    }
+
     /// Takes the interface down, or up again. The other side is told nothing: what it sends is
     /// dropped without a word.
     ///

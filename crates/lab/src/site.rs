@@ -4,6 +4,7 @@ use crate::answer::{Received, Sent, Status};
 use crate::child::Child;
 use crate::clock::Deadline;
 use crate::config::{self, PeerOf};
+use crate::event::Event;
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::programs::Programs;
@@ -460,6 +461,29 @@ impl Site {
     /// The end of the daemon's log.
     pub fn log_tail(&self) -> String {
         tail(&self.log(), TAIL)
+    }
+
+    /// The events in the daemon's log so far, where it is written with `--log-format json`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn events(&self) -> Result<Vec<Event>> {
+        let log = fs::read(self.log()).with_context(|| format!("the log of {}", self.name))?;
+        Ok(Event::of(&String::from_utf8_lossy(&log)))
+    }
+
+    /// Waits until the events are as wanted.
+    ///
+    /// # Errors
+    /// They were not within `limit`; with all there were.
+    pub fn wait_for_events<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut found: impl FnMut(&[Event]) -> Option<T>,
+    ) -> Result<T> {
+        let waited = Deadline::after(limit).wait_for(what, || Ok(found(&self.events()?)));
+        waited.with_context(|| format!("the log of {} ends:\n{}", self.name, self.log_tail()))
     }
 
     /// All that its programs printed and logged so far, by file.
