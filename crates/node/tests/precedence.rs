@@ -98,11 +98,11 @@ impl Run {
 #[test]
 fn a_flash_starts_beside_a_routine_and_holds_the_next() {
     let mut run = Run::new(five_channels);
-    run.submit(Routine, 2_000_000);
+    run.submit(Routine, 10_000_000);
     run.until(Kind::TransferStarted, 1);
     run.submit(Routine, 1_000);
-    run.submit(Flash, 200_000);
-    run.submit(Flash, 200_000);
+    run.submit(Flash, 1_000_000);
+    run.submit(Flash, 1_000_000);
     run.until(Kind::TransferConfirmed, 4);
     assert_eq!(
         run.order(),
