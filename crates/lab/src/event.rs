@@ -17,6 +17,8 @@ pub struct Event {
     pub channel: Option<String>,
     /// MTS identifier.
     pub message: Option<String>,
+    /// Queue entry.
+    pub entry: Option<String>,
     /// Precedence.
     pub precedence: Option<String>,
     /// What else there is to say.

@@ -82,10 +82,17 @@ fn assert_marked(packets: &[Packet], expected: &[[IpAddr; 2]]) {
 
 /// Connections whose last packet is a bare ACK after FINs of both sides: that of TIME-WAIT.
 fn last_acks(packets: &[&Packet], port: u16) -> usize {
-    let clients: BTreeSet<_> = packets
-        .iter()
-        .map(|p| if p.segment.source.port() == port { p.segment.destination } else { p.segment.source })
-        .collect();
+    let clients: BTreeSet<_> =
+        packets
+            .iter()
+            .map(|p| {
+                if p.segment.source.port() == port {
+                    p.segment.destination
+                } else {
+                    p.segment.source
+                }
+            })
+            .collect();
     let ended = clients.iter().filter(|client| {
         let of_it: Vec<_> = packets
             .iter()

@@ -18,6 +18,16 @@ fn place(site: &Site, event: &str, message: &Submitted) -> usize {
     site.wait_for_events(&what, SLOW, found).unwrap()
 }
 
+/// Where the log of a site says that this message, which has started since, was held.
+fn held(site: &Site, message: &Submitted) -> usize {
+    let started = place(site, "transfer_started", message);
+    let events = site.events().unwrap();
+    let entry = &events[started].entry;
+    assert!(entry.is_some());
+    let is_it = |e: &Event| e.event == "held" && e.entry == *entry;
+    events.iter().position(is_it).unwrap_or_else(|| panic!("{entry:?} was held: {events:?}"))
+}
+
 fn in_transfer(site: &Site) -> usize {
     let status = site.status().unwrap();
     status.associations().filter(|association| association.state == "sending").count()
@@ -64,8 +74,7 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     let submitted = place(naples, "submitted", &flash);
     let between = &events[submitted.min(flash_started)..flash_started];
     assert!(!between.iter().any(|e| e.event.starts_with("transfer")), "{between:?}");
-    let held = place(naples, "held", &lower);
-    assert!(held < next_confirmed, "and the log says why the Priority waited");
+    assert!(held(naples, &lower) < next_confirmed, "and the log says why the Priority waited");
     let all = [routine, flash, next, lower];
     assert_arrived(&all, &pair.act.receive("OPS", all.len()).unwrap());
 
@@ -75,7 +84,7 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     let last = place(naples, "transfer_confirmed", &flashes[1]);
     assert!(place(naples, "transfer_started", &flashes[1]) < last);
     assert!(last < place(naples, "transfer_started", &routine));
-    assert!(place(naples, "held", &routine) < last);
+    assert!(held(naples, &routine) < last);
 }
 
 #[test]
