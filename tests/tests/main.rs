@@ -9,4 +9,5 @@
 )]
 
 mod e2e;
+mod netns;
 mod scripted;

@@ -30,6 +30,8 @@ pub(crate) enum Outcome {
     Passed,
     /// What could be checked is well; the verb has said what could not.
     PassedInPart,
+    /// Done, but not all of it could be done here, and the verb has said what not: exit code 3.
+    DoneInPart,
     /// Something is wrong, and the verb has already said what.
     Failed,
 }
@@ -83,6 +85,7 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     match Workspace::find().and_then(|workspace| cli.verb.run(&workspace)) {
         Ok(Outcome::Passed | Outcome::PassedInPart) => ExitCode::SUCCESS,
+        Ok(Outcome::DoneInPart) => ExitCode::from(3),
         Ok(Outcome::Failed) => ExitCode::FAILURE,
         Err(error) => {
             eprintln!("error: {error:#}");

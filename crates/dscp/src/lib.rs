@@ -1,9 +1,12 @@
 //! DiffServ code points and plans from precedence to code point.
 //!
-//! Arithmetic only: marking a socket is the edge's business. Code points: RFC 2474 (CS), 2597 (AF),
+//! Arithmetic only, but for `socket`: it marks sockets and reads the marks of peers, behind the
+//! feature `socket` that only crates of the edge tier turn on. Code points: RFC 2474 (CS), 2597 (AF),
 //! 3246 (EF), 5865 (VOICE-ADMIT), 8622 (LE); RFC 4594 says which service each is meant for.
 
 mod plan;
+#[cfg(feature = "socket")]
+pub mod socket;
 
 pub use plan::{Plan, UnknownPlan};
 

@@ -176,6 +176,12 @@ pub struct Association {
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
     pub state: String,
+    /// The mark of its channel.
+    #[serde(default)]
+    pub dscp_expected: Option<u8>,
+    /// The mark the peer's handshake arrived with, where that can be observed.
+    #[serde(default)]
+    pub dscp_seen: Option<u8>,
     /// Octets of content so far.
     pub bytes_done: Option<u64>,
 }

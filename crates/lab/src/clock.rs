@@ -4,7 +4,7 @@
 
 use anyhow::{Result, bail};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::{Duration, Instant};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// How often a foreign process is asked again. It gives no event, so it is asked.
 const POLL: Duration = Duration::from_millis(10);
@@ -63,6 +63,11 @@ impl Deadline {
             std::thread::sleep(POLL.min(self.left()));
         }
     }
+}
+
+/// The time since 1970, as the system has it.
+pub fn since_1970() -> Duration {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
 }
 
 /// What a piece of work gave, and how long it took.

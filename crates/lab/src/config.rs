@@ -35,6 +35,8 @@ pub struct Link {
     pub connection: Connection,
     /// Longest wait for a confirm, as in `"120s"`.
     pub transfer_timeout: Option<String>,
+    /// Further timeouts, as in `("unacknowledged", "3s")`.
+    pub timeouts: Vec<(&'static str, &'static str)>,
     /// The channels and who may use them.
     pub channels: Vec<(&'static str, &'static [&'static str])>,
 }
@@ -55,6 +57,7 @@ impl Default for Link {
             dialect_1988: false,
             connection: Connection::Permanent,
             transfer_timeout: None,
+            timeouts: Vec::new(),
             channels: vec![ONE_FOR_ALL],
         }
     }
@@ -84,12 +87,12 @@ impl Link {
 }
 
 /// The addresses of one channel, as a site sees it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Ends {
     /// Where we connect.
     pub(crate) remote: SocketAddr,
     /// Where the peer connects.
-    pub(crate) listen: SocketAddr,
+    pub(crate) listen: Vec<SocketAddr>,
 }
 
 /// A peer, as a site sees it.
@@ -124,7 +127,7 @@ struct Channel<'a> {
     name: &'a str,
     precedences: &'a [&'a str],
     remote: SocketAddr,
-    listen: SocketAddr,
+    listen: &'a [SocketAddr],
     connection: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_close: Option<&'a str>,
@@ -180,12 +183,15 @@ pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerOf) -> Result<()
     if let Some(limit) = &link.transfer_timeout {
         timeouts.insert("transfer".to_owned(), Value::from(limit.as_str()));
     }
+    for (name, limit) in &link.timeouts {
+        timeouts.insert((*name).to_owned(), Value::from(*limit));
+    }
     let pairs = link.channels.iter().zip(&peer.ends);
     let channels = pairs.map(|((name, precedences), ends)| Channel {
         name,
         precedences,
         remote: ends.remote,
-        listen: ends.listen,
+        listen: &ends.listen,
         connection,
         idle_close,
         rts: Rts {
@@ -253,7 +259,7 @@ mod tests {
         let mut table = site("naples", at(5010)).unwrap();
         let link = Link { checkpoint: 0, octet_credentials: true, ..Link::default() };
         let link = link.on_demand("2s");
-        let ends = vec![Ends { remote: at(1), listen: at(2) }];
+        let ends = vec![Ends { remote: at(1), listen: vec![at(2)] }];
         let peer = PeerOf { name: "act".to_owned(), link, ends };
         add_peer(&mut table, "naples", &peer).unwrap();
         set(&mut table, "limits.content", "1GB").unwrap();
@@ -265,7 +271,7 @@ mod tests {
             "file = \"secrets/naples-to-act\"",
             "idle_close = \"2s\"",
             "remote = \"127.64.0.1:1\"",
-            "listen = \"127.64.0.1:2\"",
+            "listen = [\"127.64.0.1:2\"]",
             "checkpoint = 0",
             "content = \"1GB\"",
         ] {

@@ -5,19 +5,37 @@
 //! Every site has a loopback address of its own and ports that were free when it was made, so that
 //! any number of them run side by side, whatever else listens on the machine. A site's processes
 //! end with it, by their id.
+//!
+//! Sites can also stand in [`Namespace`]s of their own, joined by a [`Cable`] that can be shaped,
+//! cut, listened to ([`Capture`]) or led over something that spoils what passes. What has to run
+//! inside is the program `lab`.
 
 pub mod answer;
+mod cable;
+pub mod capture;
 pub mod child;
 pub mod clock;
 mod config;
+mod event;
+pub mod frame;
 mod memory;
+pub mod middle;
+mod ns;
+mod packet_socket;
 mod pair;
 mod place;
 mod programs;
 mod site;
+pub mod tool;
 
+pub use cable::{Addresses, Cable, End};
+pub use capture::{Capture, Packet};
 pub use config::{Connection, Link};
+pub use event::Event;
+pub use frame::Segment;
 pub use memory::Memory;
+pub use ns::{Entrance, Namespace, Unavailable};
+pub use packet_socket::PacketSocket;
 pub use pair::{Pair, PairBuilder};
 pub use place::Place;
 pub use programs::Programs;

@@ -1,10 +1,15 @@
 //! Two sites that are each other's peer.
 
+use crate::cable::Cable;
 use crate::config::{Ends, Link, PeerOf};
+use crate::place::Place;
 use crate::programs::Programs;
 use crate::site::{Site, SiteBuilder, password};
 use anyhow::Result;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
+
+/// The port of the first channel where all ports are free.
+const FIRST_CHANNEL: u16 = 5000;
 
 /// Naples and ACT, as in the files of `config/sites`.
 #[derive(Debug)]
@@ -24,6 +29,8 @@ pub struct PairBuilder {
     naples_listens: Vec<SocketAddr>,
     act_listens: Vec<SocketAddr>,
     naples_connects: Vec<SocketAddr>,
+    act_connects: Vec<SocketAddr>,
+    also: Option<[IpAddr; 2]>,
     wrong_password: bool,
 }
 
@@ -38,16 +45,28 @@ impl Pair {
             link.channels.iter().map(|_| site.place().free_port()).collect()
         };
         let (naples_listens, act_listens) = (ports(&naples)?, ports(&act)?);
-        let naples_connects = act_listens.clone();
-        Ok(PairBuilder {
-            naples,
-            act,
-            link,
-            naples_listens,
-            act_listens,
-            naples_connects,
-            wrong_password: false,
-        })
+        Ok(PairBuilder::of([naples, act], link, [naples_listens, act_listens]))
+    }
+
+    /// Two sites at the ends of a cable, their channels on ports from 5000 on, over IPv4.
+    pub fn on_cable(cable: &Cable, link: Link) -> PairBuilder {
+        Pair::at([Place::at(&cable.naples), Place::at(&cable.act)], link)
+    }
+
+    /// Two sites on loopback addresses of their own, their channels on ports from 5000 on.
+    pub fn on_loopback(link: Link) -> PairBuilder {
+        Pair::at([Place::new(), Place::new()], link)
+    }
+
+    fn at([naples, act]: [Place; 2], link: Link) -> PairBuilder {
+        let ports = |place: &Place| -> Vec<SocketAddr> {
+            let numbers = (FIRST_CHANNEL..).take(link.channels.len());
+            numbers.map(|port| SocketAddr::new(place.ip(), port)).collect()
+        };
+        let listens = [ports(&naples), ports(&act)];
+        let naples = Site::builder("naples").place_at(naples);
+        let act = Site::builder("act").place_at(act);
+        PairBuilder::of([naples, act], link, listens)
     }
 
     /// Both started.
@@ -65,6 +84,24 @@ impl Pair {
 }
 
 impl PairBuilder {
+    fn of(
+        [naples, act]: [SiteBuilder; 2],
+        link: Link,
+        [naples_listens, act_listens]: [Vec<SocketAddr>; 2],
+    ) -> PairBuilder {
+        PairBuilder {
+            naples,
+            act,
+            link,
+            naples_connects: act_listens.clone(),
+            act_connects: naples_listens.clone(),
+            naples_listens,
+            act_listens,
+            also: None,
+            wrong_password: false,
+        }
+    }
+
     /// With these programs instead of those beside the running one.
     pub fn programs(self, programs: &Programs) -> PairBuilder {
         self.each(|site| site.programs(programs.clone()))
@@ -100,6 +137,31 @@ impl PairBuilder {
         self
     }
 
+    /// ACT connects here instead, for each channel.
+    pub fn act_connects(mut self, to: Vec<SocketAddr>) -> PairBuilder {
+        self.act_connects = to;
+        self
+    }
+
+    /// Both listen at these addresses instead, Naples at the first, on the same ports, and connect
+    /// there.
+    pub fn over(mut self, [naples, act]: [IpAddr; 2]) -> PairBuilder {
+        let at = |ip: IpAddr, ports: &[SocketAddr]| -> Vec<SocketAddr> {
+            ports.iter().map(|address| SocketAddr::new(ip, address.port())).collect()
+        };
+        self.naples_listens = at(naples, &self.naples_listens);
+        self.act_listens = at(act, &self.act_listens);
+        self.naples_connects = self.act_listens.clone();
+        self.act_connects = self.naples_listens.clone();
+        self
+    }
+
+    /// Both listen at these addresses, too, Naples at the first, on the same ports.
+    pub fn and_at(mut self, addresses: [IpAddr; 2]) -> PairBuilder {
+        self.also = Some(addresses);
+        self
+    }
+
     /// Naples presents a password that ACT does not expect.
     pub fn with_wrong_password(mut self) -> PairBuilder {
         self.wrong_password = true;
@@ -113,13 +175,17 @@ impl PairBuilder {
     pub fn build(self) -> Result<Pair> {
         let (naples, act) = (password("naples-to-act")?, password("act-to-naples")?);
         let expected = if self.wrong_password { password("expected")? } else { naples.clone() };
-        let peer = |name: &str, remote: &[SocketAddr], listen: &[SocketAddr]| {
-            let pairs = remote.iter().zip(listen);
-            let ends = pairs.map(|(&remote, &listen)| Ends { remote, listen }).collect();
-            PeerOf { name: name.to_owned(), link: self.link.clone(), ends }
-        };
-        let of_naples = peer("act", &self.naples_connects, &self.naples_listens);
-        let of_act = peer("naples", &self.naples_listens, &self.act_listens);
+        let peer =
+            |name: &str, remote: &[SocketAddr], listen: &[SocketAddr], also: Option<IpAddr>| {
+                let ends = remote.iter().zip(listen).map(|(&remote, &listen)| {
+                    let also = also.map(|ip| SocketAddr::new(ip, listen.port()));
+                    Ends { remote, listen: [Some(listen), also].into_iter().flatten().collect() }
+                });
+                PeerOf { name: name.to_owned(), link: self.link.clone(), ends: ends.collect() }
+            };
+        let [naples_also, act_also] = self.also.map_or([None; 2], |also| also.map(Some));
+        let of_naples = peer("act", &self.naples_connects, &self.naples_listens, naples_also);
+        let of_act = peer("naples", &self.act_connects, &self.act_listens, act_also);
         Ok(Pair {
             naples: self.naples.peer(of_naples, &naples, &act).build()?,
             act: self.act.peer(of_act, &act, &expected).build()?,

@@ -1,27 +1,56 @@
 //! Addresses and ports that nobody else has.
 
+use crate::cable::End;
+use crate::ns::Entrance;
 use anyhow::{Context, Result};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::ffi::OsStr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpListener};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
-/// A loopback address for one site.
+/// The first port given out in a namespace, where all are free.
+const FIRST_PORT: u16 = 5010;
+
+/// Where one site is.
 ///
 /// All of 127/8 is this machine. With an address of its own a site does not compete for ports with
 /// the source ports of connections, which are on 127.0.0.1, nor with the sites of other tests.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct Place {
-    ip: Ipv4Addr,
+    ip: IpAddr,
+    inside: Option<Inside>,
+}
+
+/// A namespace, as the programs of a site see it.
+#[derive(Clone, Debug)]
+struct Inside {
+    entrance: Entrance,
+    next_port: Arc<AtomicU16>,
 }
 
 static NEXT: AtomicU32 = AtomicU32::new(0);
 
 impl Place {
-    /// One that no other site of this process has, and of another process hardly ever.
+    /// A loopback address that no other site of this process has, and of another process hardly
+    /// ever.
     pub fn new() -> Place {
         // From 127.64.0.0 on: 15 bits of the process, 7 of the site.
         let site = NEXT.fetch_add(1, Ordering::Relaxed) & 0x7f;
         let number = (std::process::id() << 7 | site) & 0x3f_ffff;
-        Place { ip: Ipv4Addr::from(0x7f40_0000 | number) }
+        Place { ip: Ipv4Addr::from(0x7f40_0000 | number).into(), inside: None }
+    }
+
+    /// At the end of a cable; the site's programs run in its namespace.
+    pub fn at(end: &End) -> Place {
+        let next_port = Arc::new(AtomicU16::new(FIRST_PORT));
+        let inside = Inside { entrance: end.namespace().entrance().clone(), next_port };
+        Place { ip: end.addresses().v4.into(), inside: Some(inside) }
+    }
+
+    /// The address.
+    pub fn ip(&self) -> IpAddr {
+        self.ip
     }
 
     /// A port on it that is free.
@@ -29,9 +58,21 @@ impl Place {
     /// # Errors
     /// There is none, or the address cannot be used here.
     pub fn free_port(&self) -> Result<SocketAddr> {
+        if let Some(inside) = &self.inside {
+            let port = inside.next_port.fetch_add(1, Ordering::Relaxed);
+            return Ok(SocketAddr::new(self.ip, port));
+        }
         let listener = TcpListener::bind((self.ip, 0))
             .with_context(|| format!("looking for a free port on {}", self.ip))?;
         listener.local_addr().context("the port that was found")
+    }
+
+    /// The program, to be started there.
+    pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        match &self.inside {
+            Some(inside) => inside.entrance.command(program),
+            None => Command::new(program),
+        }
     }
 }
 

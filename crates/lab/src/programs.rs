@@ -3,17 +3,19 @@
 use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
-/// The daemon and the client.
+/// The daemon, the client, and what runs in namespaces.
 #[derive(Clone, Debug)]
 pub struct Programs {
     /// `mta`.
     pub mta: PathBuf,
     /// `xuxa`.
     pub xuxa: PathBuf,
+    /// `lab`, which listens and bleaches in namespaces.
+    pub lab: PathBuf,
 }
 
 impl Programs {
-    /// Those that `MTA_BIN` and `XUXA_BIN` name, else those in the target directory of the running
+    /// Those that `MTA_BIN`, `XUXA_BIN` and `LAB_BIN` name, else those in the target directory of the running
     /// program: beside it, or one directory up, as for a test program in `deps/`.
     ///
     /// # Errors
@@ -21,7 +23,11 @@ impl Programs {
     pub fn find() -> Result<Programs> {
         let own = std::env::current_exe().context("where the running program is")?;
         let near: Vec<&Path> = own.ancestors().skip(1).take(2).collect();
-        Ok(Programs { mta: find("mta", "MTA_BIN", &near)?, xuxa: find("xuxa", "XUXA_BIN", &near)? })
+        Ok(Programs {
+            mta: find("mta", "MTA_BIN", &near)?,
+            xuxa: find("xuxa", "XUXA_BIN", &near)?,
+            lab: find("lab", "LAB_BIN", &near)?,
+        })
     }
 
     /// Those in this directory.
@@ -29,7 +35,11 @@ impl Programs {
     /// # Errors
     /// Which program is missing.
     pub fn in_directory(directory: &Path) -> Result<Programs> {
-        Ok(Programs { mta: file(directory, "mta")?, xuxa: file(directory, "xuxa")? })
+        Ok(Programs {
+            mta: file(directory, "mta")?,
+            xuxa: file(directory, "xuxa")?,
+            lab: file(directory, "lab")?,
+        })
     }
 }
 
@@ -43,7 +53,7 @@ fn find(name: &str, variable: &str, near: &[&Path]) -> Result<PathBuf> {
     near.iter().find_map(|directory| file(directory, name).ok()).with_context(|| {
         let near: Vec<String> = near.iter().map(|path| path.display().to_string()).collect();
         format!(
-            "no program {name} in {}: build it with `cargo build -p mta -p xuxa-cli` (as \
+            "no program {name} in {}: build it with `cargo build -p mta -p xuxa-cli -p lab` (as \
              `cargo xtask test` does), or name it in {variable}",
             near.join(" or ")
         )

@@ -4,6 +4,7 @@ use crate::answer::{Received, Sent, Status};
 use crate::child::Child;
 use crate::clock::Deadline;
 use crate::config::{self, PeerOf};
+use crate::event::Event;
 use crate::memory::Memory;
 use crate::place::Place;
 use crate::programs::Programs;
@@ -75,8 +76,14 @@ impl SiteBuilder {
         self
     }
 
-    pub(crate) fn place(&self) -> Place {
-        self.place
+    /// At this place instead of a loopback address of its own.
+    pub fn place_at(mut self, place: Place) -> SiteBuilder {
+        self.place = place;
+        self
+    }
+
+    pub(crate) fn place(&self) -> &Place {
+        &self.place
     }
 
     /// Writes all files and adds the users; the daemon is not started.
@@ -104,6 +111,7 @@ impl SiteBuilder {
             path: home.path().to_owned(),
             home: Some(home),
             p3,
+            place: self.place,
             arguments: self.arguments,
             secrets: Vec::new(),
             daemon: None,
@@ -133,6 +141,7 @@ pub struct Site {
     home: Option<TempDir>,
     path: PathBuf,
     p3: SocketAddr,
+    place: Place,
     arguments: Vec<String>,
     secrets: Vec<String>,
     daemon: Option<Child>,
@@ -290,7 +299,7 @@ impl Site {
         if self.daemon.is_some() {
             bail!("{} runs already", self.name);
         }
-        let mut command = Command::new(&self.programs.mta);
+        let mut command = self.place.command(&self.programs.mta);
         command.arg("run").arg("--config").arg(self.config()).args(&self.arguments);
         command.current_dir(&self.path).stdin(Stdio::null());
         self.daemon = Some(Child::spawn(command, &self.path.join("logs/mta.out"), &self.log())?);
@@ -354,6 +363,14 @@ impl Site {
         Ok(self.daemon.as_ref().context("the daemon does not run")?.id())
     }
 
+    /// Sends the daemon a signal, as SIGSTOP and SIGCONT.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn signal(&mut self, signal: Signal) -> Result<()> {
+        self.daemon.as_mut().context("the daemon does not run")?.signal(signal)
+    }
+
     /// Whether the daemon runs.
     ///
     /// # Errors
@@ -398,7 +415,7 @@ impl Site {
     /// # Errors
     /// It cannot be started.
     pub fn xuxa_beside(&self, user: &str, arguments: &[&str]) -> Result<Client> {
-        let mut command = Command::new(&self.programs.xuxa);
+        let mut command = self.place.command(&self.programs.xuxa);
         command.arg("--config").arg(self.profiles()).args(["--profile", user]).args(arguments);
         command.current_dir(&self.path).stdin(Stdio::null());
         self.spawn(command, "xuxa")
@@ -438,6 +455,29 @@ impl Site {
         tail(&self.log(), TAIL)
     }
 
+    /// The events in the daemon's log so far, where it is written with `--log-format json`.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn events(&self) -> Result<Vec<Event>> {
+        let log = fs::read(self.log()).with_context(|| format!("the log of {}", self.name))?;
+        Ok(Event::of(&String::from_utf8_lossy(&log)))
+    }
+
+    /// Waits until the events are as wanted.
+    ///
+    /// # Errors
+    /// They were not within `limit`; with all there were.
+    pub fn wait_for_events<T>(
+        &self,
+        what: &str,
+        limit: Duration,
+        mut found: impl FnMut(&[Event]) -> Option<T>,
+    ) -> Result<T> {
+        let waited = Deadline::after(limit).wait_for(what, || Ok(found(&self.events()?)));
+        waited.with_context(|| format!("the log of {} ends:\n{}", self.name, self.log_tail()))
+    }
+
     /// All that its programs printed and logged so far, by file.
     ///
     /// # Errors
@@ -470,7 +510,7 @@ impl Site {
 
     fn mta_with_input(&self, arguments: &[&str], input: &str) -> Result<Run> {
         let [verb, rest @ ..] = arguments else { bail!("no verb for mta") };
-        let mut command = Command::new(&self.programs.mta);
+        let mut command = self.place.command(&self.programs.mta);
         // The password comes from standard input, not from whoever started us.
         command.current_dir(&self.path).env_remove("XUXA_PASSWORD");
         if *verb == "user" {

@@ -1,6 +1,7 @@
 //! The daemon: a thin shell around [`node::Node`], which takes every decision.
 
 pub mod admin;
+pub mod advice;
 pub mod clock;
 pub mod command;
 pub mod config;

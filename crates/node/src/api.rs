@@ -7,21 +7,14 @@
 
 use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
 use bytes::Bytes;
+use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
+pub use scheduler::ChannelId;
 use std::net::IpAddr;
 
 /// A configured listener: its index in [`crate::config::NodeConfig::listeners`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListenerId(pub u32);
-
-/// A channel: a peer and the index of the channel in its configuration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ChannelId {
-    /// The peer.
-    pub peer: PeerId,
-    /// Index in the peer's channels.
-    pub index: u32,
-}
 
 /// Pairs an output with the input that answers it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -71,6 +64,14 @@ pub enum Input {
         listener: ListenerId,
         /// From where.
         remote: IpAddr,
+    },
+    /// The mark the peer's handshake arrived with, where the kernel tells; follows
+    /// [`Input::Connected`] or [`Input::Accepted`] at once.
+    MarkSeen {
+        /// On which association.
+        association: AssociationId,
+        /// What was seen.
+        dscp: Dscp,
     },
     /// Octets arrived.
     Bytes {

@@ -5,13 +5,14 @@ use crate::config::{Channel, Connection, Peer};
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
-use crate::queue::QueueKey;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
+use dscp::Dscp;
 use osi::api::{Dialogue, Request, Role};
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
+use scheduler::Associations;
 use std::time::Duration;
 
 /// First wait after an association could not be opened; doubled each time.
@@ -42,25 +43,69 @@ impl Node {
         Some((peer, channel))
     }
 
-    /// Gives every association that is free the next message of its queue, and opens associations
-    /// for channels that want one.
+    /// Gives every association that is free what goes next, closes those that are too many and
+    /// opens those that are wanted.
     pub(crate) fn dispatch(&mut self, now: Now) {
         if !self.started {
             return;
         }
         self.queue.scheduler.tick(now.mono);
-        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
-        for channel in ids {
-            self.dispatch_channel(now, channel);
+        if !self.stopping {
+            let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+            // All first: the rules look across the channels of a peer.
+            for channel in &ids {
+                self.tell_associations(now, *channel);
+            }
+            self.leave_lost_channels(now);
+            for channel in ids {
+                self.dispatch_channel(now, channel);
+                self.tell_associations(now, channel);
+            }
+            self.open_wanted(now);
         }
         self.dispatch_mailboxes(now);
     }
 
-    fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
-        let key = QueueKey::Channel(channel);
-        if self.stopping {
-            return;
+    /// Tells the scheduler how a channel's associations stand.
+    fn tell_associations(&mut self, now: Now, channel: ChannelId) {
+        let failing = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
+        let mut seen = Associations { failing, ..Associations::default() };
+        for link in self.links.values().filter(|l| l.channel() == Some(channel)) {
+            let ours = link.is_initiator();
+            match link.phase {
+                Phase::Connecting | Phase::Opening | Phase::Releasing if ours => {
+                    seen.ours += 1;
+                    seen.changing += 1;
+                }
+                Phase::Open => {
+                    seen.ours += u32::from(ours);
+                    if ours || link.two_way {
+                        seen.usable += 1;
+                        seen.free += u32::from(link.is_free());
+                    }
+                }
+                _ => {}
+            }
         }
+        self.queue.scheduler.associations(now.mono, channel, seen);
+    }
+
+    /// A transfer that was cut off waits for its channel to recover it; but not where the channel
+    /// is down and another one may carry it.
+    fn leave_lost_channels(&mut self, now: Now) {
+        let Node { queue, recovery, .. } = self;
+        let leaving = recovery.let_go(|channel, entry| {
+            let precedence = queue.get(entry).map(|e| e.precedence);
+            queue.scheduler.is_down(channel)
+                && precedence.is_some_and(|p| queue.scheduler.has_way(channel.peer, p))
+        });
+        for entry in leaving {
+            queue.scheduler.put_back(now.mono, entry);
+        }
+    }
+
+    fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
+        self.release_surplus(now, channel);
         let free: Vec<AssociationId> = self
             .links
             .values()
@@ -72,59 +117,65 @@ impl Node {
                 self.after_failure(now, id);
                 continue;
             }
-            if self.queue.scheduler.ready(&key) == 0 {
+            let Some(link) = self.links.get_mut(&id) else { continue };
+            if !link.can_send() {
+                let may_ask = link.two_way && !link.turn_wanted;
+                if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
+                    self.want_turn(id);
+                }
                 continue;
             }
-            let Some(link) = self.links.get_mut(&id) else { continue };
-            if link.can_send() {
-                if let Some(entry) = self.next_for(now, key) {
-                    self.begin_sending(id, entry);
-                }
-            } else if !link.turn_wanted && self.two_way(id) {
-                self.want_turn(id);
+            if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
+                self.begin_sending(id, start.id, start.licence);
+            } else {
+                self.tell_held(now, channel);
             }
         }
         self.give_turns(channel);
-        self.open_if_wanted(now, channel);
     }
 
-    fn open_if_wanted(&mut self, now: Now, channel: ChannelId) {
-        let Some((_, config)) = self.peer_and_channel(channel) else { return };
-        let (permanent, most, grow_at) = (
-            config.connection == Connection::Permanent,
-            config.associations_max.max(1),
-            u64::from(config.grow_at),
-        );
-        let ours: Vec<&Link> = self
-            .links
-            .values()
-            .filter(|l| l.purpose == Purpose::Initiator { channel } && l.phase != Phase::Over)
-            .collect();
-        let opening = ours.iter().filter(|l| l.phase < Phase::Open).count();
-        let open = ours.len();
-        let key = QueueKey::Channel(channel);
-        let waiting = self.queue.scheduler.ready(&key) > 0 || self.recovery.has_send(channel);
-        // A further association, up to `max`, only when all there are carry something already and
-        // enough of equal precedence wait.
-        let busy = ours.iter().all(|l| l.phase == Phase::Open && l.sending.is_some());
-        let crowded = || {
-            let queued = self.queue.scheduler.status(&key).by_precedence;
-            queued.iter().any(|n| *n >= grow_at)
-        };
-        let wanted = match open {
-            0 => permanent || waiting,
-            _ => waiting && busy && opening == 0 && crowded(),
-        };
-        if !wanted || open >= usize::try_from(most).unwrap_or(usize::MAX) {
+    /// Says what a free association of this channel would start but for a higher message.
+    fn tell_held(&mut self, now: Now, channel: ChannelId) {
+        while let Some((id, reason)) = self.queue.scheduler.newly_held(now.mono, channel) {
+            let Some(entry) = self.queue.get(id) else { continue };
+            self.event(Level::Info, Kind::Held, reason.to_string())
+                .channel(Some(channel))
+                .entry(id)
+                .precedence(entry.precedence);
+        }
+    }
+
+    /// Releases one association that growth opened and that is not needed any more: the youngest.
+    fn release_surplus(&mut self, now: Now, channel: ChannelId) {
+        if !self.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
-        if let Some(state) = self.channels.get_mut(&channel) {
-            if state.not_before.is_some_and(|at| at > now.mono) {
-                return;
-            }
-            state.not_before = None;
+        let ours = Purpose::Initiator { channel };
+        let mut free = self.links.values().filter(|l| l.purpose == ours && l.is_free() && l.turn);
+        if let Some(id) = free.next_back().map(|l| l.id) {
+            self.release(id);
+            self.tell_associations(now, channel);
         }
-        self.open(now, channel);
+    }
+
+    fn open_wanted(&mut self, now: Now) {
+        let mut wanted: Vec<ChannelId> =
+            self.queue.scheduler.wanted(now.mono).map(|open| open.channel).collect();
+        let recovering = self.channels.keys().copied().filter(|id| self.recovery.has_send(*id));
+        for channel in recovering {
+            let ours = Purpose::Initiator { channel };
+            let any = self.links.values().any(|l| l.purpose == ours && l.phase != Phase::Over);
+            if !any && !wanted.contains(&channel) {
+                wanted.push(channel);
+            }
+        }
+        for channel in wanted {
+            let Some(state) = self.channels.get_mut(&channel) else { continue };
+            if state.not_before.is_none_or(|at| at <= now.mono) {
+                state.not_before = None;
+                self.open(now, channel);
+            }
+        }
     }
 
     fn open(&mut self, now: Now, channel: ChannelId) {
@@ -170,6 +221,23 @@ impl Node {
             None => Request::Open { bind: self.bind_argument(channel) },
         };
         self.request(id, request);
+    }
+
+    /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
+    /// compared to.
+    pub(crate) fn mark_seen(&mut self, id: AssociationId, seen: Dscp) {
+        let Some(channel) = self.links.get(&id).and_then(Link::channel) else { return };
+        let Some(expected) = self.peer_and_channel(channel).map(|(_, config)| config.dscp) else {
+            return;
+        };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let is_first = link.dscp_seen.replace(seen).is_none();
+        if is_first && seen != expected {
+            let detail = format!("the peer's handshake came with {seen}, not with {expected}");
+            self.event(Level::Warning, Kind::MarkMismatch, detail)
+                .association(id)
+                .channel(Some(channel));
+        }
     }
 
     pub(crate) fn connect_failed(&mut self, now: Now, id: AssociationId, error: &str) {
@@ -273,10 +341,6 @@ impl Node {
     }
 
     // ----- turns --------------------------------------------------------------------------------
-
-    fn two_way(&self, id: AssociationId) -> bool {
-        self.links.get(&id).is_some_and(|link| link.two_way)
-    }
 
     fn want_turn(&mut self, id: AssociationId) {
         if let Some(link) = self.links.get_mut(&id) {

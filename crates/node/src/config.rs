@@ -1,12 +1,15 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
-use crate::api::Secret;
+use crate::api::{ChannelId, Secret};
 use base::{PeerId, Precedence};
+use dscp::Dscp;
 use osi::api::{RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
 use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName, ORAddress};
+use scheduler::ChannelRules;
+pub use scheduler::{Hold, Policy as HoldPolicy};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -27,6 +30,8 @@ pub struct NodeConfig {
     pub mailboxes: Vec<String>,
     /// How the precedence of a message is found.
     pub classify: engine::classify::Policy,
+    /// When a higher message holds the lower ones for the same peer.
+    pub hold: HoldPolicy,
     /// Limits.
     pub limits: Limits,
     /// Seeds backoff jitter.
@@ -83,6 +88,10 @@ pub struct Channel {
     pub name: String,
     /// Which precedences may use it.
     pub precedences: Vec<Precedence>,
+    /// Precedences it may carry while every channel of theirs is down.
+    pub fallback: Vec<Precedence>,
+    /// The mark of its connections in both directions, which the edge sets.
+    pub dscp: Dscp,
     /// Kept open or opened by traffic.
     pub connection: Connection,
     /// Most associations we open on it.
@@ -171,6 +180,27 @@ impl Default for Limits {
             bind_timeout: Duration::from_secs(30),
         }
     }
+}
+
+/// What the scheduler needs of it.
+pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
+    let rules = |peer: &Peer, index: u32, channel: &Channel| {
+        // A message without any channel would wait for ever: the first stands in, though the
+        // configuration was checked to have one for each.
+        let covered = |p: &Precedence| peer.channels.iter().any(|c| c.precedences.contains(p));
+        let bare = Precedence::ALL.into_iter().filter(|p| index == 0 && !covered(p));
+        ChannelRules {
+            id: ChannelId { peer: peer.id(), index },
+            precedences: channel.precedences.iter().copied().chain(bare).collect(),
+            fallback: channel.fallback.clone(),
+            permanent: channel.connection == Connection::Permanent,
+            max: channel.associations_max.max(1),
+            grow_at: channel.grow_at.max(1),
+        }
+    };
+    let of_peer =
+        |peer: &Peer| (0..).zip(&peer.channels).map(|(i, c)| rules(peer, i, c)).collect::<Vec<_>>();
+    config.peers.iter().flat_map(of_peer).collect()
 }
 
 /// What the engine needs of it.

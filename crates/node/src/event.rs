@@ -56,7 +56,9 @@ pub enum Kind {
     DuplicateDropped,
     /// An arrival could not be taken.
     ReceiveFailed,
-    /// A transfer to a peer began.
+    /// A message could start but for a higher one to the same peer; said once for each.
+    Held,
+    /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,
     /// The peer confirmed a transfer.
     TransferConfirmed,
@@ -74,6 +76,8 @@ pub enum Kind {
     Rerouted,
     /// A report was thrown away.
     Discarded,
+    /// A peer's handshake arrived with another mark than its channel's.
+    MarkMismatch,
     /// The store failed.
     StoreFailed,
 }
@@ -91,6 +95,7 @@ impl Kind {
             Kind::Received => "received",
             Kind::DuplicateDropped => "duplicate_dropped",
             Kind::ReceiveFailed => "receive_failed",
+            Kind::Held => "held",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",
@@ -100,6 +105,7 @@ impl Kind {
             Kind::NonDelivery => "non_delivery",
             Kind::Rerouted => "rerouted",
             Kind::Discarded => "discarded",
+            Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",
         }
     }

@@ -5,13 +5,13 @@ use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
-use crate::queue::QueueKey;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
 use osi::api::{Indication, Payload, RefuseReason, Request, ResumePoint};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError, MtaBindResult};
+use scheduler::Licence;
 
 impl Node {
     /// Our MTABindArgument toward a channel's peer.
@@ -61,6 +61,8 @@ impl Node {
             Indication::Progress(point) => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.resume = Some(point);
+                    let entry = s.entry;
+                    self.queue.scheduler.progress(now.mono, entry);
                 }
             }
             Indication::TransferConfirmed => self.transfer_confirmed(id, channel),
@@ -185,7 +187,7 @@ impl Node {
     fn association_recovered(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
         let Some(lost) = self.recovery.take_offered(id) else { return };
         self.initiator_open(now, id, channel);
-        self.go_on(id, lost.entry, lost.point);
+        self.go_on(now, id, lost.entry, lost.point);
     }
 
     fn refused(
@@ -218,15 +220,11 @@ impl Node {
 
     // ----- sending --------------------------------------------------------------------------------
 
-    pub(crate) fn next_for(&mut self, now: Now, key: QueueKey) -> Option<EntryId> {
-        self.queue.scheduler.next(now.mono, &key)
-    }
-
     /// Takes an entry in hand: its record is read first.
-    pub(crate) fn begin_sending(&mut self, id: AssociationId, entry: EntryId) {
+    pub(crate) fn begin_sending(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
         let Some(known) = self.queue.get(entry) else { return };
         if let Some(link) = self.links.get_mut(&id) {
-            link.sending = Some(Sending::new(entry, known.precedence, known.body));
+            link.sending = Some(Sending::new(entry, known.precedence, known.body, licence));
         }
         let token = self.token(Pending::Load { link: id, entry });
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
@@ -245,10 +243,13 @@ impl Node {
         sending.message.clone_from(&message);
         let (entry, precedence, resume) =
             (sending.entry, sending.precedence, sending.resume.clone());
-        let detail = match &resume {
+        let mut detail = match &resume {
             Some(point) => format!("resumed after {} octets", point.octets),
             None => format!("{} octets of content", payload.content_length),
         };
+        if sending.licence != Licence::default() {
+            detail = format!("{detail}, {}", sending.licence);
+        }
         sending.record = Some(record);
         let payload = Payload {
             head: payload.head,
@@ -329,7 +330,7 @@ impl Node {
     pub(crate) fn after_failure(&mut self, now: Now, id: AssociationId) {
         let Some(failed) = self.links.get_mut(&id).and_then(|l| l.failed.take()) else { return };
         match failed.goes_on {
-            Some(point) => self.go_on(id, failed.entry, point),
+            Some(point) => self.go_on(now, id, failed.entry, point),
             None => {
                 let seed = self.rng.next_u64();
                 self.queue.scheduler.retry(now.mono, failed.entry, seed);
@@ -338,8 +339,15 @@ impl Node {
     }
 
     /// Takes up a transfer that was cut off, on an association that is free.
-    pub(crate) fn go_on(&mut self, id: AssociationId, entry: EntryId, point: ResumePoint) {
-        self.begin_sending(id, entry);
+    pub(crate) fn go_on(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        entry: EntryId,
+        point: ResumePoint,
+    ) {
+        self.queue.scheduler.progress(now.mono, entry);
+        self.begin_sending(id, entry, Licence::default());
         if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
             s.resume = Some(point);
             s.resumed = true;

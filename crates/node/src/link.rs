@@ -3,9 +3,11 @@
 use crate::api::{ChannelId, ListenerId};
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
+use dscp::Dscp;
 use engine::journal::SpoolId;
 use osi::api::ResumePoint;
 use osi::stack::Association;
+use scheduler::Licence;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -48,6 +50,8 @@ pub(crate) struct Sending {
     pub precedence: Precedence,
     /// The durable record, once loaded.
     pub record: Option<engine::Record>,
+    /// What besides the order let it start.
+    pub licence: Licence,
     pub body: Option<BodyId>,
     pub content_length: u64,
     pub handed_out: u64,
@@ -65,10 +69,16 @@ pub(crate) struct Sending {
 }
 
 impl Sending {
-    pub(crate) fn new(entry: EntryId, precedence: Precedence, body: Option<BodyId>) -> Sending {
+    pub(crate) fn new(
+        entry: EntryId,
+        precedence: Precedence,
+        body: Option<BodyId>,
+        licence: Licence,
+    ) -> Sending {
         Sending {
             entry,
             precedence,
+            licence,
             record: None,
             body,
             content_length: 0,
@@ -98,6 +108,8 @@ pub(crate) struct Link {
     pub purpose: Purpose,
     pub phase: Phase,
     pub remote: Option<IpAddr>,
+    /// The mark the peer's handshake arrived with, where it could be seen.
+    pub dscp_seen: Option<Dscp>,
     /// Requests to hand to the stack, one after each drain.
     pub requests: VecDeque<osi::api::Request>,
     pub sending: Option<Sending>,
@@ -122,6 +134,8 @@ pub(crate) struct Link {
     pub reference: osi::session::service::ConnectionReference,
     /// No transfer since.
     pub idle_since: Instant,
+    /// P3: ends an association whose user does not answer a delivery.
+    pub delivery_deadline: Option<Instant>,
     /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
     pub bind_deadline: Option<Instant>,
     /// What the edge said of the end of the connection.
@@ -146,6 +160,7 @@ impl Link {
             purpose,
             phase: Phase::Opening,
             remote: None,
+            dscp_seen: None,
             requests: VecDeque::new(),
             sending: None,
             failed: None,
@@ -159,6 +174,7 @@ impl Link {
             turn_wanted: false,
             reference: osi::session::service::ConnectionReference::default(),
             idle_since: now,
+            delivery_deadline: None,
             bind_deadline: None,
             transport_error: None,
             indexed_deadline: None,
@@ -184,16 +200,19 @@ impl Link {
         self.phase == Phase::Open && self.sending.is_none() && self.receiving.is_none()
     }
 
+    /// Whether it could take the next transfer, once the turn is ours.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_idle() && !self.interrupting && self.failed.is_none()
+    }
+
     /// Whether a transfer could begin now.
     pub(crate) fn can_send(&self) -> bool {
         self.is_idle() && self.turn && !self.interrupting
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        match (self.stack.deadline(), self.bind_deadline) {
-            (Some(a), Some(b)) => Some(a.min(b)),
-            (a, b) => a.or(b),
-        }
+        let all = [self.stack.deadline(), self.bind_deadline, self.delivery_deadline];
+        all.into_iter().flatten().min()
     }
 
     pub(crate) fn is_initiator(&self) -> bool {

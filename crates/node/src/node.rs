@@ -6,16 +6,17 @@ use crate::config::NodeConfig;
 use crate::event::{Event, Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::pending::{Debt, Pending};
-use crate::queue::{Entry, Queue, QueueKey};
+use crate::queue::{Entry, Queue};
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::status::Counters;
 use base::rng::Rng;
-use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
+use base::{AssociationId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Engine, NewEntry, NextHop, Record};
 use osi::api as stack;
+use scheduler::Destination;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -75,7 +76,7 @@ impl Node {
         let engine = Engine::new(crate::config::engine_config(&config));
         Node {
             engine,
-            queue: Queue::new(),
+            queue: Queue::new(crate::config::channel_rules(&config), config.hold),
             links: BTreeMap::new(),
             channels,
             pending: BTreeMap::new(),
@@ -126,6 +127,7 @@ impl Node {
             Input::Accepted { association, listener, remote } => {
                 self.accepted(now, association, listener, remote);
             }
+            Input::MarkSeen { association, dscp } => self.mark_seen(association, dscp),
             Input::Bytes { association, bytes } => {
                 self.feed(now, association, stack::Input::Bytes(&bytes));
             }
@@ -340,9 +342,10 @@ impl Node {
             self.deadlines.pop_first();
             if let Some(link) = self.links.get_mut(&id) {
                 link.indexed_deadline = None;
-                let bind_late = link.bind_deadline.is_some_and(|at| at <= now.mono);
-                if bind_late {
+                let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
+                if late(link.bind_deadline) || late(link.delivery_deadline) {
                     link.bind_deadline = None;
+                    link.delivery_deadline = None;
                     link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
                 }
             }
@@ -424,11 +427,11 @@ impl Node {
         precedence: Precedence,
         record: &Record,
     ) {
-        let key = match &record.next_hop {
-            NextHop::Peer(peer) => QueueKey::Channel(self.channel_for(*peer, precedence)),
-            NextHop::Mailbox(address) => QueueKey::Mailbox(self.queue.mailbox(address)),
+        let destination = match &record.next_hop {
+            NextHop::Peer(peer) => Destination::Peer(*peer),
+            NextHop::Mailbox(address) => Destination::Mailbox(self.queue.mailbox(address)),
         };
-        let entry = Entry { precedence, key, body: record.body };
+        let entry = Entry { precedence, destination, body: record.body };
         self.queue.insert(now, id, entry, record.size, record.accepted, record.not_before);
     }
 
@@ -436,16 +439,6 @@ impl Node {
         for entry in entries {
             self.enqueue(now, entry.id, entry.precedence, &entry.record);
         }
-    }
-
-    /// The channel that serves a precedence; the configuration was checked to have one for each,
-    /// so the first stands in only for a peer that is configured no more.
-    fn channel_for(&self, peer: PeerId, precedence: Precedence) -> ChannelId {
-        let channels = self.config.peer(peer);
-        let index = channels.and_then(|p| {
-            p.channels.iter().zip(0..).find(|(c, _)| c.precedences.contains(&precedence))
-        });
-        ChannelId { peer, index: index.map_or(0, |(_, index)| index) }
     }
 
     fn stop(&mut self, now: Now) {

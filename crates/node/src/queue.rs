@@ -1,32 +1,23 @@
 //! The node's light index of the durable queue: what waits for whom, and which content is still
 //! needed. Records stay on disk until they are sent.
 
-use crate::api::ChannelId;
 use base::Instant;
 use base::{BodyId, EntryId, Now, Precedence, Utc};
 use engine::journal::Op;
-use scheduler::{Item, Scheduler};
+use scheduler::{ChannelRules, Destination, Item, Policy, Scheduler};
 use std::collections::BTreeMap;
-
-/// Whom an entry waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum QueueKey {
-    /// A peer, on one of its channels.
-    Channel(ChannelId),
-    /// A mailbox, by its number in [`Queue::mailboxes`].
-    Mailbox(u32),
-}
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub precedence: Precedence,
-    pub key: QueueKey,
+    /// A peer, or a mailbox by its number in [`Queue::mailboxes`].
+    pub destination: Destination,
     pub body: Option<BodyId>,
 }
 
 #[derive(Debug)]
 pub(crate) struct Queue {
-    pub scheduler: Scheduler<QueueKey>,
+    pub scheduler: Scheduler,
     entries: BTreeMap<EntryId, Entry>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
@@ -35,9 +26,9 @@ pub(crate) struct Queue {
 }
 
 impl Queue {
-    pub(crate) fn new() -> Queue {
+    pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Queue {
         Queue {
-            scheduler: Scheduler::new(),
+            scheduler: Scheduler::new(rules, policy),
             entries: BTreeMap::new(),
             bodies: BTreeMap::new(),
             mailbox_numbers: BTreeMap::new(),
@@ -80,8 +71,8 @@ impl Queue {
             Some(at) if at > now.utc => now.mono + at.since(now.utc),
             _ => Instant(0),
         };
-        let item =
-            Item { id, queue: entry.key, precedence: entry.precedence, size, accepted, not_before };
+        let Entry { precedence, destination, .. } = entry;
+        let item = Item { id, destination, precedence, size, accepted, not_before };
         self.scheduler.insert(now.mono, item);
     }
 

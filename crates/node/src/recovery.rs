@@ -76,6 +76,21 @@ impl Recovery {
         self.sends.get(&channel).is_some_and(|s| !s.is_empty())
     }
 
+    /// Gives up those of our transfers for which `leaves` says so: they begin again elsewhere.
+    pub(crate) fn let_go(&mut self, leaves: impl Fn(ChannelId, EntryId) -> bool) -> Vec<EntryId> {
+        let mut left = Vec::new();
+        for (channel, sends) in &mut self.sends {
+            sends.retain(|lost| {
+                let leaving = leaves(*channel, lost.entry);
+                if leaving {
+                    left.push(lost.entry);
+                }
+                !leaving
+            });
+        }
+        left
+    }
+
     /// Whether this association is asking for a recovery.
     pub(crate) fn is_offered(&self, id: AssociationId) -> bool {
         self.offered.contains_key(&id)

@@ -1,12 +1,12 @@
 //! The status an operator asks for.
 
 use crate::api::ChannelId;
+use crate::config::Channel;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
-use crate::queue::QueueKey;
 use crate::status::{AssociationStatus, ChannelStatus, Holds, MailboxStatus, PeerStatus, Status};
 use base::{Now, Precedence};
-use scheduler::QueueStatus;
+use dscp::Dscp;
 use std::collections::BTreeMap;
 
 impl Node {
@@ -17,13 +17,13 @@ impl Node {
             channels: (0..)
                 .zip(&config.channels)
                 .map(|(index, channel)| {
-                    self.channel_status(now, ChannelId { peer: config.id(), index }, &channel.name)
+                    self.channel_status(now, ChannelId { peer: config.id(), index }, channel)
                 })
                 .collect(),
         });
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
-            queued: by_precedence(&self.queue.scheduler.status(&QueueKey::Mailbox(number))),
+            queued: by_precedence(&self.queue.scheduler.mailbox_status(number).by_precedence),
             bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
         });
         Status {
@@ -46,24 +46,31 @@ impl Node {
         }
     }
 
-    fn channel_status(&self, now: Now, id: ChannelId, name: &str) -> ChannelStatus {
-        let queue = self.queue.scheduler.status(&QueueKey::Channel(id));
+    fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
+        let queue = self.queue.scheduler.status(id);
         ChannelStatus {
-            name: name.to_owned(),
+            name: config.name.clone(),
+            dscp: config.dscp,
+            dscp_name: config.dscp.to_string(),
             associations: self
                 .links
                 .values()
                 .filter(|l| l.channel() == Some(id))
-                .map(|l| self.association_status(l))
+                .map(|l| self.association_status(l, config.dscp))
                 .collect(),
-            queued: by_precedence(&queue),
+            queued: by_precedence(&queue.by_precedence),
             queued_bytes: queue.bytes,
+            held: by_precedence(&queue.held),
+            held_because: queue
+                .oldest_held
+                .and_then(|id| self.queue.scheduler.held_because(id))
+                .map(|reason| reason.to_string()),
             oldest_age_seconds: queue.oldest.map(|at| now.utc.since(at).as_secs_f64()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
     }
 
-    fn association_status(&self, link: &Link) -> AssociationStatus {
+    fn association_status(&self, link: &Link, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
         let state = match link.phase {
             Phase::Connecting => "connecting",
@@ -80,6 +87,10 @@ impl Node {
                 _ => "responder".to_owned(),
             },
             state: state.to_owned(),
+            dscp_expected: dscp,
+            dscp_expected_name: dscp.to_string(),
+            dscp_seen: link.dscp_seen,
+            dscp_seen_name: link.dscp_seen.map(|seen| seen.to_string()),
             message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
             bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
             bytes_total: link.sending.as_ref().map(|s| s.content_length),
@@ -87,10 +98,10 @@ impl Node {
     }
 }
 
-fn by_precedence(status: &QueueStatus) -> BTreeMap<Precedence, u64> {
+fn by_precedence(counts: &[u64; 6]) -> BTreeMap<Precedence, u64> {
     Precedence::ALL
         .into_iter()
-        .map(|p| (p, status.by_precedence.get(usize::from(p.number())).copied().unwrap_or(0)))
+        .map(|p| (p, counts.get(usize::from(p.number())).copied().unwrap_or(0)))
         .filter(|(_, n)| *n > 0)
         .collect()
 }

@@ -1,6 +1,7 @@
 //! What an operator sees: plain data, made on request.
 
 use base::Precedence;
+use dscp::Dscp;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
 
@@ -48,12 +49,22 @@ pub struct PeerStatus {
 pub struct ChannelStatus {
     /// Name in the configuration.
     pub name: String,
+    /// The mark of its connections in both directions, 0 to 63.
+    pub dscp: Dscp,
+    /// Its name, or the number as text where it has none.
+    pub dscp_name: String,
     /// Associations with their states.
     pub associations: Vec<AssociationStatus>,
     /// Waiting messages by precedence.
     pub queued: BTreeMap<Precedence, u64>,
     /// Octets of content waiting.
     pub queued_bytes: u64,
+    /// Of the waiting ones, those that a higher message to the same peer or an operator holds.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub held: BTreeMap<Precedence, u64>,
+    /// Why the oldest of them is held.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held_because: Option<String>,
     /// Age of the oldest waiting message; absent where none waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub oldest_age_seconds: Option<f64>,
@@ -71,6 +82,17 @@ pub struct AssociationStatus {
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
     pub state: String,
+    /// The mark of its channel, 0 to 63: what the peer's handshake should arrive with.
+    pub dscp_expected: Dscp,
+    /// Its name.
+    pub dscp_expected_name: String,
+    /// The mark the peer's handshake arrived with; `null` where it was not observable: on
+    /// connections we made over IPv4, and as long as there is no connection.
+    #[serde(default)]
+    pub dscp_seen: Option<Dscp>,
+    /// Its name.
+    #[serde(default)]
+    pub dscp_seen_name: Option<String>,
     /// MTS identifier of the message in transfer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,

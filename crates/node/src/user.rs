@@ -5,7 +5,6 @@ use crate::event::{Kind, Level};
 use crate::link::{Phase, Purpose, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
-use crate::queue::QueueKey;
 use crate::receiving::{Arrival, Head, Parsing};
 use base::ber::{Element, Writer};
 use base::{AssociationId, EntryId, Now, Precedence};
@@ -18,7 +17,12 @@ use p1::p3::{
     self, AccessError, DeliveryQueue, MessageSubmissionEnvelope, MessagesWaiting, MtsBind,
     MtsBindError, ObjectName, SubmissionParser, operation,
 };
+use scheduler::Licence;
+use std::time::Duration;
 
+/// Longest wait for a user to take more of a delivery, or to answer it: another association of the
+/// user may be waiting for the message.
+const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Most invocations of a user that may wait for their answer.
 const MOST_PENDING: u32 = 64;
 /// Most octets of a result or error parameter of ours to a user's liking.
@@ -61,7 +65,12 @@ impl Node {
                     self.delivery_failed(now, id, &format!("rejected: {problem:?}"));
                 }
             }
-            Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
+            Indication::NeedContent { offset, max } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+                }
+                self.need_content(id, offset, max);
+            }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "unbound");
             }
@@ -137,7 +146,7 @@ impl Node {
 
     /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1).
     fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
-        let status = self.queue.scheduler.status(&QueueKey::Mailbox(mailbox));
+        let status = self.queue.scheduler.mailbox_status(mailbox);
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()
@@ -412,9 +421,9 @@ impl Node {
             })
             .collect();
         for (id, mailbox) in free {
-            let key = QueueKey::Mailbox(self.queue.mailbox(&mailbox));
-            if let Some(entry) = self.next_for(now, key) {
-                self.begin_sending(id, entry);
+            let mailbox = self.queue.mailbox(&mailbox);
+            if let Some(entry) = self.queue.scheduler.next_for_mailbox(now.mono, mailbox) {
+                self.begin_sending(id, entry, Licence::default());
             }
         }
     }
@@ -428,6 +437,7 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         let invoke = link.next_invoke;
         link.next_invoke += 1;
+        link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
         if let Some(sending) = &mut link.sending {
             sending.invoke = invoke;
             sending.content_length = delivery.payload.content_length;
@@ -450,6 +460,9 @@ impl Node {
     }
 
     fn delivery_answered(&mut self, now: Now, id: AssociationId, unit: Unit) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.delivery_deadline = None;
+        }
         let mine = self.links.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
         match unit {
             Unit::Result { invoke, .. } if Some(invoke) == mine => self.delivery_confirmed(now, id),
@@ -526,6 +539,7 @@ impl Node {
     fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.idle_since = now.mono;
+        link.delivery_deadline = None;
         let Some(sending) = link.sending.take() else { return };
         let Sending { entry, precedence, message, .. } = sending;
         self.event(Level::Warning, Kind::DeliveryFailed, why)

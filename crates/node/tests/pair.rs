@@ -10,11 +10,14 @@
 
 mod world;
 
-use base::Precedence;
+use base::{AssociationId, Precedence};
+use dscp::Dscp;
+use node::Input;
+use node::event::Kind;
 use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use world::{ACT, Delivered, NAPLES, World, address};
+use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
 
 fn content(seed: usize, length: usize) -> Vec<u8> {
     (0..length).map(|n| (n.wrapping_mul(31) ^ seed.wrapping_mul(7)) as u8).collect()
@@ -160,13 +163,17 @@ fn a_transfer_that_was_cut_goes_on_at_its_checkpoint() {
     assert_eq!(got.values().next().unwrap(), &(1, content(9, size)));
     let again = world.carried as usize - size;
     assert!(again < 200_000, "{again} octets beyond one whole transfer: it began again");
-    let recovered = |e: &&node::event::Event| e.detail.contains("recovered");
+    let recovered = |e: &&(base::Instant, node::event::Event)| e.1.detail.contains("recovered");
     assert_eq!(world.sites[ACT].events.iter().filter(recovered).count(), 1);
 }
 
 /// Cuts, refused connections and crashes at random moments, by seed.
-fn turmoil(seed: u64, configure: fn(&mut osi::api::RtseParameters)) {
-    let mut world = World::new(seed, configure);
+fn turmoil(seed: u64, rts: fn(&mut osi::api::RtseParameters)) {
+    turmoil_with(seed, Setup { rts, node: |_| {} });
+}
+
+fn turmoil_with(seed: u64, setup: Setup) {
+    let mut world = World::with(seed, setup);
     // On odd seeds the disk now and then takes longer than anyone waits.
     world.slow = Duration::from_secs((seed % 2) * 45);
     let sender = world.user(NAPLES, "OPS", false);
@@ -191,10 +198,16 @@ fn turmoil(seed: u64, configure: fn(&mut osi::api::RtseParameters)) {
             2 => world.crash(NAPLES),
             3 => world.crash(ACT),
             4 => world.link_up = !world.link_up,
+            _ if !world.blocked.is_empty() => world.blocked.clear(),
+            _ if world.channels() > 1 => {
+                let channel = world.rng.below(world.channels().into()) as u32;
+                world.block(channel);
+            }
             _ => {}
         }
     }
     world.link_up = true;
+    world.blocked.clear();
     for _ in 0..20 {
         for (user, site) in [(sender, NAPLES), (reader, ACT)] {
             if !world.is_bound(user) {
@@ -241,6 +254,20 @@ fn nor_without_checkpoints_nor_with_indefinite_lengths_nor_in_turns() {
 }
 
 #[test]
+fn nor_over_five_channels_that_come_and_go_with_a_fallback() {
+    let rts = |_: &mut osi::api::RtseParameters| {};
+    for seed in 300..315 {
+        turmoil_with(seed, Setup { rts, node: five_channels });
+        let node = |config: &mut node::config::NodeConfig| {
+            five_channels(config);
+            config.hold.hold = node::config::Hold::Strict;
+            config.peers[0].channels[0].fallback = Precedence::ALL[2..].to_vec();
+        };
+        turmoil_with(seed, Setup { rts, node });
+    }
+}
+
+#[test]
 fn a_stop_releases_everything_and_forgets_nothing() {
     let mut world = World::new(6, |_| {});
     let sender = world.user(NAPLES, "OPS", false);
@@ -250,7 +277,7 @@ fn a_stop_releases_everything_and_forgets_nothing() {
     while world.carried < 500_000 {
         world.run_for(Duration::from_millis(20));
     }
-    world.feed(NAPLES, node::Input::Stop);
+    world.feed(NAPLES, Input::Stop);
     world.run_for(Duration::from_secs(10));
     assert!(world.sites[NAPLES].stopped, "bounded in time");
     assert!((world.carried as usize) < text.len(), "the long transfer was interrupted");
@@ -397,4 +424,66 @@ fn what_waits_for_a_renamed_peer_is_routed_again() {
     assert_eq!(messages(&world, reader).values().next(), Some(&(1, text)));
     assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
     assert!(world.sites.iter().all(|s| s.store.bodies.is_empty()));
+}
+
+#[test]
+fn a_mark_changed_on_the_way_is_shown_and_told_once() {
+    let mut world = World::new(1, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    world.bind(sender, NAPLES);
+    world.submit(sender, &to_ops(), Precedence::Flash, &content(0, 9), "M", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    let seen_at = |world: &World, site: usize| {
+        let status = world.sites[site].node.status(world.clock());
+        let [association] = &status.peers[0].channels[0].associations[..] else { panic!() };
+        let a = association.clone();
+        assert_eq!((a.dscp_expected.number(), a.dscp_expected_name.as_str()), (24, "CS3"));
+        (a.dscp_seen, a.dscp_seen_name)
+    };
+    let told = |world: &World| -> Vec<String> {
+        let events = world.sites[ACT].events.iter().filter(|(_, e)| e.kind == Kind::MarkMismatch);
+        events.map(|(_, e)| e.detail.clone()).collect()
+    };
+    assert_eq!(seen_at(&world, ACT), (None, None), "null as long as nothing was seen");
+
+    let see = |world: &mut World, dscp| {
+        world.feed(ACT, Input::MarkSeen { association: AssociationId(1), dscp });
+    };
+    see(&mut world, Dscp::CS0);
+    see(&mut world, Dscp::CS0);
+    assert_eq!(seen_at(&world, ACT), (Some(Dscp::CS0), Some("CS0".to_owned())));
+    assert_eq!(told(&world), ["the peer's handshake came with CS0, not with CS3"]);
+    let json = serde_json::to_value(world.sites[ACT].node.status(world.clock())).unwrap();
+    let a = &json["peers"][0]["channels"][0]["associations"][0];
+    assert_eq!((&a["dscp_expected"], &a["dscp_seen"]), (&24.into(), &0.into()));
+
+    // The other end saw nothing, and a right mark is no event.
+    assert_eq!(seen_at(&world, NAPLES), (None, None));
+    world.sites[ACT].events.clear();
+    world.run_for(Duration::from_secs(120));
+    world.submit(sender, &to_ops(), Precedence::Flash, &content(1, 9), "N", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    world.feed(ACT, Input::MarkSeen { association: AssociationId(2), dscp: Dscp::CS3 });
+    assert_eq!(seen_at(&world, ACT).0, Some(Dscp::CS3));
+    assert_eq!(told(&world), Vec::<String>::new());
+}
+
+#[test]
+fn a_user_that_does_not_answer_gives_the_message_to_another() {
+    let mut world = World::new(13, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let silent = world.user(ACT, "OPS", true);
+    world.users[silent].silent = true;
+    world.bind(sender, NAPLES);
+    world.bind(silent, ACT);
+    world.run_for(Duration::from_secs(1));
+    world.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(reader, ACT);
+    world.run_for(Duration::from_secs(60));
+    assert!(messages(&world, reader).is_empty(), "the silent one has it in hand");
+    world.run_for(Duration::from_secs(120));
+    assert_eq!(messages(&world, reader).len(), 1);
+    assert!(!world.is_bound(silent), "its association was ended");
 }

@@ -2,6 +2,7 @@
 
 use super::output::{complain, complain_of, print, print_json, table, trimmed};
 use super::{DONE, WRONG};
+use crate::advice::{self, Advice, Facts};
 use crate::config::problem::ProblemJson;
 use crate::config::{self, Site, Tcp};
 use base::{PeerId, Precedence};
@@ -30,10 +31,14 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         }
     };
     let plan = site.as_ref().map(Plan::of);
+    let advice = site.as_ref().map(|site| advice::give(site, &Facts::read())).unwrap_or_default();
     if arguments.json {
-        print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), plan });
+        print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), advice, plan });
     } else {
         complain_of(&report);
+        for advice in &advice {
+            complain(&advice.to_string());
+        }
         if let Some(plan) = &plan {
             print(&plan.to_text());
         }
@@ -46,6 +51,8 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
 struct Checked {
     ok: bool,
     problems: Vec<ProblemJson>,
+    /// What does not make the daemon refuse to start.
+    advice: Vec<Advice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }

@@ -5,6 +5,7 @@ mod output;
 mod run;
 mod status;
 mod user;
+mod watch;
 
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;

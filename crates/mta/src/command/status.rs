@@ -1,12 +1,13 @@
-//! `mta status`: what the daemon is doing.
+//! `mta status`: what the daemon is doing, once or again and again.
 
 use super::output::{complain, load_paths, print, print_json, table, trimmed};
+use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::Precedence;
 use node::status::{AssociationStatus, ChannelStatus, Status};
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// Shows what the daemon is doing.
 #[derive(Debug, clap::Args)]
@@ -17,9 +18,16 @@ pub(super) struct Arguments {
     /// The daemon's admin socket.
     #[arg(long, value_name = "PATH", conflicts_with = "config")]
     socket: Option<PathBuf>,
-    /// Print one JSON object.
+    /// Print one JSON object; with --watch, one a line.
     #[arg(long)]
     json: bool,
+    /// Show it every so many seconds, 0.1 to 3600, until Ctrl-C: in place on a terminal, else one
+    /// block after the other.
+    #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2")]
+    watch: Option<Every>,
+    /// End after showing it so many times.
+    #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
+    count: Option<u64>,
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
@@ -31,24 +39,35 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         },
         (None, None) => return WRONG,
     };
-    match ask(&socket, Request::Status) {
-        Ok(Answer::Status(status)) => {
-            if arguments.json {
-                print_json(&status);
-            } else {
-                print(&to_text(&status));
-            }
-            DONE
-        }
-        Ok(other) => {
-            complain(&format!("the daemon answered {other:?}"));
-            FAILED
-        }
+    if let Some(every) = arguments.watch {
+        let json = arguments.json;
+        let look = move || {
+            let status = status(&socket)?;
+            Ok(if json { one_line(&status) } else { to_text(&status) })
+        };
+        return watch::run(every, arguments.count, arguments.json, look);
+    }
+    match status(&socket) {
+        Ok(status) if arguments.json => print_json(&status),
+        Ok(status) => print(&to_text(&status)),
         Err(error) => {
-            complain(&error.to_string());
-            FAILED
+            complain(&error);
+            return FAILED;
         }
     }
+    DONE
+}
+
+fn status(socket: &Path) -> Result<Box<Status>, String> {
+    match ask(socket, Request::Status) {
+        Ok(Answer::Status(status)) => Ok(status),
+        Ok(other) => Err(format!("the daemon answered {other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+fn one_line(status: &Status) -> String {
+    serde_json::to_string(status).map_or_else(|error| error.to_string(), |line| line + "\n")
 }
 
 fn to_text(status: &Status) -> String {
@@ -63,39 +82,8 @@ fn to_text(status: &Status) -> String {
     );
     text.push_str(&trimmed(&counters));
 
-    let mut channels =
-        table(["PEER", "CHANNEL", "STATE", "QUEUED", "BYTES", "OLDEST", "LAST ERROR"]);
-    for peer in &status.peers {
-        for channel in &peer.channels {
-            channels.add_row([
-                peer.name.clone(),
-                channel.name.clone(),
-                states(channel),
-                queued(&channel.queued),
-                channel.queued_bytes.to_string(),
-                channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
-                channel.last_error.clone().unwrap_or_else(dash),
-            ]);
-        }
-    }
-    section(&mut text, &channels);
-
-    let mut associations = table(["ASSOCIATION", "ON", "ROLE", "STATE", "MESSAGE", "BYTES DONE"]);
-    for peer in &status.peers {
-        for channel in &peer.channels {
-            for a in &channel.associations {
-                associations.add_row([
-                    a.id.clone(),
-                    format!("{}/{}", peer.name, channel.name),
-                    a.role.clone(),
-                    a.state.clone(),
-                    a.message.clone().unwrap_or_else(dash),
-                    progress(a),
-                ]);
-            }
-        }
-    }
-    section(&mut text, &associations);
+    channel_table(&mut text, status);
+    association_table(&mut text, status);
 
     let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND"]);
     for mailbox in &status.mailboxes {
@@ -104,6 +92,58 @@ fn to_text(status: &Status) -> String {
     }
     section(&mut text, &mailboxes);
     text
+}
+
+fn channel_table(text: &mut String, status: &Status) {
+    let mut channels =
+        table(["PEER", "CHANNEL", "DSCP", "STATE", "QUEUED", "BYTES", "OLDEST", "LAST ERROR"]);
+    for peer in &status.peers {
+        for channel in &peer.channels {
+            channels.add_row([
+                peer.name.clone(),
+                channel.name.clone(),
+                channel.dscp_name.clone(),
+                states(channel),
+                queued(&channel.queued),
+                channel.queued_bytes.to_string(),
+                channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
+                channel.last_error.clone().unwrap_or_else(dash),
+            ]);
+        }
+    }
+    section(text, &channels);
+}
+
+fn association_table(text: &mut String, status: &Status) {
+    let mut associations =
+        table(["ASSOCIATION", "ON", "ROLE", "STATE", "DSCP", "SEEN", "MESSAGE", "BYTES DONE"]);
+    let mut mismatch = false;
+    for peer in &status.peers {
+        for channel in &peer.channels {
+            for a in &channel.associations {
+                let differs = a.dscp_seen.is_some_and(|seen| seen != a.dscp_expected);
+                mismatch |= differs;
+                let seen = a.dscp_seen_name.clone().unwrap_or_else(dash);
+                associations.add_row([
+                    a.id.clone(),
+                    format!("{}/{}", peer.name, channel.name),
+                    a.role.clone(),
+                    a.state.clone(),
+                    a.dscp_expected_name.clone(),
+                    if differs { seen + " !" } else { seen },
+                    a.message.clone().unwrap_or_else(dash),
+                    progress(a),
+                ]);
+            }
+        }
+    }
+    section(text, &associations);
+    if mismatch {
+        text.push_str(
+            "! the peer's handshake arrived with another mark: a router on the way changes it, or \
+             the peer's channel is configured with another\n",
+        );
+    }
 }
 
 /// Appends a table that has rows.
@@ -150,6 +190,7 @@ fn progress(association: &AssociationStatus) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use dscp::Dscp;
     use node::status::{MailboxStatus, PeerStatus};
 
     #[test]
@@ -158,6 +199,8 @@ mod tests {
             id: id.to_owned(),
             role: "initiator".to_owned(),
             state: state.to_owned(),
+            dscp_expected: Dscp::CS3,
+            dscp_expected_name: "CS3".to_owned(),
             ..AssociationStatus::default()
         };
         let sending = AssociationStatus {
@@ -166,16 +209,25 @@ mod tests {
             bytes_total: Some(1_000_000),
             ..association("a7", "sending")
         };
+        let seen = |dscp: Dscp| AssociationStatus {
+            role: "responder".to_owned(),
+            dscp_seen: Some(dscp),
+            dscp_seen_name: Some(dscp.to_string()),
+            ..association("a8", "idle")
+        };
         let flash = ChannelStatus {
             name: "flash".to_owned(),
-            associations: vec![sending, association("a8", "idle"), association("a9", "idle")],
+            dscp: Dscp::CS3,
+            dscp_name: "CS3".to_owned(),
+            associations: vec![sending, seen(Dscp::CS3), seen(Dscp::CS0)],
             queued: [(Precedence::Flash, 2), (Precedence::Override, 1)].into(),
             queued_bytes: 1_002_000,
             oldest_age_seconds: Some(12.34),
-            last_error: None,
+            ..ChannelStatus::default()
         };
         let routine = ChannelStatus {
             name: "routine".to_owned(),
+            dscp_name: "CS0".to_owned(),
             last_error: Some("127.0.0.1:5100: connection refused".to_owned()),
             ..ChannelStatus::default()
         };

@@ -62,6 +62,7 @@ pub(super) fn read(
         section.rename(format!("channel {:?} of peer {peer:?}", name.get_ref()));
     }
     let precedences = read_precedences(&mut section, problems);
+    let fallback = read_fallback(&mut section, problems, precedences.as_deref());
     let remote_remedy = "write remote = \"host:port\": where this channel connects";
     let remote = section.required(problems, "remote", remote_remedy, &value::remote);
     let listen = section.list(problems, "listen", &value::socket);
@@ -84,6 +85,7 @@ pub(super) fn read(
     let (name_span, remote_span) = (name.span(), remote.span());
     let name = name.into_inner();
     let remote: Remote = remote.into_inner();
+    let mark = tcp.dscp;
     Some(ReadChannel {
         socket: ChannelSocket {
             remote,
@@ -94,6 +96,8 @@ pub(super) fn read(
         node: Channel {
             name,
             precedences,
+            fallback,
+            dscp: mark,
             connection,
             associations_max,
             grow_at,
@@ -125,6 +129,29 @@ fn read_precedences(section: &mut Section<'_>, problems: &mut Problems) -> Optio
     precedences.sort_unstable();
     precedences.dedup();
     Some(precedences)
+}
+
+/// Precedences of other channels that this one may carry while theirs are down.
+fn read_fallback(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    own: Option<&[Precedence]>,
+) -> Vec<Precedence> {
+    let list = section.list(problems, "fallback", &value::precedence);
+    let mut fallback = Vec::new();
+    for precedence in list.map(Spanned::into_inner).unwrap_or_default() {
+        if own.is_some_and(|own| own.contains(precedence.get_ref())) {
+            let message =
+                format!("{} is its own fallback for {}", section.name(), precedence.get_ref());
+            let remedy = "remove it: the channel carries this precedence at all times";
+            problems.warning(precedence.span(), message, "it is in precedences", remedy);
+        } else {
+            fallback.push(precedence.into_inner());
+        }
+    }
+    fallback.sort_unstable();
+    fallback.dedup();
+    fallback
 }
 
 fn read_connection(section: &mut Section<'_>, problems: &mut Problems) -> Connection {

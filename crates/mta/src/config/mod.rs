@@ -164,6 +164,7 @@ fn read_site(
             routes,
             mailboxes: Vec::new(),
             classify: precedence.policy,
+            hold: precedence.hold,
             limits,
             seed: 0,
             epoch: 0,
@@ -325,4 +326,4 @@ fn domain_text(value: String) -> Text {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -54,6 +54,13 @@ fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
     parse("site.toml", text, &secret::Source { base, environment: &environment })
 }
 
+/// The shipped site `naples`.
+pub(crate) fn example_site() -> Site {
+    let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites");
+    let text = std::fs::read_to_string(format!("{directory}/naples.toml")).unwrap();
+    check_in(Path::new(directory), &text).0.unwrap()
+}
+
 /// What the operator sees for [`GOOD`] with one part replaced.
 fn seen(part: &str, by: &str) -> String {
     assert!(part.is_empty() || GOOD.contains(part), "{part}");
@@ -97,6 +104,22 @@ fn a_good_file_is_understood() {
 }
 
 #[test]
+fn hold_and_fallback() {
+    let text = GOOD
+        .replace("[p3]", "[precedence]\nhold = \"strict\"\nstall = \"20s\"\n[p3]")
+        .replace("dscp = 46", "fallback = [\"routine\", \"priority\"]");
+    let (site, report) = check_in(Path::new("/nowhere"), &text);
+    assert_eq!(report.render(false), "");
+    let node = site.unwrap().node;
+    let hold = node::config::Hold::Strict;
+    let stall = Duration::from_secs(20);
+    assert_eq!(node.hold, node::config::HoldPolicy { hold, stall, ..Default::default() });
+    let channels = &node.peers[0].channels;
+    assert_eq!(channels[0].fallback, []);
+    assert_eq!(channels[1].fallback, [Precedence::Routine, Precedence::Priority]);
+}
+
+#[test]
 fn passwords_show_nowhere() {
     let (site, _) = check_in(Path::new("/nowhere"), GOOD);
     let dump = format!("{site:?}");
@@ -126,6 +149,10 @@ fn single_mistakes() {
         ("country", "\"IT\"", "\"Italy\""),
         ("missing_key", "mta_name = \"MTA-ACT\"\n", ""),
         ("duplicate_peer", "[[peer]]", "[[peer]]\nname = \"act\"\n[[peer]]"),
+        ("hold", "[p3]", "[precedence]\nhold = \"always\"\n[p3]"),
+        ("stall", "[p3]", "[precedence]\nstall = 15\n[p3]"),
+        ("own_fallback", "dscp = 46", "fallback = [\"flash\", \"routine\"]"),
+        ("unknown_fallback", "dscp = 46", "fallback = [\"urgent\"]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
     ];
     for (name, part, by) in cases {

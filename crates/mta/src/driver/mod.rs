@@ -25,6 +25,7 @@ pub(crate) mod verify;
 pub use start::DriverError;
 
 use crate::admin::server::{AdminServer, Asked};
+use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
 use crate::pcap::Pcap;
@@ -32,9 +33,11 @@ use crate::users::Users;
 use base::AssociationId;
 use connection::{Arrival, Connection};
 use disk::DiskDesk;
+use dscp::Dscp;
 use engine::journal::SpoolId;
 use labels::Labels;
 use node::{ChannelId, Input, ListenerId, Node, Output, Token};
+use socket::Connected;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -67,9 +70,9 @@ pub(crate) enum Answer {
     /// A batch was committed, or not.
     Committed { token: Token, result: Result<(), String>, spools: Vec<SpoolId> },
     /// A connection was made, or not.
-    Connected { association: AssociationId, result: Result<TcpStream, String> },
+    Connected { association: AssociationId, result: Result<Connected, String> },
     /// Somebody connected.
-    Accepted { listener: ListenerId, stream: TcpStream, remote: SocketAddr },
+    Accepted { listener: ListenerId, connected: Connected, remote: SocketAddr },
     /// This process cannot go on.
     Fatal(String),
 }
@@ -223,7 +226,9 @@ impl Driver {
 
     /// Opens all listeners, or none.
     fn listen(&mut self) -> Result<(), DriverError> {
-        socket::advise();
+        for advice in advice::give(&self.site, &Facts::read()) {
+            advice.log();
+        }
         let mut open = Vec::new();
         for socket in &self.site.listeners {
             let listener = socket::listen(socket).map_err(|error| DriverError::Listen {
@@ -231,11 +236,11 @@ impl Driver {
                 label: socket.label.clone(),
                 error,
             })?;
-            open.push((listener, socket.tcp.clone()));
+            open.push(listener);
         }
-        for (id, (listener, tcp)) in (0..).map(ListenerId).zip(open) {
+        for (id, listener) in (0..).map(ListenerId).zip(open) {
             let answers = self.answers.clone();
-            self.listeners.spawn(accept_all(id, listener, tcp, answers));
+            self.listeners.spawn(accept_all(id, listener, answers));
         }
         Ok(())
     }
@@ -275,26 +280,27 @@ impl Driver {
                 self.input(Input::Committed { token, result });
             }
             Answer::Connected { association, result } => self.connected(association, result),
-            Answer::Accepted { listener, stream, remote } => {
-                self.accepted(listener, stream, remote);
+            Answer::Accepted { listener, connected, remote } => {
+                self.accepted(listener, connected, remote);
             }
             Answer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }
         Ok(())
     }
 
-    fn connected(&mut self, association: AssociationId, result: Result<TcpStream, String>) {
+    fn connected(&mut self, association: AssociationId, result: Result<Connected, String>) {
         let Some(Link::Connecting(channel, _)) = self.links.get(&association) else {
             return; // closed meanwhile
         };
         match result {
-            Ok(stream) => {
+            Ok(Connected { stream, seen }) => {
                 let socket = self.site.channels.get(channel);
                 let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
                 let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
                 let connection = Connection::start(association, stream, self.arrivals.clone(), tap);
                 self.links.insert(association, Link::Open(connection));
                 self.input(Input::Connected { association });
+                self.mark_seen(association, seen);
             }
             Err(error) => {
                 self.links.remove(&association);
@@ -303,7 +309,14 @@ impl Driver {
         }
     }
 
-    fn accepted(&mut self, listener: ListenerId, stream: TcpStream, remote: SocketAddr) {
+    fn mark_seen(&mut self, association: AssociationId, seen: Option<Dscp>) {
+        if let Some(dscp) = seen {
+            self.input(Input::MarkSeen { association, dscp });
+        }
+    }
+
+    fn accepted(&mut self, listener: ListenerId, connected: Connected, remote: SocketAddr) {
+        let Connected { stream, seen } = connected;
         let association = self.node.next_association();
         let index = usize::try_from(listener.0).unwrap_or(usize::MAX);
         let socket = self.site.listeners.get(index);
@@ -313,6 +326,7 @@ impl Driver {
         self.links.insert(association, Link::Open(connection));
         let remote = remote.ip().to_canonical();
         self.input(Input::Accepted { association, listener, remote });
+        self.mark_seen(association, seen);
     }
 
     fn arrival(&mut self, arrival: Arrival) {
@@ -445,16 +459,11 @@ fn tap(
     pcap?.tap(label, ends, opener, tos)
 }
 
-async fn accept_all(
-    id: ListenerId,
-    listener: TcpListener,
-    tcp: crate::config::Tcp,
-    answers: mpsc::UnboundedSender<Answer>,
-) {
+async fn accept_all(id: ListenerId, listener: TcpListener, answers: mpsc::UnboundedSender<Answer>) {
     loop {
-        match socket::accept(&listener, &tcp).await {
-            Ok((stream, remote)) => {
-                if answers.send(Answer::Accepted { listener: id, stream, remote }).is_err() {
+        match socket::accept(&listener).await {
+            Ok((connected, remote)) => {
+                if answers.send(Answer::Accepted { listener: id, connected, remote }).is_err() {
                     return;
                 }
             }

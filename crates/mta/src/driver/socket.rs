@@ -1,20 +1,43 @@
-//! TCP sockets with their mark. DSCP belongs to a connection for life, so it is set before
-//! `connect` and before `listen`: then SYN and SYN-ACK carry it too.
+//! TCP sockets of listeners and channels: their mark, their timeouts, and the mark that peers'
+//! handshakes arrive with.
 
 use crate::config::value::Remote;
 use crate::config::{ChannelSocket, ListenSocket, Tcp};
-use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+use dscp::{Dscp, socket as marks};
+use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
 use std::io;
 use std::net::SocketAddr;
+use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
 /// Connections the kernel holds until we accept them.
 const BACKLOG: i32 = 128;
 
-fn marked(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
+/// Keepalive times the kernel takes, in whole seconds (tcp(7): TCP_KEEPIDLE).
+const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32_767));
+
+/// A connection.
+#[derive(Debug)]
+pub(crate) struct Connected {
+    /// It.
+    pub(crate) stream: TcpStream,
+    /// The mark the peer's handshake arrived with, where the kernel tells.
+    pub(crate) seen: Option<Dscp>,
+}
+
+/// A socket with its mark and its options. All are set here, before `connect` and `listen`: SYN and
+/// SYN-ACK carry the mark, the user timeout bounds the handshake too, and accepted connections
+/// inherit what their listener has.
+fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
-    mark(&socket, address, tcp)?;
+    marks::mark(&socket, tcp.dscp)?;
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_user_timeout(Some(tcp.user_timeout))?;
+    let whole = |time: Duration| time.clamp(KEEPALIVE.0, KEEPALIVE.1);
+    let keepalive =
+        TcpKeepalive::new().with_time(whole(tcp.keepalive)).with_interval(whole(tcp.keepalive / 4));
+    socket.set_tcp_keepalive(&keepalive)?;
     if let Some(name) = &tcp.congestion {
         // Not every system has it, nor permits it (tcp_allowed_congestion_control).
         if let Err(error) = socket.set_tcp_congestion(name.as_bytes()) {
@@ -25,64 +48,35 @@ fn marked(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     Ok(socket)
 }
 
-fn mark(socket: &Socket, address: SocketAddr, tcp: &Tcp) -> io::Result<()> {
-    let octet = u32::from(tcp.dscp.tos());
-    if address.is_ipv4() { socket.set_tos_v4(octet) } else { socket.set_tclass_v6(octet) }
-}
-
-/// Says which system settings work against marks and idle channels.
-pub(super) fn advise() {
-    let is_on = |setting: &str| {
-        let value = std::fs::read_to_string(format!("/proc/sys/net/ipv4/{setting}"));
-        value.is_ok_and(|value| value.trim() != "0")
-    };
-    if is_on("tcp_reflect_tos") {
-        tracing::warn!(
-            "net.ipv4.tcp_reflect_tos is on: answers carry the mark of whoever connects, \
-             not the channel's; set it to 0"
-        );
+/// Says that marks of peers cannot be observed on a socket, and why.
+fn blind(label: &str, result: io::Result<()>) {
+    if let Err(error) = result {
+        tracing::info!(channel = label, %error, "the marks of peers cannot be seen here");
     }
-    if is_on("tcp_slow_start_after_idle") {
-        tracing::info!(
-            "net.ipv4.tcp_slow_start_after_idle is on: a channel that was idle begins slowly \
-             again; 0 suits precedence channels better"
-        );
-    }
-}
-
-/// What accepted and connected sockets have in common: no delay, and an end for dead peers.
-fn tune(stream: &TcpStream, tcp: &Tcp) -> io::Result<()> {
-    let socket = SockRef::from(stream);
-    socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_user_timeout(Some(tcp.user_timeout))?;
-    let keepalive = TcpKeepalive::new().with_time(tcp.keepalive).with_interval(tcp.keepalive / 4);
-    socket.set_tcp_keepalive(&keepalive)
 }
 
 /// Listens. IPv6 listeners take IPv6 only: a dual-stack one would leave IPv4 peers unmarked.
 pub(super) fn listen(listener: &ListenSocket) -> io::Result<TcpListener> {
-    let socket = marked(listener.address, &listener.tcp, &listener.label)?;
+    let socket = prepared(listener.address, &listener.tcp, &listener.label)?;
     socket.set_reuse_address(true)?;
     if listener.address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
+    blind(&listener.label, marks::keep_syn(&socket));
     socket.bind(&listener.address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
 }
 
 /// The next connection of a listener.
-pub(super) async fn accept(
-    listener: &TcpListener,
-    tcp: &Tcp,
-) -> io::Result<(TcpStream, SocketAddr)> {
+pub(super) async fn accept(listener: &TcpListener) -> io::Result<(Connected, SocketAddr)> {
     let (stream, remote) = listener.accept().await?;
-    tune(&stream, tcp)?;
-    Ok((stream, remote))
+    let seen = marks::seen_on_accepted(&stream);
+    Ok((Connected { stream, seen }, remote))
 }
 
 /// Connects to the first address of the remote host that answers, each with its own time.
-pub(super) async fn connect(channel: &ChannelSocket) -> Result<TcpStream, String> {
+pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, String> {
     let timeout = channel.connect_timeout;
     let remote = &channel.remote;
     let addresses = tokio::time::timeout(timeout, resolve(remote))
@@ -93,7 +87,7 @@ pub(super) async fn connect(channel: &ChannelSocket) -> Result<TcpStream, String
     for address in addresses {
         let outcome = tokio::time::timeout(timeout, connect_to(address, channel)).await;
         match outcome {
-            Ok(Ok(stream)) => return Ok(stream),
+            Ok(Ok(connected)) => return Ok(connected),
             Ok(Err(error)) => errors.push(format!("{address}: {error}")),
             Err(_) => errors.push(format!("{address}: no answer within {timeout:?}")),
         }
@@ -108,65 +102,101 @@ async fn resolve(remote: &Remote) -> io::Result<Vec<SocketAddr>> {
     Ok(tokio::net::lookup_host((remote.host.as_str(), remote.port)).await?.collect())
 }
 
-async fn connect_to(address: SocketAddr, channel: &ChannelSocket) -> io::Result<TcpStream> {
-    let socket = marked(address, &channel.tcp, &channel.label)?;
+async fn connect_to(address: SocketAddr, channel: &ChannelSocket) -> io::Result<Connected> {
+    let socket = prepared(address, &channel.tcp, &channel.label)?;
+    blind(&channel.label, marks::keep_mark(&socket));
     let stream = TcpSocket::from_std_stream(socket.into()).connect(address).await?;
-    tune(&stream, &channel.tcp)?;
-    Ok(stream)
+    let seen = marks::seen_on_connected(&stream);
+    Ok(Connected { stream, seen })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
+    use socket2::SockRef;
 
-    fn tcp() -> Tcp {
+    fn tcp(dscp: Dscp) -> Tcp {
         Tcp {
-            dscp: dscp::Dscp::CS3,
+            dscp,
             congestion: Some("no-such-control".to_owned()),
             user_timeout: Duration::from_secs(7),
             keepalive: Duration::from_secs(8),
         }
     }
 
-    fn channel(host: &str, port: u16) -> ChannelSocket {
+    fn channel(host: &str, port: u16, dscp: Dscp) -> ChannelSocket {
         ChannelSocket {
             remote: Remote { host: host.to_owned(), port },
-            tcp: tcp(),
+            tcp: tcp(dscp),
             connect_timeout: Duration::from_secs(5),
             label: "act/flash".to_owned(),
         }
     }
 
+    /// A listener marked CS3 and a connection to it marked otherwise or not.
+    async fn meet(any: &str, dscp: Dscp) -> (Connected, Connected) {
+        let (address, label) = (any.parse().unwrap(), "act/flash".to_owned());
+        let listener = listen(&ListenSocket { address, tcp: tcp(Dscp::CS3), label }).unwrap();
+        let at = listener.local_addr().unwrap();
+        let out = connect(&channel(&at.ip().to_string(), at.port(), dscp)).await.unwrap();
+        let (inward, from) = accept(&listener).await.unwrap();
+        assert_eq!(from, out.stream.local_addr().unwrap());
+        (out, inward)
+    }
+
     #[tokio::test]
     async fn both_ends_are_marked_and_tuned_in_both_families() {
         for any in ["127.0.0.1:0", "[::1]:0"] {
-            let address = any.parse().unwrap();
-            let label = "act/flash".to_owned();
-            let listener = listen(&ListenSocket { address, tcp: tcp(), label }).unwrap();
-            let at = listener.local_addr().unwrap();
-            let out = connect(&channel(&at.ip().to_string(), at.port())).await.unwrap();
-            let (inward, from) = accept(&listener, &tcp()).await.unwrap();
-            assert_eq!(from, out.local_addr().unwrap());
-            for stream in [&out, &inward] {
+            let (out, inward) = meet(any, Dscp::CS3).await;
+            for stream in [&out.stream, &inward.stream] {
                 let socket = SockRef::from(stream);
-                let octet =
-                    if at.is_ipv4() { socket.tos_v4() } else { socket.tclass_v6() }.unwrap();
+                let v4 = stream.local_addr().unwrap().is_ipv4();
+                let octet = if v4 { socket.tos_v4() } else { socket.tclass_v6() }.unwrap();
                 assert_eq!(octet, 0x60);
                 assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap());
                 assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(7)));
+                assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(8));
+                assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(2));
             }
         }
     }
 
     #[tokio::test]
+    async fn the_mark_of_the_peer_s_handshake_is_seen() {
+        for mark in [Dscp::CS3, Dscp::CS0] {
+            let (out, inward) = meet("127.0.0.1:0", mark).await;
+            assert_eq!((out.seen, inward.seen), (None, Some(mark)), "IPv4");
+            let (out, inward) = meet("[::1]:0", mark).await;
+            assert_eq!((out.seen, inward.seen), (Some(Dscp::CS3), Some(mark)), "IPv6");
+        }
+    }
+
+    #[test]
+    fn keepalive_is_at_least_the_second_the_kernel_counts_in() {
+        let tcp = Tcp { keepalive: Duration::from_millis(500), ..tcp(Dscp::CS0) };
+        let socket = prepared("127.0.0.1:0".parse().unwrap(), &tcp, "").unwrap();
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(1));
+    }
+
+    #[tokio::test]
+    async fn a_name_with_addresses_of_both_families_is_tried_through() {
+        // Only the IPv4 one answers; most hosts files give `localhost` both.
+        let address = "127.0.0.1:0".parse().unwrap();
+        let listener = ListenSocket { address, tcp: tcp(Dscp::CS3), label: String::new() };
+        let listener = listen(&listener).unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let out = connect(&channel("localhost", port, Dscp::CS3)).await.unwrap();
+        assert_eq!(out.stream.peer_addr().unwrap().port(), port);
+    }
+
+    #[tokio::test]
     async fn errors_name_every_address_tried() {
         let address = "127.0.0.1:0".parse().unwrap();
-        let listener = ListenSocket { address, tcp: tcp(), label: String::new() };
+        let listener = ListenSocket { address, tcp: tcp(Dscp::CS3), label: String::new() };
         let port = listen(&listener).unwrap().local_addr().unwrap().port();
-        let error = connect(&channel("127.0.0.1", port)).await.unwrap_err();
+        let error = connect(&channel("127.0.0.1", port, Dscp::CS3)).await.unwrap_err();
         assert!(error.starts_with(&format!("127.0.0.1:{port}: ")), "{error}");
-        let error = connect(&channel("no-such-host.invalid", 1)).await.unwrap_err();
+        let error = connect(&channel("no-such-host.invalid", 1, Dscp::CS3)).await.unwrap_err();
         assert!(error.starts_with("no-such-host.invalid: "), "{error}");
     }
 }

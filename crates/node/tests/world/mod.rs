@@ -9,14 +9,15 @@ use base::{AssociationId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
 use node::config::{
-    Channel, Connection, Limits, Listener, ListenerService, NodeConfig, Peer, Route, Target,
+    Channel, Connection, HoldPolicy, Limits, Listener, ListenerService, NodeConfig, Peer, Route,
+    Target,
 };
 use node::event::Event;
 use node::{Input, ListenerId, Node, Output, Principal, Secret, Token};
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use p1::names::{GlobalDomainId, MtaName};
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
 pub(crate) use store::Store;
 pub(crate) use user::{Delivered, User};
@@ -38,7 +39,7 @@ enum Happening {
     Commit(usize, u32),
     Bytes(End, Bytes),
     Closed(End),
-    Connected(End, End),
+    Connected(End, End, ListenerId),
 }
 
 pub(crate) struct Site {
@@ -46,7 +47,7 @@ pub(crate) struct Site {
     pub(crate) store: Store,
     /// How often it was started.
     pub(crate) epoch: u32,
-    pub(crate) events: Vec<Event>,
+    pub(crate) events: Vec<(Instant, Event)>,
     pub(crate) stopped: bool,
 }
 
@@ -70,16 +71,31 @@ pub(crate) struct World {
     pub(crate) may_connect: [bool; 2],
     /// Whether commits fail: nothing of them happens, and their spools stay.
     pub(crate) disk_full: [bool; 2],
+    /// Channels, by index, on which no pipe can be made.
+    pub(crate) blocked: BTreeSet<u32>,
     /// Octets that went over pipes between the sites.
     pub(crate) carried: u64,
-    pub(crate) configure: fn(&mut RtseParameters),
+    setup: Setup,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     what: BTreeMap<u64, Happening>,
     sequence: u64,
     pipes: BTreeMap<End, End>,
+    /// The channel of a pipe between the sites.
+    channels: BTreeMap<End, u32>,
     /// When the last octets sent toward an end arrive: order is kept.
     arrives: BTreeMap<End, Instant>,
 }
+
+/// What a test changes of the two configurations.
+#[derive(Clone, Copy)]
+pub(crate) struct Setup {
+    pub(crate) rts: fn(&mut RtseParameters),
+    /// For both sites; listeners follow the channels.
+    pub(crate) node: fn(&mut NodeConfig),
+}
+
+/// The listener of P3; channel `n` has the one after it.
+const P3: ListenerId = ListenerId(0);
 
 pub(crate) fn address(site: usize, surname: &str) -> String {
     let prmd = ["NAPLES", "ACT"][site];
@@ -90,7 +106,7 @@ fn canonical(text: &str) -> String {
     engine::canonical(&text.parse().expect("an address"))
 }
 
-fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters), suffix: &str) -> NodeConfig {
+fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
     let names = ["naples", "act"];
     let other = 1 - site;
     let mut rts = RtseParameters {
@@ -100,7 +116,7 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters), suffix: &
         indefinite_lengths: false,
         transfer_timeout: Duration::from_secs(30),
     };
-    configure(&mut rts);
+    (setup.rts)(&mut rts);
     let domain = |s: usize| GlobalDomainId::new("XX", "NATO", Some(["NAPLES", "ACT"][s]));
     let route = |s: usize, to| Route {
         prefix: format!("/C=XX/ADMD=NATO/PRMD={}", ["NAPLES", "ACT"][s])
@@ -122,6 +138,8 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters), suffix: &
         channels: vec![Channel {
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),
+            dscp: dscp::Dscp::CS3,
+            fallback: Vec::new(),
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
             associations_max: 2,
             grow_at: 3,
@@ -130,25 +148,55 @@ fn config(site: usize, epoch: u32, configure: fn(&mut RtseParameters), suffix: &
         }],
     };
     let id = peer.id();
-    NodeConfig {
+    let mut config = NodeConfig {
         mta: MtaName(names[site].to_uppercase()),
         domain: domain(site),
         peers: vec![peer],
-        listeners: vec![
-            Listener { service: ListenerService::P1 { peer: id, channel: 0 } },
-            Listener { service: ListenerService::P3 { local: Selectors::default() } },
-        ],
+        listeners: vec![Listener { service: ListenerService::P3 { local: Selectors::default() } }],
         routes: vec![route(site, Target::Local), route(other, Target::Peer(id))],
         mailboxes: ["OPS", "LOG"].map(|s| canonical(&address(site, s))).to_vec(),
         classify: engine::classify::Policy::default(),
+        hold: HoldPolicy::default(),
         limits: Limits::default(),
         seed: 7,
         epoch,
-    }
+    };
+    (setup.node)(&mut config);
+    let channels = 0..config.peers[0].channels.len() as u32;
+    let listener = |channel| Listener { service: ListenerService::P1 { peer: id, channel } };
+    config.listeners.extend(channels.map(listener));
+    config
+}
+
+/// The published study's channels: one for each precedence, Deferred with Routine.
+pub(crate) fn five_channels(config: &mut NodeConfig) {
+    let schedules: [&[Precedence]; 5] = [
+        &Precedence::ALL[..2],
+        &Precedence::ALL[2..3],
+        &Precedence::ALL[3..4],
+        &Precedence::ALL[4..5],
+        &Precedence::ALL[5..],
+    ];
+    let names = ["routine", "priority", "immediate", "flash", "override"];
+    let model = config.peers[0].channels[0].clone();
+    let channels = schedules.iter().zip(names).map(|(schedule, name)| {
+        let mut channel = model.clone();
+        channel.name = name.to_owned();
+        channel.precedences = schedule.to_vec();
+        channel.connection = Connection::Permanent;
+        channel.associations_max = 1;
+        channel
+    });
+    config.peers[0].channels = channels.collect();
 }
 
 impl World {
-    pub(crate) fn new(seed: u64, configure: fn(&mut RtseParameters)) -> World {
+    /// Two sites with one channel for all.
+    pub(crate) fn new(seed: u64, rts: fn(&mut RtseParameters)) -> World {
+        World::with(seed, Setup { rts, node: |_| {} })
+    }
+
+    pub(crate) fn with(seed: u64, setup: Setup) -> World {
         let mut world = World {
             now: Instant(0),
             sites: Vec::new(),
@@ -162,18 +210,22 @@ impl World {
             suffix: "",
             may_connect: [true; 2],
             disk_full: [false; 2],
+            blocked: BTreeSet::new(),
             carried: 0,
-            configure,
+            setup,
             queue: BinaryHeap::new(),
             what: BTreeMap::new(),
             sequence: 0,
             pipes: BTreeMap::new(),
+            channels: BTreeMap::new(),
             arrives: BTreeMap::new(),
         };
         for site in [NAPLES, ACT] {
-            let node = Node::new(config(site, 1, configure, ""));
+            let node = Node::new(config(site, 1, setup, ""));
             let store = Store::default();
             world.sites.push(Site { node, store, epoch: 1, events: Vec::new(), stopped: false });
+        }
+        for site in [NAPLES, ACT] {
             world.feed(site, Input::Started);
         }
         world
@@ -214,7 +266,9 @@ impl World {
     fn carry_out(&mut self, site: usize, output: Output) {
         let quick = Duration::from_micros(50);
         match output {
-            Output::Connect { association, .. } => self.connect(site, association),
+            Output::Connect { association, channel } => {
+                self.connect(site, association, channel.index);
+            }
             Output::Write { association, bytes } => self.send(End::Node(site, association), bytes),
             Output::Close { association } => self.close(End::Node(site, association)),
             Output::SpoolOpen { spool } => {
@@ -263,7 +317,7 @@ impl World {
                 };
                 self.answer(site, quick, Input::Verified { token, right });
             }
-            Output::Event(event) => self.sites[site].events.push(event),
+            Output::Event(event) => self.sites[site].events.push((self.now, event)),
             Output::Stopped => self.sites[site].stopped = true,
         }
     }
@@ -287,8 +341,9 @@ impl World {
         self.feed(site, Input::Committed { token, result });
     }
 
-    fn connect(&mut self, site: usize, association: AssociationId) {
-        if !self.link_up || !self.may_connect[site] {
+    fn connect(&mut self, site: usize, association: AssociationId, channel: u32) {
+        let may = self.may_connect[site] && !self.blocked.contains(&channel);
+        if !self.link_up || !may {
             let error = "no route to host".to_owned();
             return self.answer(site, self.latency, Input::ConnectFailed { association, error });
         }
@@ -296,7 +351,8 @@ impl World {
         let there = self.sites[other].node.next_association();
         let (a, b) = (End::Node(site, association), End::Node(other, there));
         self.join(a, b);
-        self.later(self.latency, Happening::Connected(a, b));
+        self.channels.extend([(a, channel), (b, channel)]);
+        self.later(self.latency, Happening::Connected(a, b, ListenerId(P3.0 + 1 + channel)));
     }
 
     pub(crate) fn join(&mut self, a: End, b: End) {
@@ -332,6 +388,21 @@ impl World {
             let at =
                 (self.now + self.latency).max(self.arrives.get(&to).copied().unwrap_or_default());
             self.at(at, Happening::Closed(to));
+        }
+    }
+
+    /// How many channels join the sites.
+    pub(crate) fn channels(&self) -> u32 {
+        config(NAPLES, 1, self.setup, "").peers[0].channels.len() as u32
+    }
+
+    /// Cuts the pipes of one channel, and lets none be made.
+    pub(crate) fn block(&mut self, channel: u32) {
+        self.blocked.insert(channel);
+        let ends: Vec<End> =
+            self.channels.iter().filter(|(_, c)| **c == channel).map(|(end, _)| *end).collect();
+        for end in ends {
+            self.unplug(end);
         }
     }
 
@@ -372,7 +443,7 @@ impl World {
             }
         }
         self.pipes.retain(|end, _| !matches!(end, End::Node(s, _) if *s == site));
-        let (configure, suffix) = (self.configure, self.suffix);
+        let (setup, suffix) = (self.setup, self.suffix);
         // Of what was asked for, the disk made some, in order, without anyone being told.
         while let Some((_, batch)) = self.commits[site].pop_front()
             && !self.disk_full[site]
@@ -384,7 +455,7 @@ impl World {
         let s = &mut self.sites[site];
         s.epoch += 1;
         s.store.crash();
-        s.node = Node::new(config(site, s.epoch, configure, suffix));
+        s.node = Node::new(config(site, s.epoch, setup, suffix));
         let entries: Vec<_> = s.store.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
         for ((precedence, id), record) in entries {
             self.feed(site, Input::Recovered { precedence, id, record });
@@ -450,17 +521,16 @@ impl World {
                     self.user_closed(end);
                 }
             }
-            Happening::Connected(a, b) => self.both_connected(a, b),
+            Happening::Connected(a, b, listener) => self.both_connected(a, b, listener),
         }
     }
 
-    fn both_connected(&mut self, a: End, b: End) {
+    fn both_connected(&mut self, a: End, b: End, listener: ListenerId) {
         let remote = "192.0.2.1".parse().expect("an address");
         if !self.pipes.contains_key(&a) || !self.pipes.contains_key(&b) {
             return;
         }
         if let End::Node(site, association) = b {
-            let listener = ListenerId(u32::from(matches!(a, End::User(_))));
             self.feed(site, Input::Accepted { association, listener, remote });
         }
         match a {
@@ -478,7 +548,7 @@ impl World {
         let there = self.sites[site].node.next_association();
         let (a, b) = (End::User(user), End::Node(site, there));
         self.join(a, b);
-        self.later(self.latency, Happening::Connected(a, b));
+        self.later(self.latency, Happening::Connected(a, b, P3));
     }
 }
 

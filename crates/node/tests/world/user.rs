@@ -33,6 +33,8 @@ pub(crate) struct User {
     pub(crate) address: String,
     pub(crate) password: &'static str,
     pub(crate) takes_deliveries: bool,
+    /// Takes deliveries and never answers them.
+    pub(crate) silent: bool,
     /// Answers deliveries of messages with this error.
     pub(crate) refuses: Option<i64>,
     pub(crate) bound: bool,
@@ -64,6 +66,7 @@ impl World {
             address,
             password: "secret",
             takes_deliveries,
+            silent: false,
             refuses: None,
             bound: false,
             refused: false,
@@ -268,6 +271,7 @@ impl World {
                 let operation = operation::REPORT_DELIVERY;
                 self.user_request(user, Request::Result { invoke, operation, result });
             }
+            Unit::Invocation { .. } if u.silent => {}
             Unit::Invocation { invoke, .. } if u.refuses.is_some() => {
                 let error = u.refuses.unwrap_or_default();
                 let parameter = Bytes::from_static(&[5, 0]);

@@ -1,0 +1,62 @@
+//! The daemon's log, line by line, where it is written with `--log-format json`.
+
+use serde::Deserialize;
+
+/// One event of a daemon.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Event {
+    /// RFC 3339, UTC.
+    pub timestamp: String,
+    /// `INFO`, `WARN` or `ERROR`.
+    pub level: String,
+    /// What happened, as in `transfer_started`.
+    pub event: String,
+    /// Association.
+    pub association: Option<String>,
+    /// Peer and channel, as in `act/flash`.
+    pub channel: Option<String>,
+    /// MTS identifier.
+    pub message: Option<String>,
+    /// Queue entry.
+    pub entry: Option<String>,
+    /// Precedence.
+    pub precedence: Option<String>,
+    /// What else there is to say.
+    pub detail: Option<String>,
+}
+
+impl Event {
+    /// The events of a log, in order; other lines are passed over.
+    pub fn of(log: &str) -> Vec<Event> {
+        log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
+    }
+
+    /// Whether it is such an event about this message.
+    pub fn is(&self, event: &str, message: &str) -> bool {
+        self.event == event && self.message.as_deref() == Some(message)
+    }
+
+    /// Whether it is such an event on this channel, by its name without the peer's.
+    pub fn is_on(&self, event: &str, channel: &str) -> bool {
+        let own = self.channel.as_deref().and_then(|name| name.split_once('/'));
+        self.event == event && own.is_some_and(|(_, name)| name == channel)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn events_are_found_among_other_lines() {
+        let log = r#"{"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","event":"transfer_started","association":"a7","channel":"act/flash","message":"id-1","precedence":"flash","target":"mta::event"}
+mta: something else
+{"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","message":"not an event"}
+"#;
+        let events = Event::of(log);
+        assert_eq!(events.len(), 1);
+        assert!(events[0].is("transfer_started", "id-1") && !events[0].is("received", "id-1"));
+        assert!(events[0].is_on("transfer_started", "flash"));
+        assert!(!events[0].is_on("transfer_started", "act"));
+    }
+}

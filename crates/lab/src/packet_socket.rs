@@ -1,0 +1,69 @@
+//! Packet sockets (packet(7)): whole frames of one interface, as they pass.
+
+use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::{
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvfrom, send,
+    setsockopt, socket, sockopt,
+};
+use nix::sys::time::TimeVal;
+use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::time::Duration;
+
+/// Frames the kernel keeps for us, in octets: a second of a fast transfer.
+const BUFFER: usize = 64 << 20;
+/// The longest frame: an Ethernet header and the longest packet.
+const FRAME: usize = 14 + 65_535;
+
+/// All frames of one interface, in both directions; without our own.
+#[derive(Debug)]
+pub struct PacketSocket {
+    fd: OwnedFd,
+    link: LinkAddr,
+    buffer: Vec<u8>,
+}
+
+impl PacketSocket {
+    /// On this interface of our namespace; a wait for a frame ends after `patience`.
+    ///
+    /// # Errors
+    /// There is no such interface, or we are not its root.
+    pub fn open(interface: &str, patience: Duration) -> Result<PacketSocket> {
+        let mut links = getifaddrs()?.filter(|found| found.interface_name == interface);
+        let link = links.find_map(|found| found.address?.as_link_addr().copied());
+        let link = link.with_context(|| format!("no interface {interface}"))?;
+        let all = SockProtocol::EthAll;
+        let flags = SockFlag::SOCK_CLOEXEC;
+        let fd = socket(AddressFamily::Packet, SockType::Raw, flags, all).context("packet(7)")?;
+        if setsockopt(&fd, sockopt::RcvBufForce, &BUFFER).is_err() {
+            setsockopt(&fd, sockopt::RcvBuf, &BUFFER)?;
+        }
+        let patience = TimeVal::new(0, patience.subsec_micros().into());
+        setsockopt(&fd, sockopt::ReceiveTimeout, &patience)?;
+        bind(fd.as_raw_fd(), &link).with_context(|| format!("binding to {interface}"))?;
+        Ok(PacketSocket { fd, link, buffer: vec![0; FRAME] })
+    }
+
+    /// The next frame; `None` where none came in time.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub fn receive(&mut self) -> Result<Option<&mut [u8]>> {
+        let (length, from) = match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), &mut self.buffer) {
+            Ok(received) => received,
+            Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
+            Err(error) => bail!("packet(7): {error}"),
+        };
+        // Before it was bound, the socket heard all interfaces.
+        if from.is_some_and(|from| from.ifindex() != self.link.ifindex()) {
+            return Ok(None);
+        }
+        Ok(self.buffer.get_mut(..length))
+    }
+
+    /// Sends a frame; one that the interface does not take is lost, as on any network.
+    pub fn send(&self, frame: &[u8]) {
+        let _ = send(self.fd.as_raw_fd(), frame, MsgFlags::empty());
+    }
+}

@@ -1,0 +1,300 @@
+//! What in a configuration works against itself or against this system, without being wrong.
+//!
+//! `mta check` shows it and the daemon logs it at start. The system's settings are read once, into
+//! [`Facts`]; what follows from them is arithmetic.
+
+mod facts;
+
+pub use facts::Facts;
+
+use crate::config::Site;
+use base::Precedence;
+use dscp::Dscp;
+use node::config::{Channel, Peer};
+use serde::Serialize;
+use std::fmt;
+
+/// How much it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Severity {
+    /// Good to know.
+    Info,
+    /// Something will not work as configured.
+    Warning,
+}
+
+/// One thing worth a look.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// How much it matters.
+    pub severity: Severity,
+    /// `peer/channel`, `p3`, or `system`.
+    pub about: String,
+    /// What is so.
+    pub message: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
+impl Advice {
+    fn new(
+        severity: Severity,
+        about: impl Into<String>,
+        message: impl Into<String>,
+        remedy: impl Into<String>,
+    ) -> Advice {
+        let (about, message, remedy) = (about.into(), message.into(), remedy.into());
+        Advice { severity, about, message, remedy }
+    }
+
+    /// Writes it to the log.
+    pub fn log(&self) {
+        let Advice { severity, about, message, remedy } = self;
+        match severity {
+            Severity::Info => tracing::info!(about, remedy, "{message}"),
+            Severity::Warning => tracing::warn!(about, remedy, "{message}"),
+        }
+    }
+}
+
+impl fmt::Display for Advice {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let severity = match self.severity {
+            Severity::Info => "note",
+            Severity::Warning => "warning",
+        };
+        write!(f, "{severity}: {}: {}\n  {}", self.about, self.message, self.remedy)
+    }
+}
+
+/// All there is to say, in a fixed order.
+pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
+    let mut all = Vec::new();
+    all.extend(reflection(site, facts));
+    all.extend(slow_start(facts));
+    all.extend(low_ports(site, facts));
+    all.extend(congestion(site, facts));
+    for peer in &site.node.peers {
+        all.extend(inverted(peer));
+        all.extend(shared(peer));
+    }
+    all
+}
+
+fn reflection(site: &Site, facts: &Facts) -> Option<Advice> {
+    (facts.reflect_tos == Some(true) && !site.listeners.is_empty()).then(|| {
+        Advice::new(
+            Severity::Warning,
+            "system",
+            "net.ipv4.tcp_reflect_tos is on: what listeners answer carries the mark of whoever \
+             connects, not the channel's",
+            "sysctl -w net.ipv4.tcp_reflect_tos=0",
+        )
+    })
+}
+
+fn slow_start(facts: &Facts) -> Option<Advice> {
+    (facts.slow_start_after_idle == Some(true)).then(|| {
+        Advice::new(
+            Severity::Info,
+            "system",
+            "net.ipv4.tcp_slow_start_after_idle is on: a channel that was idle begins slowly again",
+            "sysctl -w net.ipv4.tcp_slow_start_after_idle=0 suits precedence channels better",
+        )
+    })
+}
+
+fn low_ports(site: &Site, facts: &Facts) -> Vec<Advice> {
+    let first_free = facts.unprivileged_port_start.unwrap_or(1_024);
+    if facts.may_bind_low != Some(false) {
+        return Vec::new();
+    }
+    let low = site.listeners.iter().filter(|l| (1..first_free).contains(&l.address.port()));
+    low.map(|listener| {
+        Advice::new(
+            Severity::Warning,
+            &listener.label,
+            format!(
+                "to listen on {} needs CAP_NET_BIND_SERVICE, which this user does not have",
+                listener.address
+            ),
+            format!(
+                "give it to the daemon (systemd: AmbientCapabilities=CAP_NET_BIND_SERVICE), or \
+                 listen on a port from {first_free}"
+            ),
+        )
+    })
+    .collect()
+}
+
+fn congestion(site: &Site, facts: &Facts) -> Vec<Advice> {
+    let (Some(available), Some(allowed)) = (&facts.available, &facts.allowed) else {
+        return Vec::new();
+    };
+    let one = |label: &str, name: &String| {
+        let (message, remedy) = if !available.contains(name) {
+            let loaded = available.join(" ");
+            (
+                format!("this system has no congestion control {name:?}: its own is used"),
+                format!("modprobe tcp_{name}, or take one of: {loaded}"),
+            )
+        } else if !allowed.contains(name) && facts.may_administer != Some(true) {
+            (
+                format!("congestion control {name:?} is not permitted: the system's is used"),
+                format!(
+                    "add it to net.ipv4.tcp_allowed_congestion_control, which has: {}",
+                    allowed.join(" ")
+                ),
+            )
+        } else {
+            return None;
+        };
+        Some(Advice::new(Severity::Warning, label, message, remedy))
+    };
+    let channels = site.channels.values();
+    channels.filter_map(|c| one(&c.label, c.tcp.congestion.as_ref()?)).collect()
+}
+
+/// How RFC 4594 gear serves a code point, against best effort: LE (RFC 8622) and CS1 (RFC 4594
+/// section 4.10) are below it. All others are taken to be as good.
+fn rank(dscp: Dscp) -> u8 {
+    match dscp {
+        Dscp::LE => 0,
+        Dscp::CS1 => 1,
+        _ => 2,
+    }
+}
+
+fn highest(channel: &Channel) -> Option<Precedence> {
+    channel.precedences.iter().max().copied()
+}
+
+/// Channels of a higher precedence that are marked to be served below one of a lower.
+fn inverted(peer: &Peer) -> Vec<Advice> {
+    let below = |channel: &&Channel| {
+        let own = highest(channel);
+        let lower = peer.channels.iter().find(|other| {
+            let lowest = other.precedences.iter().min().copied();
+            lowest.is_some() && lowest < own && rank(channel.dscp) < rank(other.dscp)
+        });
+        lower.map(|other| {
+            Advice::new(
+                Severity::Warning,
+                format!("{}/{}", peer.name, channel.name),
+                format!(
+                    "it is marked {}, which gear that follows RFC 4594 serves below {} of channel \
+                     {}, whose precedence is lower",
+                    channel.dscp, other.dscp, other.name
+                ),
+                "write plan = \"rfc4594\" under [precedence] or another dscp, unless every router \
+                 on the way is configured for these marks",
+            )
+        })
+    };
+    peer.channels.iter().filter_map(|channel| below(&channel)).collect()
+}
+
+/// Channels of different precedences with one mark.
+fn shared(peer: &Peer) -> Vec<Advice> {
+    let mut all = Vec::new();
+    for (n, channel) in peer.channels.iter().enumerate() {
+        let before = peer.channels.iter().take(n);
+        let mut same = before.filter(|other| other.dscp == channel.dscp);
+        if let Some(other) = same.find(|other| other.precedences != channel.precedences) {
+            all.push(Advice::new(
+                Severity::Info,
+                format!("{}/{}", peer.name, channel.name),
+                format!(
+                    "it has the same mark as channel {}, {}: routers cannot tell their \
+                     precedences apart",
+                    other.name, channel.dscp
+                ),
+                "give each its own dscp where routers are to serve one before the other",
+            ));
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::tests::example_site;
+
+    /// A system that stands in nobody's way.
+    fn kind() -> Facts {
+        Facts {
+            reflect_tos: Some(false),
+            slow_start_after_idle: Some(false),
+            unprivileged_port_start: Some(1_024),
+            may_bind_low: Some(true),
+            may_administer: Some(false),
+            available: Some(vec!["reno".to_owned(), "cubic".to_owned(), "bbr".to_owned()]),
+            allowed: Some(vec!["reno".to_owned(), "cubic".to_owned()]),
+        }
+    }
+
+    fn text(site: &Site, facts: &Facts) -> String {
+        give(site, facts).iter().map(|advice| format!("{advice}\n")).collect()
+    }
+
+    /// The shipped site with the marks of the plan `rfc4594`.
+    fn rfc4594() -> Site {
+        let mut site = example_site();
+        for peer in &mut site.node.peers {
+            for channel in &mut peer.channels {
+                let highest = highest(channel).unwrap();
+                channel.dscp = dscp::Plan::Rfc4594.dscp(highest);
+            }
+        }
+        site
+    }
+
+    #[test]
+    fn the_paper_s_plan_serves_priority_below_routine_and_rfc4594_does_not() {
+        insta::assert_snapshot!(text(&example_site(), &kind()));
+        assert_eq!(text(&rfc4594(), &kind()), "");
+    }
+
+    #[test]
+    fn what_the_system_does_against_it() {
+        let facts = Facts {
+            reflect_tos: Some(true),
+            slow_start_after_idle: Some(true),
+            may_bind_low: Some(false),
+            ..kind()
+        };
+        let mut site = rfc4594();
+        site.listeners[0].address.set_port(102);
+        site.listeners[1].address.set_port(1_024);
+        let names = ["bbr", "vegas", "cubic"].map(str::to_owned);
+        for (channel, name) in site.channels.values_mut().zip(names) {
+            channel.tcp.congestion = Some(name);
+        }
+        insta::assert_snapshot!(text(&site, &facts));
+
+        let root = Facts { may_administer: Some(true), may_bind_low: Some(true), ..kind() };
+        let about: Vec<String> = give(&site, &root).into_iter().map(|a| a.message).collect();
+        assert_eq!(about.len(), 1, "only what is not there: {about:?}");
+    }
+
+    #[test]
+    fn what_is_unknown_is_not_complained_of() {
+        let mut site = rfc4594();
+        site.listeners[0].address.set_port(102);
+        for channel in site.channels.values_mut() {
+            channel.tcp.congestion = Some("bbr".to_owned());
+        }
+        assert_eq!(give(&site, &Facts::default()), []);
+    }
+
+    #[test]
+    fn one_mark_for_two_precedences_is_noted() {
+        let mut site = rfc4594();
+        for channel in site.node.peers[0].channels.iter_mut().skip(3) {
+            channel.dscp = Dscp::EF;
+        }
+        insta::assert_snapshot!(text(&site, &kind()));
+    }
+}

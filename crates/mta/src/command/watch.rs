@@ -1,0 +1,169 @@
+//! Shows something again and again: in place on a terminal, block after block elsewhere.
+
+use super::output::{complain, print};
+use super::{DONE, FAILED};
+use std::io::IsTerminal;
+use std::str::FromStr;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+
+/// The other screen, so that what was on the terminal comes back; no cursor; long lines are cut.
+const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
+/// All that undone.
+const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
+/// To the first column of the first line.
+const HOME: &str = "\x1b[H";
+/// Clears what was on the line behind this, and everything below.
+const CLEAR_LINE: &str = "\x1b[K";
+const CLEAR_BELOW: &str = "\x1b[J";
+
+/// Lines of a terminal that does not tell how many it has.
+const LINES: u16 = 24;
+
+/// The time between two looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Every(Duration);
+
+impl FromStr for Every {
+    type Err = String;
+
+    /// Seconds, 0.1 to 3600.
+    fn from_str(text: &str) -> Result<Every, String> {
+        match text.parse::<f64>() {
+            Ok(seconds) if (0.1..=3_600.0).contains(&seconds) => {
+                Ok(Every(Duration::from_secs_f64(seconds)))
+            }
+            _ => Err("write seconds from 0.1 to 3600".to_owned()),
+        }
+    }
+}
+
+/// A terminal that shows the other screen until this is dropped.
+struct Screen;
+
+impl Screen {
+    fn enter() -> Screen {
+        print(ENTER);
+        Screen
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        print(LEAVE);
+    }
+}
+
+/// Looks every so often, `count` times or until SIGINT or SIGTERM, and shows what was seen or why
+/// nothing was: a daemon may come back. `lines` is for machines: one line each, never in place.
+/// Exit code of the last look.
+pub(super) fn run(
+    every: Every,
+    count: Option<u64>,
+    lines: bool,
+    look: impl Fn() -> Result<String, String> + Send + Sync + 'static,
+) -> u8 {
+    let in_place = !lines && std::io::stdout().is_terminal();
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            complain(&format!("cannot wait: {error}"));
+            return FAILED;
+        }
+    };
+    let screen = in_place.then(Screen::enter);
+    let last = runtime.block_on(async {
+        let look = Arc::new(look);
+        let (Ok(mut interrupt), Ok(mut terminate)) =
+            (signal(SignalKind::interrupt()), signal(SignalKind::terminate()))
+        else {
+            return Err("cannot handle signals".to_owned());
+        };
+        let mut shown = 0;
+        let mut last = Ok(());
+        let repeat = async {
+            let mut ticks = tokio::time::interval(every.0);
+            ticks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+            while count.is_none_or(|count| shown < count) {
+                ticks.tick().await;
+                let look = Arc::clone(&look);
+                let seen = tokio::task::spawn_blocking(move || look()).await;
+                let seen = seen.unwrap_or_else(|error| Err(error.to_string()));
+                show(&seen, in_place, !lines && shown > 0);
+                last = seen.map(|_| ());
+                shown += 1;
+            }
+        };
+        tokio::select! {
+            () = repeat => {}
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
+        }
+        last
+    });
+    // A question that is still open is not waited for.
+    runtime.shutdown_background();
+    drop(screen);
+    match last {
+        Ok(()) => DONE,
+        Err(error) => {
+            if in_place {
+                complain(&error); // it went with the other screen
+            }
+            FAILED
+        }
+    }
+}
+
+fn show(seen: &Result<String, String>, in_place: bool, apart: bool) {
+    match seen {
+        _ if in_place => {
+            let size = terminal_size::terminal_size();
+            let height = size.map_or(LINES, |(_, height)| height.0);
+            let text = seen.as_ref().map_or_else(|error| format!("{error}\n"), String::clone);
+            print(&frame(&text, usize::from(height)));
+        }
+        Ok(text) => print(&format!("{}{text}", if apart { "\n" } else { "" })),
+        Err(error) => complain(error),
+    }
+}
+
+/// The text over what was there before, as much of it as the terminal has lines for.
+fn frame(text: &str, height: usize) -> String {
+    let room = height.saturating_sub(1).max(1);
+    let hidden = text.lines().count().saturating_sub(room);
+    let mut out = HOME.to_owned();
+    for line in text.lines().take(room) {
+        // Names come from configuration files and errors from peers: no control characters.
+        out.extend(line.chars().map(|c| if c.is_control() { '?' } else { c }));
+        out.push_str(CLEAR_LINE);
+        out.push_str("\r\n");
+    }
+    if hidden > 0 {
+        out.push_str(&format!("… {hidden} more lines{CLEAR_LINE}"));
+    }
+    out + CLEAR_BELOW
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_covers_what_was_there_and_no_more_than_fits() {
+        let shown = |text, height| frame(text, height).replace('\x1b', "ESC").replace("\r\n", "|");
+        assert_eq!(shown("a\n\nb\n", 24), "ESC[HaESC[K|ESC[K|bESC[K|ESC[J");
+        assert_eq!(shown("a\nb\nc\n", 3), "ESC[HaESC[K|bESC[K|… 1 more linesESC[KESC[J");
+        assert_eq!(shown("\x1b[2Jx\n", 3), "ESC[H?[2JxESC[K|ESC[J");
+        assert_eq!(shown("a\nb\n", 0), "ESC[HaESC[K|… 1 more linesESC[KESC[J");
+    }
+
+    #[test]
+    fn seconds_are_bounded() {
+        assert_eq!("0.5".parse(), Ok(Every(Duration::from_millis(500))));
+        for bad in ["0", "-1", "3601", "NaN", "inf", "x", ""] {
+            assert!(bad.parse::<Every>().is_err(), "{bad}");
+        }
+    }
+}

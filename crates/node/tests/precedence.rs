@@ -1,0 +1,278 @@
+//! Several channels to one peer, in virtual time: what holds what, and which association carries it,
+//! asserted by the order of events.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod world;
+
+use base::Precedence::{self, *};
+use node::config::{Hold, NodeConfig};
+use node::event::{Event, Kind};
+use p1::flags::ReportRequest;
+use std::time::Duration;
+use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
+
+const FLASH_CHANNEL: u32 = 3;
+
+struct Run {
+    world: World,
+    sender: usize,
+    reader: usize,
+    submitted: usize,
+}
+
+impl Run {
+    fn new(node: fn(&mut NodeConfig)) -> Run {
+        let mut world = World::with(11, Setup { rts: |_| {}, node });
+        let sender = world.user(NAPLES, "OPS", false);
+        let reader = world.user(ACT, "OPS", true);
+        world.bind(sender, NAPLES);
+        world.bind(reader, ACT);
+        world.run_for(Duration::from_secs(1));
+        Run { world, sender, reader, submitted: 0 }
+    }
+
+    fn submit(&mut self, precedence: Precedence, size: usize) {
+        self.submitted += 1;
+        let (to, id) = ([address(ACT, "OPS")], format!("MESSAGE {}", self.submitted));
+        let content = vec![self.submitted as u8; size];
+        self.world.submit(self.sender, &to, precedence, &content, &id, ReportRequest::None);
+    }
+
+    fn run(&mut self, seconds: u64) {
+        self.world.run_for(Duration::from_secs(seconds));
+    }
+
+    /// Runs until so many events of this kind have happened at the sending site.
+    fn until(&mut self, kind: Kind, count: usize) {
+        for _ in 0..100_000 {
+            if self.events(kind).count() >= count {
+                return;
+            }
+            self.world.run_for(Duration::from_millis(5));
+        }
+        panic!("no {count} events {}: {:?}", kind.name(), self.order());
+    }
+
+    fn events(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+        self.world.sites[NAPLES].events.iter().map(|(_, e)| e).filter(move |e| e.kind == kind)
+    }
+
+    /// Transfers begun and confirmed, and what was held, in order: `+flash`, `-flash`, `=routine`.
+    fn order(&self) -> String {
+        let word = |e: &Event| {
+            let sign = match e.kind {
+                Kind::TransferStarted => '+',
+                Kind::TransferConfirmed => '-',
+                Kind::Held => '=',
+                _ => return None,
+            };
+            Some(format!("{sign}{}", e.precedence?))
+        };
+        let events = self.world.sites[NAPLES].events.iter();
+        events.filter_map(|(_, e)| word(e)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// Everything arrived, once and whole.
+    fn finish(mut self) {
+        self.run(120);
+        let mut firsts: Vec<u8> = Vec::new();
+        for delivered in &self.world.users[self.reader].delivered {
+            let Delivered::Message { content, .. } = delivered else { panic!("{delivered:?}") };
+            assert!(content.iter().all(|octet| *octet == content[0]));
+            firsts.push(content[0]);
+        }
+        firsts.sort_unstable();
+        assert_eq!(firsts, (1..=self.submitted as u8).collect::<Vec<_>>());
+        assert_eq!(self.world.queued(NAPLES), 0);
+    }
+}
+
+#[test]
+fn a_flash_starts_beside_a_routine_and_holds_the_next() {
+    let mut run = Run::new(five_channels);
+    run.submit(Routine, 10_000_000);
+    run.until(Kind::TransferStarted, 1);
+    run.submit(Routine, 1_000);
+    run.submit(Flash, 1_000_000);
+    run.submit(Flash, 1_000_000);
+    run.until(Kind::TransferConfirmed, 4);
+    assert_eq!(
+        run.order(),
+        "+routine +flash -flash +flash -flash -routine +routine -routine",
+        "the Flash at once, the second after it, neither waits for the long Routine"
+    );
+    run.finish();
+}
+
+#[test]
+fn what_is_queued_behind_a_flash_waits_and_says_so() {
+    let mut run = Run::new(five_channels);
+    run.submit(Flash, 1_000_000);
+    run.until(Kind::TransferStarted, 1);
+    run.submit(Routine, 1_000);
+    run.submit(Flash, 1_000_000);
+    run.submit(Routine, 1_000);
+    run.until(Kind::Submitted, 4);
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let routine = &status.peers[0].channels[0];
+    assert_eq!(routine.held.get(&Routine), Some(&2), "{routine:?}");
+    assert!(routine.held_because.as_deref().unwrap().ends_with(" is in transfer"));
+    run.until(Kind::TransferConfirmed, 4);
+    assert_eq!(
+        run.order(),
+        "+flash =routine -flash +flash -flash +routine -routine +routine -routine"
+    );
+    assert_eq!(run.events(Kind::Held).count(), 1, "once");
+    run.finish();
+}
+
+#[test]
+fn five_precedences_are_in_transfer_at_the_same_time() {
+    let mut run = Run::new(five_channels);
+    for (n, precedence) in [Routine, Priority, Immediate, Flash, Override].into_iter().enumerate() {
+        run.submit(precedence, 1_000_000);
+        run.until(Kind::TransferStarted, n + 1);
+    }
+    assert_eq!(run.events(Kind::TransferConfirmed).count(), 0);
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let sending = status.peers[0].channels.iter().flat_map(|c| &c.associations);
+    assert_eq!(sending.filter(|a| a.state == "sending").count(), 5);
+    run.until(Kind::TransferConfirmed, 5);
+    assert!(run.order().starts_with("+routine +priority +immediate +flash +override -"));
+    run.finish();
+}
+
+#[test]
+fn a_mixed_queue_goes_in_strict_order() {
+    let mut run = Run::new(five_channels);
+    run.world.link_up = false;
+    run.world.cut();
+    for precedence in [Routine, Flash, Deferred, Override, Priority, Flash, Immediate] {
+        run.submit(precedence, 10_000);
+    }
+    run.run(60);
+    run.world.link_up = true;
+    run.until(Kind::TransferConfirmed, 7);
+    // Channels come back at different times, and lower ones pass what has none; with all there,
+    // each of the rest waits for those above.
+    run.finish();
+
+    let mut run = Run::new(five_channels);
+    run.submit(Override, 1_000_000);
+    run.until(Kind::TransferStarted, 1);
+    for precedence in [Routine, Flash, Deferred, Priority, Flash, Immediate] {
+        run.submit(precedence, 10_000);
+    }
+    run.until(Kind::TransferConfirmed, 7);
+    let starts: Vec<Precedence> =
+        run.events(Kind::TransferStarted).filter_map(|e| e.precedence).collect();
+    assert_eq!(starts, [Override, Flash, Flash, Immediate, Priority, Routine, Deferred]);
+    let order = run.order();
+    let transfers: Vec<&str> = order.split(' ').filter(|w| !w.starts_with('=')).collect();
+    assert!(transfers.chunks(2).all(|pair| pair[0][1..] == pair[1][1..]), "one by one: {order}");
+    run.finish();
+}
+
+/// A Flash without its channel, then a Routine: when the Routine started, if it did.
+fn routine_beside_a_flash_without_a_channel(node: fn(&mut NodeConfig)) -> (Run, Option<Duration>) {
+    let mut run = Run::new(node);
+    let lost = run.world.now;
+    run.world.block(FLASH_CHANNEL);
+    run.submit(Flash, 10_000);
+    run.submit(Routine, 10_000);
+    run.run(30);
+    let events = &run.world.sites[NAPLES].events;
+    let mut started = events
+        .iter()
+        .filter(|(_, e)| e.kind == Kind::TransferStarted && e.precedence == Some(Routine));
+    let after = started.next().map(|(at, e)| {
+        assert!(e.detail.contains("by rule 2"), "{}", e.detail);
+        at.since(lost)
+    });
+    (run, after)
+}
+
+#[test]
+fn lower_ones_go_on_where_the_higher_has_no_channel() {
+    let (mut run, after) = routine_beside_a_flash_without_a_channel(five_channels);
+    let after = after.unwrap();
+    assert!(after >= Duration::from_secs(5) && after < Duration::from_secs(6), "{after:?}");
+    run.world.blocked.clear();
+    run.finish();
+}
+
+#[test]
+fn but_wait_where_the_order_is_strict() {
+    let (mut run, after) = routine_beside_a_flash_without_a_channel(|config| {
+        five_channels(config);
+        config.hold.hold = Hold::Strict;
+    });
+    assert_eq!(after, None);
+    assert_eq!(run.order(), "=routine");
+    run.world.blocked.clear();
+    run.run(60);
+    assert_eq!(run.order(), "=routine +flash -flash +routine -routine");
+    run.finish();
+}
+
+#[test]
+fn a_fallback_carries_a_flash_whose_channel_is_down() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        config.peers[0].channels[0].fallback = vec![Flash];
+    });
+    run.world.block(FLASH_CHANNEL);
+    run.submit(Flash, 10_000);
+    run.submit(Routine, 10_000);
+    run.run(4);
+    assert_eq!(run.order(), "=routine", "its own channel may come back");
+    run.until(Kind::TransferConfirmed, 2);
+    assert_eq!(run.order(), "=routine +flash -flash +routine -routine");
+    let start = run.events(Kind::TransferStarted).next().unwrap();
+    assert_eq!(start.channel.map(|c| c.index), Some(0));
+    assert!(start.detail.contains("by rule 5"), "{}", start.detail);
+    run.finish();
+}
+
+#[test]
+fn a_flash_cut_off_leaves_its_lost_channel_for_a_fallback() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        config.peers[0].channels[0].fallback = vec![Flash];
+    });
+    run.submit(Flash, 2_000_000);
+    run.until(Kind::TransferStarted, 1);
+    run.world.run_for(Duration::from_secs(1));
+    run.world.block(FLASH_CHANNEL);
+    run.until(Kind::TransferConfirmed, 1);
+    assert_eq!(run.order(), "+flash +flash -flash");
+    run.finish();
+}
+
+#[test]
+fn an_override_behind_a_flash_gets_an_association_of_its_own() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        config.peers[0].channels[FLASH_CHANNEL as usize].precedences = vec![Flash, Override];
+        config.peers[0].channels.pop();
+    });
+    run.submit(Flash, 3_000_000);
+    run.until(Kind::TransferStarted, 1);
+    run.submit(Flash, 1_000);
+    run.submit(Override, 100_000);
+    run.until(Kind::TransferConfirmed, 3);
+    assert_eq!(run.order(), "+flash +override -override -flash +flash -flash");
+    run.run(5);
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let ours = status.peers[0].channels[FLASH_CHANNEL as usize].associations.iter();
+    assert_eq!(ours.filter(|a| a.role == "initiator").count(), 1, "the reserved one is closed");
+    run.finish();
+}
