@@ -171,14 +171,14 @@ impl Carried {
         self.lost += usize::from(first.is_none());
         self.duplicated += of_it.len().saturating_sub(1);
         let elapsed = first.and_then(|m| elapsed(&sent.submitted_at, &m.received_at));
-        let ms = elapsed.map(|e| e.as_secs_f64() * 1e3);
+        let ms = elapsed.map(|e| rounded(e.as_secs_f64() * 1e3));
         self.messages.push(Line {
             precedence: sent.precedence.clone(),
             size: sent.size,
             mts_identifier: sent.mts_identifier.clone(),
-            submit_ms: sent.submit_ms,
+            submit_ms: rounded(sent.submit_ms),
             submit_to_delivered_ms: ms,
-            kbit_s: ms.map(|ms| sent.content_length as f64 * 8.0 / ms.max(1e-3)),
+            kbit_s: ms.map(|ms| rounded(sent.content_length as f64 * 8.0 / ms.max(1e-3))),
             content_sha256: sent.content_sha256.clone(),
             content_matches: first.is_some_and(|m| {
                 m.content_sha256 == sent.content_sha256 && m.content_length == sent.content_length
@@ -244,6 +244,11 @@ impl Carried {
         let (all, lost, again) = (self.messages.len(), self.lost, self.duplicated);
         format!("{all} messages: {lost} lost, {again} delivered twice")
     }
+}
+
+/// To three decimals: microseconds of milliseconds.
+fn rounded(number: f64) -> f64 {
+    (number * 1e3).round() / 1e3
 }
 
 /// A size as people write it, decimal.
