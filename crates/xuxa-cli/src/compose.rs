@@ -1,9 +1,8 @@
 //! What a message is made of: heading, envelope and where its body comes from.
 
-use crate::clock::Clock;
 use crate::source::Source;
 use anyhow::{Context, Result};
-use base::Precedence;
+use base::{Precedence, Utc};
 use p1::content_type::ContentType;
 use p1::eits::EncodedInformationTypes;
 use p1::extension::{Dialect, Extensions};
@@ -30,6 +29,8 @@ pub(crate) struct Message {
     /// P22 instead of P772: no military heading fields.
     pub civil: bool,
     pub originator: ORName,
+    /// The date-time group of the heading. Part of the content, so a repetition has the same.
+    pub authorised_at: Utc,
     /// Printable, 1 to 16 characters, unique to the originator.
     pub content_identifier: String,
     pub form: PartForm,
@@ -64,7 +65,7 @@ impl Message {
             primary_precedence: Some(MmhsPrecedence::from(self.precedence)),
             copy_precedence: copy.map(MmhsPrecedence::from),
             message_type: self.message_type.clone(),
-            authorised_at: Some(Clock::utc()),
+            authorised_at: Some(self.authorised_at),
             distribution_codes: DistributionCodes {
                 sics: self.sics.clone(),
                 extensions: Vec::new(),

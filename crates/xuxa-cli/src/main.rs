@@ -15,8 +15,8 @@ use crate::clock::Clock;
 use crate::send::Way;
 use crate::source::Source;
 use anyhow::{Result, bail};
-use base::Precedence;
 use base::rng::Rng;
+use base::{Precedence, Utc};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use p1::flags::ReportRequest;
 use p772::{Charset, MessageType, PartForm};
@@ -117,9 +117,12 @@ struct SendArgs {
     #[arg(long)]
     civil: bool,
     /// Content identifier, 1 to 16 characters: sending again with the same one makes no second
-    /// message of the same content
+    /// message of the same content; the date-time group is part of it
     #[arg(long, value_name = "ID")]
     content_identifier: Option<String>,
+    /// Date-time group of the heading, as in 260504030201Z [default: now]
+    #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_dtg)]
+    dtg: Option<Utc>,
 }
 
 #[derive(Debug, Args)]
@@ -151,6 +154,11 @@ fn parse_message_type(text: &str) -> Result<MessageType, String> {
         _ => return Err(format!("{kind:?} is none of exercise, operation, project, drill")),
     };
     Ok(MessageType { kind, identifier: name })
+}
+
+fn parse_dtg(text: &str) -> Result<Utc, String> {
+    Utc::from_utc_time(text.as_bytes())
+        .ok_or_else(|| format!("{text:?} is no date-time group: write 260504030201Z"))
 }
 
 fn main() -> ExitCode {
@@ -250,6 +258,7 @@ fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
             },
             civil: args.civil,
             originator: originator.clone(),
+            authorised_at: args.dtg.unwrap_or_else(Clock::utc),
             content_identifier: match &args.content_identifier {
                 Some(given) => given.clone(),
                 None => content_identifier(number),

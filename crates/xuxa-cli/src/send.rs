@@ -82,8 +82,12 @@ pub(crate) fn send(way: &Way<'_>, messages: &[Message], sent: &mut Vec<Sent>) ->
                     eprintln!("{error}; submitting again as {}", message.content_identifier);
                 }
                 Err(error) if error.is::<Lost>() => {
-                    let id = &message.content_identifier;
-                    return Err(error.context(format!("in doubt: no answer to submission {id}")));
+                    let (id, dtg) = (&message.content_identifier, message.authorised_at);
+                    return Err(error.context(format!(
+                        "in doubt: no answer to submission {id}; send the same again with \
+                         --content-identifier {id} --dtg {}",
+                        dtg.to_utc_time()
+                    )));
                 }
                 Err(error) => {
                     let _ = bound.unbind();

@@ -126,7 +126,16 @@ fn what_users_write_is_what_others_read() {
 fn the_same_content_identifier_makes_no_second_message() {
     let pair = Pair::start(Link::default()).unwrap();
     let to = pair.act.address("OPS");
-    let arguments = ["--to", &to, "--size", "10kB", "--content-identifier", "TWICE-1"];
+    let arguments = [
+        "--to",
+        &to,
+        "--size",
+        "10kB",
+        "--content-identifier",
+        "TWICE-1",
+        "--dtg",
+        "260504030201Z",
+    ];
     let first = pair.naples.send("OPS", &arguments).unwrap();
     let second = pair.naples.send("OPS", &arguments).unwrap();
     assert_eq!(first.messages[0].content_sha256, second.messages[0].content_sha256);

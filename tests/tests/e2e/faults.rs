@@ -3,7 +3,7 @@
 use super::proxy::{Fate, Proxy};
 use super::{SOON, assert_arrived};
 use lab::answer::Sent;
-use lab::{Link, Pair, clock};
+use lab::{Link, Pair, Site, clock};
 use std::time::Duration;
 
 /// Where the way is barred: in the middle of 10 MB, past many checkpoints.
@@ -99,4 +99,22 @@ fn what_waits_outlives_both_daemons() {
     pair.act.start().unwrap();
     assert_arrived(&sent.messages, &pair.act.receive("OPS", 3).unwrap());
     assert_eq!(pair.act.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+}
+
+#[test]
+fn a_submission_whose_answer_is_lost_makes_one_message() {
+    let mut site = Site::builder("naples").build().unwrap();
+    site.start().unwrap();
+    let proxy = Proxy::start(site.p3(), Fate::LoseAnswer(5_000));
+    let profiles = std::fs::read_to_string(site.profiles()).unwrap();
+    let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
+    assert_ne!(over_proxy, profiles);
+    std::fs::write(site.profiles(), over_proxy).unwrap();
+    let sent = site.send("OPS", &["--to", &site.address("OPS"), "--size", "10kB"]).unwrap();
+    proxy.wait_until_struck(SOON);
+    assert_eq!(sent.messages[0].tries, 2, "the first answer was lost");
+    std::fs::write(site.profiles(), profiles).unwrap();
+    assert_arrived(&sent.messages, &site.receive("OPS", 1).unwrap());
+    assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+    assert_eq!(site.status().unwrap().counters.duplicates, 1);
 }

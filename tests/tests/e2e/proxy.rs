@@ -15,6 +15,8 @@ pub(super) enum Fate {
     Cut(u64),
     /// After so many octets nothing passes any more, either way, until [`Proxy::release`].
     Hold(u64),
+    /// After so many octets the server's next answer is lost, with the connection.
+    LoseAnswer(u64),
     /// After so many octets nothing passes any more from the server to the client, until [`Proxy::release`].
     HoldAnswers(u64),
 }
@@ -22,7 +24,10 @@ pub(super) enum Fate {
 impl Fate {
     fn after(self) -> u64 {
         match self {
-            Fate::Cut(octets) | Fate::Hold(octets) | Fate::HoldAnswers(octets) => octets,
+            Fate::Cut(octets)
+            | Fate::LoseAnswer(octets)
+            | Fate::Hold(octets)
+            | Fate::HoldAnswers(octets) => octets,
         }
     }
 }
@@ -41,6 +46,8 @@ enum Held {
     Nothing,
     Answers,
     All,
+    /// Not held but lost.
+    NextAnswer,
 }
 
 struct State {
@@ -125,11 +132,21 @@ impl State {
                 }
                 Some(Fate::Hold(_)) => self.hold(Held::All),
                 Some(Fate::HoldAnswers(_)) => self.hold(Held::Answers),
+                Some(Fate::LoseAnswer(_)) => self.hold(Held::NextAnswer),
                 None => {}
             }
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
             let bars = |held: Held| held == Held::All || (held == Held::Answers && !counts);
-            drop(self.released.wait_while(held, |held| bars(*held)));
+            let mut held = match self.released.wait_while(held, |held| bars(*held)) {
+                Ok(held) => held,
+                Err(poisoned) => poisoned.into_inner(),
+            };
+            if *held == Held::NextAnswer && !counts {
+                *held = Held::Nothing;
+                from.shutdown(Shutdown::Both)?;
+                return to.shutdown(Shutdown::Both);
+            }
+            drop(held);
             to.write_all(&buffer[..n])?;
             passed += n as u64;
             if counts {
