@@ -1,6 +1,6 @@
 //! What came of the demo's messages, and which marks their packets carried.
 
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, Table, TableComponent, presets};
 use lab::Packet;
 use lab::answer::{Message, Received, Submitted, elapsed};
 use serde::{Serialize, Serializer};
@@ -151,6 +151,8 @@ impl Carried {
     pub(super) fn table(&self) -> Table {
         let mut table = Table::new();
         table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.remove_style(TableComponent::HorizontalLines);
+        table.remove_style(TableComponent::MiddleIntersections);
         table.set_header([
             "precedence",
             "size",
