@@ -61,13 +61,17 @@ impl Node {
     fn transfer_stopped(&mut self, now: Now, id: AssociationId, may_resume: bool) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.idle_since = now.mono;
-        let Some(spool) = link.receiving.take() else { return };
+        let taken = link.receiving.take();
+        self.await_turn(now, id);
+        let Some(spool) = taken else { return };
         let Some(arrival) = self.arrivals.get(&spool) else {
             // It had ended and is being committed: the peer will hear that it was taken before.
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            link.suspended = Some(spool);
+            if let Some(link) = self.links.get_mut(&id) {
+                link.suspended = Some(spool);
+            }
         } else if !arrival.ended || !arrival.is_sound() {
             self.drop_arrival(spool);
         }
@@ -76,6 +80,7 @@ impl Node {
     pub(crate) fn begin_arrival(&mut self, id: AssociationId, arrival: Arrival) {
         if let Some(link) = self.links.get_mut(&id) {
             link.receiving = Some(arrival.spool);
+            link.turn_deadline = None;
             self.arrivals.insert(arrival.spool, arrival);
         }
     }
@@ -519,6 +524,7 @@ impl Node {
         link.receiving = None;
         link.idle_since = now.mono;
         self.request(id, answer);
+        self.await_turn(now, id);
         if self.stopping {
             self.wind_down(now, id);
         }

@@ -121,7 +121,7 @@ impl Node {
             if !link.can_send() {
                 let may_ask = link.two_way && !link.turn_wanted;
                 if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
-                    self.want_turn(id);
+                    self.want_turn(now, id);
                 }
                 continue;
             }
@@ -342,13 +342,24 @@ impl Node {
 
     // ----- turns --------------------------------------------------------------------------------
 
-    fn want_turn(&mut self, id: AssociationId) {
+    fn want_turn(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.turn_wanted = true;
         }
+        self.await_turn(now, id);
         // Priority 0 is highest (X.228 7.5); transfers of any precedence ask alike here, the
         // channel being the precedence.
         self.request(id, Request::TurnPlease(0));
+    }
+
+    /// An idle peer that was asked for the turn has to give it in time.
+    pub(crate) fn await_turn(&mut self, now: Now, id: AssociationId) {
+        let channel = self.links.get(&id).and_then(Link::channel);
+        let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
+        if let (Some(link), Some(wait)) = (self.links.get_mut(&id), wait) {
+            let waits = link.turn_wanted && link.receiving.is_none();
+            link.turn_deadline = waits.then_some(now.mono + wait);
+        }
     }
 
     /// Gives the turn where the peer asked for it and nothing of ours is in transfer.

@@ -81,6 +81,7 @@ impl Node {
                 if let Some(link) = self.links.get_mut(&id) {
                     link.turn = true;
                     link.turn_wanted = false;
+                    link.turn_deadline = None;
                     link.idle_since = now.mono;
                 }
             }

@@ -130,6 +130,8 @@ pub(crate) struct Link {
     pub turn_asked: bool,
     /// We asked for the turn.
     pub turn_wanted: bool,
+    /// Ends an association whose other end neither sends nor gives the turn.
+    pub turn_deadline: Option<Instant>,
     /// The session connection reference, for recovery.
     pub reference: osi::session::service::ConnectionReference,
     /// No transfer since.
@@ -172,6 +174,7 @@ impl Link {
             turn: false,
             turn_asked: false,
             turn_wanted: false,
+            turn_deadline: None,
             reference: osi::session::service::ConnectionReference::default(),
             idle_since: now,
             delivery_deadline: None,
@@ -211,8 +214,9 @@ impl Link {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let all = [self.stack.deadline(), self.bind_deadline, self.delivery_deadline];
-        all.into_iter().flatten().min()
+        let own = [self.bind_deadline, self.delivery_deadline, self.turn_deadline];
+        let all = own.into_iter().chain([self.stack.deadline()]);
+        all.flatten().min()
     }
 
     pub(crate) fn is_initiator(&self) -> bool {

@@ -343,9 +343,19 @@ impl Node {
             if let Some(link) = self.links.get_mut(&id) {
                 link.indexed_deadline = None;
                 let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
-                if late(link.bind_deadline) || late(link.delivery_deadline) {
-                    link.bind_deadline = None;
-                    link.delivery_deadline = None;
+                let late_with = [
+                    (&mut link.bind_deadline, "no bind came in time"),
+                    (&mut link.delivery_deadline, "the user did not answer a delivery in time"),
+                    (&mut link.turn_deadline, "the peer did not give the turn in time"),
+                ];
+                let why = late_with.into_iter().find_map(|(at, why)| {
+                    late(*at).then(|| {
+                        *at = None;
+                        why
+                    })
+                });
+                if let Some(why) = why {
+                    link.transport_error = Some(why.to_owned());
                     link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
                 }
             }

@@ -487,3 +487,28 @@ fn a_user_that_does_not_answer_gives_the_message_to_another() {
     assert_eq!(messages(&world, reader).len(), 1);
     assert!(!world.is_bound(silent), "its association was ended");
 }
+
+#[test]
+fn a_peer_that_keeps_the_turn_and_hangs_is_left() {
+    let mut world = World::new(14, |rts| rts.dialogue = osi::api::Dialogue::TwoWayAlternate);
+    // Only naples connects, so act has the turn on the one association after it has sent.
+    world.may_connect = [true, false];
+    let naples = world.user(NAPLES, "OPS", true);
+    let act = world.user(ACT, "OPS", true);
+    world.bind(naples, NAPLES);
+    world.bind(act, ACT);
+    world.submit(naples, &to_ops(), Precedence::Routine, b"1", "1", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    let back = vec![address(NAPLES, "OPS")];
+    world.submit(act, &back, Precedence::Routine, b"2", "2", ReportRequest::None);
+    world.run_for(Duration::from_secs(5));
+    assert_eq!(messages(&world, naples).len(), 1);
+    world.frozen[ACT] = true;
+    world.submit(naples, &to_ops(), Precedence::Flash, b"3", "3", ReportRequest::None);
+    world.run_for(Duration::from_secs(30));
+    let told = |(_, e): &&(base::Instant, node::event::Event)| e.detail.contains("give the turn");
+    assert_eq!(world.sites[NAPLES].events.iter().filter(told).count(), 1);
+    world.frozen[ACT] = false;
+    world.run_for(Duration::from_secs(120));
+    assert_eq!(messages(&world, act).len(), 2);
+}

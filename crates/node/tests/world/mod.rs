@@ -65,6 +65,8 @@ pub(crate) struct World {
     commits: [VecDeque<(Token, Batch)>; 2],
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
+    /// Sites whose process hangs: what is sent to them is lost on the way.
+    pub(crate) frozen: [bool; 2],
     /// Put behind the names of peers at the next start.
     pub(crate) suffix: &'static str,
     /// Which sites may open connections to the other.
@@ -207,6 +209,7 @@ impl World {
             slow: Duration::ZERO,
             commits: [VecDeque::new(), VecDeque::new()],
             link_up: true,
+            frozen: [false; 2],
             suffix: "",
             may_connect: [true; 2],
             disk_full: [false; 2],
@@ -502,7 +505,7 @@ impl World {
                 }
             }
             Happening::Bytes(end @ End::Node(site, association), bytes) => {
-                if self.pipes.contains_key(&end) {
+                if self.pipes.contains_key(&end) && !self.frozen[site] {
                     self.feed(site, Input::Bytes { association, bytes });
                 }
             }
