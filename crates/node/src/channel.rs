@@ -17,6 +17,8 @@ use std::time::Duration;
 
 /// First wait after an association could not be opened; doubled each time.
 const FIRST_REOPEN: Duration = Duration::from_secs(1);
+/// An association that lived so long was of use.
+const LONG_LIVED: Duration = Duration::from_secs(10);
 /// Longest wait between two tries to open.
 const LONGEST_REOPEN: Duration = Duration::from_secs(60);
 
@@ -26,6 +28,8 @@ pub(crate) struct ChannelState {
     pub not_before: Option<Instant>,
     /// Failures in a row.
     pub failures: u32,
+    /// Associations in a row that did not live for [`LONG_LIVED`].
+    pub short_lived: u32,
     /// The last error, for the status.
     pub last_error: Option<String>,
 }
@@ -68,7 +72,12 @@ impl Node {
 
     /// Tells the scheduler how a channel's associations stand.
     fn tell_associations(&mut self, now: Now, channel: ChannelId) {
-        let failing = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
+        // One that is opened by traffic fails only where there is traffic for it.
+        let permanent = |(_, c): (&Peer, &Channel)| c.connection == Connection::Permanent;
+        let needed = self.peer_and_channel(channel).is_some_and(permanent)
+            || self.queue.scheduler.status(channel).by_precedence.iter().any(|n| *n > 0);
+        let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
+        let failing = failed && needed;
         let mut seen = Associations { failing, ..Associations::default() };
         for link in self.links.values().filter(|l| l.channel() == Some(channel)) {
             let ours = link.is_initiator();
@@ -267,6 +276,8 @@ impl Node {
             }
             kind => kind,
         };
+        let lived = link.opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
+        let given_up = link.given_up.take();
         link.phase = Phase::Over;
         let detail = match link.transport_error.take() {
             Some(error) => format!("{detail}: {error}"),
@@ -278,7 +289,7 @@ impl Node {
         let channel = link.channel();
         let initiated = matches!(link.purpose, Purpose::Initiator { .. });
         let level = if kind == Kind::AssociationReleased { Level::Info } else { Level::Warning };
-        if !refused {
+        if !refused && given_up.is_none() {
             self.event(level, kind, detail).association(id).channel(channel);
         }
         self.give_back(now, id, kind != Kind::AssociationReleased);
@@ -290,9 +301,16 @@ impl Node {
                 return;
             }
             state.failures = if was_open { 1 } else { state.failures.saturating_add(1) };
-            state.last_error = Some(detail.to_owned());
-            let doubled = FIRST_REOPEN * 2u32.saturating_pow(state.failures.min(16) - 1);
-            let wait = doubled.min(LONGEST_REOPEN);
+            // One that opens and is soon lost again waits as long as one that does not open.
+            state.short_lived = if lived { 0 } else { state.short_lived.saturating_add(1) };
+            let last_error = given_up.clone().unwrap_or_else(|| detail.to_owned());
+            state.last_error = Some(last_error);
+            let tries = state.failures.max(state.short_lived).min(16);
+            let doubled = FIRST_REOPEN * 2u32.saturating_pow(tries.max(1) - 1);
+            let wait = match given_up {
+                Some(_) => LONGEST_REOPEN,
+                None => doubled.min(LONGEST_REOPEN),
+            };
             // Between half and the whole of it, so that peers do not come back in step.
             let wait = wait / 2 + wait / 2_000 * u32::try_from(jitter).unwrap_or(0);
             state.not_before = Some(now.mono + wait);

@@ -38,7 +38,7 @@ impl Node {
                 if self.recovery.is_offered(id) {
                     self.association_recovered(now, id, channel);
                 } else {
-                    self.check_responder(now, id, channel, &bind);
+                    self.check_responder(id, channel, &bind);
                 }
             }
             Indication::Refused { reason, bind_error, detail } => {
@@ -61,6 +61,8 @@ impl Node {
             Indication::Progress(point) => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.resume = Some(point);
+                    // It moved: if it is cut off again, it may go on again.
+                    s.resumed = false;
                     let entry = s.entry;
                     self.queue.scheduler.progress(now.mono, entry);
                 }
@@ -96,7 +98,7 @@ impl Node {
     }
 
     /// Checks who answered: the name must be the peer's, the password is verified by the edge.
-    fn check_responder(&mut self, now: Now, id: AssociationId, channel: ChannelId, bind: &[u8]) {
+    fn check_responder(&mut self, id: AssociationId, channel: ChannelId, bind: &[u8]) {
         let wrong = match Element::parse(bind).and_then(|e| MtaBindResult::read(&e)) {
             Err(error) => format!("MTABindResult: {error}"),
             Ok(MtaBindResult::Unauthenticated) => {
@@ -109,7 +111,7 @@ impl Node {
                 Err(wrong) => wrong,
             },
         };
-        self.refuse_responder(now, id, channel, &wrong);
+        self.refuse_responder(id, channel, &wrong);
     }
 
     /// The password in a peer's authentication, if its name is the one configured.
@@ -145,13 +147,7 @@ impl Node {
         self.output(Output::Verify { token, principal: Principal::Peer(channel.peer), password });
     }
 
-    pub(crate) fn refuse_responder(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        why: &str,
-    ) {
+    pub(crate) fn refuse_responder(&mut self, id: AssociationId, channel: ChannelId, why: &str) {
         self.event(
             Level::Error,
             Kind::AssociationRefused,
@@ -159,17 +155,17 @@ impl Node {
         )
         .association(id)
         .channel(Some(channel));
-        self.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.last_error = Some(why.to_owned());
-            state.not_before = Some(now.mono + std::time::Duration::from_secs(60));
+        if let Some(link) = self.links.get_mut(&id) {
+            link.given_up = Some(why.to_owned());
         }
+        self.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }
 
     /// The association is open and the peer is who it should be.
     pub(crate) fn initiator_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.phase = Phase::Open;
+            link.opened = Some(now.mono);
             link.turn = true;
             link.idle_since = now.mono;
         }
@@ -223,11 +219,16 @@ impl Node {
 
     /// Takes an entry in hand: its record is read first.
     pub(crate) fn begin_sending(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
-        let Some(known) = self.queue.get(entry) else { return };
-        if let Some(link) = self.links.get_mut(&id) {
-            link.sending = Some(Sending::new(entry, known.precedence, known.body, licence));
-        }
+        let Some(known) = self.queue.get(entry) else {
+            self.queue.scheduler.finished(entry);
+            return;
+        };
         let token = self.token(Pending::Load { link: id, entry });
+        if let Some(link) = self.links.get_mut(&id) {
+            let mut sending = Sending::new(entry, known.precedence, known.body, licence);
+            sending.number = token.0;
+            link.sending = Some(sending);
+        }
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
     }
 
@@ -277,7 +278,8 @@ impl Node {
         let left = sending.content_length.saturating_sub(offset);
         let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
         sending.handed_out = offset + len as u64;
-        let token = self.token(Pending::Content { link: id });
+        let transfer = sending.number;
+        let token = self.token(Pending::Content { link: id, transfer });
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
@@ -358,11 +360,20 @@ impl Node {
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
     /// checkpoint, the channel's next association tries to recover it first.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) {
-        if let Some(offered) = self.recovery.take_offered(id) {
-            self.queue.scheduler.put_back(now.mono, offered.entry);
-        }
+        let offered = self.recovery.take_offered(id);
         let Some(link) = self.links.get_mut(&id) else { return };
         let initiator = link.channel().filter(|_| link.is_initiator());
+        match (offered, initiator) {
+            // The association was lost before the peer had answered: it is asked again.
+            (Some(offered), Some(channel)) if lost && !self.stopping => {
+                self.recovery.keep_again(channel, offered);
+            }
+            (Some(offered), _) => {
+                self.queue.scheduler.put_back(now.mono, offered.entry);
+            }
+            (None, _) => {}
+        }
+        let Some(link) = self.links.get_mut(&id) else { return };
         let sending = link.sending.take().filter(|s| !s.confirmed);
         let failed = match sending {
             Some(s) => Failed { entry: s.entry, goes_on: s.resume.filter(|_| !s.resumed) },
@@ -403,7 +414,7 @@ impl Node {
             (VerifiedBind::Initiator, _, _) => self.refuse_bind(id, "wrong password"),
             (VerifiedBind::Responder, Some(channel), true) => self.initiator_open(now, id, channel),
             (VerifiedBind::Responder, Some(channel), false) => {
-                self.refuse_responder(now, id, channel, "wrong password");
+                self.refuse_responder(id, channel, "wrong password");
             }
             (VerifiedBind::Responder, None, _) => {}
             (VerifiedBind::User { mailbox }, _, true) => self.user_open(now, id, &mailbox),
@@ -442,7 +453,14 @@ impl Node {
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {
-        let Some(Pending::Content { link: id }) = self.pending.remove(&token) else { return };
+        let Some(Pending::Content { link: id, transfer }) = self.pending.remove(&token) else {
+            return;
+        };
+        let sending = self.links.get(&id).and_then(|l| l.sending.as_ref());
+        if sending.is_none_or(|s| s.number != transfer) {
+            // The transfer it was read for failed meanwhile.
+            return;
+        }
         match result {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {

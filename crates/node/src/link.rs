@@ -46,6 +46,8 @@ pub(crate) enum Phase {
 /// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
 #[derive(Debug)]
 pub(crate) struct Sending {
+    /// Tells it from other transfers: what was read for one never goes into another.
+    pub number: u64,
     pub entry: EntryId,
     pub precedence: Precedence,
     /// The durable record, once loaded.
@@ -76,6 +78,7 @@ impl Sending {
         licence: Licence,
     ) -> Sending {
         Sending {
+            number: 0,
             entry,
             precedence,
             licence,
@@ -140,6 +143,10 @@ pub(crate) struct Link {
     pub delivery_deadline: Option<Instant>,
     /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
     pub bind_deadline: Option<Instant>,
+    /// When it opened.
+    pub opened: Option<Instant>,
+    /// Why we give the peer up for a while.
+    pub given_up: Option<String>,
     /// What the edge said of the end of the connection.
     pub transport_error: Option<String>,
     /// As entered in the node's index of deadlines.
@@ -179,6 +186,8 @@ impl Link {
             idle_since: now,
             delivery_deadline: None,
             bind_deadline: None,
+            opened: None,
+            given_up: None,
             transport_error: None,
             indexed_deadline: None,
             next_invoke: 1,

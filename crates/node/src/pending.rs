@@ -61,8 +61,8 @@ pub(crate) enum Pending {
     Commit { link: AssociationId, entries: Vec<NewEntry>, after: AfterCommit },
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
-    /// Part of a content is being read.
-    Content { link: AssociationId },
+    /// Part of a content is being read for the transfer of this number.
+    Content { link: AssociationId, transfer: u64 },
     /// What is owed to the store is being tried again.
     Debt(Debt),
 }

@@ -59,6 +59,11 @@ impl Recovery {
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
+    /// Keeps one that was offered and not decided, as long as it was to be kept.
+    pub(crate) fn keep_again(&mut self, channel: ChannelId, lost: LostSend) {
+        self.sends.entry(channel).or_default().push_front(lost);
+    }
+
     /// The association to recover with this new one, if one of the channel was cut off.
     pub(crate) fn offer(
         &mut self,

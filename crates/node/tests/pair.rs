@@ -512,3 +512,42 @@ fn a_peer_that_keeps_the_turn_and_hangs_is_left() {
     world.run_for(Duration::from_secs(120));
     assert_eq!(messages(&world, act).len(), 2);
 }
+
+#[test]
+fn a_flaky_link_makes_headway() {
+    let mut world = World::new(15, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    let text = content(5, 4_000_000);
+    world.submit(sender, &to_ops(), Precedence::Routine, &text, "LONG", ReportRequest::None);
+    for _ in 0..12 {
+        let carried = world.carried;
+        while world.carried < carried + 700_000 && world.queued(NAPLES) > 0 {
+            world.run_for(Duration::from_millis(50));
+        }
+        world.cut();
+    }
+    world.run_for(Duration::from_secs(60));
+    assert_eq!(messages(&world, reader).values().next(), Some(&(1, text.clone())));
+    let more = world.carried as usize - text.len();
+    assert!(more < 1_500_000, "{more} octets beyond one whole transfer");
+}
+
+#[test]
+fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
+    let mut world = World::new(16, |_| {});
+    world.distrusts[NAPLES] = true;
+    let sender = world.user(NAPLES, "OPS", false);
+    world.bind(sender, NAPLES);
+    world.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::None);
+    world.run_for(Duration::from_secs(120));
+    let refused = |(_, e): &&(base::Instant, node::event::Event)| {
+        e.kind == Kind::AssociationRefused && e.detail.contains("wrong password")
+    };
+    let times = world.sites[NAPLES].events.iter().filter(refused).count();
+    assert!((2..=5).contains(&times), "{times} tries in two minutes");
+    let status = world.sites[NAPLES].node.status(world.clock());
+    assert_eq!(status.peers[0].channels[0].last_error.as_deref(), Some("wrong password"));
+}

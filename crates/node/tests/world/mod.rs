@@ -65,6 +65,8 @@ pub(crate) struct World {
     commits: [VecDeque<(Token, Batch)>; 2],
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
+    /// Sites that find every password of a peer wrong.
+    pub(crate) distrusts: [bool; 2],
     /// Sites whose process hangs: what is sent to them is lost on the way.
     pub(crate) frozen: [bool; 2],
     /// Put behind the names of peers at the next start.
@@ -209,6 +211,7 @@ impl World {
             slow: Duration::ZERO,
             commits: [VecDeque::new(), VecDeque::new()],
             link_up: true,
+            distrusts: [false; 2],
             frozen: [false; 2],
             suffix: "",
             may_connect: [true; 2],
@@ -313,6 +316,7 @@ impl World {
             }
             Output::Verify { token, principal, password } => {
                 let right = match principal {
+                    Principal::Peer(_) if self.distrusts[site] => false,
                     Principal::Peer(_) => password.0 == format!("from-{}", ["act", "naples"][site]),
                     Principal::User(address) => {
                         password.0 == "secret" && self.sites[site].node_knows(&address)
