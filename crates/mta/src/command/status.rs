@@ -95,8 +95,17 @@ fn to_text(status: &Status) -> String {
 }
 
 fn channel_table(text: &mut String, status: &Status) {
-    let mut channels =
-        table(["PEER", "CHANNEL", "DSCP", "STATE", "QUEUED", "BYTES", "OLDEST", "LAST ERROR"]);
+    let mut channels = table([
+        "PEER",
+        "CHANNEL",
+        "DSCP",
+        "STATE",
+        "QUEUED",
+        "BYTES",
+        "OLDEST",
+        "HELD",
+        "LAST ERROR",
+    ]);
     for peer in &status.peers {
         for channel in &peer.channels {
             channels.add_row([
@@ -107,11 +116,20 @@ fn channel_table(text: &mut String, status: &Status) {
                 queued(&channel.queued),
                 channel.queued_bytes.to_string(),
                 channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
+                held(channel),
                 channel.last_error.clone().unwrap_or_else(dash),
             ]);
         }
     }
     section(text, &channels);
+}
+
+/// How many are held, and why the oldest is.
+fn held(channel: &ChannelStatus) -> String {
+    match &channel.held_because {
+        Some(why) => format!("{}: {why}", channel.held.values().sum::<u64>()),
+        None => dash(),
+    }
 }
 
 fn association_table(text: &mut String, status: &Status) {
@@ -222,6 +240,8 @@ mod tests {
             associations: vec![sending, seen(Dscp::CS3), seen(Dscp::CS0)],
             queued: [(Precedence::Flash, 2), (Precedence::Override, 1)].into(),
             queued_bytes: 1_002_000,
+            held: [(Precedence::Flash, 2)].into(),
+            held_because: Some("override e7 is in transfer".to_owned()),
             oldest_age_seconds: Some(12.34),
             ..ChannelStatus::default()
         };
