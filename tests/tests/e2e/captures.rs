@@ -263,6 +263,8 @@ fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
         pair.naples.start().unwrap();
         send(&pair.naples, &pair.act, "10MB");
         proxy.wait_until_struck(SOON);
+        // A stop before the window is full would end the sending earlier than the window does.
+        proxy.wait_until_quiet(SOON);
         assert!(pair.naples.stop().unwrap().success());
 
         let decoded = Decoded::of(&trace(&pair.naples), proxy.address.port());

@@ -93,6 +93,20 @@ impl Proxy {
         self.state.to_server.load(Ordering::Relaxed)
     }
 
+    /// Waits until the client has sent nothing for half a second: it waits for what is held.
+    pub(super) fn wait_until_quiet(&self, limit: Duration) {
+        let pause = Duration::from_millis(50);
+        let (mut last, mut quiet, mut waited) = (self.to_server(), 0, Duration::ZERO);
+        while quiet < 10 {
+            assert!(waited < limit, "the client goes on sending");
+            thread::park_timeout(pause);
+            waited += pause;
+            let now = self.to_server();
+            quiet = if now == last { quiet + 1 } else { 0 };
+            last = now;
+        }
+    }
+
     /// Lets pass what is held.
     pub(super) fn release(&self) {
         *self.state.held.lock().unwrap_or_else(PoisonError::into_inner) = Held::Nothing;
