@@ -217,7 +217,14 @@ fn turmoil_with(seed: u64, setup: Setup) {
         world.run_for(Duration::from_secs(120));
     }
     world.slow = Duration::ZERO;
-    world.run_for(Duration::from_secs(1_950));
+    for _ in 0..3 {
+        for (user, site) in [(sender, NAPLES), (reader, ACT)] {
+            if !world.is_bound(user) {
+                world.bind(user, site);
+            }
+        }
+        world.run_for(Duration::from_secs(650));
+    }
     let answers: Vec<&String> =
         world.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
     assert_eq!(answers.len(), count, "seed {seed}: every submission was answered");

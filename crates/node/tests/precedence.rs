@@ -276,3 +276,24 @@ fn an_override_behind_a_flash_gets_an_association_of_its_own() {
     assert_eq!(ours.filter(|a| a.role == "initiator").count(), 1, "the reserved one is closed");
     run.finish();
 }
+
+#[test]
+fn a_channel_opened_by_traffic_is_not_down_because_it_was_lost_while_idle() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        let idle_close = Duration::from_secs(7_200);
+        config.peers[0].channels[FLASH_CHANNEL as usize].connection =
+            node::config::Connection::OnDemand { idle_close };
+        config.peers[0].channels[0].fallback = vec![Flash];
+    });
+    run.submit(Routine, 1_000);
+    run.submit(Flash, 1_000);
+    run.until(Kind::TransferConfirmed, 2);
+    run.world.cut();
+    // Nothing waits, so nothing is opened; an hour later it is still a channel like any other.
+    run.run(3_600);
+    run.submit(Flash, 1_000);
+    run.until(Kind::TransferConfirmed, 3);
+    let last = run.events(Kind::TransferStarted).last().unwrap();
+    assert_eq!(last.channel.unwrap().index, FLASH_CHANNEL, "{}", last.detail);
+}
