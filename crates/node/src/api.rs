@@ -41,6 +41,10 @@ pub enum Input {
         /// Its record.
         record: Bytes,
     },
+    /// Contents found in the store at start, in as many inputs as the edge likes; all come after
+    /// the last [`Input::Recovered`]. Those that no entry needs are dropped: a crash may come
+    /// between the commit that forgets the last copy and the one that drops the content.
+    RecoveredBodies(Vec<BodyId>),
     /// Recovery is complete: the node opens its permanent channels and serves.
     Started,
     /// The transport connection asked for with [`Output::Connect`] is there.

@@ -74,7 +74,7 @@ pub enum Kind {
     NonDelivery,
     /// An entry goes another way, because its peer is configured no more.
     Rerouted,
-    /// A report was thrown away.
+    /// A report was thrown away, or, at the start, contents that no copy needs.
     Discarded,
     /// A peer's handshake arrived with another mark than its channel's.
     MarkMismatch,

@@ -11,7 +11,7 @@ use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::status::Counters;
 use base::rng::Rng;
-use base::{AssociationId, EntryId, Instant, Now, Precedence};
+use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Engine, NewEntry, NextHop, Record};
@@ -52,6 +52,8 @@ pub struct Node {
     pub(crate) counters: Counters,
     pub(crate) rng: Rng,
     pub(crate) started: bool,
+    /// A record of the store could not be read: what it needs is not known.
+    unreadable: bool,
     pub(crate) stopping: bool,
     stopped: bool,
     outputs: VecDeque<Output>,
@@ -91,6 +93,7 @@ impl Node {
             counters: Counters::default(),
             rng: Rng::new(config.seed),
             started: false,
+            unreadable: false,
             stopping: false,
             stopped: false,
             outputs: VecDeque::new(),
@@ -116,6 +119,7 @@ impl Node {
             Input::Recovered { precedence, id, record } => {
                 self.recovered(now, precedence, id, &record);
             }
+            Input::RecoveredBodies(bodies) => self.drop_unneeded(bodies),
             Input::Started => {
                 self.started = true;
                 self.forget_at = Some(now.mono + FORGET_EVERY);
@@ -404,9 +408,25 @@ impl Node {
                 }
             }
             Err(error) => {
+                self.unreadable = true;
                 self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }
+        }
+    }
+
+    /// Drops of these contents those that no entry needs.
+    fn drop_unneeded(&mut self, bodies: Vec<BodyId>) {
+        if self.unreadable || self.started {
+            return;
+        }
+        let unneeded = bodies.into_iter().filter(|body| !self.queue.needs(*body));
+        let batch: Batch = unneeded.map(|id| Op::DeleteBody { id }).collect();
+        if !batch.is_empty() {
+            let detail = format!("{} contents that nothing needed any more", batch.len());
+            self.event(Level::Info, Kind::Discarded, detail);
+            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
+            self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
     }
 

@@ -96,6 +96,11 @@ impl Queue {
         (ops, Vec::new())
     }
 
+    /// Whether a copy needs this content, or it is held.
+    pub(crate) fn needs(&self, body: BodyId) -> bool {
+        self.bodies.contains_key(&body)
+    }
+
     /// Keeps a content from going with an entry's copy, until [`Queue::release`].
     pub(crate) fn hold(&mut self, body: BodyId) {
         *self.bodies.entry(body).or_default() += 1;

@@ -47,6 +47,13 @@ pub trait QueueStore: Send + Sync {
     /// Those of the database.
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
+    /// The bodies after `after` (from the first if `None`) in order of their identifiers: at most
+    /// `limit` of them, but at least one if there is one.
+    ///
+    /// # Errors
+    /// Those of the database.
+    fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError>;
+
     /// The length of a body in octets.
     ///
     /// # Errors
@@ -73,6 +80,9 @@ pub trait QueueStore: Send + Sync {
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError>;
 }
 
+/// Entries or bodies read at once.
+const PAGE: usize = 1024;
+
 /// Calls `visit` for every entry in key order, page by page: how a daemon fills its queues at
 /// start. Entries written meanwhile behind the current page are missed.
 ///
@@ -82,7 +92,6 @@ pub fn for_each_entry(
     store: &dyn QueueStore,
     mut visit: impl FnMut(Entry),
 ) -> Result<(), StoreError> {
-    const PAGE: usize = 1024;
     let mut after = None;
     loop {
         let page = store.entries(after, PAGE)?;
@@ -91,5 +100,25 @@ pub fn for_each_entry(
         };
         after = Some(last.key());
         page.into_iter().for_each(&mut visit);
+    }
+}
+
+/// Calls `visit` for every body, page by page and in order: how a daemon finds at its start those
+/// that no entry needs. What it does to the pages it was given does not disturb the next.
+///
+/// # Errors
+/// Those of [`QueueStore::bodies`].
+pub fn for_each_page_of_bodies(
+    store: &dyn QueueStore,
+    mut visit: impl FnMut(Vec<BodyId>),
+) -> Result<(), StoreError> {
+    let mut after = None;
+    loop {
+        let page = store.bodies(after, PAGE)?;
+        let Some(last) = page.last() else {
+            return Ok(());
+        };
+        after = Some(*last);
+        visit(page);
     }
 }

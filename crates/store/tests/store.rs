@@ -103,6 +103,20 @@ fn entries_come_in_key_order_by_page() {
 }
 
 #[test]
+fn bodies_come_in_order_by_page() {
+    let store = on(&FaultyDisk::new());
+    let ids = [1, 2, 7, 1 << 50].map(BodyId);
+    let large = (1 << 20) + 1;
+    let ops = ids.iter().rev().map(|id| body(id.0, octets(if id.0 == 7 { large } else { 9 }, 3)));
+    commit(&store, ops.collect()).unwrap();
+    let page = |after, limit| store.bodies(after, limit).unwrap();
+    assert_eq!(page(None, 10), ids);
+    assert_eq!(page(None, 2), ids[..2]);
+    assert_eq!(page(Some(ids[1]), 2), ids[2..]);
+    assert_eq!(page(Some(ids[3]), 2), []);
+}
+
+#[test]
 fn a_big_body_streams_in_and_out() {
     let dir = tempfile::tempdir().unwrap();
     let content = octets(10 << 20, 5);
@@ -240,6 +254,9 @@ impl QueueStore for Slow {
     }
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError> {
         self.store.entries(after, limit)
+    }
+    fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError> {
+        self.store.bodies(after, limit)
     }
     fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError> {
         self.store.body_length(id)

@@ -42,7 +42,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
-use store::queue::for_each_entry;
+use store::queue::{for_each_entry, for_each_page_of_bodies};
 use store::{Entry, RedbStore};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
@@ -252,6 +252,7 @@ impl Driver {
             self.input(Input::Recovered { precedence, id, record });
             count += 1;
         })?;
+        for_each_page_of_bodies(store, |page| self.input(Input::RecoveredBodies(page)))?;
         Ok(count)
     }
 

@@ -115,6 +115,15 @@ impl QueueStore for RedbStore {
         self.read("reading the queue", |txn| page(txn, after, limit))
     }
 
+    fn bodies(&self, after: Option<BodyId>, limit: usize) -> Result<Vec<BodyId>, StoreError> {
+        let start = after.map_or(Bound::Unbounded, |id| Bound::Excluded(id.0));
+        self.read("reading the index of bodies", |txn| {
+            let index = txn.open_table(BODY_INDEX)?;
+            let rows = index.range::<u64>((start, Bound::Unbounded))?.take(limit.max(1));
+            rows.map(|row| Ok(BodyId(row?.0.value()))).collect()
+        })
+    }
+
     fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError> {
         Ok(self.body_row(id)?.map(|(_, length)| length))
     }

@@ -58,6 +58,10 @@ impl Model {
             })
             .collect();
         same("entries", &entries, &expected)?;
+        let mut bodies = Vec::new();
+        store::queue::for_each_page_of_bodies(store, |page| bodies.extend(page))
+            .map_err(|e| fail("bodies", &e))?;
+        same("bodies", &bodies, &self.bodies.keys().copied().collect())?;
         for id in universe.bodies.keys() {
             let whole = store.body(*id, 0, usize::MAX).map_err(|e| fail("body", &e))?;
             if whole.as_ref() != self.bodies.get(id) {
