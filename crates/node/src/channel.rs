@@ -125,7 +125,11 @@ impl Node {
         for id in free {
             if self.links.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
                 self.after_failure(now, id);
-                continue;
+                if self.links.get(&id).is_none_or(|l| !l.can_send()) {
+                    continue;
+                }
+                // It waits for another try: the next one need not wait for anything.
+                self.tell_associations(now, channel);
             }
             let Some(link) = self.links.get_mut(&id) else { continue };
             if !link.can_send() {
