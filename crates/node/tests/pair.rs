@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+#[allow(dead_code, reason = "shared with other tests")]
 mod world;
 
 use base::{AssociationId, Precedence};
@@ -176,6 +177,10 @@ fn turmoil_with(seed: u64, setup: Setup) {
     let mut world = World::with(seed, setup);
     // On odd seeds the disk now and then takes longer than anyone waits.
     world.slow = Duration::from_secs((seed % 2) * 45);
+    // On every third one contents are read so slowly that their transfer may be over.
+    if seed % 3 == 2 {
+        world.reading = Duration::from_millis(300);
+    }
     let sender = world.user(NAPLES, "OPS", false);
     let reader = world.user(ACT, "OPS", true);
     let count = 12;
@@ -557,4 +562,43 @@ fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
     assert!((2..=5).contains(&times), "{times} tries in two minutes");
     let status = world.sites[NAPLES].node.status(world.clock());
     assert_eq!(status.peers[0].channels[0].last_error.as_deref(), Some("wrong password"));
+}
+
+#[test]
+fn what_was_read_for_a_transfer_that_failed_goes_into_no_other() {
+    // One association, whose peer refuses the first transfer in the middle; the second one begins
+    // on it while content for the first is still being read.
+    let node =
+        |config: &mut node::config::NodeConfig| config.peers[0].channels[0].associations_max = 1;
+    let mut world = World::with(17, Setup { rts: |_| {}, node });
+    world.reading = Duration::from_millis(700);
+    let sender = world.user(NAPLES, "OPS", false);
+    let reader = world.user(ACT, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.bind(reader, ACT);
+    let texts = [content(6, 400_000), content(7, 300_000)];
+    for (n, text) in texts.iter().enumerate() {
+        let id = format!("MESSAGE {n}");
+        world.submit(sender, &to_ops(), Precedence::Routine, text, &id, ReportRequest::None);
+    }
+    while world.sites[ACT].store.spools.values().all(|spool| spool.len() < 10_000) {
+        world.run_for(Duration::from_millis(10));
+    }
+    let spool = *world.sites[ACT].store.spools.keys().next().unwrap();
+    world.feed(ACT, Input::SpoolFailed { spool, error: "a bad sector".to_owned() });
+    world.run_for(Duration::from_secs(600));
+    let events = &world.sites[NAPLES].events;
+    let of = |kind| events.iter().filter(move |(_, e)| e.kind == kind);
+    let failed: Vec<_> = of(Kind::TransferFailed).map(|(at, _)| *at).collect();
+    assert_eq!(failed.len(), 1, "the first was refused");
+    let next = of(Kind::TransferStarted).nth(1).unwrap().0;
+    assert!(next < failed[0] + Duration::from_millis(100), "the second waits for nothing");
+    let on: std::collections::BTreeSet<_> =
+        of(Kind::TransferStarted).map(|(_, e)| e.association).collect();
+    assert_eq!((of(Kind::TransferStarted).count(), on.len()), (3, 1), "all on one association");
+    let got = messages(&world, reader);
+    let answers = &world.users[sender].answers;
+    for (answer, text) in answers.iter().zip(&texts) {
+        assert!(got[answer.as_ref().unwrap()] == (1, text.clone()), "each with its own content");
+    }
 }

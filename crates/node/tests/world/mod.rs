@@ -25,11 +25,33 @@ pub(crate) use user::{Delivered, User};
 pub(crate) const NAPLES: usize = 0;
 pub(crate) const ACT: usize = 1;
 
-/// One end of a pipe.
+/// One end of a pipe. Numbers of associations begin again with each start of a process, and a user
+/// binds more than once: what is still under way to one end never reaches a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum End {
-    Node(usize, AssociationId),
-    User(usize),
+    /// A site's, with its epoch.
+    Node(usize, u32, AssociationId),
+    /// A user's, with its count of binds.
+    User(usize, u32),
+}
+
+/// How a process ends without a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Death {
+    /// With its machine: what was written and has not arrived is lost.
+    Power,
+    /// Alone: its kernel sends what was written, and closes.
+    Process,
+}
+
+/// A crash to come.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Strike {
+    /// After so many outputs of the site, from the world's beginning; events do not count.
+    pub(crate) after: u64,
+    pub(crate) death: Death,
+    /// Whether the disk makes what was asked of it, without anyone being told.
+    pub(crate) commits: bool,
 }
 
 #[derive(Debug)]
@@ -49,6 +71,10 @@ pub(crate) struct Site {
     pub(crate) epoch: u32,
     pub(crate) events: Vec<(Instant, Event)>,
     pub(crate) stopped: bool,
+    /// Outputs so far, of all its processes; events do not count.
+    pub(crate) outputs: u64,
+    /// When it crashes, in order.
+    pub(crate) strikes: VecDeque<Strike>,
 }
 
 pub(crate) struct World {
@@ -61,6 +87,8 @@ pub(crate) struct World {
     /// Delay of every sync and commit; each takes up to `slow` longer.
     pub(crate) disk: Duration,
     pub(crate) slow: Duration,
+    /// Delay of every read of a content.
+    pub(crate) reading: Duration,
     /// Commits asked for and not made yet, by site, in order.
     commits: [VecDeque<(Token, Batch)>; 2],
     /// Whether new pipes between the sites can be made.
@@ -209,6 +237,7 @@ impl World {
             latency: Duration::from_millis(5),
             disk: Duration::from_millis(2),
             slow: Duration::ZERO,
+            reading: Duration::from_micros(50),
             commits: [VecDeque::new(), VecDeque::new()],
             link_up: true,
             distrusts: [false; 2],
@@ -229,7 +258,15 @@ impl World {
         for site in [NAPLES, ACT] {
             let node = Node::new(config(site, 1, setup, ""));
             let store = Store::default();
-            world.sites.push(Site { node, store, epoch: 1, events: Vec::new(), stopped: false });
+            world.sites.push(Site {
+                node,
+                store,
+                epoch: 1,
+                events: Vec::new(),
+                stopped: false,
+                outputs: 0,
+                strikes: VecDeque::new(),
+            });
         }
         for site in [NAPLES, ACT] {
             world.feed(site, Input::Started);
@@ -257,11 +294,30 @@ impl World {
         let now = self.clock();
         self.sites[site].node.handle(now, input);
         while let Some(output) = self.sites[site].node.poll() {
+            let counts = !matches!(output, Output::Event(_));
             self.carry_out(site, output);
+            if counts && self.is_struck(site) {
+                return;
+            }
         }
         if let Some(at) = self.sites[site].node.deadline() {
             self.at(at.max(self.now + Duration::from_micros(1)), Happening::Tick(site));
         }
+    }
+
+    /// Counts an output, and crashes the site if it is time.
+    fn is_struck(&mut self, site: usize) -> bool {
+        let s = &mut self.sites[site];
+        s.outputs += 1;
+        let due = s.strikes.front().is_some_and(|strike| strike.after <= s.outputs);
+        let Some(strike) = s.strikes.pop_front_if(|_| due) else { return false };
+        let made = if strike.commits { usize::MAX } else { 0 };
+        self.crash_as(site, strike.death, made);
+        true
+    }
+
+    fn end(&self, site: usize, association: AssociationId) -> End {
+        End::Node(site, self.sites[site].epoch, association)
     }
 
     fn answer(&mut self, site: usize, delay: Duration, input: Input) {
@@ -275,8 +331,10 @@ impl World {
             Output::Connect { association, channel } => {
                 self.connect(site, association, channel.index);
             }
-            Output::Write { association, bytes } => self.send(End::Node(site, association), bytes),
-            Output::Close { association } => self.close(End::Node(site, association)),
+            Output::Write { association, bytes } => {
+                self.send(self.end(site, association), bytes);
+            }
+            Output::Close { association } => self.close(self.end(site, association)),
             Output::SpoolOpen { spool } => {
                 assert!(self.sites[site].store.spools.insert(spool, Vec::new()).is_none());
             }
@@ -312,7 +370,7 @@ impl World {
                 let octets = &self.sites[site].store.bodies[&body];
                 let start = offset as usize;
                 let piece = octets.slice(start..(start + len).min(octets.len()));
-                self.answer(site, quick, Input::Content { token, result: Ok(piece) });
+                self.answer(site, self.reading, Input::Content { token, result: Ok(piece) });
             }
             Output::Verify { token, principal, password } => {
                 let right = match principal {
@@ -356,7 +414,7 @@ impl World {
         }
         let other = 1 - site;
         let there = self.sites[other].node.next_association();
-        let (a, b) = (End::Node(site, association), End::Node(other, there));
+        let (a, b) = (self.end(site, association), self.end(other, there));
         self.join(a, b);
         self.channels.extend([(a, channel), (b, channel)]);
         self.later(self.latency, Happening::Connected(a, b, ListenerId(P3.0 + 1 + channel)));
@@ -430,44 +488,74 @@ impl World {
         if self.pipes.remove(&end).is_none() {
             return;
         }
-        if let End::Node(site, association) = end {
+        if let End::Node(site, _, association) = end {
             let error = Some("connection reset".to_owned());
             self.feed(site, Input::Closed { association, error });
         }
     }
 
-    /// A process dies and is started again: what was not durable is gone.
+    /// A site loses its power and is started again: what was not durable is gone.
     pub(crate) fn crash(&mut self, site: usize) {
-        self.cut();
-        let users: Vec<End> =
-            self.pipes.keys().copied().filter(|e| matches!(e, End::User(_))).collect();
-        for end in users {
-            if let Some(End::Node(s, _)) = self.pipes.get(&end).copied()
-                && s == site
-            {
-                self.pipes.remove(&end);
-                self.user_closed(end);
-            }
+        let mut made = 0;
+        while made < self.commits[site].len() && self.rng.below(2) == 0 {
+            made += 1;
         }
-        self.pipes.retain(|end, _| !matches!(end, End::Node(s, _) if *s == site));
-        let (setup, suffix) = (self.setup, self.suffix);
-        // Of what was asked for, the disk made some, in order, without anyone being told.
-        while let Some((_, batch)) = self.commits[site].pop_front()
-            && !self.disk_full[site]
-            && self.rng.below(2) == 0
-        {
+        self.crash_as(site, Death::Power, made);
+    }
+
+    /// A process dies and is started again. Of what was asked for, the disk made the first `made`
+    /// commits, without anyone being told.
+    pub(crate) fn crash_as(&mut self, site: usize, death: Death, made: usize) {
+        for (_, batch) in std::mem::take(&mut self.commits[site]).into_iter().take(made) {
+            if self.disk_full[site] {
+                break;
+            }
             self.sites[site].store.apply(batch);
         }
-        self.commits[site].clear();
         let s = &mut self.sites[site];
         s.epoch += 1;
         s.store.crash();
-        s.node = Node::new(config(site, s.epoch, setup, suffix));
-        let entries: Vec<_> = s.store.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
-        for ((precedence, id), record) in entries {
-            self.feed(site, Input::Recovered { precedence, id, record });
+        s.node = Node::new(config(site, s.epoch, self.setup, self.suffix));
+        let epoch = s.epoch;
+        self.lose_pipes(site, death);
+        let s = &self.sites[site].store;
+        let entries: Vec<_> = s.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
+        let mut inputs: Vec<Input> = entries
+            .into_iter()
+            .map(|((precedence, id), record)| Input::Recovered { precedence, id, record })
+            .collect();
+        inputs.push(Input::RecoveredBodies(s.bodies.keys().copied().collect()));
+        inputs.push(Input::Started);
+        for input in inputs {
+            // It may die again while it starts.
+            if self.sites[site].epoch == epoch {
+                self.feed(site, input);
+            }
         }
-        self.feed(site, Input::Started);
+    }
+
+    /// The pipes of a process that died: its ends are gone at once, the others hear of it.
+    fn lose_pipes(&mut self, site: usize, death: Death) {
+        let dead: Vec<End> = self
+            .pipes
+            .keys()
+            .copied()
+            .filter(|end| matches!(end, End::Node(s, ..) if *s == site))
+            .collect();
+        for end in dead {
+            let Some(other) = self.pipes.remove(&end) else { continue };
+            match (death, other) {
+                (Death::Process, _) => {
+                    let last = self.arrives.get(&other).copied().unwrap_or_default();
+                    self.at((self.now + self.latency).max(last), Happening::Closed(other));
+                }
+                (Death::Power, End::User(..)) => {
+                    self.pipes.remove(&other);
+                    self.user_closed(other);
+                }
+                (Death::Power, End::Node(..)) => self.unplug(other),
+            }
+        }
     }
 
     /// Runs until nothing is due before `until`.
@@ -508,22 +596,22 @@ impl World {
                     self.feed(site, Input::Tick);
                 }
             }
-            Happening::Bytes(end @ End::Node(site, association), bytes) => {
+            Happening::Bytes(end @ End::Node(site, _, association), bytes) => {
                 if self.pipes.contains_key(&end) && !self.frozen[site] {
                     self.feed(site, Input::Bytes { association, bytes });
                 }
             }
-            Happening::Bytes(end @ End::User(_), bytes) => {
+            Happening::Bytes(end @ End::User(..), bytes) => {
                 if self.pipes.contains_key(&end) {
                     self.user_bytes(end, &bytes);
                 }
             }
-            Happening::Closed(end @ End::Node(site, association)) => {
+            Happening::Closed(end @ End::Node(site, _, association)) => {
                 if self.pipes.remove(&end).is_some() {
                     self.feed(site, Input::Closed { association, error: None });
                 }
             }
-            Happening::Closed(end @ End::User(_)) => {
+            Happening::Closed(end @ End::User(..)) => {
                 if self.pipes.remove(&end).is_some() {
                     self.user_closed(end);
                 }
@@ -537,12 +625,12 @@ impl World {
         if !self.pipes.contains_key(&a) || !self.pipes.contains_key(&b) {
             return;
         }
-        if let End::Node(site, association) = b {
+        if let End::Node(site, _, association) = b {
             self.feed(site, Input::Accepted { association, listener, remote });
         }
         match a {
-            End::Node(site, association) => self.feed(site, Input::Connected { association }),
-            End::User(_) => self.user_connected(a),
+            End::Node(site, _, association) => self.feed(site, Input::Connected { association }),
+            End::User(..) => self.user_connected(a),
         }
     }
 
@@ -553,7 +641,7 @@ impl World {
 
     pub(crate) fn plug_user(&mut self, user: usize, site: usize) {
         let there = self.sites[site].node.next_association();
-        let (a, b) = (End::User(user), End::Node(site, there));
+        let (a, b) = (self.users[user].end, self.end(site, there));
         self.join(a, b);
         self.later(self.latency, Happening::Connected(a, b, P3));
     }

@@ -30,6 +30,8 @@ struct Submission {
 }
 
 pub(crate) struct User {
+    /// Its end of the pipe it has now, or had last.
+    pub(super) end: End,
     pub(crate) address: String,
     pub(crate) password: &'static str,
     pub(crate) takes_deliveries: bool,
@@ -63,6 +65,7 @@ impl World {
     pub(crate) fn user(&mut self, site: usize, surname: &str, takes_deliveries: bool) -> usize {
         let address = super::address(site, surname);
         self.users.push(User {
+            end: End::User(self.users.len(), 0),
             address,
             password: "secret",
             takes_deliveries,
@@ -83,7 +86,11 @@ impl World {
     }
 
     pub(crate) fn bind(&mut self, user: usize, site: usize) {
+        self.close(self.users[user].end);
         let u = &mut self.users[user];
+        if let End::User(_, binds) = &mut u.end {
+            *binds += 1;
+        }
         let mut config =
             profiles::p3(Selectors::default(), Selectors::default(), Default::default());
         if !u.takes_deliveries {
@@ -159,8 +166,16 @@ impl World {
         self.user_request(user, Request::Invoke { invoke, syntax, operation, argument });
     }
 
+    /// The user this end belongs to, unless it has bound again since.
+    fn user_at(&self, end: End) -> Option<usize> {
+        match end {
+            End::User(user, _) if self.users[user].end == end => Some(user),
+            _ => None,
+        }
+    }
+
     pub(super) fn user_connected(&mut self, end: End) {
-        let End::User(user) = end else { return };
+        let Some(user) = self.user_at(end) else { return };
         let u = &self.users[user];
         let name = ORName::from(u.address.parse::<ORAddress>().expect("an address"));
         let bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple(u.password));
@@ -170,7 +185,7 @@ impl World {
     }
 
     pub(super) fn user_bytes(&mut self, end: End, bytes: &[u8]) {
-        let End::User(user) = end else { return };
+        let Some(user) = self.user_at(end) else { return };
         let now = self.now;
         if let Some(stack) = &mut self.users[user].stack {
             stack.handle(now, Input::Bytes(bytes));
@@ -180,7 +195,7 @@ impl World {
 
     /// The connection is gone: what was not answered waits again, as `xuxa` would have it.
     pub(super) fn user_closed(&mut self, end: End) {
-        let End::User(user) = end else { return };
+        let Some(user) = self.user_at(end) else { return };
         let u = &mut self.users[user];
         (u.stack, u.bound, u.unit) = (None, false, Unit::None);
         u.octets.clear();
@@ -196,8 +211,8 @@ impl World {
     fn user_drain(&mut self, user: usize) {
         while let Some(output) = self.users[user].stack.as_mut().and_then(Association::poll) {
             match output {
-                Output::Send(bytes) => self.send(End::User(user), bytes),
-                Output::Close => self.close(End::User(user)),
+                Output::Send(bytes) => self.send(self.users[user].end, bytes),
+                Output::Close => self.close(self.users[user].end),
                 Output::Indication(indication) => self.user_hears(user, indication),
             }
         }
