@@ -1,17 +1,22 @@
-//! Runs fuzz targets: `cargo run -p fuzz --release -- all --seconds 60 --seed 1`.
+//! Runs fuzz targets: `cargo run -p fuzz --release -- all --seconds 60 --seed 1 --jobs 2`.
 //!
-//! Each input follows from the seed and its number, so a run goes on with `--from`, and a finding
-//! comes back with the same seed, `--from` its number and `--count 1`.
+//! Each target has a process of its own, so that its memory and its processor time are its own, and
+//! one that is lost takes no other with it. Each input follows from the seed and its number, so a
+//! run goes on with `--from`, and a finding comes back with the same seed, `--from` its number and
+//! `--count 1`.
 
+mod log;
 mod meter;
+mod pool;
 mod worker;
 
 use anyhow::{Context, Result, bail};
 use clap::Parser;
 use fuzz::{TARGETS, Target, corpus, targets};
+use log::{Log, Row};
+use pool::Run;
+use std::path::PathBuf;
 use std::process::ExitCode;
-use std::time::Duration;
-use worker::{Outcome, Plan};
 
 /// Runs fuzz targets, or writes their corpus.
 #[derive(Debug, Parser)]
@@ -31,51 +36,64 @@ struct Args {
     /// Most inputs for each target.
     #[arg(long, default_value_t = u64::MAX)]
     count: u64,
-    /// Threads.
+    /// Targets at once, a process each.
     #[arg(long, default_value_t = 1)]
-    jobs: u64,
+    jobs: usize,
+    /// Adds a row to this file as each target ends; targets that have a row there, of the same seed
+    /// and time, are skipped.
+    #[arg(long)]
+    log: Option<PathBuf>,
     /// Writes the seed corpus of the target from our encoders and the vectors, and runs nothing.
     #[arg(long)]
     make_corpus: bool,
+    /// Runs one target in this process.
+    #[arg(long, hide = true)]
+    alone: bool,
 }
 
 fn main() -> Result<ExitCode> {
     let args = Args::parse();
-    let Some(target) = &args.target else {
-        TARGETS.iter().for_each(|t| println!("{:14} {}", t.name, t.about));
+    let Some(names) = &args.target else {
+        TARGETS.iter().for_each(|t| println!("{:16} {}", t.name, t.about));
         return Ok(ExitCode::SUCCESS);
     };
-    let chosen = choose(target)?;
+    let mut chosen = choose(names)?;
     if args.make_corpus {
         for target in chosen {
-            println!("{:14} {} seeds", target.name, corpus::make(target)?);
+            println!("{:16} {} seeds", target.name, corpus::make(target)?);
         }
         return Ok(ExitCode::SUCCESS);
     }
-    println!("target             executions     exec/s  peak MiB  findings");
-    let mut found = Vec::new();
-    for target in chosen {
-        let inputs = corpus::of(target)?;
-        if inputs.is_empty() {
+    for target in &chosen {
+        if corpus::of(target)?.is_empty() {
             bail!("{} has no corpus: run with --make-corpus first", target.name);
         }
-        let plan = Plan {
-            target,
-            corpus: inputs.into_iter().map(|(_, octets)| octets).collect(),
-            seed: args.seed,
-            from: args.from,
-            count: args.count,
-            jobs: args.jobs.max(1),
-            time: Duration::from_secs(args.seconds),
-        };
-        let outcome = worker::run(plan)?;
-        report(target, &outcome);
-        found.extend(outcome.findings);
     }
-    for finding in &found {
-        println!("\n{finding}");
+    let Args { seconds, seed, from, count, .. } = args;
+    let run = Run { seconds, seed, from, count, jobs: args.jobs.max(1) };
+    if args.alone {
+        let Some(target) = chosen.first() else { bail!("no target") };
+        return alone(target, run);
     }
-    Ok(if found.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+    let done = Log::rows(args.log.as_deref());
+    chosen.retain(|target| !done.iter().any(|row| row.is_of(target.name, seed, seconds)));
+    let what = format!("fuzz {names} --seconds {seconds} --seed {seed} --jobs {}", run.jobs);
+    let log = Log::open(args.log.as_deref(), &what)?;
+    println!("{}", log::heads());
+    let clean = pool::run(chosen, run, log)?;
+    Ok(if clean { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// One target, in this process: the row is for the one that started it.
+fn alone(target: &'static Target, run: Run) -> Result<ExitCode> {
+    let progress = pool::progress(std::process::id());
+    if let Some(directory) = progress.parent() {
+        std::fs::create_dir_all(directory)?;
+    }
+    let outcome = worker::run(pool::plan(target, run, Some(progress))?)?;
+    println!("{}", Row::of(target.name, run.seed, run.seconds, &outcome));
+    outcome.findings.iter().for_each(|finding| eprintln!("\n{finding}"));
+    Ok(ExitCode::SUCCESS)
 }
 
 fn choose(names: &str) -> Result<Vec<&'static Target>> {
@@ -84,16 +102,4 @@ fn choose(names: &str) -> Result<Vec<&'static Target>> {
     }
     let find = |name| targets::find(name).with_context(|| format!("no target is named {name:?}"));
     names.split(',').map(find).collect()
-}
-
-fn report(target: &Target, outcome: &Outcome) {
-    let rate = outcome.executions as f64 / outcome.time.as_secs_f64().max(0.001);
-    println!(
-        "{:14} {:>14} {:>10.0} {:>9} {:>9}",
-        target.name,
-        outcome.executions,
-        rate,
-        outcome.peak_kib / 1024,
-        outcome.findings.len()
-    );
 }

@@ -1,4 +1,5 @@
-//! Executes inputs in threads, while the main thread watches for one that does not come back.
+//! Executes the inputs of one target, while the main thread watches for one that does not come back
+//! and for memory that only grows. One process has one target, so that what is measured is its own.
 
 use crate::meter;
 use anyhow::{Context, Result};
@@ -6,6 +7,8 @@ use fuzz::{Target, corpus, hash, hex};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::File;
+use std::os::unix::fs::FileExt as _;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::PathBuf;
 use std::sync::mpsc::{self, RecvTimeoutError, Sender};
@@ -14,12 +17,20 @@ use std::time::{Duration, Instant};
 
 /// An input that takes longer is a finding.
 const SLOW: Duration = Duration::from_secs(1);
-/// An input that takes longer ends the target.
+/// An input that takes longer, of the processor or (where it only waits) ten times as long by the
+/// clock, ends the target.
 const HANGS: Duration = Duration::from_secs(10);
 /// Growth of the peak of memory within [`EVERY`] executions that is a finding, in KiB.
 const GROWTH: u64 = 64 * 1024;
-/// How many executions pass between two looks at the memory.
+/// How many executions pass between two looks at the peak.
 const EVERY: u64 = 256;
+/// Growth of live memory from the first tenth of a run to its last that is a finding, in KiB: means
+/// of samples, so what one input needs while it runs does not count.
+const LEAK: u64 = 16 * 1024;
+/// Live memory that ends the target, in KiB.
+const TOO_MUCH: u64 = 1 << 20;
+/// Pause between two samples of live memory, and between two looks for a hang.
+const SAMPLE: Duration = Duration::from_millis(500);
 /// Findings of one kind that are kept.
 const KEPT: usize = 3;
 
@@ -31,8 +42,10 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     pub(crate) from: u64,
     pub(crate) count: u64,
-    pub(crate) jobs: u64,
     pub(crate) time: Duration,
+    /// Is told the number of each input before it is executed, for whom this process does not
+    /// survive.
+    pub(crate) progress: Option<PathBuf>,
 }
 
 /// What came of it.
@@ -40,7 +53,12 @@ pub(crate) struct Plan {
 pub(crate) struct Outcome {
     pub(crate) executions: u64,
     pub(crate) time: Duration,
+    pub(crate) cpu: Duration,
     pub(crate) peak_kib: u64,
+    /// Mean of live memory in the first tenth of the run.
+    pub(crate) first_kib: u64,
+    /// And in its last.
+    pub(crate) last_kib: u64,
     pub(crate) findings: Vec<Finding>,
 }
 
@@ -70,8 +88,15 @@ thread_local! {
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
-/// What a thread is at: the number of its input, and since when.
-type Current = Arc<Mutex<Option<(u64, Instant)>>>;
+/// What the thread is at: the number of its input.
+type Current = Arc<Mutex<Option<u64>>>;
+
+enum Message {
+    /// How many were executed.
+    Done(u64),
+    /// Number of the input, kind and description.
+    Found(u64, String, String),
+}
 
 /// Executes inputs until the time is over.
 pub(crate) fn run(plan: Plan) -> Result<Outcome> {
@@ -81,99 +106,146 @@ pub(crate) fn run(plan: Plan) -> Result<Outcome> {
     let start = meter::now();
     let plan = Arc::new(plan);
     let (sender, receiver) = mpsc::channel();
-    let mut current: Vec<Current> = Vec::new();
-    for job in 0..plan.jobs {
-        let (plan, sender, at) = (Arc::clone(&plan), sender.clone(), Current::default());
-        current.push(Arc::clone(&at));
-        let work = move || {
-            let done = work(&plan, job, start, &at, &sender);
-            // Nobody listens any more where another thread hung.
-            let _ = sender.send(Message::Done(done));
-        };
-        // The stack is small, so that recursion without bound is found.
-        std::thread::Builder::new().stack_size(1 << 20).spawn(work).context("no thread")?;
-    }
-    drop(sender);
+    let current = Current::default();
+    let (of_thread, at) = (Arc::clone(&plan), Arc::clone(&current));
+    let work = move || {
+        let done = work(&of_thread, start, &at, &sender);
+        // Nobody listens any more where the run was ended.
+        let _ = sender.send(Message::Done(done));
+    };
+    // The stack is small, so that recursion without bound is found.
+    std::thread::Builder::new().stack_size(1 << 20).spawn(work).context("no thread")?;
     let mut executions = 0;
-    let mut found: BTreeMap<String, Vec<Finding>> = BTreeMap::new();
+    let mut found = Found::default();
+    let mut watch = Watch::default();
+    let mut samples = Vec::new();
     loop {
-        match receiver.recv_timeout(Duration::from_millis(500)) {
+        match receiver.recv_timeout(SAMPLE) {
             Ok(Message::Done(done)) => executions += done,
-            Ok(Message::Found(number, kind, what)) => keep(&plan, &mut found, number, kind, what)?,
+            Ok(Message::Found(number, kind, what)) => found.keep(&plan, number, kind, what)?,
             Err(RecvTimeoutError::Disconnected) => break,
             Err(RecvTimeoutError::Timeout) => {
-                if let Some(number) = current.iter().find_map(hanging) {
-                    let what = format!("does not return within {} s", HANGS.as_secs());
-                    keep(&plan, &mut found, number, "hang".to_owned(), what)?;
+                samples.push(meter::live_kib());
+                let number = *current.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some((number, what)) = watch.look(number, samples.last().copied()) {
+                    found.keep(&plan, number, "ended".to_owned(), what)?;
                     break;
                 }
             }
         }
     }
     let _ = std::panic::take_hook();
+    let (first_kib, last_kib) = tenths(&samples);
+    if last_kib > first_kib + LEAK {
+        let what = format!(
+            "live memory grew over the run: {} MiB in its first tenth, {} MiB in its last",
+            first_kib / 1024,
+            last_kib / 1024
+        );
+        found.keep(&plan, plan.from, "leak".to_owned(), what)?;
+    }
     Ok(Outcome {
         executions,
         time: meter::now().saturating_duration_since(start),
+        cpu: meter::cpu(),
         peak_kib: meter::peak_kib(),
-        findings: found.into_values().flatten().collect(),
+        first_kib,
+        last_kib,
+        findings: found.0.into_values().flatten().collect(),
     })
 }
 
-enum Message {
-    /// How many were executed.
-    Done(u64),
-    /// Number of the input, kind and description.
-    Found(u64, String, String),
+/// Means of the first tenth of the samples and of the last; the same where there are too few.
+fn tenths(samples: &[u64]) -> (u64, u64) {
+    let size = samples.len() / 10;
+    let mean = |some: &[u64]| some.iter().sum::<u64>() / (some.len().max(1) as u64);
+    if size == 0 {
+        let all = mean(samples);
+        return (all, all);
+    }
+    let (first, _) = samples.split_at(size);
+    let (_, last) = samples.split_at(samples.len() - size);
+    (mean(first), mean(last))
 }
 
-/// Keeps the first findings of each kind, and writes their inputs.
-fn keep(
-    plan: &Plan,
-    found: &mut BTreeMap<String, Vec<Finding>>,
-    number: u64,
-    kind: String,
-    what: String,
-) -> Result<()> {
-    let alike = found.entry(kind).or_default();
-    if alike.len() >= KEPT {
-        return Ok(());
+/// Looks for an input that does not come back.
+#[derive(Debug, Default)]
+struct Watch {
+    /// The input that was executed at the last looks, and since when: by processor and by clock.
+    since: Option<(u64, Duration, Instant)>,
+}
+
+impl Watch {
+    /// A reason to end: the input and what is wrong with it.
+    fn look(&mut self, number: Option<u64>, live_kib: Option<u64>) -> Option<(u64, String)> {
+        let Some(number) = number else {
+            self.since = None;
+            return None;
+        };
+        if let Some(live) = live_kib.filter(|live| *live > TOO_MUCH) {
+            return Some((number, format!("{} MiB of memory are in use", live / 1024)));
+        }
+        match self.since {
+            Some((same, cpu, at)) if same == number => {
+                let cpu = meter::cpu().saturating_sub(cpu);
+                let wall = meter::now().saturating_duration_since(at);
+                (cpu > HANGS || wall > 10 * HANGS)
+                    .then(|| (number, format!("does not return within {} s", wall.as_secs())))
+            }
+            _ => {
+                self.since = Some((number, meter::cpu(), meter::now()));
+                None
+            }
+        }
     }
+}
+
+/// Findings by kind.
+#[derive(Default)]
+struct Found(BTreeMap<String, Vec<Finding>>);
+
+impl Found {
+    /// Keeps the first findings of each kind, and writes their inputs.
+    fn keep(&mut self, plan: &Plan, number: u64, kind: String, what: String) -> Result<()> {
+        let alike = self.0.entry(kind).or_default();
+        if alike.len() < KEPT {
+            alike.push(finding(plan, number, what)?);
+        }
+        Ok(())
+    }
+}
+
+/// Writes the input.
+pub(crate) fn finding(plan: &Plan, number: u64, what: String) -> Result<Finding> {
     let input = fuzz::input(plan.target, &plan.corpus, plan.seed, number);
     let directory = corpus::root().join("artifacts").join(plan.target.name);
     std::fs::create_dir_all(&directory)?;
     let file = directory.join(format!("{:016x}.hex", hash(&input)));
     std::fs::write(&file, hex::encode(&input))?;
     let (target, seed) = (plan.target.name, plan.seed);
-    alike.push(Finding { target, seed, number, what, file: Some(file) });
-    Ok(())
+    Ok(Finding { target, seed, number, what, file: Some(file) })
 }
 
-fn hanging(current: &Current) -> Option<u64> {
-    let at = current.lock().unwrap_or_else(PoisonError::into_inner);
-    let (number, since) = (*at)?;
-    (meter::now().saturating_duration_since(since) > HANGS).then_some(number)
-}
-
-/// The inputs of one thread; gives how many.
-fn work(plan: &Plan, job: u64, start: Instant, at: &Current, sender: &Sender<Message>) -> u64 {
+/// Executes; gives how many inputs it were.
+fn work(plan: &Plan, start: Instant, at: &Current, sender: &Sender<Message>) -> u64 {
     let set = |value| *at.lock().unwrap_or_else(PoisonError::into_inner) = value;
+    let progress = plan.progress.as_ref().and_then(|path| File::create(path).ok());
     let mut peak = meter::peak_kib();
     let mut done = 0;
     let mut begin = meter::now();
-    while begin.saturating_duration_since(start) < plan.time {
-        let index = job + done * plan.jobs;
-        if index >= plan.count {
-            break;
-        }
-        let number = plan.from.wrapping_add(index);
+    while begin.saturating_duration_since(start) < plan.time && done < plan.count {
+        let number = plan.from.wrapping_add(done);
         let input = fuzz::input(plan.target, &plan.corpus, plan.seed, number);
-        set(Some((number, begin)));
+        set(Some(number));
+        if let Some(file) = &progress {
+            // It only helps to find the input faster.
+            let _ = file.write_all_at(&number.to_le_bytes(), 0);
+        }
         let result = catch_unwind(AssertUnwindSafe(|| (plan.target.run)(&input)));
         let end = meter::now();
-        set(None);
         done += 1;
         let found = |kind: String, what: String| {
-            // The receiver is gone only where another thread hung.
+            // The receiver is gone only where the run was ended.
             let _ = sender.send(Message::Found(number, kind, what));
         };
         if result.is_err() {
@@ -181,14 +253,14 @@ fn work(plan: &Plan, job: u64, start: Instant, at: &Current, sender: &Sender<Mes
             // The place is the kind; what was found there differs.
             found(what.lines().next().unwrap_or_default().to_owned(), what);
         }
-        let took = end.saturating_duration_since(begin);
-        // A busy machine makes any input slow once: what counts is the quickest of three times.
-        if took > SLOW
-            && let took = took.min(again(plan, &input)).min(again(plan, &input))
+        // A busy machine makes any input slow by the clock: what counts is the processor's time.
+        if end.saturating_duration_since(begin) > SLOW
+            && let took = again(plan, &input).min(again(plan, &input))
             && took > SLOW
         {
             found("slow".to_owned(), format!("took {} ms", took.as_millis()));
         }
+        set(None);
         if done % EVERY == 0 {
             let now = meter::peak_kib();
             if now > peak + GROWTH {
@@ -205,10 +277,61 @@ fn work(plan: &Plan, job: u64, start: Instant, at: &Current, sender: &Sender<Mes
     done
 }
 
-/// How long an input takes another time.
+/// How long an input takes another time: of the processor, where the system tells.
 fn again(plan: &Plan, input: &[u8]) -> Duration {
-    let begin = meter::now();
+    let (begin, cpu) = (meter::now(), meter::cpu_of_thread());
     // What it breaks was found before.
     let _ = catch_unwind(AssertUnwindSafe(|| (plan.target.run)(input)));
-    meter::now().saturating_duration_since(begin)
+    let used = meter::cpu_of_thread().zip(cpu).map(|(after, before)| after.saturating_sub(before));
+    used.unwrap_or_else(|| meter::now().saturating_duration_since(begin))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn plan(run: fn(&[u8])) -> Plan {
+        let target = Target { name: "test", about: "", run };
+        Plan {
+            target: Box::leak(Box::new(target)),
+            corpus: vec![vec![1, 2, 3]],
+            seed: 1,
+            from: 5,
+            count: 300,
+            time: Duration::from_secs(60),
+            progress: None,
+        }
+    }
+
+    #[test]
+    fn a_broken_invariant_is_found_once_for_each_place_and_number() {
+        let outcome = run(plan(|octets| assert!(octets.len() < 3, "long"))).unwrap();
+        assert_eq!((outcome.executions, outcome.findings.len()), (300, KEPT));
+        let said = outcome.findings[0].to_string();
+        assert!(said.contains("long") && said.contains("--seed 1 --from "), "{said}");
+        assert!(run(plan(|_| {})).unwrap().findings.is_empty());
+    }
+
+    #[test]
+    fn growth_is_told_from_the_first_tenth_to_the_last() {
+        let grows: Vec<u64> = (0..100).map(|n| n * 1_000).collect();
+        assert_eq!(tenths(&grows), (4_500, 94_500));
+        // One sample that is high is no growth, and few samples say nothing.
+        assert_eq!(tenths(&[5; 40]), (5, 5));
+        assert_eq!(tenths(&[0, 90]), (45, 45));
+    }
+
+    #[test]
+    fn what_stays_at_one_input_or_takes_all_memory_is_ended() {
+        let mut watch = Watch::default();
+        assert_eq!(watch.look(Some(7), Some(1)), None);
+        assert_eq!(watch.look(Some(7), Some(1)), None, "not yet");
+        let long_ago = meter::now().checked_sub(11 * HANGS).unwrap();
+        watch.since = Some((7, meter::cpu(), long_ago));
+        assert_eq!(watch.look(Some(8), Some(1)), None, "it is another input");
+        watch.since = Some((8, meter::cpu(), long_ago));
+        assert!(watch.look(Some(8), Some(1)).is_some_and(|(n, _)| n == 8));
+        assert!(watch.look(Some(9), Some(TOO_MUCH + 1)).is_some());
+        assert_eq!(watch.look(None, Some(TOO_MUCH + 1)), None);
+    }
 }

@@ -11,7 +11,8 @@ fn mutations(target: &str) -> u64 {
     match target {
         "presentation" | "acse" | "rtse" | "rose" => 1_500,
         "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 4_000,
-        "node-p1" | "node-p3" => 250,
+        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 250,
+        "config" => 4_000,
         "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 10_000,
         _ => 20_000,
     }

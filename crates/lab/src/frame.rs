@@ -4,6 +4,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 
 const ETHERNET: usize = 14;
 const IPV4: [u8; 2] = [0x08, 0x00];
+const IPV4_HEADER: usize = 20;
 const IPV6: [u8; 2] = [0x86, 0xdd];
 const IPV6_HEADER: usize = 40;
 const TCP: u8 = 6;
@@ -68,6 +69,7 @@ fn parts(frame: &[u8]) -> Option<Parts<'_>> {
     let (ethernet, packet) = frame.split_at_checked(ETHERNET)?;
     if ethernet.ends_with(&IPV4) {
         let header = usize::from(packet.first()? & 0x0f) * 4;
+        (header >= IPV4_HEADER).then_some(())?;
         let total = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
         let address = |at: usize| -> Option<IpAddr> {
             let octets: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
@@ -107,7 +109,8 @@ pub fn bleach(frame: &mut [u8]) {
     let Some((ethernet, packet)) = frame.split_at_mut_checked(ETHERNET) else { return };
     if ethernet.ends_with(&IPV4) {
         let length = packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
-        let Some(header) = packet.get_mut(..length) else { return };
+        let header = packet.get_mut(..length).filter(|header| header.len() >= IPV4_HEADER);
+        let Some(header) = header else { return };
         if let [_, tos, _, _, _, _, _, _, _, _, high, low, ..] = header {
             *tos &= 0x03;
             (*high, *low) = (0, 0);
@@ -231,6 +234,14 @@ mod tests {
                 assert_eq!(Segment::of(&whole[..length]), None, "{length}");
                 bleach(&mut whole[..length].to_vec());
             }
+        }
+        for words in 0..5 {
+            let mut short = v4();
+            short[ETHERNET] = 0x40 | words;
+            let before = short.clone();
+            assert_eq!(Segment::of(&short), None, "a header of {words} words");
+            bleach(&mut short);
+            assert_eq!(short, before);
         }
         let mut arp = v4();
         arp[13] = 0x06;

@@ -91,12 +91,19 @@ impl Users {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Users::default()),
             Err(error) => return Err(UsersError::Io { path, error }),
         };
-        let malformed = |reason: String| UsersError::Malformed { path: path.clone(), reason };
-        let file: File = toml::from_str(&text).map_err(|e| malformed(e.message().to_owned()))?;
+        Users::parse(&text).map_err(|reason| UsersError::Malformed { path, reason })
+    }
+
+    /// Reads the text of a users' file.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Users, String> {
+        let file: File = toml::from_str(text).map_err(|e| e.message().to_owned())?;
         let mut users = Users::default();
         for line in file.user {
             PasswordHash::new(&line.password)
-                .map_err(|e| malformed(format!("the hash of {}: {e}", line.address)))?;
+                .map_err(|e| format!("the hash of {}: {e}", line.address))?;
             users.0.insert(line.address, line.password);
         }
         Ok(users)

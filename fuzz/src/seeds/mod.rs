@@ -2,6 +2,7 @@
 //! peers send, and taken from the vectors of the end-to-end tests.
 
 pub mod ber;
+pub mod files;
 pub mod p1;
 pub mod p3;
 pub mod p772;
@@ -35,6 +36,15 @@ pub fn of(target: &str) -> Vec<Seed> {
         "record" => p1::records(),
         "node-p1" => [p1::node(), vectors::node()].concat(),
         "node-p3" => p3::node(),
+        "node-initiator" => {
+            let good = named(&[("good", crate::targets::node::called())]);
+            [good, stack::p1_initiator(), vectors::p1_initiator()].concat()
+        }
+        "node-delivery" => named(&[("good", crate::targets::node::fetched())]),
+        "admin" => files::admin(),
+        "config" => files::configs(),
+        "users" => files::users(),
+        "frame" => files::frames(),
         _ => Vec::new(),
     }
 }

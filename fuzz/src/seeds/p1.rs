@@ -142,12 +142,21 @@ a0 80 31 80
 
 /// One message to the user of the node, like no other.
 pub fn good_message() -> Bytes {
+    message(40)
+}
+
+/// Another one.
+pub fn waiting_message() -> Bytes {
+    message(41)
+}
+
+fn message(number: usize) -> Bytes {
     let mut engine = engine();
     let content = Content { length: CONTENT.len() as u64, digest: [1; 32], prefix: Bytes::new() };
     let mailbox = canonical(&address(REMOTE));
     // Every identifier the seeds use is skipped.
     let mut last = None;
-    for _ in 0..40 {
+    for _ in 0..number {
         let envelope = submission(REMOTE, &[USER], "GOOD");
         let done = engine.submit(NOW, &mailbox, &envelope, &content, &[]).expect("a submission");
         last = done.accepted.entries.into_iter().next();

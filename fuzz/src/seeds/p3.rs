@@ -20,6 +20,12 @@ pub fn good_submission() -> Bytes {
     argument(envelope.argument_head(CONTENT.len() as u64)).into()
 }
 
+/// One submission for the peer alone.
+pub fn remote_submission() -> Bytes {
+    let envelope = submission(USER, &[REMOTE], "AWAY");
+    argument(envelope.argument_head(CONTENT.len() as u64)).into()
+}
+
 /// message-submission arguments.
 pub fn submissions() -> Vec<Seed> {
     let length = CONTENT.len() as u64;

@@ -5,6 +5,7 @@ use bytes::Bytes;
 use osi::api::{Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Service};
 use osi::profiles::abstract_syntax;
 use osi::stack::Association;
+use p1::p3::operation::MESSAGE_DELIVERY;
 use std::collections::VecDeque;
 use std::time::Duration;
 
@@ -38,7 +39,8 @@ pub struct Driver {
     taken: usize,
     data: usize,
     open_unit: bool,
-    invoked: Option<i64>,
+    /// Identifier and operation of an invocation that is not answered yet.
+    invoked: Option<(i64, i64)>,
     closed: bool,
     over: bool,
     answers: VecDeque<Request>,
@@ -80,6 +82,11 @@ impl Driver {
             driver.request(Request::Open { bind });
         }
         driver
+    }
+
+    /// Does not release by itself: it waits for what the other end wants.
+    pub fn stay(&mut self) {
+        self.plan.release = false;
     }
 
     /// Whether it was told that the association is open.
@@ -206,10 +213,14 @@ impl Driver {
                 None
             }
             I::Data { last, .. } if *last && !self.rtse => match self.invoked.take() {
-                Some(invoke) => Some(Request::Result {
+                Some((invoke, operation)) => Some(Request::Result {
                     invoke,
-                    operation: 3,
-                    result: Payload::whole(&[5, 0][..]),
+                    operation,
+                    // A delivery's result is a SET, which may be empty.
+                    result: match operation {
+                        MESSAGE_DELIVERY => Payload::whole(&[0x31, 0][..]),
+                        _ => Payload::whole(&[5, 0][..]),
+                    },
                 }),
                 None => self.go_on(),
             },
@@ -223,10 +234,10 @@ impl Driver {
             I::Progress(_) | I::TransferFailed { .. } | I::TurnPlease(_) => None,
             I::TransferConfirmed | I::Rejected { .. } => self.go_on(),
             I::TurnGiven => (self.role == Role::Responder).then(|| self.go_on()).flatten(),
-            I::Invoked { invoke, .. } => {
+            I::Invoked { invoke, operation, .. } => {
                 assert!(!self.open_unit, "a unit within a unit");
                 self.open_unit = true;
-                self.invoked = Some(*invoke);
+                self.invoked = Some((*invoke, *operation));
                 None
             }
             I::Returned { .. } | I::ReturnedError { .. } => {

@@ -1,9 +1,11 @@
 //! The targets.
 
 mod address;
+mod admin;
 pub mod association;
 mod ber;
 pub mod driver;
+mod files;
 mod lower;
 pub mod node;
 mod p1;
@@ -56,6 +58,12 @@ targets! {
     "record" record::run, "a record of the durable queue";
     "node-p1" node::p1, "a whole MTA whose peer sends this, and which must go on";
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
+    "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";
+    "node-delivery" node::delivery, "a whole MTA with mail for the user who sends this";
+    "admin" admin::run, "a line of the admin socket, either way";
+    "config" files::config, "the configuration file";
+    "users" files::users, "the users' file";
+    "frame" files::frame, "a frame of a recording, its mark read and cleared";
 }
 
 /// The target of this name.

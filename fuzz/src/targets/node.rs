@@ -12,7 +12,7 @@ use node::config::{
 };
 use node::{Input, ListenerId, Node, Output, Secret};
 use osi::api::{Dialogue, Role, RtseParameters, Selectors};
-use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument};
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
 use p1::names::{GlobalDomainId, MtaName, ORAddress};
 use p1::p3::{MtsBind, ObjectName};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -98,6 +98,10 @@ pub struct Site {
     /// Octets for each open connection.
     written: BTreeMap<AssociationId, Vec<u8>>,
     closed: BTreeSet<AssociationId>,
+    /// Whether the peer takes calls.
+    reachable: bool,
+    /// The calls it took.
+    called: VecDeque<AssociationId>,
 }
 
 impl Default for Site {
@@ -119,6 +123,8 @@ impl Site {
             spools: BTreeMap::new(),
             written: BTreeMap::new(),
             closed: BTreeSet::new(),
+            reachable: false,
+            called: VecDeque::new(),
         };
         site.feed(Input::Started);
         site
@@ -150,6 +156,11 @@ impl Site {
 
     fn carry_out(&mut self, output: Output) {
         match output {
+            Output::Connect { association, .. } if self.reachable => {
+                self.written.insert(association, Vec::new());
+                self.called.push_back(association);
+                self.inputs.push_back(Input::Connected { association });
+            }
             Output::Connect { association, .. } => {
                 let error = "no route to host".to_owned();
                 self.inputs.push_back(Input::ConnectFailed { association, error });
@@ -273,6 +284,20 @@ impl Site {
     /// A conversation of the node with this end; gives what the end sent.
     pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
         let association = self.accept(listener);
+        self.carry(association, end)
+    }
+
+    /// How many entries are for the peer.
+    fn waiting(&self) -> usize {
+        let for_peer = |record: &&Bytes| {
+            let record = engine::Record::decode(record).expect("it was read before");
+            matches!(record.next_hop, engine::NextHop::Peer(_))
+        };
+        self.entries.values().filter(for_peer).count()
+    }
+
+    /// The same on a connection that is there.
+    fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
         let mut said = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
@@ -289,6 +314,15 @@ impl Site {
         self.hang_up(association);
         said
     }
+}
+
+/// A good peer that takes calls and everything it is sent.
+pub fn called_peer() -> Driver {
+    let who = MtaAuthentication::new(MtaName(PEER.to_owned()), Credentials::simple("secret"));
+    let mut w = Writer::new();
+    MtaBindResult::Authenticated(who).write(&mut w);
+    let plan = Plan { bind: w.into_vec().into(), units: Vec::new(), release: false };
+    Driver::new(p1_config(), Role::Responder, plan)
 }
 
 /// A good peer that transfers these APDUs.
@@ -318,9 +352,80 @@ pub(super) fn p3(octets: &[u8]) {
     run(1, octets);
 }
 
+pub(super) fn initiator(octets: &[u8]) {
+    let (mut site, association) = calling();
+    hostile(&mut site, association, octets);
+    // The message is still there, or the peer said that it has it.
+    site.reachable = true;
+    let mut peers = Vec::new();
+    let until = site.now + Duration::from_secs(3_600);
+    while let Some(at) = site.node.deadline().filter(|at| site.waiting() > 0 && *at <= until) {
+        site.now = site.now.max(at);
+        site.feed(Input::Tick);
+        let calls = std::mem::take(&mut site.called).into_iter();
+        peers.extend(calls.map(|association| (association, called_peer())));
+        for (association, peer) in &mut peers {
+            site.carry(*association, peer);
+        }
+    }
+    assert_eq!(site.waiting(), 0, "a good peer is not sent what waits for it: {peers:?}");
+}
+
+pub(super) fn delivery(octets: &[u8]) {
+    let mut site = with_mail();
+    let association = site.accept(1);
+    hostile(&mut site, association, octets);
+}
+
+/// A site that has called its peer, because a user sent something there.
+pub fn calling() -> (Site, AssociationId) {
+    let mut site = Site::new();
+    site.reachable = true;
+    let unit = crate::seeds::p3::remote_submission();
+    let mut good = user(&[(p1::p3::operation::MESSAGE_SUBMISSION, unit)]);
+    site.converse(1, &mut good);
+    site.reachable = false;
+    let association = site.called.pop_front().expect("a call");
+    (site, association)
+}
+
+/// What a good peer answers to a site that calls it.
+pub fn called() -> Vec<u8> {
+    let (mut site, association) = calling();
+    let mut end = called_peer();
+    let said = site.carry(association, &mut end);
+    assert_eq!(site.waiting(), 0, "{:?}", end.heard);
+    said
+}
+
+/// A site with a message in the user's mailbox.
+fn with_mail() -> Site {
+    let mut site = Site::new();
+    let mut good = peer(&[crate::seeds::p1::waiting_message()]);
+    site.converse(0, &mut good);
+    assert_eq!(site.entries.len(), 1, "{:?}", good.heard);
+    site
+}
+
+/// What a good user says that gets its mail.
+pub fn fetched() -> Vec<u8> {
+    let mut site = with_mail();
+    let association = site.accept(1);
+    let mut end = user(&[]);
+    end.stay();
+    let said = site.carry(association, &mut end);
+    assert_eq!(site.entries.len(), site.waiting(), "only a report is left: {:?}", end.heard);
+    said
+}
+
 fn run(listener: u32, octets: &[u8]) {
     let mut site = Site::new();
     let association = site.accept(listener);
+    hostile(&mut site, association, octets);
+}
+
+/// The other end of this connection sends the octets; the site answers within bounds, and goes on.
+fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
     let mut rng = Rng::new(crate::hash(octets));
     let most = crate::mutate::one_of(&mut rng, [1, 64, 70_000]);
     for packet in packets(octets) {
@@ -337,7 +442,7 @@ fn run(listener: u32, octets: &[u8]) {
     if rng.below(2) == 0 {
         site.hang_up(association);
     }
-    serves(&mut site);
+    serves(site);
     site.hang_up(association);
     // After an hour nothing of it is left but what it is our duty to carry.
     site.wait(Duration::from_secs(3_600));

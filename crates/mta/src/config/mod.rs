@@ -59,6 +59,17 @@ pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
     Ok(parse(&path.display().to_string(), &text, &source))
 }
 
+/// The same from text: `file` is its name for the report, `base` the directory that paths are
+/// relative to, `environment` reads a variable.
+pub fn read(
+    file: &str,
+    text: &str,
+    base: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> (Option<Site>, Report) {
+    parse(file, text, &secret::Source { base, environment })
+}
+
 /// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
 pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
     let directory = path.parent().unwrap_or(Path::new("."));

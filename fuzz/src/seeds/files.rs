@@ -1,0 +1,130 @@
+//! What stands in files, and lines of the admin socket.
+
+use super::{Seed, hex, named};
+use mta::admin::{Answer, Request};
+use node::status::Status;
+use std::path::Path;
+
+fn json(value: &impl serde::Serialize) -> Vec<u8> {
+    serde_json::to_vec(value).expect("values of ours")
+}
+
+/// Requests and answers.
+pub fn admin() -> Vec<Seed> {
+    let status = Status { mta: "MTA-HERE".to_owned(), ..Status::default() };
+    named(&[
+        ("ask-status", json(&Request::Status)),
+        ("ask-reload", json(&Request::ReloadUsers)),
+        ("ask-stop", json(&Request::Stop)),
+        ("status", json(&Answer::Status(Box::new(status)))),
+        ("done", json(&Answer::Done(Request::Stop))),
+        ("error", json(&Answer::Error("not understood: \"x\"\u{e6}".to_owned()))),
+    ])
+}
+
+/// The sites' files, without comments; and a small one with every optional key.
+pub fn configs() -> Vec<Seed> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/sites");
+    let bare = |name: &str| {
+        let text = std::fs::read_to_string(directory.join(name)).expect("a file of ours");
+        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end());
+        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+        (lines.join("\n") + "\n").into_bytes()
+    };
+    named(&[("naples", bare("naples.toml")), ("act", bare("act.toml")), ("full", FULL.into())])
+}
+
+const FULL: &str = r#"[mta]
+name = "MTA-HERE"
+country = "IT"
+admd = " "
+data_dir = "data"
+admin_socket = "admin.sock"
+stop_timeout = "20s"
+[limits]
+envelope = "1MiB"
+content = "4GiB"
+associations = 1024
+bind_timeout = "30s"
+[precedence]
+plan = "rfc4594"
+hold = "strict"
+stall = "15s"
+peek_content = true
+report_precedence = "immediate"
+no_qualifier = { urgent = "flash", normal = "priority", non-urgent = "routine" }
+[p3]
+listen = ["127.0.0.1:5010", "[::1]:5010"]
+tsel = "P3"
+ssel = { hex = "00ff" }
+psel = "P3"
+dscp = "CS0"
+[[route]]
+address = "/C=IT/ADMD= /PRMD=HERE"
+via = "local"
+[[route]]
+address = "/C=IT"
+via = "there"
+[[peer]]
+name = "there"
+mta_name = "MTA-THERE"
+own_name = "MTA-HERE"
+password = { env = "OURS" }
+expect = { env = "THEIRS" }
+credentials = "octet"
+extensions = "1988"
+from = ["127.0.0.1", "::1"]
+tsel = "P1"
+own_psel = { hex = "01" }
+tpdu_size = 8192
+[[peer.channel]]
+name = "low"
+precedences = ["deferred", "routine", "priority"]
+fallback = []
+dscp = 10
+remote = "127.0.0.1:5100"
+listen = "127.0.0.1:5000"
+connection = "on-demand"
+idle_close = "300s"
+associations = { max = 4, grow_at = 8 }
+rts = { checkpoint = "64KiB", window = 16, dialogue = "monologue", indefinite = true }
+congestion = "cubic"
+timeouts = { connect = "10s", setup = "30s", transfer = "120s", unacknowledged = "60s", keepalive = "60s" }
+[[peer.channel]]
+name = "high"
+precedences = ["immediate", "flash", "override"]
+fallback = ["priority"]
+dscp = "EF"
+remote = "127.0.0.1:5101"
+"#;
+
+/// Users' files.
+pub fn users() -> Vec<Seed> {
+    let line = |name: &str| {
+        format!(
+            "[[user]]\naddress = \"/C=IT/ADMD=NET/PRMD=HERE/S={name}\"\n\
+             password = \"$argon2id$v=19$m=19456,t=2,p=1$c2FsdHNhbHRzYWx0$\
+             X0Zh3TRDXDQqg2T4nFAbRw2Z0NBwbpK0gGQ2qk4DPVE\"\n"
+        )
+    };
+    let file = |names: &[&str]| names.iter().map(|name| line(name)).collect::<String>();
+    named(&[
+        ("none", Vec::new()),
+        ("one", file(&["OPS"]).into_bytes()),
+        ("two", file(&["OPS", "LOG"]).into_bytes()),
+    ])
+}
+
+/// TCP over Ethernet, with IPv4 and IPv6.
+pub fn frames() -> Vec<Seed> {
+    let tcp = "12 34 13 8b 00000001 00000000 50 02 0100 dead 0000 \"ab\"";
+    let v4 = format!(
+        "0000000000000000 00000000 0800 45 62 002a 0001 0000 40 06 0000 7f000001 7f000002 {tcp} \
+         ffffffff"
+    );
+    let v6 = format!(
+        "0000000000000000 00000000 86dd 66 2a bcde 0016 06 40 {one} {one} {tcp}",
+        one = "00000000000000000000000000000001"
+    );
+    named(&[("ipv4", hex(&v4)), ("ipv6", hex(&v6))])
+}

@@ -1,0 +1,49 @@
+//! What stands in files: the configuration, the users, the frames of a recording.
+
+use lab::frame;
+use mta::config;
+use mta::users::Users;
+use std::path::Path;
+
+/// Longest text looked at, in octets: a report quotes lines of the file, as many times as there is
+/// something wrong with them.
+const TEXT: usize = 4_096;
+
+pub(super) fn config(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets.get(..TEXT).unwrap_or(octets));
+    // Files with secrets are looked for where there are none.
+    let base = Path::new("/nonexistent");
+    let secret = |name: &str| (name != "NONE").then(|| "S3CRET-OF-THE-SITE".to_owned());
+    let (site, report) = config::read("fuzz.toml", &text, base, &secret);
+    assert_eq!(site.is_none(), report.any_fatal(), "a site exactly where nothing is wrong");
+    let said = report.render(false);
+    assert!(!said.contains("S3CRET"), "a secret is shown");
+    if let Some(site) = site {
+        assert!(!format!("{:?}", site.node).contains("S3CRET"), "a secret is shown");
+        // What was accepted is a node's configuration: a node starts with it.
+        let mut node = node::Node::new(site.node);
+        let now = base::Now { mono: base::Instant(1), utc: base::Utc(1_767_225_600_000_000) };
+        node.handle(now, node::Input::Started);
+        while node.poll().is_some() {}
+    }
+}
+
+pub(super) fn users(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets);
+    match Users::parse(&text) {
+        Ok(users) => assert_eq!(Users::parse(&text), Ok(users)),
+        Err(reason) => assert!(!reason.is_empty()),
+    }
+}
+
+pub(super) fn frame(octets: &[u8]) {
+    let before = frame::Segment::of(octets);
+    let mut bleached = octets.to_vec();
+    frame::bleach(&mut bleached);
+    assert_eq!(bleached.len(), octets.len());
+    let after = frame::Segment::of(&bleached);
+    assert_eq!(after, before.map(|segment| frame::Segment { dscp: 0, ..segment }));
+    let mut again = bleached.clone();
+    frame::bleach(&mut again);
+    assert_eq!(again, bleached, "once is enough");
+}
