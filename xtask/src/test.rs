@@ -1,17 +1,32 @@
-//! `cargo xtask test`: everything the tests need, then all of them, then one closing line.
+//! `cargo xtask test`: everything the tests need, then all of them, then every fuzz target for a
+//! while, then one closing line.
 
 use crate::command::Cmd;
 use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
-/// Installs what the tests need, builds the programs, runs every test; closes with
-/// `N passed, N failed`.
+/// Installs what the tests need, builds the programs, runs every test and every fuzz target for 20
+/// seconds; closes with `N passed, N failed`, where a fuzz target counts as one.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
     /// Test precedence at the published study's own 512 kbit/s: some 5 minutes more (sets LONG=1)
     #[arg(long)]
     long: bool,
+    /// Leave out a part
+    #[arg(long, value_enum)]
+    skip: Vec<Part>,
 }
+
+/// What can be left out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Part {
+    /// New input for the fuzz targets; what ever broke one is replayed by the tests in any case.
+    Fuzz,
+}
+
+/// The targets, two at once: the debug build with its overflow checks, which the tests made already.
+const FUZZ: &[&str] =
+    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "20", "--jobs", "2", "--seed", "1"];
 
 /// The variable that tests with a longer form look at.
 const LONG: &str = "LONG";
@@ -26,7 +41,16 @@ impl Args {
             .cargo(&["test", "--workspace", "--no-fail-fast"])
             .env("PATH", &tools::search_path());
         let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
-        let tally = tally.closed(succeeded);
+        let mut tally = tally.closed(succeeded);
+        let mut succeeded = succeeded;
+        if !self.skip.contains(&Part::Fuzz) {
+            let mut targets = Tally::default();
+            let held = workspace.cargo(FUZZ).lines(|line| targets.add_target(line))?;
+            let targets = targets.closed(held);
+            tally.passed += targets.passed;
+            tally.failed += targets.failed;
+            succeeded &= held;
+        }
         if tally.ignored > 0 {
             println!("{} ignored", tally.ignored);
         }
@@ -68,6 +92,20 @@ impl Tally {
         }
     }
 
+    /// Adds a fuzz target's row: `| name | ... | findings |`, without findings `0`.
+    fn add_target(&mut self, line: &str) {
+        let Some(cells) = line.strip_prefix("| ").and_then(|l| l.strip_suffix(" |")) else {
+            return;
+        };
+        let mut cells = cells.split('|').map(str::trim);
+        let (name, findings) = (cells.next(), cells.next_back());
+        match (name, findings) {
+            (Some("target" | "---"), _) | (_, None) => {}
+            (_, Some("0")) => self.passed += 1,
+            _ => self.failed += 1,
+        }
+    }
+
     /// The final tally. Where cargo failed though no test did, a program did not compile or ended
     /// without a verdict: that counts as one failure, so that the closing line tells the truth.
     fn closed(self, succeeded: bool) -> Tally {
@@ -99,10 +137,25 @@ mod tests {
     }
 
     #[test]
+    fn a_fuzz_target_counts_as_a_test() {
+        let mut tally = Tally::default();
+        for line in [
+            "| target           | seed | findings |",
+            "| --- | --: | --: |",
+            "| ber              |    1 |        0 |",
+            "| tpkt             |    1 | 2: panicked at x; again with: fuzz tpkt |",
+            "$ cargo run -p fuzz",
+        ] {
+            tally.add_target(line);
+        }
+        assert_eq!(tally, Tally { passed: 1, failed: 1, ignored: 0 });
+    }
+
+    #[test]
     fn long_is_what_was_asked_for() {
         let seen = |long: bool| {
             let shell = Cmd::new("sh", &["-c", "echo ${LONG-unset}"]).env(LONG, "as before");
-            Args { long }.sized(shell).output().unwrap().trim().to_owned()
+            Args { long, skip: Vec::new() }.sized(shell).output().unwrap().trim().to_owned()
         };
         assert_eq!((seen(true).as_str(), seen(false).as_str()), ("1", "as before"));
     }
