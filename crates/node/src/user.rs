@@ -71,6 +71,10 @@ impl Node {
                 }
                 self.need_content(id, offset, max);
             }
+            // The peer heard a reject, and the operation is not begun: only the log wants to know.
+            Indication::Faulty { detail, .. } => {
+                self.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
+            }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "unbound");
             }

@@ -50,7 +50,9 @@ pub struct RtseParameters {
     pub dialogue: Dialogue,
     /// Send indefinite lengths where BER leaves the choice (for peers that want it, and for tests).
     pub indefinite_lengths: bool,
-    /// How long a sender waits for any checkpoint confirm or the end of an activity.
+    /// How long a transfer may stand still: no octet came, no checkpoint or end of activity was
+    /// confirmed, or the peer took nothing of what was sent. On a slow connection it must be longer
+    /// than 64 KiB take.
     pub transfer_timeout: Duration,
 }
 
@@ -97,8 +99,12 @@ pub struct Config {
     /// Largest TPDU we propose or accept, in octets: a power of two from 128 to 8192, or `None` for
     /// RFC 1006's default of 65,531 octets of data.
     pub tpdu_size: Option<u32>,
-    /// Longest wait for each answer while opening, releasing or aborting.
+    /// Longest wait for the peer while opening (all steps together), releasing or aborting, and for
+    /// each answer that its provider owes.
     pub setup_timeout: Duration,
+    /// ROSE: longest wait for the answer to an operation once its last octet was handed down, and
+    /// for the next octet of an APDU that is being sent or received. Unused for RTSE.
+    pub operation_timeout: Duration,
     /// The session connection reference to use (initiator): the user part is put in a BER OCTET
     /// STRING, the common part is a UTCTime; both are made by the caller so that they are unique.
     pub reference: ConnectionReference,
@@ -418,6 +424,15 @@ pub enum Indication {
         /// Local error code.
         error: i64,
     },
+    /// RO-REJECT-P: an APDU of the peer was rejected by this layer. Only told; nothing is to be done.
+    Faulty {
+        /// Invoke identifier where known.
+        invoke: Option<i64>,
+        /// The problem the peer was told.
+        problem: Problem,
+        /// For the log: the layer, the clause or field, what was wrong.
+        detail: String,
+    },
     /// RO-REJECT by the peer.
     Rejected {
         /// Invoke identifier where known.
@@ -516,6 +531,7 @@ shown!(Indication {
     Invoked { invoke, operation },
     Returned { invoke },
     ReturnedError { invoke, error },
+    Faulty { invoke, problem, detail },
     Rejected { invoke, problem },
     Released,
     Aborted { reason, detail },

@@ -97,6 +97,7 @@ pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         transfer_syntax_owner: s::mtse(),
         tpdu_size: None,
         setup_timeout: Duration::from_secs(30),
+        operation_timeout: Duration::from_secs(600),
         reference,
     }
 }
@@ -114,6 +115,7 @@ pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         transfer_syntax_owner: s::mts(),
         tpdu_size: None,
         setup_timeout: Duration::from_secs(30),
+        operation_timeout: Duration::from_secs(600),
         reference,
     }
 }

@@ -28,6 +28,8 @@ pub struct Association {
     lower: Lower,
     upper: Upper,
     out: VecDeque<Output>,
+    /// A responder's set-up timer runs.
+    started: bool,
     closed: bool,
 }
 
@@ -42,6 +44,7 @@ impl Association {
             lower: Lower::new(&config, role),
             upper: Upper::new(&config, role),
             out: VecDeque::new(),
+            started: role == Role::Initiator,
             closed: false,
         }
     }
@@ -50,6 +53,9 @@ impl Association {
     pub fn handle(&mut self, now: Instant, input: Input<'_>) {
         if self.closed {
             return;
+        }
+        if !std::mem::replace(&mut self.started, true) {
+            self.upper.listen(now);
         }
         match input {
             Input::Bytes(bytes) => self.lower.bytes(now, bytes),
@@ -75,6 +81,12 @@ impl Association {
                         }
                     }
                     UpperOutput::User(indication) => self.tell(indication),
+                    UpperOutput::End => {
+                        let user_data = bytes::Bytes::new();
+                        let abort = crate::session::service::Request::Abort { user_data };
+                        // Not in order only where the connection is over already.
+                        let _ = self.lower.request(now, abort);
+                    }
                 }
                 continue;
             }
@@ -90,7 +102,8 @@ impl Association {
     /// The transport connection ends; a user who does not know why yet is told.
     fn close(&mut self, now: Instant) {
         self.closed = true;
-        let detail = "the connection ended before an association was made (X.225 7.1)";
+        let detail = self.lower.refusal_detail();
+        let detail = detail.unwrap_or("session: the connection ended before a CONNECT (X.225 7.1)");
         self.upper.fail(now, detail.to_owned());
         while let Some(output) = self.upper.poll() {
             if let UpperOutput::User(indication) = output {
@@ -103,6 +116,13 @@ impl Association {
     fn tell(&mut self, mut indication: Indication) {
         if let Indication::Open { calling, .. } = &mut indication {
             calling.transport = self.lower.calling_transport().cloned();
+        }
+        // Where the connection was refused below the session layer, that layer knows why.
+        if let Indication::Refused { detail, .. } = &mut indication
+            && let Some(lower) = self.lower.refusal_detail()
+            && lower != detail
+        {
+            *detail = format!("{lower}; {detail}");
         }
         self.out.push_back(Output::Indication(indication));
     }

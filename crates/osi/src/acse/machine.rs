@@ -160,7 +160,8 @@ impl Acse {
         }
     }
 
-    fn abort_provider(&mut self, below: &mut Presentation, detail: String) {
+    /// Aborts as the provider, whatever the state.
+    pub(crate) fn abort_provider(&mut self, below: &mut Presentation, detail: String) {
         self.state = State::Sta0;
         let apdu = Apdu::Abrt { provider: true, information: None };
         below.request(presentation::Request::Abort(Some(Self::value(below, &apdu))));
@@ -284,6 +285,12 @@ impl Acse {
 
     fn accepted(&mut self, below: &mut Presentation, values: &[Value]) {
         match Self::decode(below, values) {
+            Ok(Some(Apdu::Aare { result: result::ACCEPTED, application_context, .. }))
+                if !self.application_contexts.contains(&application_context) =>
+            {
+                let why = format!("application-context-name {application_context} in the AARE");
+                self.enter(below, Event::Invalid, Some(why));
+            }
             Ok(Some(Apdu::Aare { result: result::ACCEPTED, information, .. })) => {
                 if self.enter(below, Event::AareAccepted, None) {
                     self.up.push_back(Indication::Accepted(information));

@@ -160,7 +160,13 @@ impl Machine {
     pub fn tick(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
-            let detail = format!("no answer of the transport layer in {:?}", self.state);
+            let awaited = match self.state {
+                State::Closed => "a CR",
+                State::Wfcc => "the CC",
+                State::Open | State::Closing | State::Ended => "the end of the connection",
+            };
+            let clause = cell(self.state, Event::Timer).clause;
+            let detail = format!("{awaited} did not come within the setup timeout ({clause})");
             self.step(now, Event::Timer, With::Detail(detail));
         }
     }
@@ -194,14 +200,13 @@ impl Machine {
                     self.step(now, Event::CrRefused, With::Refused(code, why));
                 }
             },
-            Item::Tpdu { tpdu: Tpdu::Cc(connect), .. } => {
-                if connect.class == 0 {
-                    self.step(now, Event::Cc, With::Connect(connect));
-                } else {
+            Item::Tpdu { tpdu: Tpdu::Cc(connect), .. } => match self.unacceptable(&connect) {
+                None => self.step(now, Event::Cc, With::Connect(connect)),
+                Some(field) => {
                     let header = Tpdu::Cc(connect).encode();
-                    self.invalid(now, pdu::Error::Value, header);
+                    self.invalid(now, pdu::Error::Value(field), header);
                 }
-            }
+            },
             Item::Tpdu { tpdu: Tpdu::Dr { reason, .. }, .. } => {
                 self.step(now, Event::Dr, With::Reason(reason));
             }
@@ -227,6 +232,17 @@ impl Machine {
 
     fn invalid(&mut self, now: Instant, error: pdu::Error, header: Vec<u8>) {
         self.step(now, Event::Invalid, With::Rejected(Rejected { error, header }));
+    }
+
+    /// The field of a CC that answers what we did not propose. A size is compared only where we
+    /// proposed one: RFC 1006's default is larger than any that can be named.
+    fn unacceptable(&self, connect: &Connect) -> Option<&'static str> {
+        if connect.class != 0 {
+            return Some("class");
+        }
+        let proposed = self.our_exponent();
+        let grown = proposed.zip(connect.size).is_some_and(|(ours, theirs)| theirs > ours);
+        grown.then_some("TPDU size")
     }
 
     /// Whether a CR can be accepted; else the reason of the DR.
@@ -257,29 +273,41 @@ impl Machine {
             (Action::Accept, With::Connect(connect)) => self.accept(connect),
             (Action::Refuse, With::Refused(code, why)) => {
                 self.packet(&pdu::encode_refusal(self.peer_reference, 0, code, why));
-                self.disconnected(None, format!("refused: {why} ({})", cell.clause));
+                self.disconnected(None, &format!("refused: {why} ({})", cell.clause));
             }
             (Action::Confirm, With::Connect(connect)) => self.confirm(&connect),
             (Action::SendDt, _) => self.send_dt(false),
             (Action::Disconnected, With::Reason(code)) => {
                 let name = reason::name(code);
                 let detail = format!("disconnect request, reason {code}: {name} ({})", cell.clause);
-                self.disconnected((before == State::Wfcc).then_some(code), detail);
+                self.disconnected((before == State::Wfcc).then_some(code), &detail);
                 self.out.push_back(Output::Close);
             }
             (Action::Disconnected, With::Detail(detail)) => {
-                self.disconnected(None, detail);
+                self.disconnected(None, &detail);
                 self.out.push_back(Output::Close);
             }
             (Action::Reject, with) => {
                 let rejected = match with {
                     With::Rejected(rejected) => rejected,
-                    _ => Rejected { error: pdu::Error::Type, header: Vec::new() },
+                    With::Connect(connect) if event == Event::Cc => Rejected {
+                        error: pdu::Error::Unexpected,
+                        header: Tpdu::Cc(connect).encode(),
+                    },
+                    With::Connect(connect) => Rejected {
+                        error: pdu::Error::Unexpected,
+                        header: Tpdu::Cr(connect).encode(),
+                    },
+                    _ => Rejected {
+                        error: pdu::Error::Unexpected,
+                        header: Tpdu::Dt { end: true }.encode(),
+                    },
                 };
                 let Rejected { error, header } = rejected;
-                self.packet(&pdu::encode_error(self.peer_reference, error, &header));
-                let detail = format!("{error}: {event:?} in state {before:?} ({})", cell.clause);
-                self.disconnected(None, detail);
+                let reference = reference_of(&header).unwrap_or(self.peer_reference);
+                self.packet(&pdu::encode_error(reference, error, &header));
+                let detail = format!("{error}: {event:?} in {before:?} ({})", cell.clause);
+                self.disconnected(None, &detail);
             }
             (Action::Close, _) => self.out.push_back(Output::Close),
             // Delivery is piece by piece, in `item`.
@@ -290,9 +318,10 @@ impl Machine {
         }
     }
 
-    fn disconnected(&mut self, refused: Option<u8>, detail: String) {
+    fn disconnected(&mut self, refused: Option<u8>, detail: &str) {
         self.held.clear();
         self.held_octets = 0;
+        let detail = format!("transport: {detail}");
         self.out.push_back(Output::Disconnected { refused, detail });
     }
 
@@ -392,6 +421,14 @@ impl Machine {
         buffer.extend_from_slice(&tpkt::header(tpdu.len()));
         buffer.extend_from_slice(tpdu);
         self.out.push_back(Output::Send(buffer.freeze()));
+    }
+}
+
+/// SRC-REF of a CR or CC that cannot be read, where it got so far: an ER goes to it.
+fn reference_of(header: &[u8]) -> Option<u16> {
+    match header {
+        [_, 0xD0..=0xEF, _, _, high, low, ..] => Some(u16::from_be_bytes([*high, *low])),
+        _ => None,
     }
 }
 

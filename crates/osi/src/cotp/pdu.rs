@@ -61,20 +61,22 @@ pub mod reason {
 
 /// Why a TPDU is no good: the reject cause of the ER that answers it (X.224 13.12.3 c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[repr(u8)]
 pub enum Error {
     /// Lengths do not fit.
-    #[error("malformed TPDU (X.224 13.2)")]
-    Malformed = 0,
+    #[error("malformed TPDU: its lengths do not fit (X.224 13.2)")]
+    Malformed,
     /// A TPDU that class 0 does not have.
     #[error("TPDU type unknown to class 0 (X.224 13.1)")]
-    Type = 2,
-    /// A parameter or header field out of range.
-    #[error("TPDU parameter out of range (X.224 13.3.4)")]
-    Value = 3,
+    Type,
+    /// A TPDU of class 0 that has no place in this state.
+    #[error("TPDU out of place")]
+    Unexpected,
+    /// This parameter or header field is out of range.
+    #[error("TPDU field {0} out of range (X.224 13.3)")]
+    Value(&'static str),
     /// A TPDU longer than the size negotiated.
     #[error("TPDU longer than negotiated (X.224 13.3.4 b)")]
-    TooLong = 4,
+    TooLong,
 }
 
 impl Error {
@@ -82,8 +84,8 @@ impl Error {
     pub fn cause(self) -> u8 {
         match self {
             Error::Malformed | Error::TooLong => 0,
-            Error::Type => 2,
-            Error::Value => 3,
+            Error::Type | Error::Unexpected => 2,
+            Error::Value(_) => 3,
         }
     }
 }
@@ -262,7 +264,7 @@ fn decode_connect(rest: &[u8]) -> Result<Connect, Error> {
         ..Connect::default()
     };
     if connect.class > 4 {
-        return Err(Error::Value);
+        return Err(Error::Value("class"));
     }
     // X.224 13.2.3: parameters come in any order; those not understood are ignored in a CR, and,
     // to be generous, in a CC.
@@ -271,7 +273,7 @@ fn decode_connect(rest: &[u8]) -> Result<Connect, Error> {
             (TPDU_SIZE, [size]) if *size >= *SIZE_EXPONENTS.start() => {
                 connect.size = Some((*size).min(*SIZE_EXPONENTS.end()));
             }
-            (TPDU_SIZE, _) => return Err(Error::Value),
+            (TPDU_SIZE, _) => return Err(Error::Value("TPDU size")),
             (CALLING, value) => connect.calling = Some(Bytes::copy_from_slice(value)),
             (CALLED, value) => connect.called = Some(Bytes::copy_from_slice(value)),
             (ALTERNATIVE_CLASSES, value) => {
@@ -509,7 +511,10 @@ mod tests {
         assert_eq!(items(&[3, 0, 0, 7, 9, 0xF0, 0x80], &[]).unwrap_err().error, Error::Malformed);
         assert_eq!(items(&[3, 0, 0, 7, 255, 0xF0, 0], &[]).unwrap_err().error, Error::Malformed);
         assert_eq!(items(&[3, 0, 0, 7, 2, 0x10, 0], &[]).unwrap_err().error, Error::Type);
-        assert_eq!(Tpdu::decode(&[0xE0, 0, 0, 0, 1, 0, 0xC0, 1, 6]), Err(Error::Value));
+        assert_eq!(
+            Tpdu::decode(&[0xE0, 0, 0, 0, 1, 0, 0xC0, 1, 6]),
+            Err(Error::Value("TPDU size"))
+        );
         assert_eq!(Tpdu::decode(&[0xE0, 0, 0, 0, 1, 0, 0xC0, 9, 6]), Err(Error::Malformed));
         assert_eq!(
             encode_error(0x0102, Error::Type, &[2, 0x10, 0]),

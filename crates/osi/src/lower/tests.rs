@@ -37,6 +37,7 @@ fn config(tpdu_size: Option<u32>) -> Config {
         transfer_syntax_owner: Oid::from_arcs(&[2, 6]).unwrap(),
         tpdu_size,
         setup_timeout: SETUP,
+        operation_timeout: SETUP,
         reference: ConnectionReference::default(),
     }
 }
@@ -794,7 +795,7 @@ fn protocol_errors_abort_and_name_the_clause() {
     ]);
     let told = end.told();
     let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
-    assert_eq!(reason, "session protocol error: unexpected Aea in Sta713 (X.225 A.4.1.2)");
+    assert_eq!(reason, "session: protocol error: unexpected Aea in Sta713 (X.225 A.4.1.2)");
 
     // A serial number out of turn.
     let mut end = answering();

@@ -1,12 +1,14 @@
 //! The presentation protocol machine (X.226 clause 6).
 
-use super::pdu::{self, AbortPpdu, Cp, CpError, Cpa, Cpr, Proposal, ProviderReason, Verdict};
+use super::pdu::{
+    self, AbortPpdu, Cp, CpError, Cpa, Cpr, Proposal, ProviderReason, Verdict, provider_reason,
+};
 use super::receive::Receive;
 use super::service::{Contexts, Indication, Request, Value};
 use super::table::{Action, Event, State, cell};
 use crate::api::{Config, Role, Service};
 use crate::session::service as session;
-use base::ber::{Error, Oid};
+use base::ber::{Error, Fault, Oid};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
@@ -248,8 +250,7 @@ impl Presentation {
             S::UserAbort { user_data } => self.aborted(&user_data),
             S::ProviderAbort { reason } => {
                 self.step(Event::SPAbInd);
-                let detail = format!("session: {reason}");
-                self.up.push_back(Indication::ProviderAbort { detail });
+                self.up.push_back(Indication::ProviderAbort { detail: reason });
             }
             other => {
                 let ends_activity =
@@ -316,7 +317,7 @@ impl Presentation {
         if ends_activity {
             self.receiving = None;
         } else if cut_short {
-            let e = Error { fault: base::ber::Fault::Truncated, field: Some("User-data") };
+            let e = Error { fault: Fault::Truncated, field: Some("User-data") };
             self.invalid(Event::Td, &e);
             return false;
         }
@@ -385,15 +386,20 @@ impl Presentation {
         let missing = self.required.iter().find(|s| contexts.of(s).is_none());
         let lacking = self.requirements & !connect.requirements;
         if self.role == Role::Initiator {
-            return self.reject_cp(verdicts, 0, "S-CONNECT indication to an initiator");
+            return self.reject_cp(
+                verdicts,
+                provider_reason::NOT_SPECIFIED,
+                "S-CONNECT indication to an initiator",
+            );
         } else if wrong_selector {
-            return self.reject_cp(verdicts, 3, "called-presentation-selector is not ours");
+            let reason = provider_reason::ADDRESS_UNKNOWN;
+            return self.reject_cp(verdicts, reason, "called-presentation-selector is not ours");
         } else if let Some(missing) = missing {
             let detail = format!("abstract syntax {missing} was not proposed with BER");
-            return self.reject_cp(verdicts, 0, &detail);
+            return self.reject_cp(verdicts, provider_reason::NOT_SPECIFIED, &detail);
         } else if lacking != 0 {
             let detail = format!("session requirements lack {lacking:#06x}");
-            return self.reject_cp(verdicts, 0, &detail);
+            return self.reject_cp(verdicts, provider_reason::NOT_SPECIFIED, &detail);
         }
         if !self.enter(Event::Cp) {
             return;
@@ -434,9 +440,25 @@ impl Presentation {
                 }
             }
             CpError::Version => {
-                self.reject_cp(results, 4, "protocol-version lacks version 1");
+                let reason = provider_reason::VERSION;
+                self.reject_cp(results, reason, "protocol-version lacks version 1");
             }
-            CpError::Malformed(e) => self.reject_cp(results, 0, &e.to_string()),
+            CpError::DefaultContext => {
+                let reason = provider_reason::DEFAULT_CONTEXT;
+                self.reject_cp(results, reason, "default-context-name is not supported");
+            }
+            CpError::Malformed(e) => {
+                let reason = match (&e.fault, e.field) {
+                    (Fault::TooDeep(_) | Fault::TooMany(_) | Fault::TooLong(_), _) => {
+                        provider_reason::LOCAL_LIMIT
+                    }
+                    (_, Some("User-data" | "PDV-list" | "presentation-data-values")) => {
+                        provider_reason::USER_DATA
+                    }
+                    _ => provider_reason::NOT_SPECIFIED,
+                };
+                self.reject_cp(results, reason, &e.to_string());
+            }
         }
     }
 
@@ -460,7 +482,7 @@ impl Presentation {
             Err(e) => return self.invalid(Event::Cpa, &e),
         };
         if cpa.results.len() != self.offered.len() {
-            let fault = base::ber::Fault::Value("one result for each context proposed");
+            let fault = Fault::Value("one result for each context proposed");
             let field = Some("presentation-context-definition-result-list");
             return self.invalid(Event::Cpa, &Error { fault, field });
         }
@@ -490,14 +512,16 @@ impl Presentation {
         if !self.enter(Event::Cpr) {
             return;
         }
-        let mut detail = format!("session: refused, reason {} (X.225 8.3.5.10)", refuse.reason);
+        let mut detail = crate::session::refusal(refuse.reason);
         let mut values = Vec::new();
         if !refuse.user_data.is_empty() {
             match pdu::decode_cpr(&refuse.user_data) {
                 Ok(cpr) => {
                     if let Some(reason) = cpr.provider_reason {
-                        detail =
-                            format!("presentation: CPR, provider-reason {reason} (X.226 6.2.5.5)");
+                        let name = provider_reason::name(reason);
+                        detail = format!(
+                            "presentation: CPR, provider-reason {reason}: {name} (X.226 6.2.5.5)"
+                        );
                     }
                     values = cpr.values;
                 }

@@ -55,6 +55,8 @@ pub(crate) enum CpError {
     X410Mode,
     /// protocol-version without version 1.
     Version,
+    /// default-context-name: all contexts here are named in the list.
+    DefaultContext,
     /// Malformed.
     Malformed(Error),
 }
@@ -62,6 +64,31 @@ pub(crate) enum CpError {
 impl From<Error> for CpError {
     fn from(e: Error) -> CpError {
         CpError::Malformed(e)
+    }
+}
+
+/// Provider-reason of a CPR PPDU (8.2).
+pub(crate) mod provider_reason {
+    pub(crate) const NOT_SPECIFIED: i64 = 0;
+    pub(crate) const LOCAL_LIMIT: i64 = 2;
+    pub(crate) const ADDRESS_UNKNOWN: i64 = 3;
+    pub(crate) const VERSION: i64 = 4;
+    pub(crate) const DEFAULT_CONTEXT: i64 = 5;
+    pub(crate) const USER_DATA: i64 = 6;
+
+    /// The reason in words.
+    pub(crate) fn name(reason: i64) -> &'static str {
+        match reason {
+            NOT_SPECIFIED => "reason-not-specified",
+            1 => "temporary-congestion",
+            LOCAL_LIMIT => "local-limit-exceeded",
+            ADDRESS_UNKNOWN => "called-presentation-address-unknown",
+            VERSION => "protocol-version-not-supported",
+            DEFAULT_CONTEXT => "default-context-not-supported",
+            USER_DATA => "user-data-not-readable",
+            7 => "no-PSAP-available",
+            _ => "a reason without a name",
+        }
     }
 }
 
@@ -391,12 +418,13 @@ pub(crate) fn decode_cp(octets: &[u8]) -> Result<Cp, CpError> {
     }
     let parameters =
         parameters.ok_or(Fault::Missing(context(2))).field("normal-mode-parameters")?;
-    let (mut cp, mut version) = (Cp::default(), true);
+    let (mut cp, mut version, mut default_context) = (Cp::default(), true, false);
     read_members(&parameters, |e, number| {
         match number {
             Some(0) => version = read_version(e)?,
             Some(1) => cp.calling = read_octets(e, "calling-presentation-selector")?,
             Some(2) => cp.called = read_octets(e, "called-presentation-selector")?,
+            Some(6) => default_context = true,
             Some(4) => {
                 cp.contexts = read_proposals(e).field("presentation-context-definition-list")?;
             }
@@ -408,6 +436,9 @@ pub(crate) fn decode_cp(octets: &[u8]) -> Result<Cp, CpError> {
     .field("CP PPDU")?;
     if !version {
         return Err(CpError::Version);
+    }
+    if default_context {
+        return Err(CpError::DefaultContext);
     }
     Ok(cp)
 }

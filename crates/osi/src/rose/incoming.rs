@@ -13,7 +13,7 @@ use smallvec::SmallVec;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// ROIV.
-    Invoke { invoke: i64, operation: i64 },
+    Invoke { invoke: i64, linked: Option<i64>, operation: i64 },
     /// RORS.
     Result { invoke: i64 },
     /// ROER.
@@ -70,6 +70,7 @@ pub(super) struct Incoming {
     /// Depth of the next member: 2 inside the SEQUENCE of a result.
     depth: usize,
     invoke: Option<i64>,
+    linked: Option<i64>,
     invoke_seen: bool,
 }
 
@@ -82,6 +83,7 @@ impl Incoming {
             at: At::Start,
             depth: 1,
             invoke: None,
+            linked: None,
             invoke_seen: false,
         }
     }
@@ -221,12 +223,14 @@ impl Incoming {
                     self.invoke = Some(value(octets)?);
                 }
             }
-            Member::LinkedId => {}
+            Member::LinkedId => self.linked = Some(value(octets)?),
             Member::Code { local } => {
                 let invoke = self.invoke.ok_or(problem::MISTYPED_APDU)?;
                 let code = if local { Some(value(octets)?) } else { None };
                 out(match (self.kind, code) {
-                    (Kind::Invoke, Some(operation)) => Found::Invoke { invoke, operation },
+                    (Kind::Invoke, Some(operation)) => {
+                        Found::Invoke { invoke, linked: self.linked, operation }
+                    }
                     (Kind::Invoke, None) => return Err(problem::UNRECOGNISED_OPERATION),
                     (Kind::Error, Some(error)) => Found::Error { invoke, error },
                     (Kind::Error, None) => return Err(problem::UNRECOGNISED_ERROR),
@@ -282,11 +286,16 @@ mod tests {
         let cases: [(&[u8], Found, &[u8], usize); 7] = [
             (
                 &[0xa1, 0x80, 2, 1, 5, 0x80, 1, 4, 2, 1, 3, 0x30, 0x80, 0, 0, 0, 0],
-                Found::Invoke { invoke: 5, operation: 3 },
+                Found::Invoke { invoke: 5, linked: Some(4), operation: 3 },
                 &[0x30, 0x80, 0, 0],
                 1,
             ),
-            (&[0xa1, 6, 2, 1, 5, 2, 1, 3], Found::Invoke { invoke: 5, operation: 3 }, &[], 1),
+            (
+                &[0xa1, 6, 2, 1, 5, 2, 1, 3],
+                Found::Invoke { invoke: 5, linked: None, operation: 3 },
+                &[],
+                1,
+            ),
             (&[0xa2, 10, 2, 1, 5, 0x30, 5, 2, 1, 3, 5, 0], Found::Result { invoke: 5 }, &[5, 0], 1),
             (&[0xa2, 3, 2, 1, 5], Found::Result { invoke: 5 }, &[], 1),
             (&[0xa3, 8, 2, 1, 5, 2, 1, 7, 5, 0], Found::Error { invoke: 5, error: 7 }, &[5, 0], 1),

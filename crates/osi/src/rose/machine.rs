@@ -10,8 +10,10 @@ use crate::rtse::{Piece, Pulled, pdu as bind};
 use crate::session::service::{ConnectionReference, requirements};
 use crate::stack::Below;
 use base::ber::Oid;
+use base::time::Instant;
 use bytes::Bytes;
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::collections::{BTreeMap, VecDeque};
+use std::time::Duration;
 
 /// Most invocations of the peer that await our answer.
 const MOST_INVOCATIONS: usize = 256;
@@ -22,6 +24,8 @@ const MOST_QUEUED: usize = 1024;
 #[derive(Debug)]
 struct Outgoing {
     context: i64,
+    /// The invocation it makes, whose answer is awaited once it is sent.
+    invoke: Option<i64>,
     octets: Pulled,
     /// Offset of the next octet; the P-DATA is begun once the first was asked for.
     next: u64,
@@ -40,13 +44,16 @@ pub(crate) struct Rose {
     queue: VecDeque<Outgoing>,
     /// Release once the queue is empty.
     release_due: bool,
-    /// Our invocations that await an answer.
-    ours: BTreeSet<i64>,
+    /// Our invocations that await an answer, and when the wait for it ends, once they are sent.
+    ours: BTreeMap<i64, Option<Instant>>,
     /// The peer's, with their contexts.
     theirs: BTreeMap<i64, i64>,
     incoming: Option<Incoming>,
     /// The APDU that is arriving was rejected: its data is dropped.
     mute: bool,
+    operation_timeout: Duration,
+    /// When to give up an APDU that is being sent or received and stands still.
+    idle: Option<Instant>,
     pub(crate) up: VecDeque<Indication>,
 }
 
@@ -59,10 +66,12 @@ impl Rose {
             reference: config.reference.clone(),
             queue: VecDeque::new(),
             release_due: false,
-            ours: BTreeSet::new(),
+            ours: BTreeMap::new(),
             theirs: BTreeMap::new(),
             incoming: None,
             mute: false,
+            operation_timeout: config.operation_timeout,
+            idle: None,
             up: VecDeque::new(),
         }
     }
@@ -78,8 +87,54 @@ impl Rose {
         below.contexts().of(&self.syntax).unwrap_or_default()
     }
 
+    /// When to call [`Rose::tick`].
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.ours.values().copied().chain([self.idle]).flatten().min()
+    }
+
+    /// The deadline passed.
+    pub(crate) fn tick(&mut self, now: Instant, below: &mut Below) {
+        let late = |at: &Option<Instant>| at.is_some_and(|at| at <= now);
+        let invoke = self.ours.iter().find(|(_, at)| late(at)).map(|(invoke, _)| *invoke);
+        let why = match (invoke, late(&self.idle)) {
+            (Some(invoke), _) => format!("invocation {invoke} was not answered"),
+            (None, true) if self.incoming.is_some() => {
+                "an APDU of the peer stands still".to_owned()
+            }
+            (None, true) => "the peer takes nothing of an APDU".to_owned(),
+            (None, false) => return,
+        };
+        if self.enter(below, Event::Timeout, &why).is_none() {
+            self.stop_timers();
+        }
+    }
+
+    /// Runs the timers while the peer is awaited; `progress` starts the wait for octets anew.
+    fn rearm(&mut self, now: Instant, progress: bool) {
+        if self.state == State::Sta00 {
+            return self.stop_timers();
+        }
+        let at = now + self.operation_timeout;
+        for (invoke, wait) in &mut self.ours {
+            let queued = self.queue.iter().any(|o| o.invoke == Some(*invoke));
+            if !queued && wait.is_none() {
+                *wait = Some(at);
+            }
+        }
+        if self.incoming.is_none() && self.queue.is_empty() {
+            self.idle = None;
+        } else if progress || self.idle.is_none() {
+            self.idle = Some(at);
+        }
+    }
+
+    fn stop_timers(&mut self) {
+        self.idle = None;
+        self.ours.clear();
+    }
+
     /// A request of the user.
-    pub(crate) fn request(&mut self, below: &mut Below, request: api::Request) {
+    pub(crate) fn request(&mut self, now: Instant, below: &mut Below, request: api::Request) {
         let Some(event) = event_of(&request) else {
             return self.abort(below, "rose: a request of RTSE (X.218 clause 8)".to_owned());
         };
@@ -89,6 +144,7 @@ impl Rose {
             (action, _) => self.perform(below, action, request),
         }
         self.pump(below);
+        self.rearm(now, event == Event::Content);
     }
 
     fn perform(&mut self, below: &mut Below, action: Action, request: api::Request) {
@@ -162,13 +218,13 @@ impl Rose {
         argument: &Payload,
     ) {
         let problem = match below.contexts().of(syntax) {
-            _ if self.ours.contains(&invoke) => problem::DUPLICATE_INVOCATION,
+            _ if self.ours.contains_key(&invoke) => problem::DUPLICATE_INVOCATION,
             // The peer cannot know an operation whose context it did not accept.
             None => problem::UNRECOGNISED_OPERATION,
             Some(context) => {
-                self.ours.insert(invoke);
+                self.ours.insert(invoke, None);
                 let head = pdu::invoke(invoke, operation, argument.length());
-                return self.enqueue(below, context, &head, argument);
+                return self.enqueue(below, context, Some(invoke), &head, argument);
             }
         };
         self.up.push_back(Indication::Rejected { invoke: Some(invoke), problem });
@@ -177,7 +233,7 @@ impl Rose {
     /// A result or an error, in the context of its invocation.
     fn answer(&mut self, below: &mut Below, invoke: i64, head: &[u8], payload: &Payload) {
         match self.theirs.remove(&invoke) {
-            Some(context) => self.enqueue(below, context, head, payload),
+            Some(context) => self.enqueue(below, context, None, head, payload),
             None => self.abort(below, format!("rose: an answer to no invocation, {invoke}")),
         }
     }
@@ -190,16 +246,24 @@ impl Rose {
         let arriving = self.incoming.as_ref().map(|i| i.context);
         let context = known.or(arriving).unwrap_or_else(|| self.context(below));
         let head = pdu::reject(invoke, problem);
-        self.enqueue(below, context, &head, &Payload::default());
+        self.enqueue(below, context, None, &head, &Payload::default());
     }
 
-    fn enqueue(&mut self, below: &mut Below, context: i64, head: &[u8], payload: &Payload) {
+    fn enqueue(
+        &mut self,
+        below: &mut Below,
+        context: i64,
+        invoke: Option<i64>,
+        head: &[u8],
+        payload: &Payload,
+    ) {
         if self.queue.len() >= MOST_QUEUED {
             let detail = format!("rose: more than {MOST_QUEUED} APDUs wait to be sent");
             return self.abort(below, detail);
         }
         let octets = Pulled::new(head, payload, &[]);
-        self.queue.push_back(Outgoing { context, octets, next: 0, begun: false, waiting: None });
+        let (next, begun, waiting) = (0, false, None);
+        self.queue.push_back(Outgoing { context, invoke, octets, next, begun, waiting });
     }
 
     /// Sends as far as the content at hand allows.
@@ -406,15 +470,22 @@ impl Rose {
     }
 
     /// Something from the presentation.
-    pub(crate) fn presentation(&mut self, below: &mut Below, indication: presentation::Indication) {
+    pub(crate) fn presentation(
+        &mut self,
+        now: Instant,
+        below: &mut Below,
+        indication: presentation::Indication,
+    ) {
         use presentation::Indication as P;
+        let progress = matches!(indication, P::ValueData(_));
         match indication {
             P::ValueStart { context } => {
                 if below.contexts().of(&crate::profiles::acse()) == Some(context) {
                     self.enter(below, Event::Invalid, "P-DATA in the context of ACSE");
                 }
                 self.mute = false;
-                self.incoming = Some(Incoming::new(context));
+                let open = self.state != State::Sta00;
+                self.incoming = open.then(|| Incoming::new(context));
             }
             P::ValueData(bytes) => {
                 let mut found = Vec::new();
@@ -438,11 +509,14 @@ impl Rose {
             _ => {}
         }
         self.pump(below);
+        self.rearm(now, progress);
     }
 
     fn found(&mut self, below: &mut Below, found: Found) {
         match found {
-            Found::Invoke { invoke, operation } => self.invoked(below, invoke, operation),
+            Found::Invoke { invoke, linked, operation } => {
+                self.invoked(below, invoke, linked, operation);
+            }
             Found::Result { invoke } => {
                 let indication = Indication::Returned { invoke };
                 self.answered(below, invoke, indication, problem::RESULT_UNRECOGNISED);
@@ -468,8 +542,15 @@ impl Rose {
         }
     }
 
-    fn invoked(&mut self, below: &mut Below, invoke: i64, operation: i64) {
-        let problem = if self.theirs.contains_key(&invoke) {
+    fn invoked(&mut self, below: &mut Below, invoke: i64, linked: Option<i64>, operation: i64) {
+        let problem = if let Some(linked) = linked {
+            // No operation of the message transfer system has child operations.
+            if self.ours.contains_key(&linked) {
+                problem::LINKED_RESPONSE_UNEXPECTED
+            } else {
+                problem::UNRECOGNISED_LINKED_ID
+            }
+        } else if self.theirs.contains_key(&invoke) {
             problem::DUPLICATE_INVOCATION
         } else if self.theirs.len() >= MOST_INVOCATIONS {
             problem::RESOURCE_LIMITATION
@@ -483,13 +564,7 @@ impl Rose {
             }
             return;
         };
-        self.mute = true;
-        // Not through `send_reject`: the earlier invocation of this identifier stays answerable.
-        if self.enter(below, Event::BadApdu, "").is_some() {
-            let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
-            let head = pdu::reject(Some(invoke), problem);
-            self.enqueue(below, context, &head, &Payload::default());
-        }
+        self.bad(below, Some(invoke), problem);
     }
 
     fn answered(
@@ -499,7 +574,7 @@ impl Rose {
         indication: Indication,
         unknown: Problem,
     ) {
-        if !self.ours.remove(&invoke) {
+        if self.ours.remove(&invoke).is_none() {
             self.bad(below, Some(invoke), unknown);
         } else if self.enter(below, Event::Answer, "").is_some() {
             self.up.push_back(indication);
@@ -508,12 +583,17 @@ impl Rose {
         }
     }
 
+    /// Rejects the APDU that is arriving. Not through `send_reject`: an earlier invocation of this
+    /// identifier stays answerable.
     fn bad(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
         self.mute = true;
         if self.enter(below, Event::BadApdu, "").is_some() {
             let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
             let head = pdu::reject(invoke, problem);
-            self.enqueue(below, context, &head, &Payload::default());
+            let name = problem::name(problem);
+            let detail = format!("rose: RORJ {name} to the peer's APDU (X.229 7.5.1, 9.1)");
+            self.up.push_back(Indication::Faulty { invoke, problem, detail });
+            self.enqueue(below, context, None, &head, &Payload::default());
         }
     }
 }

@@ -16,12 +16,33 @@ pub(crate) mod problem {
     pub(crate) const UNRECOGNISED_OPERATION: Problem = Problem { kind: 1, value: 1 };
     /// InvokeProblem resourceLimitation.
     pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
+    /// InvokeProblem unrecognisedLinkedID.
+    pub(crate) const UNRECOGNISED_LINKED_ID: Problem = Problem { kind: 1, value: 5 };
+    /// InvokeProblem linkedResponseUnexpected.
+    pub(crate) const LINKED_RESPONSE_UNEXPECTED: Problem = Problem { kind: 1, value: 6 };
     /// ReturnResultProblem unrecognisedInvocation.
     pub(crate) const RESULT_UNRECOGNISED: Problem = Problem { kind: 2, value: 0 };
     /// ReturnErrorProblem unrecognisedInvocation.
     pub(crate) const ERROR_UNRECOGNISED: Problem = Problem { kind: 3, value: 0 };
     /// ReturnErrorProblem unrecognisedError.
     pub(crate) const UNRECOGNISED_ERROR: Problem = Problem { kind: 3, value: 2 };
+
+    /// The problem in the standard's words.
+    pub(crate) fn name(problem: Problem) -> &'static str {
+        match problem {
+            UNRECOGNISED_APDU => "GeneralProblem unrecognisedAPDU",
+            MISTYPED_APDU => "GeneralProblem mistypedAPDU",
+            DUPLICATE_INVOCATION => "InvokeProblem duplicateInvocation",
+            UNRECOGNISED_OPERATION => "InvokeProblem unrecognisedOperation",
+            RESOURCE_LIMITATION => "InvokeProblem resourceLimitation",
+            UNRECOGNISED_LINKED_ID => "InvokeProblem unrecognisedLinkedID",
+            LINKED_RESPONSE_UNEXPECTED => "InvokeProblem linkedResponseUnexpected",
+            RESULT_UNRECOGNISED => "ReturnResultProblem unrecognisedInvocation",
+            ERROR_UNRECOGNISED => "ReturnErrorProblem unrecognisedInvocation",
+            UNRECOGNISED_ERROR => "ReturnErrorProblem unrecognisedError",
+            _ => "a problem found by its user",
+        }
+    }
 }
 
 fn integers(values: &[i64]) -> Vec<u8> {

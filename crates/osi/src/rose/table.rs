@@ -79,6 +79,8 @@ events! {
     ReleaseCnf,
     /// A-ABORT or A-P-ABORT indication.
     AbortInd,
+    /// The operation timer expired.
+    Timeout,
     /// User information that is no bind, or a value in a context that carries no operations.
     Invalid,
 }
@@ -164,6 +166,10 @@ pub(crate) fn cell(state: State, event: Event) -> Cell<State, Action> {
         (E::AbortReq, Sta00) => go(A::Ignore, Sta00, "X.227 7.3.3.1"),
         (E::AbortReq, _) => go(A::Abort, Sta00, "X.227 7.3.3.1"),
         (E::AbortInd, _) => go(A::AbortInd, Sta00, "X.227 7.3.3.2, 7.3.4"),
+        (E::Timeout, Sta10 | Sta20 | Sta21) => {
+            go(A::AbortProvider, Sta00, "X.219 9; X.227 7.3.3.1")
+        }
+        (E::Timeout, _) => go(A::Ignore, state, "X.219 9"),
         (E::Invalid, _) => go(A::AbortProvider, Sta00, "X.227 7.3.3.1"),
         (E::AnswerReq | E::Content | E::ContentFailed, _) => {
             go(A::Ignore, state, "X.227 7.2.3: it crossed a release")

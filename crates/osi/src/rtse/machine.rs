@@ -89,19 +89,44 @@ impl Rtse {
     pub(crate) fn tick(&mut self, now: Instant, below: &mut Below) {
         if self.timer.is_some_and(|at| at <= now) {
             self.timer = None;
+            let before = self.state;
             if let (Action::AbortProvider, detail) = self.step(Event::Timeout) {
-                let detail = format!("{detail}: no answer within the transfer timeout");
+                let detail =
+                    format!("{detail}: {} within the transfer timeout", self.awaited(before));
                 self.abort_provider(below, AbortReason::TemporaryProblem, detail);
             }
         }
     }
 
-    /// Runs the transfer timer while the peer's answer is awaited; a confirm starts it anew.
+    /// What did not happen when the transfer timer expired.
+    fn awaited(&self, state: State) -> &'static str {
+        match state {
+            State::Sta20 => "nothing could be sent",
+            State::Sta30 => "nothing came",
+            State::Sta21 => "no checkpoint was confirmed",
+            _ => "no answer",
+        }
+    }
+
+    /// Whether the next step of a transfer is the peer's. While it takes what we send, our user
+    /// supplies content and starts the timer anew; while it stops, the connection is full and our
+    /// user is not asked on. A receiver whose user owes confirms is itself what is waited for.
+    fn awaits_peer(&self) -> bool {
+        match self.state {
+            State::Sta30 => self.receiving.as_ref().is_none_or(Receiving::is_confirmed),
+            State::Sta20
+            | State::Sta21
+            | State::Sta22
+            | State::Sta23
+            | State::Sta24
+            | State::Sta32 => true,
+            _ => false,
+        }
+    }
+
+    /// Runs the transfer timer while the peer is awaited; what moves the transfer starts it anew.
     fn rearm(&mut self, now: Instant, before: State, progress: bool) {
-        let waiting = matches!(
-            self.state,
-            State::Sta21 | State::Sta22 | State::Sta23 | State::Sta24 | State::Sta32
-        );
+        let waiting = self.awaits_peer();
         if !waiting {
             self.timer = None;
         } else if self.timer.is_none() || progress || before != self.state {
@@ -124,7 +149,7 @@ impl Rtse {
             (action, _) => self.perform(below, action, request),
         }
         self.pump(below);
-        self.rearm(now, before, false);
+        self.rearm(now, before, matches!(event, Event::Content | Event::Stored));
     }
 
     fn perform(&mut self, below: &mut Below, action: Action, request: api::Request) {
@@ -228,11 +253,18 @@ impl Rtse {
         let mut progress = false;
         match indication {
             P::ValueStart { context } => self.value_start(below, context),
-            P::ValueData(bytes) => self.value_data(below, bytes),
+            P::ValueData(bytes) => {
+                progress = self.state == State::Sta30;
+                self.value_data(below, bytes);
+            }
             P::ValueEnd => self.value_end(below),
             P::PleaseTokens(values) => self.turn_asked(below, &values),
             P::Pass(indication) => {
-                progress = matches!(indication, session::Indication::MinorSyncConfirm { .. });
+                progress = matches!(
+                    indication,
+                    session::Indication::MinorSyncConfirm { .. }
+                        | session::Indication::MinorSync { .. }
+                );
                 self.passed(below, indication);
             }
             _ => {}

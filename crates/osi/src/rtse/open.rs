@@ -148,6 +148,11 @@ impl Rtse {
                 return self.invalid(below, AbortReason::ProtocolError, what);
             }
         };
+        let (proposed, answered) = (self.parameters.checkpoint_size, rtoac.checkpoint_size);
+        if proposed != 0 && answered > proposed {
+            let what = format!("checkpointSize {answered} of the RTOAC, {proposed} was proposed");
+            return self.invalid(below, AbortReason::InvalidParameter, &what);
+        }
         if self.enter(below, Event::Rtoac) {
             self.agree(rtoac.checkpoint_size, rtoac.window.min(self.parameters.window.max(1)));
             self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });

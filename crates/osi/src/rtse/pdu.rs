@@ -181,6 +181,14 @@ fn read_size(e: &Element<'_>, name: &'static str) -> Result<u32, Error> {
     u32::try_from(e.integer().field(name)?).map_err(|_| Fault::Value("a size")).field(name)
 }
 
+fn read_dialogue(e: &Element<'_>) -> Result<Dialogue, Error> {
+    match e.integer()? {
+        0 => Ok(Dialogue::Monologue),
+        1 => Ok(Dialogue::TwoWayAlternate),
+        _ => Err(Fault::Value("monologue(0) or twa(1)").into()),
+    }
+}
+
 /// The element of an APDU, which must have this tag.
 fn apdu(octets: &[u8], tag: Tag) -> Result<Element<'_>, Error> {
     let e = Element::parse(octets)?;
@@ -210,9 +218,7 @@ impl Rtorq {
             match member.tag.number {
                 0 => checkpoint_size = read_size(&member, "checkpointSize")?,
                 1 => window = read_size(&member, "windowSize")?,
-                2 if member.integer().field("dialogueMode")? == 1 => {
-                    dialogue = Dialogue::TwoWayAlternate;
-                }
+                2 => dialogue = read_dialogue(&member).field("dialogueMode")?,
                 3 => data = Some(read_data(&member, BIND_ARGUMENT).field("connectionDataRQ")?),
                 _ => {}
             }

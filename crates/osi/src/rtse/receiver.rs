@@ -52,6 +52,11 @@ impl Receiving {
         }
     }
 
+    /// Whether our user owes no checkpoint's confirm.
+    pub(super) fn is_confirmed(&self) -> bool {
+        self.pending.is_empty()
+    }
+
     /// Takes octets of an RTTR.
     fn take(
         &mut self,

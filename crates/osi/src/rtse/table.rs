@@ -337,6 +337,7 @@ fn receiving(state: State, event: Event) -> Found {
         (E::DiscardInd, Sta30 | Sta31 | Sta32) => go(A::Discarded, Sta11, "X.228 7.7.2"),
         // What the sender sent before it heard of the exception.
         (E::Rttr | E::SyncInd | E::EndInd, Sta32) => go(A::Ignore, Sta32, "X.228 7.6.1"),
+        (E::Timeout, Sta30) => go(A::AbortProvider, State::Sta00, "X.228 7.9.1"),
         (E::Timeout, Sta32) => go(A::AbortProvider, State::Sta00, "X.228 7.6.1"),
         // The service provider's own report comes to both ends; the sender acts on it.
         (E::Exception, Sta30 | Sta31 | Sta32) => go(A::Nothing, Sta32, "X.228 7.6.2"),

@@ -14,8 +14,17 @@ impl Machine {
     /// Performs the action of `arm`. `before` is the state in which `event` came.
     pub(super) fn perform(&mut self, arm: &Arm, before: State, event: Event, with: With) {
         match (arm.action, with) {
+            (Action::Discard, With::Lost { detail, .. }) => {
+                // There is nobody to tell yet: kept for the log.
+                self.detail.get_or_insert(detail);
+            }
             (Action::Discard | Action::Misuse, _) => {}
-            (Action::DisconnectTransport, _) => self.out.push_back(Output::DisconnectTransport),
+            (Action::DisconnectTransport, with) => {
+                if before == State::Sta01C && event != Event::Suabreq {
+                    self.detail = Some(not_connected(event, &with, arm.clause));
+                }
+                self.out.push_back(Output::DisconnectTransport);
+            }
             (Action::TimedOut, _) => self.timed_out(before, arm.clause),
             (Action::ProtocolError, with) => self.protocol_error(arm, before, event, with),
             (Action::ControlTaken, _) => {
@@ -147,18 +156,12 @@ impl Machine {
             (Action::RefuseByProvider, Spdu::Connect(connect)) => {
                 self.remember(&connect);
                 let reason = self.refusal;
-                self.detail = Some(format!(
-                    "session connect refused, reason {reason}: {} (X.225 8.3.5.10)",
-                    refusal_name(reason)
-                ));
+                self.detail = Some(refusal(reason));
                 self.refuse(reason, Bytes::new());
             }
             (Action::Accepted, Spdu::Accept(accept)) => self.accepted(accept),
             (Action::Refused, Spdu::Refuse { reason, user_data, .. }) => {
-                self.detail = Some(format!(
-                    "session connect refused, reason {reason}: {} (X.225 8.3.5.10)",
-                    refusal_name(reason)
-                ));
+                self.detail = Some(refusal(reason));
                 self.indicate(Indication::Refused(Refuse { reason, user_data }));
                 self.out.push_back(Output::DisconnectTransport);
             }
@@ -363,7 +366,7 @@ impl Machine {
             let why =
                 if bits & disconnect::PROTOCOL_ERROR != 0 { "protocol error" } else { "no reason" };
             let reason = format!(
-                "aborted by the peer's session provider: {why}, reflected {reflect:02X?} (X.225 7.9.3)"
+                "session: aborted by the peer's provider: {why}, reflected {reflect:02X?} (X.225 7.9.3)"
             );
             self.indicate(Indication::ProviderAbort { reason });
         }
@@ -376,7 +379,13 @@ impl Machine {
             reflect: Bytes::new(),
             user_data: Bytes::new(),
         });
-        let reason = format!("no answer of the session layer in {before:?} ({clause})");
+        let awaited = match before {
+            State::Sta02A => "ACCEPT or REFUSE",
+            State::Sta03 => "DISCONNECT",
+            State::Sta18 => "GIVE TOKENS ACK",
+            _ => "an answer",
+        };
+        let reason = format!("session: {awaited} did not come within the setup timeout ({clause})");
         self.indicate(Indication::ProviderAbort { reason });
     }
 
@@ -386,7 +395,10 @@ impl Machine {
             With::Spdu(spdu) => {
                 let octets = spdu.encode();
                 let shown = octets.get(..octets.len().min(REFLECTED)).unwrap_or_default();
-                let what = format!("unexpected {event:?} in {before:?} ({})", arm.clause);
+                let what = match self.unacceptable.filter(|_| event == Event::Ac) {
+                    Some(field) => format!("{field} of the ACCEPT was not proposed (X.225 7.4.3)"),
+                    None => format!("unexpected {event:?} in {before:?} ({})", arm.clause),
+                };
                 (what, Bytes::copy_from_slice(shown))
             }
             With::Nothing | With::Request(_) | With::Lost { .. } => {
@@ -399,7 +411,7 @@ impl Machine {
             user_data: Bytes::new(),
         });
         self.indicate(Indication::ProviderAbort {
-            reason: format!("session protocol error: {what}"),
+            reason: format!("session: protocol error: {what}"),
         });
     }
 
@@ -425,8 +437,20 @@ impl Machine {
     }
 }
 
-fn refusal_name(reason: u8) -> &'static str {
-    match reason {
+/// What to log where a transport connection did not come to a session connection.
+fn not_connected(event: Event, with: &With, clause: &str) -> String {
+    match with {
+        With::Rejected(Rejected { error, .. }) => format!("session: protocol error: {error}"),
+        With::Nothing => {
+            format!("session: CONNECT did not come within the setup timeout ({clause})")
+        }
+        _ => format!("session: protocol error: {event:?} where a CONNECT is due ({clause})"),
+    }
+}
+
+/// A refusal in words (X.225 8.3.5.10).
+pub(crate) fn refusal(reason: u8) -> String {
+    let name = match reason {
         0 => "reason not specified",
         1 => "temporary congestion",
         2 => "rejected by the called SS-user",
@@ -437,5 +461,6 @@ fn refusal_name(reason: u8) -> &'static str {
         133 => "rejection by the SPM, reason not specified",
         134 => "rejection by the SPM, implementation restriction stated in the PICS",
         _ => "reserved reason",
-    }
+    };
+    format!("session: refused, reason {reason}: {name} (X.225 8.3.5.10)")
 }

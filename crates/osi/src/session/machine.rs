@@ -86,6 +86,8 @@ pub struct Machine {
     pub(super) token_setting: u8,
     /// The provider's reason to refuse the CN being judged.
     pub(super) refusal: u8,
+    /// What is wrong with the AC being judged.
+    pub(super) unacceptable: Option<&'static str>,
     /// S-TOKEN-PLEASE user data kept in STA18.
     pub(super) please: Option<Bytes>,
     /// S-RELEASE.response user data kept in STA09.
@@ -112,6 +114,7 @@ impl Machine {
             proposed: 0,
             token_setting: 0,
             refusal: 0,
+            unacceptable: None,
             please: None,
             response: Bytes::new(),
             detail: None,
@@ -253,10 +256,11 @@ impl Machine {
         let before = self.state;
         self.state = arm.next;
         if self.state != before {
-            // [3], [4]: TIM runs while we wait for the end, and, as a local matter, for the peer's
-            // part in connecting and releasing.
+            // [3], [4]: TIM runs while we wait for the end, and, as a local matter, for what the
+            // peer's provider has to answer by itself. What its user answers is for the layers above
+            // to bound.
             self.deadline = match self.state {
-                State::Sta01C | State::Sta02A | State::Sta03 | State::Sta16 => {
+                State::Sta01C | State::Sta02A | State::Sta03 | State::Sta16 | State::Sta18 => {
                     Some(now + self.config.setup_timeout)
                 }
                 _ => None,
@@ -293,7 +297,10 @@ impl Machine {
                 self.refusal = refusal.unwrap_or_default();
                 facts.acceptable = refusal.is_none();
             }
-            Spdu::Accept(accept) => facts.acceptable = self.accepts(accept),
+            Spdu::Accept(accept) => {
+                self.unacceptable = self.fault_of(accept);
+                facts.acceptable = self.unacceptable.is_none();
+            }
             _ => {}
         }
         facts
@@ -315,9 +322,13 @@ impl Machine {
         too_much.then_some(RESTRICTION)
     }
 
-    fn accepts(&self, accept: &AcceptSpdu) -> bool {
-        accept.version.is_none_or(|version| version & VERSION_2 != 0)
-            && one_way(accept.requirements & self.proposed & SUPPORTED)
+    /// The field of an AC that answers what we did not propose (X.225 7.4.3).
+    fn fault_of(&self, accept: &AcceptSpdu) -> Option<&'static str> {
+        if accept.version.is_some_and(|version| version & VERSION_2 == 0) {
+            return Some("version number");
+        }
+        let units = accept.requirements & self.proposed & SUPPORTED;
+        (!one_way(units)).then_some("session user requirements")
     }
 
     pub(super) fn indicate(&mut self, indication: Indication) {

@@ -10,4 +10,5 @@ pub mod table;
 pub mod tsdu;
 mod variables;
 
+pub(crate) use actions::refusal;
 pub use machine::{Machine, Output, SUPPORTED};

@@ -126,8 +126,8 @@ pub enum Error {
         /// The parameter.
         parameter: u8,
     },
-    /// Octets after an SPDU that stands alone (category 1).
-    #[error("octets after an SPDU that is not concatenated (X.225 6.3.7)")]
+    /// Octets after an SPDU that stands alone (category 1), or after the second of a TSDU.
+    #[error("octets after the last SPDU of basic concatenation (X.225 6.3.7)")]
     Trailing,
     /// Longer than the limit of this implementation.
     #[error("an SPDU other than DT has more than {0} octets")]

@@ -604,7 +604,7 @@ fn provided(state: State, event: Event) -> &'static [Arm] {
         (_, E::Tdisind) => arms!([] TransportLost => Sta01, "6.6";),
         (S::Sta01C, E::Tim) => arms!([] DisconnectTransport => Sta01, "6.6";),
         (S::Sta16, E::Tim) => arms!([] DisconnectTransport => Sta01, "7.9.2";),
-        (S::Sta02A | S::Sta03, E::Tim) => arms!([] TimedOut => Sta16, "7.9.2";),
+        (S::Sta02A | S::Sta03 | S::Sta18, E::Tim) => arms!([] TimedOut => Sta16, "7.9.2";),
         _ => &[],
     }
 }

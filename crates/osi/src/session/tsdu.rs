@@ -152,7 +152,7 @@ fn tokens(prefix: Spdu) -> Option<Spdu> {
 /// A whole TSDU without DT.
 fn collected(octets: &[u8]) -> Result<Items, Error> {
     let mut items = Items::new();
-    let (first, mut rest) = Spdu::decode(octets, Place::Alone)?;
+    let (first, rest) = Spdu::decode(octets, Place::Alone)?;
     if !matches!(first, Spdu::GiveTokens(_) | Spdu::PleaseTokens { .. }) {
         if !rest.is_empty() {
             return Err(Error::Trailing);
@@ -160,13 +160,16 @@ fn collected(octets: &[u8]) -> Result<Items, Error> {
         items.push(Item::Spdu(first));
         return Ok(items);
     }
-    while !rest.is_empty() {
+    if !rest.is_empty() {
         let (spdu, after) = Spdu::decode(rest, Place::Concatenated)?;
         if matches!(spdu, Spdu::Data(_)) {
             return Err(Error::Identifier(si::DT));
         }
+        // Extended concatenation is never agreed on (protocol options 0).
+        if !after.is_empty() {
+            return Err(Error::Trailing);
+        }
         items.push(Item::Spdu(spdu));
-        rest = after;
     }
     items.extend(tokens(first).map(Item::Spdu));
     Ok(items)

@@ -45,6 +45,12 @@ impl Below {
         self.presentation.request(presentation::Request::Pass(request));
     }
 
+    /// Ends the association for a reason that lies outside the layers here: the peer hears an ABRT,
+    /// where there is a connection to carry it.
+    pub(super) fn fail(&mut self, detail: String) {
+        self.acse.abort_provider(&mut self.presentation, detail);
+    }
+
     /// An S- indication or confirm.
     pub(super) fn indication(&mut self, indication: session::Indication) {
         self.presentation.indication(indication);

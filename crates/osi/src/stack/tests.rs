@@ -69,11 +69,13 @@ struct Bench {
     upper: Upper,
     down: Vec<R>,
     told: Vec<Indication>,
+    /// The connection below is to end.
+    ended: bool,
 }
 
 impl Bench {
     fn new(config: &Config, role: Role) -> Bench {
-        Bench { upper: Upper::new(config, role), down: Vec::new(), told: Vec::new() }
+        Bench { upper: Upper::new(config, role), down: Vec::new(), told: Vec::new(), ended: false }
     }
 
     fn drain(&mut self) {
@@ -81,6 +83,7 @@ impl Bench {
             match output {
                 UpperOutput::Session(request) => self.down.push(request),
                 UpperOutput::User(indication) => self.told.push(indication),
+                UpperOutput::End => self.ended = true,
             }
         }
     }
@@ -543,12 +546,17 @@ fn faulty_apdus_are_rejected_with_the_right_problem() {
         ("A2(020104)", "A4(020104 820100)"),
         ("A3(020104 020101)", "A4(020104 830100)"),
         ("A1(020104 06(5101))", "A4(020104 810101)"),
+        // An invocation linked to one of ours, of which there is none.
+        ("A1(020104 800102 020103)", "A4(020104 810105)"),
     ];
     for (apdu, rorj) in cases {
         let mut bench = p3_responder();
         bench.hear(S::Data { bytes: pdv("020105", apdu), last: true });
         assert_eq!(bench.sent(), pdv("020105", rorj), "{apdu}");
-        assert_eq!(bench.told.len(), 1, "{apdu}: {:?}", bench.told);
+        let [_, Indication::Faulty { problem, detail, .. }] = &bench.told[..] else {
+            panic!("{apdu}: {:?}", bench.told)
+        };
+        assert!(rorj.contains(&format!("8{}01{:02}", problem.kind, problem.value)), "{detail}");
     }
     // The same identifier twice: the first stays answerable.
     let mut bench = p3_responder();

@@ -21,6 +21,8 @@ pub(crate) enum UpperOutput {
     Session(session::Request),
     /// Tell the user.
     User(Indication),
+    /// End the connection below, however far it has come.
+    End,
 }
 
 /// The machine.
@@ -33,6 +35,8 @@ pub(crate) struct Upper {
     setup: Option<(Instant, &'static str)>,
     /// The user was told that the association is over.
     over: bool,
+    /// The connection below is to be ended.
+    end_due: bool,
 }
 
 impl Upper {
@@ -47,7 +51,14 @@ impl Upper {
             setup_timeout: config.setup_timeout,
             setup: None,
             over: false,
+            end_due: false,
         }
+    }
+
+    /// A responder's transport connection is there: the whole set-up has one bound, however slowly
+    /// its steps come.
+    pub(crate) fn listen(&mut self, now: Instant) {
+        self.setup = Some((now + self.setup_timeout, "the association to be asked for"));
     }
 
     /// A request of the user; nothing after the end.
@@ -56,8 +67,8 @@ impl Upper {
             return;
         }
         let awaited = match &request {
-            Request::Open { .. } | Request::Recover(_) => Some("the association"),
-            Request::Release => Some("the release"),
+            Request::Open { .. } | Request::Recover(_) => Some("the association to be accepted"),
+            Request::Release => Some("the release to be answered"),
             _ => None,
         };
         if let Some(what) = awaited {
@@ -65,7 +76,7 @@ impl Upper {
         }
         match &mut self.user {
             User::Rtse(rtse) => rtse.request(now, &mut self.below, request),
-            User::Rose(rose) => rose.request(&mut self.below, request),
+            User::Rose(rose) => rose.request(now, &mut self.below, request),
         }
         self.route(now);
     }
@@ -87,7 +98,7 @@ impl Upper {
                     rtse.presentation(now, &mut self.below, i);
                 }
                 (Above::Presentation(i), User::Rose(rose)) => {
-                    rose.presentation(&mut self.below, i);
+                    rose.presentation(now, &mut self.below, i);
                 }
             }
         }
@@ -95,37 +106,45 @@ impl Upper {
 
     /// The deadline passed.
     pub(crate) fn tick(&mut self, now: Instant) {
-        if let User::Rtse(rtse) = &mut self.user {
-            rtse.tick(now, &mut self.below);
+        match &mut self.user {
+            User::Rtse(rtse) => rtse.tick(now, &mut self.below),
+            User::Rose(rose) => rose.tick(now, &mut self.below),
         }
         if let Some((at, what)) = self.setup
             && at <= now
         {
             self.setup = None;
-            self.fail(now, format!("no answer within the setup timeout, waiting for {what}"));
+            let why = format!("acse: setup timeout, waiting for {what} (X.227 7.1, 7.2)");
+            self.fail(now, why);
         }
         self.route(now);
     }
 
     /// Aborts for a fault found outside the layers here.
     pub(crate) fn fail(&mut self, now: Instant, detail: String) {
-        self.below.indication(session::Indication::ProviderAbort { reason: detail });
+        self.below.fail(detail);
+        self.end_due = true;
         self.route(now);
     }
 
     /// When to call [`Upper::tick`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let rtse = match &self.user {
-            User::Rtse(rtse) if !self.over => rtse.deadline(),
-            _ => None,
+        let user = match &self.user {
+            _ if self.over => None,
+            User::Rtse(rtse) => rtse.deadline(),
+            User::Rose(rose) => rose.deadline(),
         };
-        [self.setup.map(|(at, _)| at), rtse].into_iter().flatten().min()
+        [self.setup.map(|(at, _)| at), user].into_iter().flatten().min()
     }
 
     /// The next thing to do.
     pub(crate) fn poll(&mut self) -> Option<UpperOutput> {
         if let Some(request) = self.below.poll_down() {
             return Some(UpperOutput::Session(request));
+        }
+        // After what the layers above have to say of the end.
+        if std::mem::take(&mut self.end_due) {
+            return Some(UpperOutput::End);
         }
         while let Some(indication) = match &mut self.user {
             User::Rtse(rtse) => rtse.up.pop_front(),
@@ -135,7 +154,9 @@ impl Upper {
                 continue;
             }
             match indication {
-                Indication::Opened { .. } => self.setup = None,
+                Indication::Opened { .. }
+                | Indication::Open { .. }
+                | Indication::RecoverAsked { .. } => self.setup = None,
                 Indication::Released | Indication::Refused { .. } | Indication::Aborted { .. } => {
                     self.setup = None;
                     self.over = true;
