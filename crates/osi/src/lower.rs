@@ -165,6 +165,15 @@ impl Lower {
         self.session.detail()
     }
 
+    /// The states of both layers, named as in [`crate::stack::Association::states`].
+    #[cfg(test)]
+    pub(crate) fn states(&self) -> [String; 2] {
+        [
+            format!("cotp {:?}", self.transport.state()),
+            format!("session {:?}", self.session.state()),
+        ]
+    }
+
     fn start(&mut self, now: Instant) {
         if !std::mem::replace(&mut self.started, true) && self.role == Role::Responder {
             self.transport.listen(now);

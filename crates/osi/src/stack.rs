@@ -127,6 +127,12 @@ impl Association {
         self.out.push_back(Output::Indication(indication));
     }
 
+    /// The state of each layer, `layer state`, for tests.
+    #[cfg(test)]
+    pub(crate) fn states(&self) -> Vec<String> {
+        [self.lower.states(), self.upper.states()].concat()
+    }
+
     /// The next thing to do.
     pub fn poll(&mut self) -> Option<Output> {
         self.out.pop_front()

@@ -75,6 +75,12 @@ impl Acse {
         }
     }
 
+    /// The state, for tests.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> String {
+        format!("acse {:?}", self.state)
+    }
+
     fn step(&mut self, event: Event) -> (Action, String) {
         let before = self.state;
         let found = cell(before, event);

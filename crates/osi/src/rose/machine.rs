@@ -76,6 +76,15 @@ impl Rose {
         }
     }
 
+    /// The state and what is awaited besides, for tests.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> String {
+        let answer = if self.ours.is_empty() { "" } else { " answer" };
+        let sends = if self.queue.is_empty() { "" } else { " sends" };
+        let hears = if self.incoming.is_none() { "" } else { " hears" };
+        format!("rose {:?}{answer}{sends}{hears}", self.state)
+    }
+
     fn step(&mut self, event: Event) -> (Action, String) {
         let before = self.state;
         let found = cell(before, event);

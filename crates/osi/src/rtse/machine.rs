@@ -73,6 +73,13 @@ impl Rtse {
         }
     }
 
+    /// The state, and whether it waits for our user though it is one of transfer, for tests.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> String {
+        let ours = self.state == State::Sta30 && !self.awaits_peer();
+        format!("rtse {:?}{}", self.state, if ours { " ours" } else { "" })
+    }
+
     pub(super) fn step(&mut self, event: Event) -> (Action, String) {
         let before = self.state;
         let found = cell(before, event);

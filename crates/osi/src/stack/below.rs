@@ -74,6 +74,12 @@ impl Below {
         }
     }
 
+    /// The state of ACSE, for tests.
+    #[cfg(test)]
+    pub(super) fn state(&self) -> String {
+        self.acse.state()
+    }
+
     /// The next S- request.
     pub(super) fn poll_down(&mut self) -> Option<session::Request> {
         self.presentation.down.pop_front()

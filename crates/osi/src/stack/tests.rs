@@ -1,5 +1,7 @@
 //! The upper layers against literal octets at the session service, as fielded peers send them.
 
+mod waits;
+
 use super::upper::{Upper, UpperOutput};
 use crate::api::{Config, Indication, Problem, RefuseReason, Request, Role, Selectors};
 use crate::profiles;

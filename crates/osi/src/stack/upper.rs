@@ -168,6 +168,16 @@ impl Upper {
         None
     }
 
+    /// The states of the layers here, for tests.
+    #[cfg(test)]
+    pub(super) fn states(&self) -> [String; 2] {
+        let user = match &self.user {
+            User::Rtse(rtse) => rtse.state(),
+            User::Rose(rose) => rose.state(),
+        };
+        [self.below.state(), user]
+    }
+
     /// What the association left of a transfer that was being received.
     pub(crate) fn take_interrupted(&mut self) -> Option<InterruptedReceive> {
         match &mut self.user {
