@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let directory = PathBuf::from(args.next().ok_or("give a directory")?);
     let seconds = args.next().map_or(Ok(5), |s| s.parse())?;
     let store: Arc<dyn QueueStore> = Arc::new(RedbStore::open(&directory, Options::default())?);
-    let committer = Committer::start(store, 1024)?;
+    let committer = Committer::start(store)?;
     let (start, batches) = (now(), AtomicU64::new(0));
     std::thread::scope(|scope| {
         for producer in 0..PRODUCERS {

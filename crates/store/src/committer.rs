@@ -3,9 +3,8 @@
 use crate::error::StoreError;
 use crate::queue::QueueStore;
 use engine::journal::Batch;
-use std::fmt;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
 
 /// Called once with the outcome of a batch, on the committer's thread (or on the submitter's if
@@ -21,36 +20,22 @@ struct Job {
     on_done: OnDone,
 }
 
-/// A batch that did not find room, handed back.
-pub struct Refused {
-    /// The batch.
-    pub batch: Batch,
-    /// Its callback, not called.
-    pub on_done: OnDone,
-}
-
-impl fmt::Debug for Refused {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Refused").field("batch", &self.batch).finish_non_exhaustive()
-    }
-}
-
 /// Commits batches on a thread of its own, in the order of submission. Dropping it commits
 /// what is queued, then ends.
 #[derive(Debug)]
 pub struct Committer {
     /// `None` only while dropping.
-    queue: Option<SyncSender<Job>>,
+    queue: Option<Sender<Job>>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Committer {
-    /// Starts the thread, with room for `capacity` batches to wait (at least one).
+    /// Starts the thread. Whoever submits bounds how much waits.
     ///
     /// # Errors
     /// [`StoreError::Io`] if the system gives no thread.
-    pub fn start(store: Arc<dyn QueueStore>, capacity: usize) -> Result<Committer, StoreError> {
-        let (queue, jobs) = sync_channel(capacity.max(1));
+    pub fn start(store: Arc<dyn QueueStore>) -> Result<Committer, StoreError> {
+        let (queue, jobs) = channel();
         let thread = thread::Builder::new()
             .name("committer".to_owned())
             .spawn(move || run(&*store, &jobs))
@@ -58,7 +43,7 @@ impl Committer {
         Ok(Committer { queue: Some(queue), thread: Some(thread) })
     }
 
-    /// Queues a batch; waits while the queue is full.
+    /// Queues a batch; does not wait.
     pub fn submit(&self, batch: Batch, on_done: OnDone) {
         let job = Job { batch, on_done };
         let refused = match &self.queue {
@@ -67,26 +52,6 @@ impl Committer {
         };
         if let Err(job) = refused {
             (job.on_done)(Err(StoreError::Closed));
-        }
-    }
-
-    /// Queues a batch if there is room now.
-    ///
-    /// # Errors
-    /// The batch itself, if the queue is full.
-    pub fn try_submit(&self, batch: Batch, on_done: OnDone) -> Result<(), Refused> {
-        let job = Job { batch, on_done };
-        let outcome = match &self.queue {
-            Some(queue) => queue.try_send(job),
-            None => Err(TrySendError::Disconnected(job)),
-        };
-        match outcome {
-            Ok(()) => Ok(()),
-            Err(TrySendError::Full(Job { batch, on_done })) => Err(Refused { batch, on_done }),
-            Err(TrySendError::Disconnected(job)) => {
-                (job.on_done)(Err(StoreError::Closed));
-                Ok(())
-            }
         }
     }
 

@@ -22,6 +22,7 @@ pub mod disk;
 mod error;
 pub mod faulty;
 pub mod queue;
+mod recent;
 mod redb_store;
 pub mod spool;
 

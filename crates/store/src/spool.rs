@@ -105,6 +105,19 @@ impl Spools {
         spool.append(id, &octets, &self.memory, &self.bodies)
     }
 
+    /// Appends octets to a content in memory that can stay there: never waits for the disk. False,
+    /// and nothing is appended, where [`Spools::append`] has to be used: the content is in a file
+    /// or has to go to one, or the spool takes nothing more.
+    #[must_use]
+    pub fn append_in_memory(&self, id: SpoolId, octets: &[u8]) -> bool {
+        let Ok(spool) = self.find(id) else { return false };
+        let mut spool = lock(&spool);
+        match &mut *spool {
+            Spool::Memory(held) => Spool::hold(held, octets, &self.memory),
+            Spool::File { .. } | Spool::Broken(_) | Spool::Gone => false,
+        }
+    }
+
     /// Makes the content so far durable and answers its length in octets. A content still in
     /// memory counts as stored: the commit writes it, and a restart forgets all spools anyway.
     ///
@@ -198,6 +211,16 @@ impl Spools {
 }
 
 impl Spool {
+    /// Appends in memory, if there is room.
+    fn hold(held: &mut BytesMut, octets: &[u8], memory: &Memory) -> bool {
+        let fits = octets.len() <= INLINE_MAX.saturating_sub(held.len());
+        let holds = fits && memory.reserve(octets.len());
+        if holds {
+            held.extend_from_slice(octets);
+        }
+        holds
+    }
+
     fn append(
         &mut self,
         id: SpoolId,
@@ -206,9 +229,7 @@ impl Spool {
         bodies: &Bodies,
     ) -> Result<(), StoreError> {
         if let Spool::Memory(held) = self {
-            let fits = octets.len() <= INLINE_MAX.saturating_sub(held.len());
-            if fits && memory.reserve(octets.len()) {
-                held.extend_from_slice(octets);
+            if Spool::hold(held, octets, memory) {
                 return Ok(());
             }
             self.move_to_file(memory, bodies)?;
@@ -301,12 +322,14 @@ mod tests {
     fn a_content_moves_to_a_file_beyond_the_inline_limit() {
         let (disk, spools) = spools(usize::MAX);
         spools.open(ID).unwrap();
-        spools.append(ID, Bytes::from(vec![1; INLINE_MAX])).unwrap();
+        spools.append(ID, Bytes::from(vec![1; INLINE_MAX - 1])).unwrap();
+        assert!(!spools.append_in_memory(ID, b"12") && spools.append_in_memory(ID, b"1"));
         assert_eq!((files(&disk), spools.memory_held()), (vec![], INLINE_MAX));
         assert_eq!(spools.sync(ID).unwrap(), INLINE_MAX as u64);
         spools.append(ID, Bytes::from_static(b"x")).unwrap();
         assert_eq!((files(&disk), spools.memory_held()), (vec![INLINE_MAX as u64 + 1], 0));
         assert_eq!(spools.length(ID).unwrap(), INLINE_MAX as u64 + 1);
+        assert!(!spools.append_in_memory(ID, b"x"), "it is in a file");
         spools.discard(ID);
         assert_eq!(files(&disk), []);
         assert!(matches!(spools.length(ID), Err(StoreError::NoSpool { id: ID })));

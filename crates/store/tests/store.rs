@@ -273,7 +273,7 @@ impl QueueStore for Slow {
 }
 
 #[test]
-fn what_waits_commits_as_one_group_and_a_full_queue_says_so() {
+fn what_waits_commits_as_one_group() {
     let (go, wait) = channel();
     let (started, has_started) = channel();
     let slow = Arc::new(Slow {
@@ -282,7 +282,7 @@ fn what_waits_commits_as_one_group_and_a_full_queue_says_so() {
         started,
         store: on(&FaultyDisk::new()),
     });
-    let committer = Committer::start(Arc::clone(&slow) as Arc<dyn QueueStore>, 5).unwrap();
+    let committer = Committer::start(Arc::clone(&slow) as Arc<dyn QueueStore>).unwrap();
     let done = Arc::new(Mutex::new(Vec::new()));
     let submit = |n: u64| {
         let done = Arc::clone(&done);
@@ -290,15 +290,13 @@ fn what_waits_commits_as_one_group_and_a_full_queue_says_so() {
             outcome.unwrap();
             done.lock().unwrap().push(n);
         };
-        committer.try_submit(vec![put(n, b"x")], Box::new(on_done))
+        committer.submit(vec![put(n, b"x")], Box::new(on_done));
     };
-    submit(0).unwrap();
+    submit(0);
     has_started.recv().unwrap();
     for n in 1..=5 {
-        submit(n).unwrap();
+        submit(n);
     }
-    let refused = submit(6).unwrap_err();
-    assert_eq!(refused.batch, vec![put(6, b"x")]);
     go.send(()).unwrap();
     go.send(()).unwrap();
     committer.shutdown();
@@ -312,7 +310,7 @@ fn what_waits_commits_as_one_group_and_a_full_queue_says_so() {
 #[test]
 fn readers_beside_the_committer_see_whole_batches() {
     let store = Arc::new(on(&FaultyDisk::new()));
-    let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>, 16).unwrap();
+    let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>).unwrap();
     let stop = AtomicBool::new(false);
     let reads = AtomicUsize::new(0);
     let (ready, readers_run) = sync_channel(4);
@@ -348,4 +346,23 @@ fn readers_beside_the_committer_see_whole_batches() {
         stop.store(true, Ordering::Relaxed);
     });
     assert!(reads.load(Ordering::Relaxed) > 0);
+}
+
+#[test]
+fn what_was_committed_lately_is_remembered_until_it_is_deleted_or_forgotten_by_a_restart() {
+    let disk = FaultyDisk::new();
+    let store = on(&disk);
+    let key = |n| (Precedence::Routine, EntryId(n));
+    commit(&store, vec![put(1, b"x"), put(2, b"y"), body(1, octets(9, 7))]).unwrap();
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"x"[..]));
+    assert_eq!(store.recent_body(BodyId(1), 3, 4), Some(octets(9, 7).slice(3..7)));
+    assert_eq!(store.recent_body(BodyId(1), 3, 400), Some(octets(9, 7).slice(3..)));
+    assert_eq!(store.recent_body(BodyId(1), 9, 4), Some(Bytes::new()));
+    commit(&store, vec![put(1, b"new"), delete(2), drop_body(1)]).unwrap();
+    assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
+    assert_eq!((store.recent_entry(key(2)), store.recent_body(BodyId(1), 0, 1)), (None, None));
+    // What did not commit is not remembered.
+    disk.fail_at(disk.calls() + 1, std::io::ErrorKind::StorageFull);
+    assert!(commit(&store, vec![put(1, b"lost")]).is_err());
+    assert_ne!(store.recent_entry(key(1)).as_deref(), Some(&b"lost"[..]));
 }

@@ -49,7 +49,7 @@ pub(super) fn run(arguments: Arguments) -> u8 {
         },
         None => None,
     };
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)
         .build();

@@ -22,7 +22,6 @@ impl Gauge {
     }
 
     /// How many wait.
-    #[cfg(test)]
     pub(super) fn octets(&self) -> usize {
         self.octets.load(Ordering::Acquire)
     }

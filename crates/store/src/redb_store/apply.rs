@@ -1,6 +1,7 @@
 //! One batch's changes to the tables.
 
 use super::tables::Tables;
+use crate::recent::{Key, Recent};
 use crate::spool::Content;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
@@ -44,6 +45,21 @@ impl Change {
             }
         }
         Ok(())
+    }
+
+    /// Keeps what is likely to be read soon, and forgets what is no more.
+    pub(super) fn remember(self, recent: &mut Recent) {
+        match self {
+            Change::PutEntry(precedence, id, record) => {
+                recent.insert(Key::Entry((precedence, id)), record);
+            }
+            Change::DeleteEntry(precedence, id) => recent.forget(Key::Entry((precedence, id))),
+            Change::PutBody(id, Content::Inline(octets)) => recent.insert(Key::Body(id), octets),
+            Change::PutBody(id, Content::File { .. }) | Change::DeleteBody(id) => {
+                recent.forget(Key::Body(id));
+            }
+            Change::PutSeen(..) | Change::ForgetSeen(_) | Change::PutMeta(..) => {}
+        }
     }
 
     /// Octets it adds to the database, about.

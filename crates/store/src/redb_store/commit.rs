@@ -157,6 +157,10 @@ impl RedbStore {
                 for number in dropped {
                     self.bodies.unlink(number);
                 }
+                let mut recent = self.recent();
+                for change in batch.changes {
+                    change.remember(&mut recent);
+                }
                 Ok(())
             }
             Outcome::Undone(error) => {
@@ -164,6 +168,7 @@ impl RedbStore {
                 Err(error)
             }
             Outcome::Unknown(error) => {
+                self.recent().clear();
                 for (claim, content) in &batch.claims {
                     self.spools.settle(claim, content);
                 }

@@ -9,12 +9,15 @@ mod tables;
 use crate::bodies::Bodies;
 use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
+use crate::queue::EntryKey;
+use crate::recent::{Key, Recent};
 use crate::spool::Spools;
 use base::BodyId;
+use bytes::Bytes;
 use guard::{Guard, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::path::Path;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use tables::BODY_INDEX;
 
 /// The database's file in the store's directory.
@@ -63,6 +66,8 @@ pub struct RedbStore {
     writer: Mutex<()>,
     /// Why the store takes nothing more, once a sync has failed.
     stopped: OnceLock<StoreError>,
+    /// What the latest commits put there.
+    recent: Mutex<Recent>,
 }
 
 #[derive(Debug)]
@@ -101,6 +106,7 @@ impl RedbStore {
             state: RwLock::new(State { db: Ok(db), trouble }),
             writer: Mutex::default(),
             stopped: OnceLock::new(),
+            recent: Mutex::default(),
         })
     }
 
@@ -114,6 +120,26 @@ impl RedbStore {
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
+    }
+
+    /// The record of an entry where it was committed lately, without going to the database.
+    #[must_use]
+    pub fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
+        self.recent().get(Key::Entry(key)).cloned()
+    }
+
+    /// Up to `length` octets of a body from `offset` where it was committed lately and is not in a
+    /// file of its own, without going to the database.
+    #[must_use]
+    pub fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
+        let recent = self.recent();
+        let octets = recent.get(Key::Body(id))?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
+        Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
+    }
+
+    fn recent(&self) -> MutexGuard<'_, Recent> {
+        self.recent.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the database again if it failed since; redb itself refuses to go on.
