@@ -4,6 +4,7 @@
 //! `impl Args { pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> }`.
 //! Adding one is that file, its `mod` line and its name in `verbs!`.
 
+mod bench;
 mod ci;
 mod command;
 mod demo;
@@ -64,6 +65,7 @@ macro_rules! verbs {
 
 verbs! {
     demo,
+    bench,
     ci,
     test,
     edges,

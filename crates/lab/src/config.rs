@@ -37,6 +37,9 @@ pub struct Link {
     pub transfer_timeout: Option<String>,
     /// Further timeouts, as in `("unacknowledged", "3s")`.
     pub timeouts: Vec<(&'static str, &'static str)>,
+    /// Most associations of a channel, and how many messages of equal precedence must wait for a
+    /// further one; the daemon's defaults if absent.
+    pub associations: Option<(u32, u32)>,
     /// The channels and who may use them.
     pub channels: Vec<(&'static str, &'static [&'static str])>,
 }
@@ -58,6 +61,7 @@ impl Default for Link {
             connection: Connection::Permanent,
             transfer_timeout: None,
             timeouts: Vec::new(),
+            associations: None,
             channels: vec![ONE_FOR_ALL],
         }
     }
@@ -131,9 +135,17 @@ struct Channel<'a> {
     connection: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     idle_close: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    associations: Option<Associations>,
     rts: Rts,
     #[serde(skip_serializing_if = "Table::is_empty")]
     timeouts: Table,
+}
+
+#[derive(Clone, Copy, Serialize)]
+struct Associations {
+    max: u32,
+    grow_at: u32,
 }
 
 #[derive(Serialize)]
@@ -194,6 +206,7 @@ pub(crate) fn add_peer(table: &mut Table, own: &str, peer: &PeerOf) -> Result<()
         listen: &ends.listen,
         connection,
         idle_close,
+        associations: link.associations.map(|(max, grow_at)| Associations { max, grow_at }),
         rts: Rts {
             checkpoint: link.checkpoint,
             window: link.window,
@@ -257,7 +270,12 @@ mod tests {
     fn the_file_says_what_was_asked_for_and_no_secret() {
         let at = |port| SocketAddr::from(([127, 64, 0, 1], port));
         let mut table = site("naples", at(5010)).unwrap();
-        let link = Link { checkpoint: 0, octet_credentials: true, ..Link::default() };
+        let link = Link {
+            checkpoint: 0,
+            octet_credentials: true,
+            associations: Some((4, 1)),
+            ..Link::default()
+        };
         let link = link.on_demand("2s");
         let ends = vec![Ends { remote: at(1), listen: vec![at(2)] }];
         let peer = PeerOf { name: "act".to_owned(), link, ends };
@@ -273,6 +291,8 @@ mod tests {
             "remote = \"127.64.0.1:1\"",
             "listen = [\"127.64.0.1:2\"]",
             "checkpoint = 0",
+            "max = 4",
+            "grow_at = 1",
             "content = \"1GB\"",
         ] {
             assert!(text.contains(line), "{line} is not in\n{text}");

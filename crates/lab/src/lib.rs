@@ -33,7 +33,7 @@ pub use capture::{Capture, Packet};
 pub use config::{Connection, Link};
 pub use event::Event;
 pub use frame::Segment;
-pub use memory::Memory;
+pub use memory::{Memory, processor_time};
 pub use ns::{Entrance, Namespace, Unavailable};
 pub use packet_socket::PacketSocket;
 pub use pair::{Pair, PairBuilder};

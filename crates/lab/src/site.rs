@@ -5,7 +5,7 @@ use crate::child::Child;
 use crate::clock::Deadline;
 use crate::config::{self, PeerOf};
 use crate::event::Event;
-use crate::memory::Memory;
+use crate::memory::{Memory, processor_time};
 use crate::place::Place;
 use crate::programs::Programs;
 use anyhow::{Context, Result, bail};
@@ -261,6 +261,11 @@ impl Site {
         self.p3
     }
 
+    /// The file with the password of one of its users.
+    pub fn password_file(&self, user: &str) -> PathBuf {
+        self.path.join(user_secret(user))
+    }
+
     /// Its directory.
     pub fn path(&self) -> &Path {
         &self.path
@@ -357,6 +362,14 @@ impl Site {
     /// It does not run.
     pub fn memory(&self) -> Result<Memory> {
         Memory::of(self.pid()?)
+    }
+
+    /// The processor time its daemon has taken.
+    ///
+    /// # Errors
+    /// It does not run.
+    pub fn processor_time(&self) -> Result<Duration> {
+        processor_time(self.pid()?)
     }
 
     fn pid(&self) -> Result<u32> {
@@ -542,7 +555,7 @@ impl Site {
 
     fn add_user(&mut self, user: &str, profiles: &mut Table) -> Result<()> {
         let password = password(&format!("{}-{user}", self.name))?;
-        let file = format!("secrets/user-{user}");
+        let file = user_secret(user);
         let address = self.address(user);
         let run = self.mta_with_input(&["user", "add", &address], &format!("{password}\n"))?;
         if run.code != 0 {
@@ -563,6 +576,11 @@ impl Drop for Site {
             eprintln!("--- the log of {} ends:\n{}", self.name, self.log_tail());
         }
     }
+}
+
+/// The file of a user's password, relative to the site's directory.
+fn user_secret(user: &str) -> String {
+    format!("secrets/user-{user}")
 }
 
 /// A password nobody can guess, with a word in it that can be searched for.

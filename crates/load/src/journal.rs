@@ -1,0 +1,120 @@
+//! Where the receiving users keep what they confirm: one file, synced for all that wait at once.
+//!
+//! The file is a ring, allocated before the run, so that its syncs are those of overwritten blocks:
+//! the file system has no new length to record. Deliveries that have passed round are overwritten.
+
+use anyhow::{Context, Result};
+use bytes::Bytes;
+use std::fs::{File, OpenOptions};
+use std::io::{Seek as _, SeekFrom, Write as _};
+use std::path::Path;
+use tokio::sync::{mpsc, oneshot};
+
+/// Octets of the file.
+const RING: u64 = 64 << 20;
+/// Jobs taken at once.
+const BATCH: usize = 256;
+/// Jobs that wait at most; who has more waits.
+const WAITING: usize = 256;
+
+enum Job {
+    Octets(Bytes),
+    Commit(oneshot::Sender<()>),
+}
+
+/// A handle for one user; all write to one file.
+#[derive(Clone)]
+pub(crate) struct Journal {
+    jobs: mpsc::Sender<Job>,
+}
+
+impl Journal {
+    /// Makes the file and starts the thread that writes it, which ends with the last handle.
+    ///
+    /// # Errors
+    /// The file cannot be made.
+    pub(crate) fn start(path: &Path) -> Result<Journal> {
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .open(path)
+            .with_context(|| format!("cannot write {}", path.display()))?;
+        let zeros = vec![0; 1 << 20];
+        for _ in 0..RING >> 20 {
+            file.write_all(&zeros).context("allocating the journal")?;
+        }
+        file.sync_all().context("allocating the journal")?;
+        file.seek(SeekFrom::Start(0)).context("the journal")?;
+        let (jobs, queue) = mpsc::channel(WAITING);
+        std::thread::Builder::new()
+            .name("journal".to_owned())
+            .spawn(move || write(file, queue))
+            .context("starting the journal's thread")?;
+        Ok(Journal { jobs })
+    }
+
+    /// Writes octets, some time.
+    pub(crate) async fn append(&self, octets: Bytes) -> Result<()> {
+        self.jobs.send(Job::Octets(octets)).await.ok().context("the journal failed")
+    }
+
+    /// Comes back when all appended before is on the disk.
+    pub(crate) async fn commit(&self) -> Result<()> {
+        let (done, wait) = oneshot::channel();
+        self.jobs.send(Job::Commit(done)).await.ok().context("the journal failed")?;
+        wait.await.context("the journal failed")
+    }
+}
+
+fn write(mut file: File, mut queue: mpsc::Receiver<Job>) {
+    let (mut jobs, mut waiting) = (Vec::with_capacity(BATCH), Vec::new());
+    let mut octets = Vec::new();
+    let mut at = 0;
+    while queue.blocking_recv_many(&mut jobs, BATCH) > 0 {
+        for job in jobs.drain(..) {
+            match job {
+                Job::Octets(piece) => octets.extend_from_slice(&piece),
+                Job::Commit(done) => waiting.push(done),
+            }
+        }
+        if at + octets.len() as u64 > RING {
+            at = 0;
+        }
+        at += octets.len() as u64;
+        let written = file
+            .seek(SeekFrom::Start(at - octets.len() as u64))
+            .and_then(|_| file.write_all(&octets))
+            .and_then(|()| if waiting.is_empty() { Ok(()) } else { file.sync_data() });
+        octets.clear();
+        if let Err(error) = written {
+            eprintln!("the journal of the receiving users: {error}");
+            return; // whoever waits hears that it is gone
+        }
+        for done in waiting.drain(..) {
+            let _ = done.send(());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_committed_is_in_the_file_round_and_round() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("journal");
+        let journal = Journal::start(&path).unwrap();
+        journal.append(Bytes::from_static(b"one")).await.unwrap();
+        journal.append(Bytes::from_static(b" two")).await.unwrap();
+        journal.commit().await.unwrap();
+        assert_eq!(&std::fs::read(&path).unwrap()[..8], b"one two\0");
+        for _ in 0..RING >> 20 {
+            journal.append(Bytes::from(vec![7; 1 << 20])).await.unwrap();
+        }
+        journal.commit().await.unwrap();
+        let file = std::fs::read(&path).unwrap();
+        assert_eq!((file.len() as u64, file[0], file[7]), (RING, 7, 7));
+    }
+}

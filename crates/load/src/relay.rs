@@ -1,0 +1,398 @@
+//! A run: users submit at one MTA, others receive at another.
+
+use crate::clock::Clock;
+use crate::content::Canned;
+use crate::journal::Journal;
+use crate::summary::Summary;
+use crate::user::{Login, User};
+use anyhow::{Context, Result, bail};
+use base::ber::{Element, Writer};
+use base::{Instant, Precedence};
+use bytes::Bytes;
+use osi::api::{Indication, Payload, Request};
+use osi::profiles::abstract_syntax;
+use p1::content_type::ContentType;
+use p1::extension::{Dialect, Extensions};
+use p1::names::ORName;
+use p1::p3::{
+    ArgumentEvent, DeliveryParser, DeliveryResult, MessageSubmissionEnvelope,
+    PerRecipientSubmissionFields, SubmissionResult, operation,
+};
+use serde::{Deserialize, Serialize};
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+/// What is to be done.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Plan {
+    /// Users who submit, all at once; the first writes to the first receiver, and so on round.
+    pub submitters: Vec<Login>,
+    /// Users who receive.
+    pub receivers: Vec<Login>,
+    /// Octets of text of each message.
+    pub size: usize,
+    /// Their precedence.
+    pub precedence: Precedence,
+    /// No submission begins after so many seconds.
+    pub seconds: f64,
+    /// No submission begins after so many messages.
+    pub count: u64,
+    /// Each submitter waits for the delivery of its message, and then so long, before the next.
+    pub pause_ms: Option<u64>,
+    /// All that was accepted must be delivered so many seconds after the last submission.
+    pub drain_seconds: f64,
+    /// Where the receivers keep what they take.
+    pub journal: PathBuf,
+}
+
+/// What came of it.
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Outcome {
+    /// Octets of a whole content: heading and text.
+    pub content_length: usize,
+    /// Messages accepted.
+    pub accepted: u64,
+    /// Of those, delivered, compared and kept.
+    pub delivered: u64,
+    /// Deliveries of what was delivered before.
+    pub again: u64,
+    /// From the first submission to the last acceptance.
+    pub accepting_seconds: f64,
+    /// From the first submission to the last delivery.
+    pub seconds: f64,
+    /// Processor time of this process meanwhile.
+    pub processor_seconds: f64,
+    /// Submission to its answer.
+    pub accepted_ms: Summary,
+    /// Submission to delivery.
+    pub delivered_ms: Summary,
+}
+
+#[derive(Default)]
+struct Tally {
+    begun: u64,
+    accepted: u64,
+    delivered: u64,
+    again: u64,
+    /// When the submission of what is not yet delivered began, by content identifier.
+    open: BTreeMap<String, Instant>,
+    first: Option<Instant>,
+    last_accepted: Instant,
+    last_delivered: Instant,
+    accepted_us: Vec<u64>,
+    delivered_us: Vec<u64>,
+}
+
+struct Run {
+    plan: Plan,
+    /// Tells the content identifiers of this run from those of earlier ones: what is submitted
+    /// again with the same is answered with the first MTS identifier and not sent again.
+    tag: u64,
+    canned: Canned,
+    clock: Clock,
+    until: Instant,
+    tally: RefCell<Tally>,
+    delivered: Notify,
+    /// The first thing that went wrong.
+    trouble: RefCell<Option<anyhow::Error>>,
+}
+
+/// Binds all users, runs the plan, unbinds.
+///
+/// # Errors
+/// A user is refused or loses its association; a content arrives changed.
+pub fn run(plan: Plan) -> Result<Outcome> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()
+        .context("the runtime")?;
+    LocalSet::new().block_on(&runtime, relay(plan))
+}
+
+async fn relay(plan: Plan) -> Result<Outcome> {
+    let clock = Clock::start();
+    let first = plan.submitters.first().context("no submitters")?;
+    let originator: ORName = first.address.parse().context("a submitter's address")?;
+    let canned = Canned::new(&originator, plan.precedence, plan.size)?;
+    let journal = Journal::start(&plan.journal)?;
+    let mut receivers = Vec::new();
+    for login in &plan.receivers {
+        receivers.push(User::bind(login, true, clock).await?);
+    }
+    let mut submitters = Vec::new();
+    for login in &plan.submitters {
+        submitters.push(User::bind(login, false, clock).await?);
+    }
+    let until = clock.now() + Duration::from_secs_f64(plan.seconds);
+    let run = Rc::new(Run {
+        plan,
+        tag: (Clock::utc().0 / 1_000) & 0xff_ffff,
+        canned,
+        clock,
+        until,
+        tally: RefCell::default(),
+        delivered: Notify::new(),
+        trouble: RefCell::new(None),
+    });
+    for user in receivers {
+        let (run, journal) = (Rc::clone(&run), journal.clone());
+        tokio::task::spawn_local(async move {
+            let ended = receive(&run, user, &journal).await;
+            run.went_wrong(ended.err());
+        });
+    }
+    let mut tasks = Vec::new();
+    for (number, user) in submitters.into_iter().enumerate() {
+        let run = Rc::clone(&run);
+        tasks.push(tokio::task::spawn_local(async move {
+            let ended = submit_all(&run, user, number).await;
+            run.went_wrong(ended.err());
+        }));
+    }
+    for task in tasks {
+        task.await.context("a submitter panicked")?;
+    }
+    run.drained().await?;
+    run.outcome()
+}
+
+impl Run {
+    fn went_wrong(&self, error: Option<anyhow::Error>) {
+        if let Some(error) = error {
+            self.trouble.borrow_mut().get_or_insert(error);
+            self.delivered.notify_waiters();
+        }
+    }
+
+    fn check(&self) -> Result<()> {
+        match self.trouble.borrow_mut().take() {
+            Some(error) => Err(error),
+            None => Ok(()),
+        }
+    }
+
+    /// The next message of this submitter, if there is to be one.
+    fn begin(&self) -> Option<String> {
+        let now = self.clock.now();
+        let mut tally = self.tally.borrow_mut();
+        let over = now >= self.until || tally.begun >= self.plan.count;
+        if over || self.trouble.borrow().is_some() {
+            return None;
+        }
+        tally.begun += 1;
+        tally.first.get_or_insert(now);
+        let identifier = format!("{:06x}{:010}", self.tag, tally.begun);
+        tally.open.insert(identifier.clone(), now);
+        Some(identifier)
+    }
+
+    fn accepted(&self, identifier: &str, begun: Instant) {
+        let now = self.clock.now();
+        let mut tally = self.tally.borrow_mut();
+        tally.accepted += 1;
+        tally.last_accepted = now;
+        tally.accepted_us.push(micros(now, begun));
+        debug_assert!(identifier.len() <= 16, "X.411 ub-content-id-length");
+    }
+
+    fn delivered(&self, identifier: &str) {
+        let now = self.clock.now();
+        let mut tally = self.tally.borrow_mut();
+        match tally.open.remove(identifier) {
+            Some(begun) => {
+                tally.delivered += 1;
+                tally.last_delivered = now;
+                tally.delivered_us.push(micros(now, begun));
+            }
+            None => tally.again += 1,
+        }
+        drop(tally);
+        self.delivered.notify_waiters();
+    }
+
+    /// Waits until nothing is under way that `what` tells.
+    async fn wait(&self, limit: Instant, what: impl Fn(&Tally) -> bool) -> Result<()> {
+        loop {
+            let change = self.delivered.notified();
+            self.check()?;
+            if what(&self.tally.borrow()) {
+                return Ok(());
+            }
+            if tokio::time::timeout_at(self.clock.at(limit), change).await.is_err() {
+                let tally = self.tally.borrow();
+                bail!("{} of {} messages were delivered in time", tally.delivered, tally.accepted);
+            }
+        }
+    }
+
+    async fn drained(&self) -> Result<()> {
+        let limit = self.clock.now() + Duration::from_secs_f64(self.plan.drain_seconds);
+        self.wait(limit, |tally| tally.delivered >= tally.accepted).await
+    }
+
+    fn outcome(&self) -> Result<Outcome> {
+        let mut tally = self.tally.borrow_mut();
+        let first = tally.first.context("nothing was submitted")?;
+        Ok(Outcome {
+            content_length: self.canned.len(),
+            accepted: tally.accepted,
+            delivered: tally.delivered,
+            again: tally.again,
+            accepting_seconds: micros(tally.last_accepted, first) as f64 / 1e6,
+            seconds: micros(tally.last_delivered, first) as f64 / 1e6,
+            processor_seconds: processor_seconds(),
+            accepted_ms: Summary::of(std::mem::take(&mut tally.accepted_us)),
+            delivered_ms: Summary::of(std::mem::take(&mut tally.delivered_us)),
+        })
+    }
+}
+
+/// Processor time of this process so far; zero where the system does not tell.
+fn processor_seconds() -> f64 {
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
+    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
+    // utime and stime of proc_pid_stat(5), in hundredths of a second.
+    let ticks = after_name.split_whitespace().skip(11).take(2);
+    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
+}
+
+fn micros(later: Instant, earlier: Instant) -> u64 {
+    later.0.saturating_sub(earlier.0)
+}
+
+async fn submit_all(run: &Run, mut user: User, number: usize) -> Result<()> {
+    let receivers = run.plan.receivers.len().max(1);
+    let login = run.plan.receivers.get(number % receivers).context("no receivers")?;
+    let to: ORName = login.address.parse().context("a receiver's address")?;
+    let mut invoke = 0;
+    while let Some(identifier) = run.begin() {
+        invoke += 1;
+        let begun = run.clock.now();
+        submit(run, &mut user, &to, &identifier, invoke).await?;
+        run.accepted(&identifier, begun);
+        if let Some(pause) = run.plan.pause_ms {
+            let limit = run.clock.now() + Duration::from_secs_f64(run.plan.drain_seconds);
+            run.wait(limit, |tally| !tally.open.contains_key(&identifier)).await?;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+        }
+    }
+    user.unbind().await
+}
+
+async fn submit(
+    run: &Run,
+    user: &mut User,
+    to: &ORName,
+    identifier: &str,
+    invoke: i64,
+) -> Result<()> {
+    let (priority, qualifier) = p1::grade::split(run.canned.precedence);
+    let envelope = MessageSubmissionEnvelope {
+        originator: user.name.clone(),
+        original_eits: None,
+        content_type: ContentType::p772(),
+        content_identifier: Some(identifier.to_owned()),
+        priority,
+        indicators: Default::default(),
+        deferred_delivery_time: None,
+        recipients: vec![PerRecipientSubmissionFields {
+            recipient: to.clone(),
+            ..PerRecipientSubmissionFields::default()
+        }],
+        extensions: Extensions(qualifier.extension(Dialect::Modern).into_iter().collect()),
+        unknown: Vec::new(),
+    };
+    let length = run.canned.len() as u64;
+    let argument = Payload {
+        head: envelope.argument_head(length).into(),
+        content_length: length,
+        tail: Bytes::new(),
+    };
+    user.request(Request::Invoke {
+        invoke,
+        syntax: abstract_syntax::msse(),
+        operation: operation::MESSAGE_SUBMISSION,
+        argument,
+    });
+    let (mut octets, mut returned) = (Vec::new(), false);
+    loop {
+        match user.next().await? {
+            Indication::NeedContent { offset, max } => {
+                user.request(Request::Content(run.canned.piece(offset, max)));
+            }
+            Indication::Returned { .. } => returned = true,
+            Indication::ReturnedError { error, .. } => {
+                bail!("the MTA refused {identifier} with error {error}")
+            }
+            Indication::Rejected { problem, .. } => {
+                bail!("the MTA rejected {identifier}: {problem:?}")
+            }
+            Indication::Data { bytes, last } => {
+                octets.extend_from_slice(&bytes);
+                if last && returned {
+                    break;
+                }
+            }
+            other => bail!("the MTA's answer is out of place ({})", other.name()),
+        }
+    }
+    let element = Element::parse(&octets).context("in the submission result")?;
+    SubmissionResult::read(&element).context("in the submission result")?;
+    Ok(())
+}
+
+/// Takes deliveries until the run drops the task.
+async fn receive(run: &Run, mut user: User, journal: &Journal) -> Result<()> {
+    loop {
+        match user.next().await? {
+            Indication::Invoked { invoke, operation: operation::MESSAGE_DELIVERY } => {
+                let identifier = take(run, &mut user, journal).await?;
+                journal.commit().await?;
+                let mut writer = Writer::new();
+                DeliveryResult::default().write(&mut writer);
+                let result = Payload::whole(writer.into_vec());
+                let operation = operation::MESSAGE_DELIVERY;
+                user.request(Request::Result { invoke, operation, result });
+                user.flush().await?;
+                run.delivered(&identifier);
+            }
+            Indication::Data { .. } => {}
+            other => bail!("a receiving user was told {}", other.name()),
+        }
+    }
+}
+
+/// One delivery, compared and handed to the journal; its content identifier.
+async fn take(run: &Run, user: &mut User, journal: &Journal) -> Result<String> {
+    let mut parser = DeliveryParser::default();
+    let (mut identifier, mut length) = (None, 0);
+    loop {
+        let Indication::Data { bytes, last } = user.next().await? else {
+            bail!("a delivery was cut short")
+        };
+        let mut rest: &[u8] = &bytes;
+        while let Some(event) = parser.next(&mut rest).context("in the message delivery")? {
+            match event {
+                ArgumentEvent::Envelope(envelope) => identifier = envelope.content_identifier,
+                ArgumentEvent::Content(octets) => {
+                    run.canned.check(length, octets)?;
+                    length += octets.len();
+                }
+                ArgumentEvent::End => {}
+            }
+        }
+        journal.append(bytes).await?;
+        if last {
+            break;
+        }
+    }
+    if length != run.canned.len() {
+        bail!("{length} of {} octets were delivered", run.canned.len());
+    }
+    identifier.context("a delivery without the content identifier of its submission")
+}

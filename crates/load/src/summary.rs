@@ -1,0 +1,40 @@
+//! What a row of times comes to.
+
+use serde::{Deserialize, Serialize};
+
+/// Times in milliseconds.
+#[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
+pub struct Summary {
+    /// Half took no longer.
+    pub median: f64,
+    /// 99 of 100 took no longer.
+    pub p99: f64,
+    /// The longest.
+    pub max: f64,
+}
+
+impl Summary {
+    /// Of times in microseconds, in any order; zeros for none.
+    pub fn of(mut micros: Vec<u64>) -> Summary {
+        micros.sort_unstable();
+        // The nearest rank: the least time that a share of all do not exceed.
+        let rank = |share: f64| {
+            let rank = (share * micros.len() as f64).ceil() as usize;
+            micros.get(rank.saturating_sub(1)).map_or(0.0, |us| *us as f64 / 1e3)
+        };
+        Summary { median: rank(0.5), p99: rank(0.99), max: rank(1.0) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranks_are_the_nearest() {
+        let all = Summary::of((1..=200).rev().map(|n| n * 1_000).collect());
+        assert_eq!(all, Summary { median: 100.0, p99: 198.0, max: 200.0 });
+        assert_eq!(Summary::of(vec![5_000]), Summary { median: 5.0, p99: 5.0, max: 5.0 });
+        assert_eq!(Summary::of(Vec::new()), Summary::default());
+    }
+}
