@@ -7,8 +7,31 @@ use std::time::Duration;
 /// `xuxa send --json`.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Sent {
-    /// In order of submission.
+    /// Accepted, in order of submission.
     pub messages: Vec<Submitted>,
+    /// Sent whole, and not answered.
+    pub in_doubt: Vec<Unsent>,
+    /// Answered with an error.
+    pub refused: Vec<Unsent>,
+    /// Not sent whole.
+    pub not_sent: Vec<Unsent>,
+}
+
+/// A message that was not accepted, or not as far as the client knows.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Unsent {
+    /// Content identifier.
+    pub content_identifier: String,
+    /// Date-time group, as `xuxa send --dtg` takes it.
+    pub dtg: String,
+    /// Precedence.
+    pub precedence: String,
+    /// Octets of the body.
+    pub size: u64,
+    /// How often it was submitted.
+    pub tries: u32,
+    /// Why.
+    pub reason: String,
 }
 
 /// A message the MTA accepted.

@@ -36,10 +36,15 @@ pub(crate) type Interrupted = Arc<AtomicBool>;
 #[error("the association ended: {0}")]
 pub(crate) struct Lost(pub String);
 
-/// The MTA refused the bind: trying again does not help.
+/// The MTA refused the bind.
 #[derive(Debug, thiserror::Error)]
-#[error("the MTA refused the bind: {0}")]
-pub(crate) struct Refused(pub String);
+#[error("the MTA refused the bind: {why}")]
+pub(crate) struct Refused {
+    /// In its words, or ours.
+    pub why: String,
+    /// It does not know us: trying again does not help.
+    pub for_good: bool,
+}
 
 /// Which services a user asks for when binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,13 +122,15 @@ impl Client {
                     .as_deref()
                     .and_then(|e| Element::parse(e).ok())
                     .and_then(|e| MtsBindError::read(&e).ok());
-                match error {
-                    Some(MtsBindError::AuthenticationError) => {
-                        bail!(Refused("authentication error: is the user known there, and the password right?".to_owned()))
-                    }
-                    Some(error) => bail!(Refused(format!("{error:?}"))),
-                    None => bail!(Refused(detail)),
-                }
+                let for_good = error == Some(MtsBindError::AuthenticationError);
+                let why = match error {
+                    _ if for_good => "authentication error: is the user known there, and the \
+                                      password right?"
+                        .to_owned(),
+                    Some(error) => format!("{error:?}"),
+                    None => detail,
+                };
+                bail!(Refused { why, for_good })
             }
             other => bail!(Lost(describe(other.as_ref()))),
         }
@@ -161,6 +168,11 @@ impl Client {
             let pause = next.map_or(LOOK, |at| at.since(now).min(LOOK));
             self.read(pause.max(Duration::from_millis(1)))?;
         }
+    }
+
+    /// Whether the connection takes no more.
+    pub(crate) fn is_over(&self) -> bool {
+        self.over
     }
 
     fn read(&mut self, wait: Duration) -> Result<()> {

@@ -19,6 +19,12 @@ impl Clock {
         Instant(u64::try_from(self.origin.elapsed().as_micros()).unwrap_or(u64::MAX))
     }
 
+    /// Lets time pass.
+    #[expect(clippy::disallowed_methods, reason = "an MTA that is away gives no event to wait for")]
+    pub(crate) fn pause(time: std::time::Duration) {
+        std::thread::sleep(time);
+    }
+
     #[expect(clippy::disallowed_methods, reason = "the edge reads the clock here and nowhere else")]
     pub(crate) fn utc() -> Utc {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

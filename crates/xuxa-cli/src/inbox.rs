@@ -3,10 +3,12 @@
 //! The MTA delivers again what was not confirmed, so an identifier is remembered before the confirm
 //! goes out. The inbox is a directory: one file a message, and `received.log`, one identifier a line.
 
+use crate::show;
 use anyhow::{Context, Result};
+use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 /// The directory and the identifiers in it.
@@ -28,24 +30,22 @@ impl Inbox {
         let shown = dir.display();
         fs::create_dir_all(dir).with_context(|| format!("cannot make the inbox {shown}"))?;
         let path = dir.join("received.log");
-        let seen = match fs::read_to_string(&path) {
-            // A line without its end was not confirmed: it does not count.
-            Ok(text) => text
-                .split_inclusive('\n')
-                .filter_map(|l| l.strip_suffix('\n'))
-                .map(str::to_owned)
-                .collect(),
-            Err(e) if e.kind() == std::io::ErrorKind::NotFound => BTreeSet::new(),
-            Err(e) => return Err(e).with_context(|| format!("cannot read {}", path.display())),
-        };
         let mut log = OpenOptions::new()
             .create(true)
+            .read(true)
             .append(true)
             .open(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
-        if fs::read(&path).is_ok_and(|t| t.last().is_some_and(|b| *b != b'\n')) {
-            log.write_all(b"\n").context("cannot write the inbox")?;
+        let mut text = String::new();
+        log.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
+        let whole = text.rfind('\n').map_or(0, |end| end + 1);
+        if whole < text.len() {
+            // A line without its end was not confirmed, and may be the beginning of another
+            // identifier: it goes, or it would be one the next time.
+            log.set_len(whole as u64).context("cannot write the inbox")?;
         }
+        sync_dir(dir)?;
+        let seen = text.get(..whole).unwrap_or_default().lines().map(str::to_owned).collect();
         Ok(Inbox { dir: dir.to_owned(), seen, log, keep })
     }
 
@@ -77,12 +77,15 @@ impl Inbox {
             file.sync_all().context("cannot write the inbox")?;
             let path = part.with_extension("content");
             fs::rename(&part, &path).context("cannot write the inbox")?;
+            // Before the identifier: one that is remembered is never taken again.
+            sync_dir(&self.dir)?;
             kept = Some(path);
         }
         if self.seen.insert(identifier.to_owned()) {
-            writeln!(self.log, "{identifier}").context("cannot write the inbox")?;
+            self.log
+                .write_all(format!("{identifier}\n").as_bytes())
+                .context("cannot write the inbox")?;
             self.log.sync_all().context("cannot write the inbox")?;
-            File::open(&self.dir).and_then(|d| d.sync_all()).context("cannot write the inbox")?;
         }
         Ok(kept)
     }
@@ -104,14 +107,21 @@ impl Incoming {
     }
 }
 
-/// An identifier as a file name: letters, digits, `.` and `-` stay, all else becomes `_`.
+fn sync_dir(dir: &Path) -> Result<()> {
+    File::open(dir).and_then(|d| d.sync_all()).context("cannot write the inbox")
+}
+
+/// An identifier as a file name: letters, digits, `.` and `-` stay, all else becomes `_`; and four
+/// octets of its hash, for two identifiers may differ in such a character only.
 fn file_name(identifier: &str) -> String {
     let name: String = identifier
         .chars()
         .map(|c| if c.is_ascii_alphanumeric() || matches!(c, '.' | '-') { c } else { '_' })
         .take(120)
         .collect();
-    name.trim_matches(['_', '.']).to_owned()
+    let hash = Sha256::digest(identifier.as_bytes());
+    let hash = show::hex(hash.get(..4).unwrap_or_default());
+    format!("{}-{hash}", name.trim_matches(['_', '.']))
 }
 
 #[cfg(test)]
@@ -132,13 +142,45 @@ mod tests {
         let mut text = fs::read(&log).unwrap();
         text.extend_from_slice(b"/C=XX;3");
         fs::write(&log, text).unwrap();
-        let again = Inbox::open(dir.path(), true).unwrap();
-        assert!(again.has("/C=XX;1") && !again.has("/C=XX;2") && !again.has("/C=XX;3"));
+        for _ in 0..2 {
+            let again = Inbox::open(dir.path(), true).unwrap();
+            assert!(again.has("/C=XX;1") && !again.has("/C=XX;2") && !again.has("/C=XX;3"));
+        }
+        assert_eq!(fs::read(&log).unwrap(), b"/C=XX;1\n");
+    }
+
+    #[test]
+    fn one_delivered_again_is_one_file_wherever_the_first_was_cut_off() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = "/C=XX;7";
+        let deliver = |octets: &[u8]| {
+            let inbox = Inbox::open(dir.path(), true).unwrap();
+            let mut message = inbox.begin(id).unwrap();
+            message.write(octets).unwrap();
+            (inbox, message)
+        };
+        // Killed in the middle of its content.
+        drop(deliver(b"hel"));
+        // Killed when the file was there and the identifier was not.
+        let (mut inbox, message) = deliver(b"hello");
+        let path = inbox.finish(message, id).unwrap().unwrap();
+        fs::write(dir.path().join("received.log"), "").unwrap();
+        // Killed when both were there, before the confirm.
+        let (mut inbox, message) = deliver(b"hello");
+        assert!(!inbox.has(id));
+        assert_eq!(inbox.finish(message, id).unwrap().as_ref(), Some(&path));
+        let (mut inbox, message) = deliver(b"hello");
+        assert!(inbox.has(id));
+        assert_eq!(inbox.finish(message, id).unwrap(), None);
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+        assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;7\n");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "the file and the log");
     }
 
     #[test]
     fn names_stay_inside_the_directory() {
-        assert_eq!(file_name("../../etc/passwd"), "etc_passwd");
-        assert_eq!(file_name("/C=XX/ADMD=NATO;a-1"), "C_XX_ADMD_NATO_a-1");
+        assert_eq!(file_name("../../etc/passwd"), "etc_passwd-3754d6cb");
+        assert_eq!(file_name("/C=XX/ADMD=NATO;a-1"), "C_XX_ADMD_NATO_a-1-931a44df");
+        assert_ne!(file_name("/C=XX;a 1"), file_name("/C=XX;a/1"));
     }
 }

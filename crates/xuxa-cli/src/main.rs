@@ -28,7 +28,8 @@ use std::time::Duration;
 
 /// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
 ///
-/// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part.
+/// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
+/// doubt: the MTA may have taken it or not.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -118,11 +119,14 @@ struct SendArgs {
     civil: bool,
     /// Content identifier, 1 to 16 characters: sending again with the same one makes no second
     /// message of the same content; the date-time group is part of it
-    #[arg(long, value_name = "ID")]
+    #[arg(long, visible_alias = "content-id", value_name = "ID")]
     content_identifier: Option<String>,
     /// Date-time group of the heading, as in 260504030201Z [default: now]
     #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_dtg)]
     dtg: Option<Utc>,
+    /// How long to submit again where an answer was lost: 500ms, 60s, 5m; 0s: not at all
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = source::parse_time)]
+    retry_for: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -199,22 +203,29 @@ fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let mut sent = Vec::new();
-    let outcome = send::send(way, &messages, &mut sent);
+    let outcome = send::send(way, &messages, args.retry_for);
     if json {
-        let in_doubt: Vec<&str> = match &outcome {
-            Err(error) if error.is::<client::Lost>() => messages
-                .get(sent.len())
-                .map(|m| m.content_identifier.as_str())
-                .into_iter()
-                .collect(),
-            _ => Vec::new(),
-        };
-        println!("{}", serde_json::json!({ "messages": sent, "in_doubt": in_doubt }));
-    } else if !sent.is_empty() {
-        println!("{}", show::sent(&sent));
+        println!("{}", serde_json::json!(outcome));
+    } else if !outcome.messages.is_empty() {
+        println!("{}", show::sent(&outcome.messages));
     }
-    finish(outcome, !sent.is_empty())
+    for line in show::unsent(&outcome) {
+        eprintln!("xuxa: {line}");
+    }
+    ExitCode::from(sent_code(&outcome))
+}
+
+/// What is in doubt comes first: it is the one outcome after which the same command may be given
+/// again only as it was.
+fn sent_code(outcome: &send::Outcome) -> u8 {
+    let all = outcome.refused.is_empty() && outcome.not_sent.is_empty();
+    match () {
+        () if !outcome.in_doubt.is_empty() => 4,
+        () if all => 0,
+        () if !outcome.messages.is_empty() => 3,
+        () if outcome.is_wrong_use => 2,
+        () => 1,
+    }
 }
 
 fn finish(outcome: Result<()>, some: bool) -> ExitCode {
@@ -340,5 +351,40 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
             ExitCode::from(if lines.is_empty() { 1 } else { 3 })
         }
         other => finish(other, !lines.is_empty()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_doubt_has_a_code_of_its_own() {
+        let unsent = || {
+            vec![send::Unsent {
+                content_identifier: "A".to_owned(),
+                dtg: "260504030201Z".to_owned(),
+                precedence: Precedence::Flash,
+                size: 1,
+                tries: 1,
+                reason: "the association ended".to_owned(),
+            }]
+        };
+        let outcome = send::Outcome::default;
+        assert_eq!(sent_code(&outcome()), 0);
+        assert_eq!(sent_code(&send::Outcome { refused: unsent(), ..outcome() }), 1);
+        let wrong = send::Outcome { not_sent: unsent(), is_wrong_use: true, ..outcome() };
+        assert_eq!(sent_code(&wrong), 2);
+        let both = send::Outcome { not_sent: unsent(), in_doubt: unsent(), ..outcome() };
+        assert_eq!(sent_code(&both), 4);
+        let json = serde_json::json!(both);
+        assert_eq!(json["in_doubt"][0]["content_identifier"], "A");
+        assert_eq!(
+            (&json["messages"], &json["refused"]),
+            (&serde_json::json!([]), &json["messages"])
+        );
+        let lines = show::unsent(&both);
+        assert!(lines[0].contains("--content-identifier A --dtg 260504030201Z"), "{lines:?}");
+        assert_eq!(lines.last().unwrap(), "0 accepted, 1 in doubt, 0 refused, 1 not sent");
     }
 }

@@ -1,9 +1,9 @@
 //! `xuxa send`: submits messages and says how long each took to be accepted.
 
-use crate::client::{Client, Interrupted, Lost, Services, describe};
+use crate::client::{Client, Interrupted, Lost, Refused, Services, describe};
 use crate::clock::Clock;
 use crate::compose::{self, Message};
-use crate::profile::Profile;
+use crate::profile::{Profile, Wrong};
 use crate::show;
 use anyhow::{Context, Result, bail};
 use base::Precedence;
@@ -17,8 +17,9 @@ use sha2::{Digest as _, Sha256};
 use std::path::Path;
 use std::time::Duration;
 
-/// How often a submission whose answer was lost is repeated.
-const TRIES: u32 = 3;
+/// Waits between two attempts to submit again: the first, doubled up to the longest.
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// One line of the result.
 #[derive(Clone, Debug, Serialize)]
@@ -43,6 +44,73 @@ pub(crate) struct Sent {
     pub tries: u32,
 }
 
+/// A message that was not accepted, or not as far as we know.
+#[derive(Clone, Debug, Serialize)]
+pub(crate) struct Unsent {
+    pub content_identifier: String,
+    /// Date-time group of the heading, as `--dtg` takes it: sent again with both, it is the same
+    /// submission.
+    pub dtg: String,
+    pub precedence: Precedence,
+    /// Octets of the body.
+    pub size: u64,
+    /// How often it was submitted.
+    pub tries: u32,
+    pub reason: String,
+}
+
+/// What became of the messages.
+#[derive(Debug, Default, Serialize)]
+pub(crate) struct Outcome {
+    /// The MTA answered with an MTS identifier.
+    pub messages: Vec<Sent>,
+    /// All of it went out, and no answer came: the MTA may have taken it or not.
+    pub in_doubt: Vec<Unsent>,
+    /// The MTA answered that it does not take it.
+    pub refused: Vec<Unsent>,
+    /// The MTA has not taken it, for it never had all of it.
+    pub not_sent: Vec<Unsent>,
+    /// It was our own configuration.
+    #[serde(skip)]
+    pub is_wrong_use: bool,
+    /// All was done, but the end of the association was not in order.
+    #[serde(skip)]
+    pub unbind: Option<String>,
+}
+
+impl Outcome {
+    fn add(&mut self, message: &Message, failure: &Failure) {
+        let unsent = Unsent {
+            content_identifier: message.content_identifier.clone(),
+            dtg: message.authorised_at.to_utc_time(),
+            precedence: message.precedence,
+            size: message.source.len(),
+            tries: failure.tries,
+            reason: failure.reason.clone(),
+        };
+        match failure.fate {
+            Fate::InDoubt => self.in_doubt.push(unsent),
+            Fate::Refused => self.refused.push(unsent),
+            Fate::NotSent => self.not_sent.push(unsent),
+        }
+    }
+}
+
+/// Why a message has no answer that accepts it.
+struct Failure {
+    fate: Fate,
+    tries: u32,
+    reason: String,
+    is_wrong_use: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fate {
+    InDoubt,
+    Refused,
+    NotSent,
+}
+
 /// The MTA answered a submission with an error: what it said.
 #[derive(Debug, thiserror::Error)]
 #[error("the MTA refused the message: {0}")]
@@ -57,50 +125,95 @@ pub(crate) struct Way<'a> {
     pub progress: bool,
 }
 
-/// Submits the messages one after the other on one association.
-///
-/// # Errors
-/// The first message that could not be sent; what was accepted before it is in `sent`.
-pub(crate) fn send(way: &Way<'_>, messages: &[Message], sent: &mut Vec<Sent>) -> Result<()> {
+/// Submits the messages one after the other, on one association while it lasts. One that is refused
+/// or in doubt does not keep the others back; one that does not even leave us does.
+pub(crate) fn send(way: &Way<'_>, messages: &[Message], retry_for: Duration) -> Outcome {
+    let mut outcome = Outcome::default();
     let mut client = None;
-    for message in messages {
-        let mut tries = 0;
-        let done = loop {
-            tries += 1;
-            let mut bound = match client.take() {
-                Some(bound) => bound,
-                None => bind(way)?,
-            };
-            match submit(way, &mut bound, message, tries) {
-                Ok(done) => {
-                    client = Some(bound);
-                    break done;
+    let mut rest = messages.iter();
+    for message in rest.by_ref() {
+        match send_one(way, &mut client, message, retry_for) {
+            Ok(sent) => outcome.messages.push(sent),
+            Err(failure) => {
+                outcome.add(message, &failure);
+                outcome.is_wrong_use |= failure.is_wrong_use;
+                if failure.fate == Fate::NotSent || way.is_interrupted() {
+                    break;
                 }
-                // Whether the MTA took it is unknown: the same content identifier makes a
-                // repetition harmless.
-                Err(error) if error.is::<Lost>() && tries < TRIES && !way.is_interrupted() => {
-                    eprintln!("{error}; submitting again as {}", message.content_identifier);
-                }
-                Err(error) if error.is::<Lost>() => {
-                    let (id, dtg) = (&message.content_identifier, message.authorised_at);
-                    return Err(error.context(format!(
-                        "in doubt: no answer to submission {id}; send the same again with \
-                         --content-identifier {id} --dtg {}",
-                        dtg.to_utc_time()
-                    )));
-                }
-                Err(error) => {
-                    let _ = bound.unbind();
-                    return Err(error);
+            }
+        }
+    }
+    for message in rest {
+        let reason = "not tried, for the one before it could not be sent".to_owned();
+        let not_tried = Failure { fate: Fate::NotSent, tries: 0, reason, is_wrong_use: false };
+        outcome.add(message, &not_tried);
+    }
+    outcome.unbind =
+        client.and_then(|client| client.unbind().err()).map(|error| format!("{error:#}"));
+    outcome
+}
+
+/// Submits a message, and where no answer comes, again: the same content identifier and the same
+/// octets make the repetition harmless.
+fn send_one(
+    way: &Way<'_>,
+    client: &mut Option<Client>,
+    message: &Message,
+    retry_for: Duration,
+) -> Result<Sent, Failure> {
+    let (mut tries, mut pause) = (0, Duration::ZERO);
+    // Set once an answer was lost: when to give up, and whether the MTA had all of the message.
+    let (mut until, mut doubt) = (None, false);
+    loop {
+        let (error, again) = match client.take().map_or_else(|| bind(way), Ok) {
+            // An MTA that was not there to begin with is not waited for.
+            Err(error) => {
+                let again = tries > 0 && !is_for_good(&error);
+                (error, again)
+            }
+            Ok(mut bound) => {
+                tries += 1;
+                let mut complete = false;
+                match submit(way, &mut bound, message, tries, &mut complete) {
+                    Ok(sent) => {
+                        *client = Some(bound);
+                        return Ok(sent);
+                    }
+                    Err(error) => {
+                        let answered = error.is::<NotAccepted>();
+                        doubt |= complete && !answered;
+                        // Answered in the middle of it, the rest of it would still have to go.
+                        if answered && complete {
+                            *client = Some(bound);
+                        }
+                        let again = error.is::<Lost>();
+                        (error, again)
+                    }
                 }
             }
         };
-        sent.push(done);
+        let now = way.clock.mono();
+        let until = *until.get_or_insert(now + retry_for);
+        if !again || way.is_interrupted() || now + pause >= until {
+            let fate = match () {
+                () if doubt => Fate::InDoubt,
+                () if error.is::<NotAccepted>() => Fate::Refused,
+                () => Fate::NotSent,
+            };
+            let is_wrong_use = error.is::<Wrong>();
+            return Err(Failure { fate, tries, reason: format!("{error:#}"), is_wrong_use });
+        }
+        if pause.is_zero() {
+            eprintln!("xuxa: {error:#}; submitting {} again", message.content_identifier);
+        }
+        Clock::pause(pause);
+        pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
     }
-    match client {
-        Some(client) => client.unbind(),
-        None => Ok(()),
-    }
+}
+
+/// Whether trying to bind again does not help.
+fn is_for_good(error: &anyhow::Error) -> bool {
+    error.is::<Wrong>() || error.downcast_ref::<Refused>().is_some_and(|refused| refused.for_good)
 }
 
 impl Way<'_> {
@@ -113,7 +226,14 @@ fn bind(way: &Way<'_>) -> Result<Client> {
     Client::bind(way.profile, Services::Submission, way.pcap, way.clock, way.interrupted.clone())
 }
 
-fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> Result<Sent> {
+/// Submits once; `complete` is set when the last octet has gone out.
+fn submit(
+    way: &Way<'_>,
+    client: &mut Client,
+    message: &Message,
+    tries: u32,
+    complete: &mut bool,
+) -> Result<Sent> {
     let framing = message.framing()?;
     let content_length = framing.content_length();
     let envelope = compose::envelope(&client.user, message);
@@ -136,15 +256,21 @@ fn submit(way: &Way<'_>, client: &mut Client, message: &Message, tries: u32) -> 
         operation: operation::MESSAGE_SUBMISSION,
         argument,
     })?;
+    *complete = framing.data_length == 0 && !client.is_over();
     let mut answer = Answer::None;
     let mut octets = Vec::new();
     loop {
         match client.next(None)? {
+            // No more goes out: what is left to hear says why.
+            Some(Indication::NeedContent { .. }) if client.is_over() => {}
             Some(Indication::NeedContent { offset, max }) => {
                 let piece = message.source.read(offset, max)?;
                 hasher.update(&piece);
-                bar.set_position(offset + piece.len() as u64);
+                let end = offset + piece.len() as u64;
+                bar.set_position(end);
                 client.request(Request::Content(piece))?;
+                // Of what could not be written the MTA has a part at most.
+                *complete = end >= framing.data_length && !client.is_over();
             }
             Some(Indication::Returned { .. }) => answer = Answer::Result,
             Some(Indication::ReturnedError { error, .. }) => answer = Answer::Error(error),

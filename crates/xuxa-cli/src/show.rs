@@ -1,7 +1,7 @@
 //! What a person reads: aligned tables; and the forms shared with JSON.
 
 use crate::receive::Received;
-use crate::send::Sent;
+use crate::send::{Outcome, Sent};
 use comfy_table::{CellAlignment, Table, presets};
 use p1::content_type::ContentType;
 use p1::flags::Priority;
@@ -91,6 +91,36 @@ pub(crate) fn sent(lines: &[Sent]) -> Table {
         ]);
     }
     table
+}
+
+/// A line for each message that was not accepted, what to do about it, and how many there are.
+pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for m in &outcome.in_doubt {
+        let (id, dtg, reason) = (&m.content_identifier, &m.dtg, &m.reason);
+        lines.push(format!(
+            "in doubt: no answer to submission {id} ({reason}); send the same again with \
+             --content-identifier {id} --dtg {dtg}"
+        ));
+    }
+    for (what, messages) in [("refused", &outcome.refused), ("not sent", &outcome.not_sent)] {
+        lines.extend(
+            messages.iter().map(|m| {
+                format!("{what}: {}, {}: {}", m.content_identifier, size(m.size), m.reason)
+            }),
+        );
+    }
+    if !lines.is_empty() {
+        lines.push(format!(
+            "{} accepted, {} in doubt, {} refused, {} not sent",
+            outcome.messages.len(),
+            outcome.in_doubt.len(),
+            outcome.refused.len(),
+            outcome.not_sent.len()
+        ));
+    }
+    lines.extend(outcome.unbind.iter().map(|error| format!("after the last answer: {error}")));
+    lines
 }
 
 /// The beginnings of short texts, under their identifiers.

@@ -101,15 +101,21 @@ fn what_waits_outlives_both_daemons() {
     assert_eq!(pair.act.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
 }
 
-#[test]
-fn a_submission_whose_answer_is_lost_makes_one_message() {
+/// A site whose user `OPS` reaches it over a proxy, and that user's profiles without it.
+fn behind_a_proxy(fate: Fate) -> (Site, Proxy, String) {
     let mut site = Site::builder("naples").build().unwrap();
     site.start().unwrap();
-    let proxy = Proxy::start(site.p3(), Fate::LoseAnswer(5_000));
+    let proxy = Proxy::start(site.p3(), fate);
     let profiles = std::fs::read_to_string(site.profiles()).unwrap();
     let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
     assert_ne!(over_proxy, profiles);
     std::fs::write(site.profiles(), over_proxy).unwrap();
+    (site, proxy, profiles)
+}
+
+#[test]
+fn a_submission_whose_answer_is_lost_makes_one_message() {
+    let (site, proxy, profiles) = behind_a_proxy(Fate::LoseAnswer(5_000));
     let sent = site.send("OPS", &["--to", &site.address("OPS"), "--size", "10kB"]).unwrap();
     proxy.wait_until_struck(SOON);
     assert_eq!(sent.messages[0].tries, 2, "the first answer was lost");
@@ -117,4 +123,55 @@ fn a_submission_whose_answer_is_lost_makes_one_message() {
     assert_arrived(&sent.messages, &site.receive("OPS", 1).unwrap());
     assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
     assert_eq!(site.status().unwrap().counters.duplicates, 1);
+}
+
+#[test]
+fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
+    let (mut site, proxy, profiles) = behind_a_proxy(Fate::LoseAnswer(5_000));
+    let address = site.address("OPS");
+    let same = ["--json", "send", "--to", &address, "--size", "10kB", "--retry-for", "0s"];
+    let run = site.xuxa("OPS", &same).unwrap();
+    proxy.wait_until_struck(SOON);
+    assert_eq!(run.code, 4, "in doubt: {}", run.stderr);
+    let first: Sent = run.json_anyway().unwrap();
+    let [doubt] = &first.in_doubt[..] else { panic!("{first:?}") };
+    assert_eq!((doubt.tries, doubt.size, first.messages.len()), (1, 10_000, 0));
+    let again = [&same[..], &["--content-id", &doubt.content_identifier, "--dtg", &doubt.dtg]];
+    assert!(run.stderr.contains(&again[1].join(" ").replace("-id ", "-identifier ")));
+    std::fs::write(site.profiles(), profiles).unwrap();
+    site.kill().unwrap();
+    site.start().unwrap();
+
+    // Delivered before it is settled, or after: the identifier is the first one's.
+    let received = site.receive("OPS", 1).unwrap();
+    let second: Sent = site.xuxa("OPS", &again.concat()).unwrap().json().unwrap();
+    assert_arrived(&second.messages, &received);
+    assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+    assert_eq!(site.status().unwrap().counters.duplicates, 1);
+}
+
+#[test]
+fn what_the_mta_never_had_whole_or_does_not_take_is_not_in_doubt() {
+    let (mut site, proxy, profiles) = behind_a_proxy(Fate::Cut(50_000));
+    let address = site.address("OPS");
+    let sizes = |sizes| ["--json", "send", "--to", &address, "--size", sizes, "--retry-for", "0s"];
+    // More than the networks on the way hold.
+    let run = site.xuxa("OPS", &sizes("30MB,1kB")).unwrap();
+    proxy.wait_until_struck(SOON);
+    let sent: Sent = run.json_anyway().unwrap();
+    let counts = |s: &Sent| [s.messages.len(), s.in_doubt.len(), s.refused.len(), s.not_sent.len()];
+    assert_eq!((run.code, counts(&sent)), (1, [0, 0, 0, 2]), "{}", run.stderr);
+    assert_eq!([sent.not_sent[0].tries, sent.not_sent[1].tries], [1, 0]);
+
+    // Beyond a limit: the MTA answers with an error, and takes the other message.
+    std::fs::write(site.profiles(), profiles).unwrap();
+    site.stop().unwrap();
+    let config = std::fs::read_to_string(site.config()).unwrap();
+    std::fs::write(site.config(), format!("{config}\n[limits]\ncontent = \"100kB\"\n")).unwrap();
+    site.start().unwrap();
+    let run = site.xuxa("OPS", &sizes("1MB,1kB")).unwrap();
+    let sent: Sent = run.json_anyway().unwrap();
+    assert_eq!((run.code, counts(&sent)), (3, [1, 0, 1, 0]), "{}", run.stderr);
+    assert!(sent.refused[0].reason.contains("control-violated"), "{:?}", sent.refused);
+    assert_arrived(&sent.messages, &site.receive("OPS", 1).unwrap());
 }
