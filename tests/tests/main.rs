@@ -9,5 +9,6 @@
 )]
 
 mod e2e;
+mod kill;
 mod netns;
 mod scripted;

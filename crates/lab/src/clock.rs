@@ -65,6 +65,11 @@ impl Deadline {
     }
 }
 
+/// Lets time pass, where the time is what matters.
+pub fn pause(time: Duration) {
+    std::thread::sleep(time);
+}
+
 /// The time since 1970, as the system has it.
 pub fn since_1970() -> Duration {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()

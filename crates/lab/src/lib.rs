@@ -39,4 +39,4 @@ pub use packet_socket::PacketSocket;
 pub use pair::{Pair, PairBuilder};
 pub use place::Place;
 pub use programs::Programs;
-pub use site::{Run, Site, SiteBuilder};
+pub use site::{Client, Run, Site, SiteBuilder};

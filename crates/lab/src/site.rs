@@ -301,13 +301,7 @@ impl Site {
     /// # Errors
     /// It ended, or does not answer; with the end of its log.
     pub fn start(&mut self) -> Result<()> {
-        if self.daemon.is_some() {
-            bail!("{} runs already", self.name);
-        }
-        let mut command = self.place.command(&self.programs.mta);
-        command.arg("run").arg("--config").arg(self.config()).args(&self.arguments);
-        command.current_dir(&self.path).stdin(Stdio::null());
-        self.daemon = Some(Child::spawn(command, &self.path.join("logs/mta.out"), &self.log())?);
+        self.launch()?;
         let ready = Deadline::after(START).wait_for("an answer of the daemon", || {
             if let Some(status) = self.daemon.as_mut().map(Child::ended).transpose()?.flatten() {
                 bail!("mta ended at once: {status}");
@@ -317,6 +311,21 @@ impl Site {
         ready.with_context(|| {
             format!("starting {}; its log ends:\n{}", self.name, self.log_tail())
         })?;
+        Ok(())
+    }
+
+    /// Starts the daemon and does not wait for it.
+    ///
+    /// # Errors
+    /// It runs already, or cannot be started.
+    pub fn launch(&mut self) -> Result<()> {
+        if self.daemon.is_some() {
+            bail!("{} runs already", self.name);
+        }
+        let mut command = self.place.command(&self.programs.mta);
+        command.arg("run").arg("--config").arg(self.config()).args(&self.arguments);
+        command.current_dir(&self.path).stdin(Stdio::null());
+        self.daemon = Some(Child::spawn(command, &self.path.join("logs/mta.out"), &self.log())?);
         Ok(())
     }
 

@@ -49,7 +49,7 @@ fn is_address(a: &str, b: &str) -> bool {
 }
 
 /// Says something that shows where a test passes, too: libtest keeps what `eprintln` says to itself.
-fn say(text: &str) {
+pub(crate) fn say(text: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

@@ -1,0 +1,209 @@
+//! Daemons killed at any moment (SIGKILL) while messages of every size and precedence go both ways:
+//! nothing that was acknowledged is lost, nothing is there twice.
+
+mod moment;
+mod traffic;
+
+use super::e2e::say;
+use lab::clock::{Deadline, pause};
+use lab::{Event, Link, Pair, Site};
+use moment::{Log, Moment, SEED, When};
+use sha2::{Digest as _, Sha256};
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::ops::Range;
+use std::time::Duration;
+use traffic::{Traffic, USERS, inbox, sites};
+
+/// Moments of a run, and of one with `cargo xtask test --long`.
+const MOMENTS: u64 = 30;
+const MANY_MOMENTS: u64 = 300;
+/// Longest wait for the events of a moment; where fewer come, it strikes all the same.
+const EVENTS: Duration = Duration::from_secs(5);
+/// Longest end of all traffic, once nobody dies any more.
+const DRAIN: Duration = Duration::from_secs(180);
+/// How often logs and clients are looked at.
+const LOOK: Duration = Duration::from_millis(2);
+
+/// Says how to repeat a run that failed.
+struct Repeat {
+    seed: u64,
+    moments: Vec<(u64, Moment, String)>,
+}
+
+impl Drop for Repeat {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("--- repeat with {SEED}={}; the moments so far:", self.seed);
+            for (number, moment, outcome) in &self.moments {
+                eprintln!("{number:>3} {moment:?}: {outcome}");
+            }
+        }
+    }
+}
+
+#[test]
+fn nothing_acknowledged_is_lost_or_doubled_when_daemons_are_killed() {
+    let many = std::env::var_os("LONG").is_some();
+    let count = if many { MANY_MOMENTS } else { MOMENTS };
+    let mut repeat = Repeat { seed: moment::seed(1), moments: Vec::new() };
+    // One channel for all, then one for each precedence.
+    strike(Link::default(), 0..count / 2, &mut repeat);
+    strike(Link::per_precedence(), count / 2..count, &mut repeat);
+}
+
+/// Kills at each of these moments, then drains and checks.
+fn strike(link: Link, numbers: Range<u64>, repeat: &mut Repeat) {
+    let builder = Pair::builder(link).unwrap();
+    let json = ["--log-format", "json"];
+    let pair = builder.each(|site| site.users(&USERS).run_with(&json)).start().unwrap();
+    let mut sites = sites(pair);
+    let mut traffic = Traffic::new(repeat.seed << 16 | numbers.start);
+    for number in numbers.clone() {
+        let moment = Moment::new(repeat.seed, number);
+        repeat.moments.push((number, moment.clone(), "under way".to_owned()));
+        let outcome = wait_for(&moment, &mut sites, &mut traffic);
+        if let Some((_, _, slot)) = repeat.moments.last_mut() {
+            *slot = outcome;
+        }
+        if let Some(receiver) = moment.receiver {
+            traffic.kill_receiver(receiver);
+        }
+        let victim = &mut sites[moment.victim];
+        victim.kill().unwrap();
+        for life in &moment.again {
+            victim.launch().unwrap();
+            pause(*life);
+            victim.kill().unwrap();
+        }
+        victim.launch().unwrap();
+    }
+    drain(&mut sites, &mut traffic);
+    check(&mut sites, &traffic, numbers.count());
+}
+
+/// Keeps the traffic going until the moment has come; says what it came to.
+fn wait_for(moment: &Moment, sites: &mut [Site; 2], traffic: &mut Traffic) -> String {
+    let mut log = Log::of(&sites[moment.victim]);
+    log.more();
+    let (wanted, time) = match moment.when {
+        When::Event(wanted) => (wanted, EVENTS),
+        When::Time(time) => (u64::MAX, time),
+    };
+    let deadline = Deadline::after(time);
+    let mut events = 0;
+    while events < wanted && !deadline.has_passed() {
+        traffic.tend(sites, true);
+        pause(LOOK);
+        events += log.more();
+        let runs = sites.iter_mut().all(|site| site.is_running().unwrap());
+        assert!(runs, "a daemon ended by itself");
+    }
+    format!("{events} events of the victim, {} messages planned", traffic.planned.len())
+}
+
+/// Waits until all that was planned is answered, delivered, and forgotten by both daemons.
+fn drain(sites: &mut [Site; 2], traffic: &mut Traffic) {
+    let deadline = Deadline::after(DRAIN);
+    let all_answered = || Ok((!traffic.tend(sites, false)).then_some(()));
+    deadline.wait_for("an answer to every submission", all_answered).unwrap();
+    loop {
+        // What is in hand counts as waiting no more, so the inboxes say when all has arrived; what
+        // is being delivered again is given back when the users go.
+        let arrived = || {
+            traffic.tend(sites, false);
+            let all = [0, 1].iter().all(|index| traffic.has_arrived(&sites[*index], *index));
+            Ok((all && is_empty(&sites[0])? && is_empty(&sites[1])?).then_some(()))
+        };
+        // Where it did not, the check tells what is missing.
+        let arrived = deadline.wait_for("all that was acknowledged", arrived);
+        traffic.stop_receiving();
+        let left = is_empty(&sites[0]).and_then(|empty| Ok(empty && is_empty(&sites[1])?));
+        match arrived {
+            Ok(()) if left.unwrap() => return,
+            Ok(()) => {}
+            Err(error) => {
+                say(&format!("{error:#}"));
+                return;
+            }
+        }
+    }
+}
+
+/// Nothing waits, and nothing is on its way to or from a peer.
+fn is_empty(site: &Site) -> anyhow::Result<bool> {
+    let status = site.status()?;
+    let moves = status.associations().any(|a| ["sending", "receiving"].contains(&&*a.state));
+    Ok(status.queued() == 0 && status.waiting() == 0 && !moves)
+}
+
+/// All that must hold once everything has come to rest.
+fn check(sites: &mut [Site; 2], traffic: &Traffic, deaths: usize) {
+    let mut again = 0;
+    for (index, site) in sites.iter_mut().enumerate() {
+        for user in USERS {
+            check_inbox(site, user, traffic.expected(index, user));
+        }
+        let events = site.events().unwrap();
+        let wrong: Vec<&Event> = events.iter().filter(|e| e.level == "ERROR").collect();
+        assert!(wrong.is_empty(), "{}: {wrong:#?}", site.name());
+        let delivered = events.iter().filter(|e| e.event == "delivered").count();
+        let kept: usize = USERS.iter().map(|user| traffic.expected(index, user).0.len()).sum();
+        // One whose forgetting was not committed is delivered again, and confirmed as before.
+        again += delivered.saturating_sub(kept);
+        assert_eq!(site.stop().unwrap().code(), Some(0));
+        check_store(site);
+    }
+    let doubts: u32 = traffic.planned.iter().map(|p| p.doubts).sum();
+    let tried = traffic.planned.iter().filter_map(|p| p.answer.as_ref());
+    let retried = tried.filter(|answer| answer.tries > 1).count();
+    say(&format!(
+        "{deaths} moments, {} messages: {doubts} in doubt and settled by another command, \
+         {retried} by the same one, {again} delivered again",
+        traffic.planned.len(),
+    ));
+}
+
+/// Each message that was acknowledged is there, once and whole, and nothing else is.
+fn check_inbox(
+    site: &Site,
+    user: &str,
+    (identifiers, mut contents): (BTreeSet<String>, BTreeMap<String, String>),
+) {
+    let inbox = inbox(site, user);
+    let log = fs::read_to_string(inbox.join("received.log")).unwrap();
+    let mut received: Vec<String> = log.lines().map(str::to_owned).collect();
+    received.sort();
+    let wanted: Vec<String> = identifiers.into_iter().collect();
+    let lost: Vec<_> = wanted.iter().filter(|id| !received.contains(id)).collect();
+    let more: Vec<_> = received.iter().filter(|id| !wanted.contains(id)).collect();
+    assert!(lost.is_empty(), "{user} at {}: lost {lost:#?}", site.name());
+    assert!(more.is_empty(), "{user} at {}: nobody knows {more:#?}", site.name());
+    assert_eq!(received, wanted, "{user} at {}: once each", site.name());
+    for entry in fs::read_dir(&inbox).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|extension| extension == "content") {
+            let hash = Sha256::digest(fs::read(&path).unwrap());
+            let hash: String = hash.iter().map(|octet| format!("{octet:02x}")).collect();
+            assert!(contents.remove(&hash).is_some(), "{}: not as submitted", path.display());
+        } else {
+            assert!(path.ends_with("received.log"), "left over: {}", path.display());
+        }
+    }
+    assert!(contents.is_empty(), "{user} at {}: no file of {contents:#?}", site.name());
+}
+
+/// The store holds nothing any more, and opens without anything to mend.
+fn check_store(site: &mut Site) {
+    let bodies = site.path().join("data/queue/bodies");
+    assert_eq!(fs::read_dir(&bodies).unwrap().count(), 0, "files left in {}", bodies.display());
+    let before = fs::read_to_string(site.log()).unwrap().len();
+    site.start().unwrap();
+    let log = fs::read_to_string(site.log()).unwrap();
+    let log = &log[before..];
+    for amiss in ["removed what", "\"event\":\"discarded\"", "missing", "ERROR"] {
+        assert!(!log.contains(amiss), "{}: {log}", site.name());
+    }
+    assert!(log.contains("\"entries\":0"), "{}: {log}", site.name());
+    assert_eq!(site.stop().unwrap().code(), Some(0));
+}

@@ -1,0 +1,211 @@
+//! Mixed traffic both ways, submitted and received by real clients that are never told that a
+//! daemon will die.
+
+use base::rng::Rng;
+use lab::answer::{Sent, Submitted};
+use lab::{Client, Pair, Run, Site};
+use nix::sys::signal::Signal;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The users of each site: the first one submits, both receive.
+pub(super) const USERS: [&str; 2] = ["OPS", "LOG"];
+/// Clients that submit at the same time, for each site.
+const PARALLEL: usize = 3;
+/// Longest end of a client that was asked to end.
+const SOON: Duration = Duration::from_secs(60);
+
+const PRECEDENCES: [&str; 6] =
+    ["override", "flash", "immediate", "priority", "routine", "deferred"];
+
+/// A message and what is known of it.
+pub(super) struct Planned {
+    /// Content identifier: ours alone, so the content is, too.
+    id: String,
+    from: usize,
+    /// Sites and users.
+    pub(super) to: Vec<(usize, &'static str)>,
+    size: &'static str,
+    precedence: &'static str,
+    /// `xuxa` submits again by itself; else another one has to.
+    retries: bool,
+    /// How often a client ended in doubt of it.
+    pub(super) doubts: u32,
+    pub(super) answer: Option<Submitted>,
+}
+
+impl Planned {
+    fn new(seed: u64, number: u64) -> Planned {
+        let mut rng = Rng::new(seed.rotate_left(32) ^ number);
+        let from = rng.below(2) as usize;
+        // To the other site or, now and then, at home; every fifth one to both users there.
+        let site = if rng.below(6) == 0 { from } else { 1 - from };
+        let to = match rng.below(5) {
+            0 => USERS.map(|user| (site, user)).to_vec(),
+            n => vec![(site, USERS[n as usize % 2])],
+        };
+        let size = match rng.below(20) {
+            0 => "1MB",
+            1..3 => "300kB",
+            3..7 => "40kB",
+            7..11 => "9kB",
+            _ => "1kB",
+        };
+        Planned {
+            id: format!("{seed:X}-{number}"),
+            from,
+            to,
+            size,
+            precedence: PRECEDENCES[rng.below(6) as usize],
+            retries: rng.below(2) == 0,
+            doubts: 0,
+            answer: None,
+        }
+    }
+
+    fn submit(&self, sites: &[Site; 2]) -> Client {
+        let mut arguments = vec!["--json", "send", "--precedence", self.precedence];
+        let to: Vec<String> = self.to.iter().map(|(s, user)| sites[*s].address(user)).collect();
+        arguments.extend(to.iter().flat_map(|to| ["--to", to]));
+        arguments.extend(["--size", self.size, "--dtg", "260504030201Z"]);
+        arguments.extend(["--content-identifier", &self.id]);
+        arguments.extend(["--retry-for", if self.retries { "60s" } else { "0s" }]);
+        sites[self.from].xuxa_beside(USERS[0], &arguments).unwrap()
+    }
+
+    /// Takes what a client said of it; whether it is answered.
+    fn hear(&mut self, run: &Run) -> bool {
+        let sent: Sent = run.json_anyway().unwrap();
+        match (&sent.messages[..], &sent.in_doubt[..], &sent.not_sent[..]) {
+            ([answer], [], []) => {
+                assert_eq!(run.code, 0, "{}", run.stderr);
+                self.answer = Some(answer.clone());
+                return true;
+            }
+            ([], [doubt], []) => {
+                assert_eq!((run.code, &doubt.content_identifier), (4, &self.id));
+                self.doubts += 1;
+            }
+            ([], [], [_]) => assert_eq!(run.code, 1, "{}", run.stderr),
+            _ => panic!("{}: {}", run.stdout, run.stderr),
+        }
+        false
+    }
+}
+
+/// All clients, and all messages so far.
+pub(super) struct Traffic {
+    seed: u64,
+    pub(super) planned: Vec<Planned>,
+    submitting: Vec<(usize, Client)>,
+    /// Not sent, or in doubt: to be submitted again as they were.
+    again: VecDeque<usize>,
+    receiving: BTreeMap<(usize, &'static str), Client>,
+}
+
+impl Traffic {
+    pub(super) fn new(seed: u64) -> Traffic {
+        Traffic {
+            seed,
+            planned: Vec::new(),
+            submitting: Vec::new(),
+            again: VecDeque::new(),
+            receiving: BTreeMap::new(),
+        }
+    }
+
+    /// Looks after all clients; whether any of what was planned is not answered yet. Where
+    /// `more`, new messages are submitted, too.
+    pub(super) fn tend(&mut self, sites: &[Site; 2], more: bool) -> bool {
+        let mut index = 0;
+        while index < self.submitting.len() {
+            if self.submitting[index].1.ended().unwrap() {
+                let (number, client) = self.submitting.swap_remove(index);
+                let run = client.wait(SOON).unwrap();
+                if !self.planned[number].hear(&run) {
+                    self.again.push_back(number);
+                }
+            } else {
+                index += 1;
+            }
+        }
+        while self.submitting.len() < 2 * PARALLEL {
+            let number = match self.again.pop_front() {
+                Some(number) => number,
+                None if more => {
+                    self.planned.push(Planned::new(self.seed, self.planned.len() as u64));
+                    self.planned.len() - 1
+                }
+                None => break,
+            };
+            self.submitting.push((number, self.planned[number].submit(sites)));
+        }
+        for (index, site) in sites.iter().enumerate() {
+            for user in USERS {
+                let ended = self.receiving.get_mut(&(index, user)).map(|c| c.ended().unwrap());
+                if ended != Some(false) {
+                    let client = site.xuxa_beside(user, &["--json", "receive", "--wait"]).unwrap();
+                    self.receiving.insert((index, user), client);
+                }
+            }
+        }
+        !self.submitting.is_empty()
+    }
+
+    /// Kills a receiver, if it runs.
+    pub(super) fn kill_receiver(&mut self, (site, user): (usize, usize)) {
+        if let Some(client) = self.receiving.get_mut(&(site, USERS[user])) {
+            let _ = client.signal(Signal::SIGKILL);
+        }
+    }
+
+    /// Ends the receivers in order.
+    pub(super) fn stop_receiving(&mut self) {
+        for ((site, user), mut client) in std::mem::take(&mut self.receiving) {
+            client.signal(Signal::SIGINT).unwrap();
+            let run = client.wait(SOON).unwrap();
+            // Not 0: in the middle of a message, which is given back.
+            assert!([0, 1, 3].contains(&run.code), "{user} at {site}: {}", run.stderr);
+        }
+    }
+
+    /// Whether all that was acknowledged stands in the inboxes of this site's users.
+    pub(super) fn has_arrived(&self, site: &Site, index: usize) -> bool {
+        USERS.iter().all(|user| {
+            let log = std::fs::read_to_string(inbox(site, user).join("received.log"));
+            let log = log.unwrap_or_default();
+            let received: BTreeSet<&str> = log.lines().collect();
+            self.expected(index, user).0.iter().all(|id| received.contains(id.as_str()))
+        })
+    }
+
+    /// What each user has to have in the end: MTS identifiers, and contents by their hash.
+    pub(super) fn expected(
+        &self,
+        site: usize,
+        user: &str,
+    ) -> (BTreeSet<String>, BTreeMap<String, String>) {
+        let of_it = self.planned.iter().filter(|p| p.to.contains(&(site, user)));
+        let answers: Vec<&Submitted> = of_it.map(|p| p.answer.as_ref().unwrap()).collect();
+        let identifiers: BTreeSet<String> =
+            answers.iter().map(|a| a.mts_identifier.clone()).collect();
+        assert_eq!(identifiers.len(), answers.len(), "an identifier for each message");
+        let contents: BTreeMap<String, String> = answers
+            .iter()
+            .map(|a| (a.content_sha256.clone(), a.content_identifier.clone()))
+            .collect();
+        assert_eq!(contents.len(), answers.len(), "no two contents are the same");
+        (identifiers, contents)
+    }
+}
+
+/// Where this user's messages are kept.
+pub(super) fn inbox(site: &Site, user: &str) -> PathBuf {
+    site.path().join(format!("inbox-{user}"))
+}
+
+/// The two sites by number.
+pub(super) fn sites(pair: Pair) -> [Site; 2] {
+    [pair.naples, pair.act]
+}
