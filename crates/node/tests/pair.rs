@@ -88,6 +88,26 @@ fn a_resubmission_is_answered_with_the_first_identifier() {
 }
 
 #[test]
+fn a_submission_is_remembered_for_ten_days_whoever_dies_and_no_longer() {
+    let mut world = World::new(2, |_| {});
+    let sender = world.user(NAPLES, "OPS", false);
+    let day = Duration::from_hours(24);
+    for pause in [9 * day, 2 * day, 11 * day] {
+        if !world.is_bound(sender) {
+            world.bind(sender, NAPLES);
+        }
+        world.submit(sender, &to_ops(), Precedence::Flash, b"hello", "SAME", ReportRequest::None);
+        world.run_for(Duration::from_secs(5));
+        world.crash(NAPLES);
+        world.run_for(pause);
+    }
+    let answers: Vec<_> = world.users[sender].answers.iter().map(|a| a.as_ref().unwrap()).collect();
+    assert_eq!((answers.len(), answers[0]), (3, answers[1]), "the second time after nine days");
+    assert_ne!(answers[1], answers[2], "the third time after eleven");
+    assert!(world.sites.iter().all(|s| s.store.seen.is_empty()), "and all is forgotten in time");
+}
+
+#[test]
 fn an_unknown_recipient_is_reported_and_the_others_are_served() {
     let mut world = World::new(3, |_| {});
     let sender = world.user(NAPLES, "OPS", true);

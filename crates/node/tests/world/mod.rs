@@ -361,7 +361,9 @@ impl World {
             }
             Output::LookUp { token, keys } => {
                 let seen = &self.sites[site].store.seen;
-                let found = keys.iter().map(|key| seen.get(key).cloned()).collect();
+                let now = self.clock().utc;
+                let found = keys.iter().map(|key| seen.get(key).filter(|(until, _)| *until >= now));
+                let found = found.map(|row| row.map(|(_, record)| record.clone())).collect();
                 // As stale as can be: read now, told later.
                 let delay = self.disk_delay();
                 self.answer(site, delay, Input::LookedUp { token, result: Ok(found) });

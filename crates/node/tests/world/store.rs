@@ -1,8 +1,9 @@
 //! A store in memory with the durability of a real one: what is committed survives a crash, spools
 //! and what waits to be committed do not.
 
-use base::{BodyId, EntryId, Precedence};
+use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
+use engine::REMEMBERED;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use std::collections::BTreeMap;
 
@@ -10,7 +11,8 @@ use std::collections::BTreeMap;
 pub(crate) struct Store {
     pub(crate) entries: BTreeMap<(Precedence, EntryId), Bytes>,
     pub(crate) bodies: BTreeMap<BodyId, Bytes>,
-    pub(crate) seen: BTreeMap<Digest, Bytes>,
+    /// With the time until which it is remembered.
+    pub(crate) seen: BTreeMap<Digest, (Utc, Bytes)>,
     pub(crate) spools: BTreeMap<SpoolId, Vec<u8>>,
 }
 
@@ -45,10 +47,13 @@ impl Store {
                 Op::DeleteBody { id } => {
                     self.bodies.remove(&id);
                 }
-                Op::PutSeen { key, record, .. } => {
-                    assert!(self.seen.insert(key, record).is_none(), "taken twice");
+                Op::PutSeen { key, until, record } => {
+                    let taken = self.seen.insert(key, (until, record));
+                    let is_over = |(old, _)| old + REMEMBERED < until;
+                    assert!(taken.is_none_or(is_over), "taken twice");
                 }
-                Op::ForgetSeen { .. } | Op::PutMeta { .. } => {}
+                Op::ForgetSeen { before } => self.seen.retain(|_, (until, _)| *until >= before),
+                Op::PutMeta { .. } => {}
             }
         }
     }
