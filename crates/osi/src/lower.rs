@@ -165,6 +165,14 @@ impl Lower {
         self.session.detail()
     }
 
+    /// Octets held between calls.
+    pub(crate) fn held(&self) -> usize {
+        self.transport.held() + self.session.held()
+    }
+
+    /// Most octets [`Lower::held`] ever gives.
+    pub(crate) const MOST_HELD: usize = cotp::Machine::MOST_HELD + session::Machine::MOST_HELD;
+
     /// The states of both layers, named as in [`crate::stack::Association::states`].
     #[cfg(test)]
     pub(crate) fn states(&self) -> [String; 2] {

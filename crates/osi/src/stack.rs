@@ -127,6 +127,20 @@ impl Association {
         self.out.push_back(Output::Indication(indication));
     }
 
+    /// Octets held between calls that the peer can make grow or stay: unfinished TPDUs and SPDUs,
+    /// what is not sent yet, checkpoints, transfers that were cut off, invocations. Drain
+    /// [`Association::poll`] first: what it still has to give is not counted.
+    pub fn held(&self) -> usize {
+        self.lower.held() + self.upper.held()
+    }
+
+    /// The most that [`Association::held`] gives for an association set up like this, whatever the
+    /// peer sends, in octets. To it come the association's own fixed size, and what our user asked to
+    /// be sent (the head and tail of its payloads).
+    pub fn most_held(config: &Config) -> usize {
+        Lower::MOST_HELD + Upper::most_held(config)
+    }
+
     /// The state of each layer, `layer state`, for tests.
     #[cfg(test)]
     pub(crate) fn states(&self) -> Vec<String> {

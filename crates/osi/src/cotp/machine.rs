@@ -186,6 +186,15 @@ impl Machine {
         self.peer_selector.as_ref()
     }
 
+    /// Octets held between calls: of a TPDU that arrives its header, of a TSDU that is being sent
+    /// less than a TPDU.
+    pub fn held(&self) -> usize {
+        self.tpdus.held() + self.held_octets
+    }
+
+    /// Most octets [`Machine::held`] ever gives.
+    pub const MOST_HELD: usize = 255 + pdu::DEFAULT_SIZE;
+
     /// The state, for diagnosis and tests.
     pub fn state(&self) -> State {
         self.state

@@ -387,6 +387,11 @@ impl Decoder {
         Ok(items)
     }
 
+    /// Octets of a header held.
+    pub fn held(&self) -> usize {
+        self.header.len()
+    }
+
     /// Whether the header can be judged: it is complete, or its length indicator is the reserved one.
     fn known(&self) -> bool {
         self.complete() || self.header.first() == Some(&u8::MAX)

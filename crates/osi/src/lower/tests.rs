@@ -1,5 +1,7 @@
 //! Two machines back to back, and one against literal octets.
 
+mod refusals;
+
 use super::*;
 use crate::api::{Dialogue, RtseParameters, Service};
 use crate::session::service::requirements::{DUPLEX, RTSE};

@@ -89,6 +89,14 @@ impl Presentation {
         &self.contexts
     }
 
+    /// Octets held on their way to the peer.
+    pub(crate) fn held(&self) -> usize {
+        self.sending.as_ref().map_or(0, |s| s.small.len() + s.trailer.len())
+    }
+
+    /// Most octets [`Presentation::held`] ever gives.
+    pub(crate) const MOST_HELD: usize = SMALL + 6;
+
     fn step(&mut self, event: Event) -> (Action, &'static str) {
         let found = cell(self.state, event);
         self.state = found.next;

@@ -401,7 +401,14 @@ fn read_mode<'a>(octets: &'a [u8]) -> Result<(bool, Option<Element<'a>>), Error>
     while let Some(member) = members.next()? {
         if member.tag == context(0) {
             let mode = member.only_child().and_then(|e| e.integer()).field("mode-selector")?;
-            normal = Some(mode == 1);
+            normal = Some(match mode {
+                0 => false,
+                1 => true,
+                _ => {
+                    return Err(Fault::Value("x410-1984-mode(0) or normal-mode(1)"))
+                        .field("mode-selector");
+                }
+            });
         } else if member.tag == context(2) {
             parameters = Some(member);
         }

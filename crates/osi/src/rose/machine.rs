@@ -19,6 +19,8 @@ use std::time::Duration;
 const MOST_INVOCATIONS: usize = 256;
 /// Most APDUs that wait behind the one being sent.
 const MOST_QUEUED: usize = 1024;
+/// Octets of the longest RORJ: header, invoke identifier, problem.
+const MOST_REJECT: usize = 2 + 10 + 3;
 
 /// An APDU to be sent.
 #[derive(Debug)]
@@ -117,6 +119,17 @@ impl Rose {
             self.stop_timers();
         }
     }
+
+    /// Octets held on behalf of the peer, the content pulled for an answer not counted.
+    pub(crate) fn held(&self) -> usize {
+        let queued: usize =
+            self.queue.iter().map(|o| size_of::<Outgoing>() + o.octets.held()).sum();
+        queued + self.theirs.len() * size_of::<(i64, i64)>()
+    }
+
+    /// Most octets [`Rose::held`] ever gives where the heads of our own user's answers are empty.
+    pub(crate) const MOST_HELD: usize = MOST_QUEUED * (size_of::<Outgoing>() + MOST_REJECT)
+        + MOST_INVOCATIONS * size_of::<(i64, i64)>();
 
     /// Runs the timers while the peer is awaited; `progress` starts the wait for octets anew.
     fn rearm(&mut self, now: Instant, progress: bool) {
@@ -600,7 +613,8 @@ impl Rose {
             let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
             let head = pdu::reject(invoke, problem);
             let name = problem::name(problem);
-            let detail = format!("rose: RORJ {name} to the peer's APDU (X.229 7.5.1, 9.1)");
+            let of = invoke.map(|invoke| format!(" of invocation {invoke}")).unwrap_or_default();
+            let detail = format!("rose: RORJ {name} to the peer's APDU{of} (X.229 7.5.1, 9.1)");
             self.up.push_back(Indication::Faulty { invoke, problem, detail });
             self.enqueue(below, context, None, &head, &Payload::default());
         }

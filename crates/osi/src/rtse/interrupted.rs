@@ -52,6 +52,16 @@ impl Names {
         }
     }
 
+    /// Octets held besides its fixed size.
+    pub(super) fn held(&self) -> usize {
+        let one = |r: &ConnectionReference| r.user.len() + r.common.len() + r.additional.len();
+        self.all.iter().map(|(reference, activity)| size_of_val(activity) + one(reference)).sum()
+    }
+
+    /// Most octets [`Names::held`] gives: what a session connection reference may hold, and the
+    /// headers that normalizing adds.
+    pub(super) const MOST_HELD: usize = MOST_NAMES * (8 + (64 + 64 + 4) + 3 * 4);
+
     pub(super) fn contains(&self, reference: &ConnectionReference, activity: i64) -> bool {
         self.all.iter().any(|(r, a)| r == reference && *a == activity)
     }
@@ -87,6 +97,11 @@ impl InterruptedReceive {
     /// Whether the transfer was secured, only the peer may not know.
     pub fn is_completed(&self) -> bool {
         self.completed
+    }
+
+    /// Octets held besides its fixed size.
+    pub(super) fn held(&self) -> usize {
+        self.names.held() + self.confirmed.len() * size_of::<(u32, u64)>()
     }
 
     /// Offset in the transfer at this confirmed checkpoint.

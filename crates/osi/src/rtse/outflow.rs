@@ -41,6 +41,11 @@ impl Pulled {
         }
     }
 
+    /// Octets held: all but the content.
+    pub(crate) fn held(&self) -> usize {
+        self.head.len() + self.tail.len()
+    }
+
     /// Octets in all.
     pub(crate) fn length(&self) -> u64 {
         self.head.len() as u64 + self.content + self.tail.len() as u64

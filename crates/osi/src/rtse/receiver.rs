@@ -52,6 +52,13 @@ impl Receiving {
         }
     }
 
+    /// Octets held besides its fixed size.
+    pub(super) fn held(&self) -> usize {
+        self.names.held()
+            + self.pending.len() * size_of::<Pending>()
+            + self.confirmed.len() * size_of::<(u32, u64)>()
+    }
+
     /// Whether our user owes no checkpoint's confirm.
     pub(super) fn is_confirmed(&self) -> bool {
         self.pending.is_empty()
@@ -91,7 +98,25 @@ impl Receiving {
     }
 }
 
+/// Octets of one transfer kept, besides its fixed size.
+const MOST_KEPT: usize = Names::MOST_HELD + MOST_CONFIRMED * size_of::<(u32, u64)>();
+
 impl Rtse {
+    /// Octets held on behalf of the peer.
+    pub(crate) fn held(&self) -> usize {
+        let kept = self.interrupted.iter().chain(&self.completed);
+        let kept: usize = kept.map(|i| size_of::<InterruptedReceive>() + i.held()).sum();
+        kept + self.receiving.as_ref().map_or(0, |r| size_of::<Receiving>() + r.held())
+    }
+
+    /// Most octets [`Rtse::held`] ever gives, with this window in force.
+    pub(crate) const fn most_held(window: usize) -> usize {
+        // The interrupted, one more that a recovery brings, the completed.
+        let kept = (MOST_INTERRUPTED + 2) * (size_of::<InterruptedReceive>() + MOST_KEPT);
+        let pending = (window + SLACK) * size_of::<Pending>();
+        kept + size_of::<Receiving>() + MOST_KEPT + pending
+    }
+
     pub(super) fn activity_start(&mut self, below: &mut Below, activity: &[u8]) {
         if !self.enter(below, Event::ActivityStart) {
             return;

@@ -396,7 +396,9 @@ impl Machine {
                 let octets = spdu.encode();
                 let shown = octets.get(..octets.len().min(REFLECTED)).unwrap_or_default();
                 let what = match self.unacceptable.filter(|_| event == Event::Ac) {
-                    Some(field) => format!("{field} of the ACCEPT was not proposed (X.225 7.4.3)"),
+                    Some(field) => {
+                        format!("ACCEPT: {field} is not what was proposed (X.225 7.4.3)")
+                    }
                     None => format!("unexpected {event:?} in {before:?} ({})", arm.clause),
                 };
                 (what, Bytes::copy_from_slice(shown))

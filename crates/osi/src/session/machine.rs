@@ -199,6 +199,17 @@ impl Machine {
         self.out.pop_front()
     }
 
+    /// Octets held between calls: of a TSDU that is being collected, and user data of ours that waits
+    /// for the peer.
+    pub fn held(&self) -> usize {
+        let request = self.request.as_ref().map_or(0, |r| r.user_data.len());
+        let please = self.please.as_ref().map_or(0, Bytes::len);
+        self.decoder.held() + request + please + self.response.len()
+    }
+
+    /// Most octets [`Machine::held`] ever gives.
+    pub const MOST_HELD: usize = super::tsdu::LIMIT + 3 * super::pdu::MAX_USER_DATA;
+
     /// The state, for diagnosis and tests.
     pub fn state(&self) -> State {
         self.state

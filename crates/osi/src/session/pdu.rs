@@ -61,6 +61,34 @@ pub mod si {
     pub const AD: u8 = 57;
     /// ACTIVITY DISCARD ACK.
     pub const ADA: u8 = 58;
+
+    /// The SPDU's name; of two with one identifier the one that has parameters to get wrong.
+    pub fn name(si: u8) -> &'static str {
+        match si {
+            ER => "EXCEPTION REPORT",
+            DT => "GIVE TOKENS or DATA TRANSFER",
+            PT => "PLEASE TOKENS",
+            FN => "FINISH",
+            DN => "DISCONNECT",
+            RF => "REFUSE",
+            CN => "CONNECT",
+            AC => "ACCEPT",
+            GTC => "GIVE TOKENS CONFIRM",
+            GTA => "GIVE TOKENS ACK",
+            AB => "ABORT or ACTIVITY INTERRUPT",
+            AA => "ABORT ACCEPT or ACTIVITY INTERRUPT ACK",
+            AR => "ACTIVITY RESUME",
+            AE => "ACTIVITY END",
+            AEA => "ACTIVITY END ACK",
+            AS => "ACTIVITY START",
+            ED => "EXCEPTION DATA",
+            MIP => "MINOR SYNC POINT",
+            MIA => "MINOR SYNC ACK",
+            AD => "ACTIVITY DISCARD",
+            ADA => "ACTIVITY DISCARD ACK",
+            _ => "an unknown SPDU",
+        }
+    }
 }
 
 /// Most user data of an SPDU in version 2 (X.225 8.3.1.20); more would overflow a CN.
@@ -111,7 +139,7 @@ pub enum Error {
     #[error("SPDU identifier {0} unknown or out of place (X.225 6.3.7, 8.3)")]
     Identifier(u8),
     /// A parameter value out of range.
-    #[error("parameter {parameter} of SPDU {si} out of range (X.225 8.3)")]
+    #[error("{} of {} out of range (X.225 8.3)", params::name(*parameter), si::name(*si))]
     Value {
         /// The SPDU.
         si: u8,
@@ -119,7 +147,7 @@ pub enum Error {
         parameter: u8,
     },
     /// A mandatory parameter is missing.
-    #[error("parameter {parameter} of SPDU {si} is missing (X.225 8.3)")]
+    #[error("{} of {} is missing (X.225 8.3)", params::name(*parameter), si::name(*si))]
     Missing {
         /// The SPDU.
         si: u8,
@@ -130,7 +158,7 @@ pub enum Error {
     #[error("octets after the last SPDU of basic concatenation (X.225 6.3.7)")]
     Trailing,
     /// Longer than the limit of this implementation.
-    #[error("an SPDU other than DT has more than {0} octets")]
+    #[error("an SPDU other than DT has more than {0} octets, our limit (X.225 6.3.7)")]
     TooLong(usize),
 }
 

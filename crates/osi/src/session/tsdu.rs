@@ -74,6 +74,11 @@ impl Decoder {
         result
     }
 
+    /// Octets held of a TSDU that is being collected.
+    pub fn held(&self) -> usize {
+        self.held.len()
+    }
+
     fn piece(&mut self, mut bytes: Bytes, last: bool) -> Result<Items, Rejected> {
         let mut items = Items::new();
         if self.inside == Inside::Collecting {

@@ -74,6 +74,14 @@ impl Below {
         }
     }
 
+    /// Octets held between calls.
+    pub(super) fn held(&self) -> usize {
+        self.presentation.held()
+    }
+
+    /// Most octets [`Below::held`] ever gives.
+    pub(super) const MOST_HELD: usize = Presentation::MOST_HELD;
+
     /// The state of ACSE, for tests.
     #[cfg(test)]
     pub(super) fn state(&self) -> String {

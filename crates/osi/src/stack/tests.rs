@@ -1,5 +1,6 @@
 //! The upper layers against literal octets at the session service, as fielded peers send them.
 
+mod refusals;
 mod waits;
 
 use super::upper::{Upper, UpperOutput};

@@ -74,9 +74,14 @@ impl Upper {
         if let Some(what) = awaited {
             self.setup = Some((now + self.setup_timeout, what));
         }
+        let aborts = matches!(request, Request::Abort(_));
         match &mut self.user {
             User::Rtse(rtse) => rtse.request(now, &mut self.below, request),
             User::Rose(rose) => rose.request(now, &mut self.below, request),
+        }
+        if aborts {
+            // Also where there is no association yet that the layers above could abort.
+            self.fail(now, "acse: aborted by us (X.227 7.3.3.1)".to_owned());
         }
         self.route(now);
     }
@@ -166,6 +171,26 @@ impl Upper {
             return Some(UpperOutput::User(indication));
         }
         None
+    }
+
+    /// Octets held between calls.
+    pub(super) fn held(&self) -> usize {
+        let user = match &self.user {
+            User::Rtse(rtse) => rtse.held(),
+            User::Rose(rose) => rose.held(),
+        };
+        self.below.held() + user
+    }
+
+    /// Most octets [`Upper::held`] ever gives.
+    pub(super) fn most_held(config: &Config) -> usize {
+        let user = match &config.service {
+            Service::Rtse(rtse) => {
+                Rtse::most_held(usize::try_from(rtse.window.max(1)).unwrap_or(usize::MAX / 64))
+            }
+            Service::Rose => Rose::MOST_HELD,
+        };
+        Below::MOST_HELD + user
     }
 
     /// The states of the layers here, for tests.

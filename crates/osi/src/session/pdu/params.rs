@@ -34,6 +34,38 @@ pub(super) mod pi {
     pub(in crate::session) const EXTENDED_USER_DATA: u8 = 194;
 }
 
+/// The parameter's name.
+pub(super) fn name(parameter: u8) -> &'static str {
+    match parameter {
+        pi::CONNECTION_IDENTIFIER => "connection identifier",
+        pi::CONNECT_ACCEPT => "connect/accept item",
+        pi::CALLED_REFERENCE => "called SS-user reference",
+        pi::CALLING_REFERENCE => "calling SS-user reference",
+        pi::COMMON_REFERENCE => "common reference",
+        pi::ADDITIONAL_REFERENCE => "additional reference information",
+        pi::SYNC_TYPE => "sync type item",
+        pi::TOKEN => "token item",
+        pi::TRANSPORT_DISCONNECT => "transport disconnect",
+        pi::PROTOCOL_OPTIONS => "protocol options",
+        pi::REQUIREMENTS => "session user requirements",
+        pi::TSDU_MAXIMUM => "TSDU maximum size",
+        pi::VERSION => "version number",
+        pi::ENCLOSURE => "enclosure item",
+        pi::TOKEN_SETTING => "token setting item",
+        pi::LINKING => "linking information",
+        pi::ACTIVITY => "activity identifier",
+        pi::SERIAL => "serial number",
+        pi::REFLECT => "reflect parameter values",
+        pi::REASON => "reason code",
+        pi::CALLING_SELECTOR => "calling session selector",
+        pi::CALLED_SELECTOR => "called session selector",
+        pi::DATA_OVERFLOW => "data overflow",
+        pi::USER_DATA => "user data",
+        pi::EXTENDED_USER_DATA => "extended user data",
+        _ => "a parameter",
+    }
+}
+
 /// Length of a parameter or SPDU field: one octet, or 255 and two (X.225 8.2.5).
 fn put_length(octets: &mut Vec<u8>, length: usize) {
     match u8::try_from(length) {

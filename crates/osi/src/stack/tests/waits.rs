@@ -417,3 +417,31 @@ fn a_set_up_that_trickles_has_one_bound() {
     };
     assert!(detail.contains("setup timeout"), "{detail}");
 }
+
+/// Our user's abort ends what there is, however little that is.
+#[test]
+fn an_abort_ends_the_connection_at_every_step() {
+    for config in [small_steps(), access()] {
+        for steps in 0.. {
+            let mut ended = 0;
+            for side in [A, B] {
+                let mut world = World::new(&config, steps);
+                world.open();
+                let over = world.left > 0;
+                world.left = usize::MAX;
+                world.ask(side, Request::Abort(AbortReason::TemporaryProblem));
+                let end = &world.ends[side];
+                let place = format!("side {side} after step {steps}: {:?}", end.told);
+                let aborted = |i: &&Indication| matches!(i, Indication::Aborted { .. });
+                assert_eq!(end.told.iter().filter(aborted).count(), 1, "{place}");
+                assert!(end.closed || end.stack.deadline().is_some(), "{place}");
+                world.run();
+                assert!(world.ends[side].closed, "{place}");
+                ended += usize::from(over);
+            }
+            if ended > 0 {
+                break;
+            }
+        }
+    }
+}
