@@ -248,6 +248,9 @@ pub(crate) fn association_config(
 }
 
 /// The stack of a P3 association, as its responder.
-pub(crate) fn access_config(local: &Selectors) -> osi::api::Config {
-    osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
+pub(crate) fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
+    osi::api::Config {
+        setup_timeout: limits.bind_timeout,
+        ..osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
+    }
 }

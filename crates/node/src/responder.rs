@@ -41,7 +41,7 @@ impl Node {
                 })
             }
             Some(ListenerService::P3 { local }) => {
-                let config = crate::config::access_config(local);
+                let config = crate::config::access_config(local, &self.config.limits);
                 Some((
                     Association::new(config, Role::Responder),
                     Purpose::User { mailbox: None, takes_deliveries: false },

@@ -7,9 +7,6 @@ use super::table::{Action, Arm, Event, State};
 use super::tsdu::Rejected;
 use bytes::Bytes;
 
-/// Octets an ABORT may reflect (X.225 8.3.9.2).
-const REFLECTED: usize = 9;
-
 impl Machine {
     /// Performs the action of `arm`. `before` is the state in which `event` came.
     pub(super) fn perform(&mut self, arm: &Arm, before: State, event: Event, with: With) {
@@ -392,16 +389,14 @@ impl Machine {
     fn protocol_error(&mut self, arm: &Arm, before: State, event: Event, with: With) {
         let (what, reflect) = match with {
             With::Rejected(Rejected { error, reflect }) => (error.to_string(), reflect),
-            With::Spdu(spdu) => {
-                let octets = spdu.encode();
-                let shown = octets.get(..octets.len().min(REFLECTED)).unwrap_or_default();
+            With::Spdu(_) => {
                 let what = match self.unacceptable.filter(|_| event == Event::Ac) {
                     Some(field) => {
                         format!("ACCEPT: {field} is not what was proposed (X.225 7.4.3)")
                     }
                     None => format!("unexpected {event:?} in {before:?} ({})", arm.clause),
                 };
-                (what, Bytes::copy_from_slice(shown))
+                (what, self.decoder.reflected())
             }
             With::Nothing | With::Request(_) | With::Lost { .. } => {
                 (Error::Truncated.to_string(), Bytes::new())

@@ -11,6 +11,9 @@ pub const LIMIT: usize = 64 * 1024;
 /// Octets an ABORT may reflect (X.225 8.3.9.2).
 const REFLECTED: usize = 9;
 
+/// Octets of a TSDU kept to be reflected: a GT or PT without parameters may come first.
+const FIRST: usize = 2 + REFLECTED;
+
 /// What was found, in the order in which it is to be evaluated: of two concatenated SPDUs the
 /// category 2 one comes before the tokens given or asked for with it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,6 +45,10 @@ pub type Items = SmallVec<[Item; 3]>;
 #[derive(Clone, Debug, Default)]
 pub struct Decoder {
     held: BytesMut,
+    /// The first octets of the TSDU, for an ABORT to reflect.
+    first: SmallVec<[u8; FIRST]>,
+    /// The next octet begins a TSDU.
+    ended: bool,
     inside: Inside,
 }
 
@@ -62,6 +69,11 @@ impl Decoder {
     /// # Errors
     /// [`Rejected`], once; the rest of the TSDU is passed over.
     pub fn push(&mut self, bytes: Bytes, last: bool) -> Result<Items, Rejected> {
+        if std::mem::replace(&mut self.ended, last) {
+            self.first.clear();
+        }
+        let room = FIRST - self.first.len();
+        self.first.extend(bytes.iter().copied().take(room));
         let result = self.piece(bytes, last);
         if result.is_err() {
             self.held.clear();
@@ -72,6 +84,16 @@ impl Decoder {
             self.inside = Inside::Collecting;
         }
         result
+    }
+
+    /// How the SPDU that gave the last item begins, up to 9 octets: without the GT or PT before it
+    /// that only heralds it.
+    pub fn reflected(&self) -> Bytes {
+        let spdu = match &*self.first {
+            [si::GT | si::PT, 0, rest @ ..] if !rest.is_empty() => rest,
+            all => all,
+        };
+        Bytes::copy_from_slice(spdu.get(..spdu.len().min(REFLECTED)).unwrap_or_default())
     }
 
     /// Octets held of a TSDU that is being collected.
