@@ -1,14 +1,16 @@
 //! What was received, kept so that it is confirmed only when it is on disk, and never twice.
 //!
 //! The MTA delivers again what was not confirmed, so an identifier is remembered before the confirm
-//! goes out. The inbox is a directory: one file a message, and `received.log`, one identifier a line.
+//! goes out. The inbox is a directory: one file a message or report, and `received.log`, one identifier
+//! a line.
 
 use crate::show;
 use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::{Read, Write};
+use std::io::Write;
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 /// The directory and the identifiers in it.
@@ -16,6 +18,8 @@ pub(crate) struct Inbox {
     dir: PathBuf,
     seen: BTreeSet<String>,
     log: File,
+    /// Octets of the log that are in `seen`.
+    read: u64,
     keep: bool,
 }
 
@@ -30,23 +34,42 @@ impl Inbox {
         let shown = dir.display();
         fs::create_dir_all(dir).with_context(|| format!("cannot make the inbox {shown}"))?;
         let path = dir.join("received.log");
-        let mut log = OpenOptions::new()
+        let log = OpenOptions::new()
             .create(true)
             .read(true)
             .append(true)
             .open(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let mut text = String::new();
-        log.read_to_string(&mut text).with_context(|| format!("cannot read {}", path.display()))?;
-        let whole = text.rfind('\n').map_or(0, |end| end + 1);
-        if whole < text.len() {
+        let mut inbox = Inbox { dir: dir.to_owned(), seen: BTreeSet::new(), log, read: 0, keep };
+        inbox.locked(|inbox| {
+            inbox.refresh()?;
             // A line without its end was not confirmed, and may be the beginning of another
             // identifier: it goes, or it would be one the next time.
-            log.set_len(whole as u64).context("cannot write the inbox")?;
-        }
+            inbox.log.set_len(inbox.read).context("cannot write the inbox")
+        })?;
         sync_dir(dir)?;
-        let seen = text.get(..whole).unwrap_or_default().lines().map(str::to_owned).collect();
-        Ok(Inbox { dir: dir.to_owned(), seen, log, keep })
+        Ok(inbox)
+    }
+
+    /// Does something while no other `xuxa` changes the log.
+    fn locked<T>(&mut self, work: impl FnOnce(&mut Inbox) -> Result<T>) -> Result<T> {
+        self.log.lock().context("cannot lock the inbox")?;
+        let result = work(self);
+        self.log.unlock().context("cannot unlock the inbox")?;
+        result
+    }
+
+    /// Takes in what the log has more by now: another `xuxa` of the same user may write it, too.
+    fn refresh(&mut self) -> Result<()> {
+        let length = self.log.metadata().context("cannot read the inbox")?.len();
+        let more = usize::try_from(length.saturating_sub(self.read)).unwrap_or(usize::MAX);
+        let mut octets = vec![0; more];
+        self.log.read_exact_at(&mut octets, self.read).context("cannot read the inbox")?;
+        let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |end| end + 1);
+        let text = String::from_utf8_lossy(octets.get(..whole).unwrap_or_default());
+        self.seen.extend(text.lines().map(str::to_owned));
+        self.read += whole as u64;
+        Ok(())
     }
 
     /// Whether this identifier was received and confirmed before.
@@ -54,8 +77,9 @@ impl Inbox {
         self.seen.contains(identifier)
     }
 
-    /// Begins a message of this identifier.
-    pub(crate) fn begin(&self, identifier: &str) -> Result<Incoming> {
+    /// Begins a message of this identifier, or a report under a name of its own.
+    pub(crate) fn begin(&mut self, identifier: &str) -> Result<Incoming> {
+        self.refresh()?;
         if !self.keep || self.has(identifier) {
             return Ok(Incoming { file: None });
         }
@@ -65,29 +89,33 @@ impl Inbox {
         Ok(Incoming { file: Some((file, path)) })
     }
 
-    /// Makes a message durable under its identifier; gives its file.
+    /// Makes a message durable under its identifier; gives its file, which ends in `.EXTENSION`.
     #[expect(clippy::disallowed_methods, reason = "the directory is synced right after the rename")]
     pub(crate) fn finish(
         &mut self,
         incoming: Incoming,
         identifier: &str,
+        extension: &str,
     ) -> Result<Option<PathBuf>> {
         let mut kept = None;
         if let Some((file, part)) = incoming.file {
             file.sync_all().context("cannot write the inbox")?;
-            let path = part.with_extension("content");
+            let path = part.with_extension(extension);
             fs::rename(&part, &path).context("cannot write the inbox")?;
             // Before the identifier: one that is remembered is never taken again.
             sync_dir(&self.dir)?;
             kept = Some(path);
         }
-        if self.seen.insert(identifier.to_owned()) {
-            self.log
-                .write_all(format!("{identifier}\n").as_bytes())
-                .context("cannot write the inbox")?;
-            self.log.sync_all().context("cannot write the inbox")?;
-        }
-        Ok(kept)
+        self.locked(|inbox| {
+            inbox.refresh()?;
+            if !inbox.has(identifier) {
+                let line = format!("{identifier}\n");
+                inbox.log.write_all(line.as_bytes()).context("cannot write the inbox")?;
+                inbox.log.sync_all().context("cannot write the inbox")?;
+                inbox.refresh()?;
+            }
+            Ok(kept)
+        })
     }
 }
 
@@ -134,7 +162,7 @@ mod tests {
         let mut inbox = Inbox::open(dir.path(), true).unwrap();
         let mut message = inbox.begin("/C=XX;1").unwrap();
         message.write(b"hello").unwrap();
-        let path = inbox.finish(message, "/C=XX;1").unwrap().unwrap();
+        let path = inbox.finish(message, "/C=XX;1", "content").unwrap().unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hello");
         inbox.begin("/C=XX;2").unwrap().discard();
         // A line cut short by a crash is not a confirmed message.
@@ -154,7 +182,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let id = "/C=XX;7";
         let deliver = |octets: &[u8]| {
-            let inbox = Inbox::open(dir.path(), true).unwrap();
+            let mut inbox = Inbox::open(dir.path(), true).unwrap();
             let mut message = inbox.begin(id).unwrap();
             message.write(octets).unwrap();
             (inbox, message)
@@ -163,18 +191,31 @@ mod tests {
         drop(deliver(b"hel"));
         // Killed when the file was there and the identifier was not.
         let (mut inbox, message) = deliver(b"hello");
-        let path = inbox.finish(message, id).unwrap().unwrap();
+        let path = inbox.finish(message, id, "content").unwrap().unwrap();
         fs::write(dir.path().join("received.log"), "").unwrap();
         // Killed when both were there, before the confirm.
         let (mut inbox, message) = deliver(b"hello");
         assert!(!inbox.has(id));
-        assert_eq!(inbox.finish(message, id).unwrap().as_ref(), Some(&path));
+        assert_eq!(inbox.finish(message, id, "content").unwrap().as_ref(), Some(&path));
         let (mut inbox, message) = deliver(b"hello");
         assert!(inbox.has(id));
-        assert_eq!(inbox.finish(message, id).unwrap(), None);
+        assert_eq!(inbox.finish(message, id, "content").unwrap(), None);
         assert_eq!(fs::read(&path).unwrap(), b"hello");
         assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;7\n");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "the file and the log");
+    }
+
+    #[test]
+    fn what_another_one_received_is_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inboxes = [0, 1].map(|_| Inbox::open(dir.path(), true).unwrap());
+        let id = "/C=XX;9";
+        for (n, inbox) in inboxes.iter_mut().enumerate() {
+            let message = inbox.begin(id).unwrap();
+            assert_eq!(inbox.has(id), n == 1);
+            assert_eq!(inbox.finish(message, id, "content").unwrap().is_some(), n == 0);
+        }
+        assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;9\n");
     }
 
     #[test]

@@ -93,6 +93,10 @@ pub(crate) struct Report {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_identifier: Option<String>,
     pub recipients: Vec<ReportLine>,
+    /// Delivered before: confirmed again, kept once.
+    pub duplicate: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
 }
 
 #[derive(Clone, Debug, Serialize)]
@@ -144,7 +148,7 @@ pub(crate) fn receive(
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
                     operation::MESSAGE_DELIVERY => take_message(way, &mut client, inbox, invoke)?,
-                    operation::REPORT_DELIVERY => take_report(&mut client, invoke)?,
+                    operation::REPORT_DELIVERY => take_report(&mut client, inbox, invoke)?,
                     _ => {
                         let problem = Problem { kind: 1, value: 1 };
                         client.request(Request::Reject { invoke: Some(invoke), problem })?;
@@ -221,7 +225,7 @@ fn take_message(
     }
     let elapsed = way.clock.mono().since(start);
     let duplicate = inbox.has(&identifier);
-    let file = inbox.finish(incoming, &identifier)?;
+    let file = inbox.finish(incoming, &identifier, "content")?;
     let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
@@ -304,7 +308,7 @@ fn data(client: &mut Client) -> Result<(Bytes, bool)> {
     }
 }
 
-fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
+fn take_report(client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Received> {
     let mut octets = Vec::new();
     loop {
         let (bytes, last) = data(client)?;
@@ -318,6 +322,14 @@ fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
     }
     let element = Element::parse(&octets).context("in the report delivery")?;
     let report = ReportDelivery::read(&element).context("in the report delivery")?;
+    // A report is delivered without its own identifier: what says the same is the same report.
+    let hash = show::hex(&Sha256::digest(&octets));
+    let name =
+        format!("report {} on {}", hash.get(..16).unwrap_or(&hash), report.subject_identifier);
+    let mut incoming = inbox.begin(&name)?;
+    let duplicate = inbox.has(&name);
+    incoming.write(&octets)?;
+    let file = inbox.finish(incoming, &name, "report")?;
     let result = Payload::whole(&EMPTY_RESULT[..]);
     client.request(Request::Result { invoke, operation: operation::REPORT_DELIVERY, result })?;
     let recipients = report.recipients.iter().map(|r| {
@@ -344,6 +356,8 @@ fn take_report(client: &mut Client, invoke: i64) -> Result<Received> {
         mts_identifier: report.subject_identifier.to_string(),
         content_identifier: report.content_identifier.clone(),
         recipients: recipients.collect(),
+        duplicate,
+        file: file.map(|p| p.display().to_string()),
     }))
 }
 

@@ -13,7 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::time::Duration;
-use traffic::{Traffic, USERS, inbox, sites};
+use traffic::{Traffic, USERS, inbox, received, sites};
 
 /// Moments of a run, and of one with `cargo xtask test --long`.
 const MOMENTS: u64 = 30;
@@ -21,7 +21,7 @@ const MANY_MOMENTS: u64 = 300;
 /// Longest wait for the events of a moment; where fewer come, it strikes all the same.
 const EVENTS: Duration = Duration::from_secs(5);
 /// Longest end of all traffic, once nobody dies any more.
-const DRAIN: Duration = Duration::from_secs(180);
+const DRAIN: Duration = Duration::from_secs(120);
 /// How often logs and clients are looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
@@ -143,12 +143,22 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, deaths: usize) {
     for (index, site) in sites.iter_mut().enumerate() {
         for user in USERS {
             check_inbox(site, user, traffic.expected(index, user));
+            let mut reports: BTreeMap<String, usize> = BTreeMap::new();
+            for subject in received(site, user).1 {
+                *reports.entry(subject).or_default() += 1;
+            }
+            let expected = traffic.expected_reports(index, user);
+            assert_eq!(reports, expected, "{user} at {}: reports by subject", site.name());
         }
         let events = site.events().unwrap();
         let wrong: Vec<&Event> = events.iter().filter(|e| e.level == "ERROR").collect();
         assert!(wrong.is_empty(), "{}: {wrong:#?}", site.name());
         let delivered = events.iter().filter(|e| e.event == "delivered").count();
-        let kept: usize = USERS.iter().map(|user| traffic.expected(index, user).0.len()).sum();
+        let kept = |user: &&str| {
+            let (messages, reports) = received(site, user);
+            messages.len() + reports.len()
+        };
+        let kept: usize = USERS.iter().map(kept).sum();
         // One whose forgetting was not committed is delivered again, and confirmed as before.
         again += delivered.saturating_sub(kept);
         assert_eq!(site.stop().unwrap().code(), Some(0));
@@ -171,8 +181,7 @@ fn check_inbox(
     (identifiers, mut contents): (BTreeSet<String>, BTreeMap<String, String>),
 ) {
     let inbox = inbox(site, user);
-    let log = fs::read_to_string(inbox.join("received.log")).unwrap();
-    let mut received: Vec<String> = log.lines().map(str::to_owned).collect();
+    let (mut received, _) = received(site, user);
     received.sort();
     let wanted: Vec<String> = identifiers.into_iter().collect();
     let lost: Vec<_> = wanted.iter().filter(|id| !received.contains(id)).collect();
@@ -187,7 +196,9 @@ fn check_inbox(
             let hash: String = hash.iter().map(|octet| format!("{octet:02x}")).collect();
             assert!(contents.remove(&hash).is_some(), "{}: not as submitted", path.display());
         } else {
-            assert!(path.ends_with("received.log"), "left over: {}", path.display());
+            let name = path.file_name().unwrap().to_string_lossy();
+            let known = name == "received.log" || name.ends_with(".report");
+            assert!(known, "left over: {}", path.display());
         }
     }
     assert!(contents.is_empty(), "{user} at {}: no file of {contents:#?}", site.name());

@@ -44,7 +44,6 @@ impl Moment {
     /// starts, each third one a receiver, too.
     pub(super) fn new(seed: u64, number: u64) -> Moment {
         let mut rng = Rng::new(seed.wrapping_mul(0x1_0001).wrapping_add(number));
-        // The first numbers of near seeds are far apart, too; this is for readers.
         let victim = rng.below(2) as usize;
         let when = match number % 2 {
             0 => When::Event(1 + rng.below(MOST_EVENTS)),

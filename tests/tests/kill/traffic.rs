@@ -30,6 +30,8 @@ pub(super) struct Planned {
     precedence: &'static str,
     /// `xuxa` submits again by itself; else another one has to.
     retries: bool,
+    /// A report of each delivery is asked for.
+    reports: bool,
     /// How often a client ended in doubt of it.
     pub(super) doubts: u32,
     pub(super) answer: Option<Submitted>,
@@ -59,6 +61,7 @@ impl Planned {
             size,
             precedence: PRECEDENCES[rng.below(6) as usize],
             retries: rng.below(2) == 0,
+            reports: rng.below(4) == 0,
             doubts: 0,
             answer: None,
         }
@@ -70,6 +73,7 @@ impl Planned {
         arguments.extend(to.iter().flat_map(|to| ["--to", to]));
         arguments.extend(["--size", self.size, "--dtg", "260504030201Z"]);
         arguments.extend(["--content-identifier", &self.id]);
+        arguments.extend(["--report", if self.reports { "delivery" } else { "non-delivery" }]);
         arguments.extend(["--retry-for", if self.retries { "60s" } else { "0s" }]);
         sites[self.from].xuxa_beside(USERS[0], &arguments).unwrap()
     }
@@ -173,11 +177,18 @@ impl Traffic {
     /// Whether all that was acknowledged stands in the inboxes of this site's users.
     pub(super) fn has_arrived(&self, site: &Site, index: usize) -> bool {
         USERS.iter().all(|user| {
-            let log = std::fs::read_to_string(inbox(site, user).join("received.log"));
-            let log = log.unwrap_or_default();
-            let received: BTreeSet<&str> = log.lines().collect();
-            self.expected(index, user).0.iter().all(|id| received.contains(id.as_str()))
+            let (messages, reports) = received(site, user);
+            let of = |subject: &String| reports.iter().filter(|report| *report == subject).count();
+            self.expected(index, user).0.is_subset(&messages.into_iter().collect())
+                && self.expected_reports(index, user).iter().all(|(id, n)| of(id) >= *n)
         })
+    }
+
+    /// Reports each user has to have in the end, by their subject: one for each of its recipients.
+    pub(super) fn expected_reports(&self, site: usize, user: &str) -> BTreeMap<String, usize> {
+        let asked = |p: &&Planned| p.reports && p.from == site && user == USERS[0];
+        let subject = |p: &Planned| p.answer.as_ref().unwrap().mts_identifier.clone();
+        self.planned.iter().filter(asked).map(|p| (subject(p), p.to.len())).collect()
     }
 
     /// What each user has to have in the end: MTS identifiers, and contents by their hash.
@@ -203,6 +214,20 @@ impl Traffic {
 /// Where this user's messages are kept.
 pub(super) fn inbox(site: &Site, user: &str) -> PathBuf {
     site.path().join(format!("inbox-{user}"))
+}
+
+/// What a user's inbox remembers: MTS identifiers of messages, and those that reports are about.
+pub(super) fn received(site: &Site, user: &str) -> (Vec<String>, Vec<String>) {
+    let log = std::fs::read_to_string(inbox(site, user).join("received.log")).unwrap_or_default();
+    let (mut messages, mut reports) = (Vec::new(), Vec::new());
+    for line in log.lines() {
+        // report HASH on IDENTIFIER
+        match line.strip_prefix("report ").and_then(|rest| rest.split_once(" on ")) {
+            Some((_, subject)) => reports.push(subject.to_owned()),
+            None => messages.push(line.to_owned()),
+        }
+    }
+    (messages, reports)
 }
 
 /// The two sites by number.
