@@ -108,6 +108,9 @@ pub struct Config {
     /// The session connection reference to use (initiator): the user part is put in a BER OCTET
     /// STRING, the common part is a UTCTime; both are made by the caller so that they are unique.
     pub reference: ConnectionReference,
+    /// Responder: there is no room for another association. Every connect request is answered with
+    /// a disconnect request, reason congestion (X.224 13.5.3).
+    pub turn_away: bool,
 }
 
 /// A protocol data unit whose content is pulled while it is sent.

@@ -22,6 +22,8 @@ pub struct LowerConfig {
     pub tpdu_size: Option<u32>,
     /// Longest wait for each answer of the peer while a connection is made or ended.
     pub setup_timeout: Duration,
+    /// As [`Config::turn_away`].
+    pub turn_away: bool,
 }
 
 impl LowerConfig {
@@ -33,6 +35,7 @@ impl LowerConfig {
             remote: config.remote.clone(),
             tpdu_size: config.tpdu_size,
             setup_timeout: config.setup_timeout,
+            turn_away: config.turn_away,
         }
     }
 }

@@ -99,6 +99,7 @@ pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         setup_timeout: Duration::from_secs(30),
         operation_timeout: Duration::from_secs(600),
         reference,
+        turn_away: false,
     }
 }
 
@@ -117,6 +118,7 @@ pub fn p3(local: Selectors, remote: Selectors, reference: ConnectionReference) -
         setup_timeout: Duration::from_secs(30),
         operation_timeout: Duration::from_secs(600),
         reference,
+        turn_away: false,
     }
 }
 

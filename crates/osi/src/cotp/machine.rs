@@ -256,6 +256,9 @@ impl Machine {
 
     /// Whether a CR can be accepted; else the reason of the DR.
     fn judge(&self, connect: &Connect) -> Result<(), (u8, &'static str)> {
+        if self.config.turn_away {
+            return Err((reason::CONGESTION, "too many associations"));
+        }
         if !connect.allows_class_0() {
             return Err((reason::NEGOTIATION_FAILED, "class 0 only"));
         }

@@ -43,7 +43,20 @@ fn config(tpdu_size: Option<u32>) -> Config {
         setup_timeout: SETUP,
         operation_timeout: SETUP,
         reference: ConnectionReference::default(),
+        turn_away: false,
     }
+}
+
+#[test]
+fn where_there_is_no_room_a_connect_request_is_answered_with_congestion() {
+    let config = Config { turn_away: true, ..config(None) };
+    let mut lower = Lower::new(&config, Role::Responder);
+    // CR, source reference 7, class 0; called selector of somebody else.
+    lower.bytes(T0, &[3, 0, 0, 15, 10, 0xE0, 0, 0, 0, 7, 0, 0xC2, 2, b'x', b'y']);
+    let Some(LowerOutput::Send(octets)) = lower.poll() else { panic!() };
+    // DR to reference 7, reason 1: congestion at TSAP (X.224 13.5.3).
+    assert_eq!(octets[5..11], [0x80, 0, 7, 0, 0, 1]);
+    assert!(octets.ends_with(b"too many associations"));
 }
 
 fn bytes(octets: &[u8]) -> Bytes {
