@@ -10,7 +10,7 @@ pub use facts::Facts;
 use crate::config::Site;
 use base::Precedence;
 use dscp::Dscp;
-use node::config::{Channel, Peer};
+use node::config::{Channel, ListenerService, Peer};
 use serde::Serialize;
 use std::fmt;
 
@@ -76,6 +76,7 @@ pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     all.extend(low_ports(site, facts));
     all.extend(congestion(site, facts));
     for peer in &site.node.peers {
+        all.extend(from_anywhere(site, peer));
         all.extend(inverted(peer));
         all.extend(shared(peer));
     }
@@ -90,6 +91,23 @@ fn reflection(site: &Site, facts: &Facts) -> Option<Advice> {
             "net.ipv4.tcp_reflect_tos is on: what listeners answer carries the mark of whoever \
              connects, not the channel's",
             "sysctl -w net.ipv4.tcp_reflect_tos=0",
+        )
+    })
+}
+
+fn from_anywhere(site: &Site, peer: &Peer) -> Option<Advice> {
+    let id = peer.id();
+    let listens = site
+        .node
+        .listeners
+        .iter()
+        .any(|l| matches!(&l.service, ListenerService::P1 { peer, .. } if *peer == id));
+    (listens && peer.from.is_empty()).then(|| {
+        Advice::new(
+            Severity::Info,
+            &peer.name,
+            "it has no `from`: whoever knows its password may bind as this peer from anywhere",
+            "write from = [\"192.0.2.0/24\"] with the addresses it connects from",
         )
     })
 }

@@ -60,7 +60,7 @@ pub enum Input {
         error: String,
     },
     /// A peer or a user connected. The edge chooses the identifier with
-    /// [`crate::Node::next_association`].
+    /// [`crate::Node::admit`], or closes the connection where that gives none.
     Accepted {
         /// The new association.
         association: AssociationId,
@@ -172,6 +172,12 @@ pub enum Output {
     },
     /// Close the connection after what was written; answered with [`Input::Closed`].
     Close {
+        /// Which.
+        association: AssociationId,
+    },
+    /// Close the connection at once, whatever was not read or written: its place is needed. Both
+    /// sides forget it; no [`Input::Closed`] follows.
+    Drop {
         /// Which.
         association: AssociationId,
     },

@@ -3,6 +3,8 @@
 
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
+use crate::memory::Payer;
+use crate::network::Origin;
 use crate::node::{DEBT_RETRY, Node};
 use crate::pending::{AfterCommit, Debt, Outcome, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
@@ -77,8 +79,12 @@ impl Node {
         }
     }
 
-    pub(crate) fn begin_arrival(&mut self, id: AssociationId, arrival: Arrival) {
+    pub(crate) fn begin_arrival(&mut self, id: AssociationId, mut arrival: Arrival) {
         if let Some(link) = self.links.get_mut(&id) {
+            arrival.payer = Some(match arrival.channel {
+                Some(channel) => Payer::Peer(channel.peer),
+                None => Payer::Users(link.origin.unwrap_or(Origin::Others)),
+            });
             link.receiving = Some(arrival.spool);
             link.turn_deadline = None;
             self.arrivals.insert(arrival.spool, arrival);
@@ -94,9 +100,15 @@ impl Node {
     pub(crate) fn arrival_data(&mut self, id: AssociationId, bytes: &Bytes) {
         let most = self.config.limits.content;
         let Some(arrival) = self.arriving(id) else { return };
-        let spool = arrival.spool;
+        let (spool, sound) = (arrival.spool, arrival.is_sound());
         match arrival.take(bytes, most) {
             Ok(pieces) => {
+                let content: usize = pieces.iter().map(Bytes::len).sum();
+                if sound && let Err(limit) = self.hold(spool, bytes.len() - content) {
+                    let why = format!("the envelope finds no memory: {limit}");
+                    return self.refuse_arrival(spool, AbortReason::TemporaryProblem, &why);
+                }
+                let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
                 let begin = !arrival.spool_open && !pieces.is_empty();
                 arrival.spool_open |= begin;
                 if begin {
@@ -119,6 +131,24 @@ impl Node {
         }
     }
 
+    /// So many more octets of an arrival are held in memory, if that is within the limits.
+    fn hold(&mut self, spool: SpoolId, octets: usize) -> Result<(), String> {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return Ok(()) };
+        let Some(payer) = arrival.payer else { return Ok(()) };
+        self.memory.take(payer, octets, &self.config.limits)?;
+        arrival.held += octets;
+        Ok(())
+    }
+
+    /// An arrival leaves: its memory is free, or a commit's.
+    pub(crate) fn take_arrival(&mut self, spool: SpoolId) -> Option<Arrival> {
+        let arrival = self.arrivals.remove(&spool)?;
+        if let Some(payer) = arrival.payer {
+            self.memory.give(payer, arrival.held);
+        }
+        Some(arrival)
+    }
+
     /// This arrival cannot be taken: who sent it is told and keeps it.
     pub(crate) fn refuse_arrival(&mut self, spool: SpoolId, reason: AbortReason, why: &str) {
         let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
@@ -127,6 +157,9 @@ impl Node {
         }
         arrival.parsing = Parsing::Ignoring;
         arrival.head = None;
+        if let Some(payer) = arrival.payer {
+            self.memory.give(payer, std::mem::take(&mut arrival.held));
+        }
         let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
         if std::mem::take(&mut arrival.spool_open) {
             self.output(Output::SpoolDiscard { spool });
@@ -249,7 +282,7 @@ impl Node {
         if !ready {
             return;
         }
-        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
+        let Some(mut arrival) = self.take_arrival(spool) else { return };
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
             Some(Head::Transfer(head)) => self.commit_transfer(now, arrival, *head, &seen),
@@ -336,7 +369,7 @@ impl Node {
     /// Forgets an arrival and its spool.
     pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
         self.free_keys(spool);
-        if self.arrivals.remove(&spool).is_some_and(|a| a.spool_open) {
+        if self.take_arrival(spool).is_some_and(|a| a.spool_open) {
             self.output(Output::SpoolDiscard { spool });
         }
     }

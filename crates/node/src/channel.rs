@@ -3,6 +3,7 @@
 use crate::api::{ChannelId, Output};
 use crate::config::{Channel, Connection, Peer};
 use crate::event::{Kind, Level};
+use crate::hush::{Repeated, Why};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use base::ber::{Writer, universal};
@@ -80,7 +81,7 @@ impl Node {
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
         let failing = failed && needed;
         let mut seen = Associations { failing, ..Associations::default() };
-        for link in self.links.values().filter(|l| l.channel() == Some(channel)) {
+        for link in self.links_of(channel) {
             let ours = link.is_initiator();
             match link.phase {
                 Phase::Connecting | Phase::Opening | Phase::Releasing if ours => {
@@ -117,9 +118,8 @@ impl Node {
     fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
         self.release_surplus(now, channel);
         let free: Vec<AssociationId> = self
-            .links
-            .values()
-            .filter(|l| l.channel() == Some(channel) && l.is_idle() && !l.interrupting)
+            .links_of(channel)
+            .filter(|l| l.is_idle() && !l.interrupting)
             .map(|l| l.id)
             .collect();
         for id in free {
@@ -164,9 +164,9 @@ impl Node {
         if !self.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
-        let ours = Purpose::Initiator { channel };
-        let mut free = self.links.values().filter(|l| l.purpose == ours && l.is_free() && l.turn);
-        if let Some(id) = free.next_back().map(|l| l.id) {
+        let free = |l: &&Link| l.is_initiator() && l.is_free() && l.turn;
+        let youngest = self.links_of(channel).rfind(free).map(|l| l.id);
+        if let Some(id) = youngest {
             self.release(id);
             self.tell_associations(now, channel);
         }
@@ -177,8 +177,7 @@ impl Node {
             self.queue.scheduler.wanted(now.mono).map(|open| open.channel).collect();
         let recovering = self.channels.keys().copied().filter(|id| self.recovery.has_send(*id));
         for channel in recovering {
-            let ours = Purpose::Initiator { channel };
-            let any = self.links.values().any(|l| l.purpose == ours && l.phase != Phase::Over);
+            let any = self.links_of(channel).any(|l| l.is_initiator() && l.phase != Phase::Over);
             if !any && !wanted.contains(&channel) {
                 wanted.push(channel);
             }
@@ -204,6 +203,7 @@ impl Node {
         link.phase = Phase::Connecting;
         link.two_way = config.rts.dialogue == Dialogue::TwoWayAlternate;
         self.links.insert(id, link);
+        self.roll.on_channel(id, channel);
         self.output(Output::Connect { association: id, channel });
     }
 
@@ -226,10 +226,12 @@ impl Node {
         }
     }
 
-    pub(crate) fn connected(&mut self, _now: Now, id: AssociationId) {
+    pub(crate) fn connected(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let Some(channel) = link.channel() else { return };
         link.phase = Phase::Opening;
+        // One deadline for all the answers together.
+        link.bind_deadline = Some(now.mono + self.config.limits.bind_timeout);
         let request = match self.recovery.offer(channel, id) {
             Some(reference) => Request::Recover(reference),
             None => Request::Open { bind: self.bind_argument(channel) },
@@ -294,7 +296,16 @@ impl Node {
         let channel = link.channel();
         let initiated = matches!(link.purpose, Purpose::Initiator { .. });
         let level = if kind == Kind::AssociationReleased { Level::Info } else { Level::Warning };
-        if !refused && given_up.is_none() {
+        let origin = link.origin;
+        if origin.is_some() && !was_open && !refused {
+            // Anybody can connect and go, as often as he likes.
+            let detail = match link.remote {
+                Some(remote) => format!("{remote}, nobody had bound: {detail}"),
+                None => detail.to_owned(),
+            };
+            let line = Repeated { level, kind, channel, detail };
+            self.hushed(now, Why::NoBind, origin, Some(id), line);
+        } else if !refused && given_up.is_none() {
             self.event(level, kind, detail).association(id).channel(channel);
         }
         self.give_back(now, id, kind != Kind::AssociationReleased);
@@ -325,14 +336,8 @@ impl Node {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, now: Now) {
         let mut late = Vec::new();
-        for link in self.links.values() {
-            let Purpose::Initiator { channel } = link.purpose else { continue };
-            let Some((_, config)) = self.peer_and_channel(channel) else { continue };
-            if let Connection::OnDemand { idle_close } = config.connection
-                && link.is_idle()
-                && link.turn
-                && link.idle_since + idle_close <= now.mono
-            {
+        for (link, idle_close) in self.on_demand() {
+            if link.idle_since + idle_close <= now.mono {
                 late.push(link.id);
             }
         }
@@ -348,19 +353,26 @@ impl Node {
 
     /// When the first on-demand association will have been idle for long enough.
     pub(crate) fn idle_deadline(&self) -> Option<Instant> {
-        self.links
-            .values()
-            .filter_map(|link| {
-                let Purpose::Initiator { channel } = link.purpose else { return None };
-                let (_, config) = self.peer_and_channel(channel)?;
-                match config.connection {
-                    Connection::OnDemand { idle_close } if link.is_idle() && link.turn => {
-                        Some(link.idle_since + idle_close)
-                    }
-                    _ => None,
-                }
-            })
-            .min()
+        self.on_demand().map(|(link, idle_close)| link.idle_since + idle_close).min()
+    }
+
+    /// Idle associations of ours that are released after a while, and after which.
+    fn on_demand(&self) -> impl Iterator<Item = (&Link, Duration)> {
+        let timed = self.channels.keys().filter_map(|channel| {
+            match self.peer_and_channel(*channel)?.1.connection {
+                Connection::OnDemand { idle_close } => Some((*channel, idle_close)),
+                Connection::Permanent => None,
+            }
+        });
+        timed.flat_map(|(channel, idle_close)| {
+            let idle = |l: &&Link| l.is_initiator() && l.is_idle() && l.turn;
+            self.links_of(channel).filter(idle).map(move |link| (link, idle_close))
+        })
+    }
+
+    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
+    pub(crate) fn links_of(&self, channel: ChannelId) -> impl DoubleEndedIterator<Item = &Link> {
+        self.roll.channel(channel).filter_map(|id| self.links.get(&id))
     }
 
     // ----- turns --------------------------------------------------------------------------------
@@ -387,12 +399,8 @@ impl Node {
 
     /// Gives the turn where the peer asked for it and nothing of ours is in transfer.
     fn give_turns(&mut self, channel: ChannelId) {
-        let giving: Vec<AssociationId> = self
-            .links
-            .values()
-            .filter(|l| l.channel() == Some(channel) && l.can_send() && l.turn_asked)
-            .map(|l| l.id)
-            .collect();
+        let giving: Vec<AssociationId> =
+            self.links_of(channel).filter(|l| l.can_send() && l.turn_asked).map(|l| l.id).collect();
         for id in giving {
             if let Some(link) = self.links.get_mut(&id) {
                 link.turn = false;

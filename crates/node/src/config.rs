@@ -1,6 +1,8 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
 use crate::api::{ChannelId, Secret};
+pub use crate::limits::Limits;
+pub use crate::network::{NoPrefix, Prefix};
 use base::{PeerId, Precedence};
 use dscp::Dscp;
 use osi::api::{RtseParameters, Selectors};
@@ -53,8 +55,11 @@ pub struct Peer {
     pub own_password: Secret,
     /// Send credentials as OCTET STRING instead of IA5String.
     pub octet_credentials: bool,
-    /// Addresses it may connect from; empty for any.
-    pub from: Vec<IpAddr>,
+    /// Where it may connect from; empty for anywhere.
+    pub from: Vec<Prefix>,
+    /// Where its channels connect to, as far as those are addresses and not names: with `from`, the
+    /// addresses for which places are kept.
+    pub addresses: Vec<IpAddr>,
     /// The form of the extension fields we add.
     pub dialect: Dialect,
     /// Our selectors toward it.
@@ -156,30 +161,6 @@ pub enum Target {
     Peer(PeerId),
     /// This MTA: the recipient must have a mailbox here.
     Local,
-}
-
-/// Bounds on what others can make us hold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Limits {
-    /// Most octets of an envelope, or of a report or probe as a whole.
-    pub envelope: usize,
-    /// Most octets of a content.
-    pub content: u64,
-    /// Most associations accepted at once.
-    pub associations: usize,
-    /// Longest wait for a bind after a connection was accepted.
-    pub bind_timeout: Duration,
-}
-
-impl Default for Limits {
-    fn default() -> Limits {
-        Limits {
-            envelope: 1 << 20,
-            content: 4 << 30,
-            associations: 1024,
-            bind_timeout: Duration::from_secs(30),
-        }
-    }
 }
 
 /// What the scheduler needs of it.

@@ -5,6 +5,7 @@ use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
+use crate::responder::{Refusal, short};
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -124,15 +125,21 @@ impl Node {
             return Err("no such peer".to_owned());
         };
         if who.name != peer.mta {
+            let whose = self.config.peers.iter().find(|p| p.mta == who.name);
+            let whose = whose.map(|p| format!("; it is peer {}'s", p.name)).unwrap_or_default();
             return Err(format!(
-                "MTA name {:?} is not peer {}'s {:?}",
-                who.name.0, peer.name, peer.mta.0
+                "mta-name: {:?} is not peer {}'s {:?}{whose}",
+                short(&who.name.0),
+                peer.name,
+                peer.mta.0
             ));
         }
         match &who.credentials {
             Credentials::Simple(password) => Ok(Secret(Bytes::copy_from_slice(password.octets()))),
-            Credentials::Strong(_) => Err("strong credentials are not supported".to_owned()),
-            Credentials::Protected(_) => Err("protected credentials are not supported".to_owned()),
+            Credentials::Strong(_) => Err("credentials: strong ones are not supported".to_owned()),
+            Credentials::Protected(_) => {
+                Err("credentials: protected ones are not supported".to_owned())
+            }
         }
     }
 
@@ -166,6 +173,7 @@ impl Node {
         if let Some(link) = self.links.get_mut(&id) {
             link.phase = Phase::Open;
             link.opened = Some(now.mono);
+            link.bind_deadline = None;
             link.turn = true;
             link.idle_since = now.mono;
         }
@@ -404,6 +412,9 @@ impl Node {
 impl Node {
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
         let Some(Pending::Verify { link: id, bind }) = self.pending.remove(&token) else { return };
+        if let VerifiedBind::User { mailbox, origin } = &bind {
+            return self.user_verified(now, id, mailbox, *origin, right);
+        }
         let Some(link) = self.links.get(&id) else { return };
         if link.phase != Phase::Opening {
             return;
@@ -411,16 +422,15 @@ impl Node {
         let channel = link.channel();
         match (bind, channel, right) {
             (VerifiedBind::Initiator, Some(channel), true) => self.responder_open(now, id, channel),
-            (VerifiedBind::Initiator, _, _) => self.refuse_bind(id, "wrong password"),
+            (VerifiedBind::Initiator, _, _) => {
+                let wrong = "initiator-credentials: wrong password".to_owned();
+                self.refuse_bind(now, id, Refusal::Wrong(wrong));
+            }
             (VerifiedBind::Responder, Some(channel), true) => self.initiator_open(now, id, channel),
             (VerifiedBind::Responder, Some(channel), false) => {
                 self.refuse_responder(id, channel, "wrong password");
             }
-            (VerifiedBind::Responder, None, _) => {}
-            (VerifiedBind::User { mailbox }, _, true) => self.user_open(now, id, &mailbox),
-            (VerifiedBind::User { mailbox }, _, false) => {
-                self.refuse_user(id, &format!("wrong password, or no such user: {mailbox}"));
-            }
+            (VerifiedBind::Responder, None, _) | (VerifiedBind::User { .. }, ..) => {}
         }
     }
 

@@ -4,13 +4,19 @@
 //! contract. Nothing here reads a clock, a socket, a file or a source of randomness, so the very
 //! same node runs in the daemon, in virtual time and under crash tests.
 
+mod access;
+mod admission;
 pub mod api;
 mod arrival;
 mod channel;
 pub mod config;
 pub mod event;
+mod hush;
 mod initiator;
+mod limits;
 mod link;
+mod memory;
+mod network;
 mod node;
 mod pending;
 mod queue;
@@ -18,6 +24,7 @@ mod receiving;
 mod recovery;
 mod report;
 mod responder;
+mod roll;
 pub mod status;
 mod user;
 

@@ -1,6 +1,8 @@
 //! One association and the transport connection below it, as the node sees them.
 
+use crate::access::Name;
 use crate::api::{ChannelId, ListenerId};
+use crate::network::Origin;
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
 use dscp::Dscp;
@@ -111,6 +113,12 @@ pub(crate) struct Link {
     pub purpose: Purpose,
     pub phase: Phase,
     pub remote: Option<IpAddr>,
+    /// Whom it is counted against, where somebody else opened it.
+    pub origin: Option<Origin>,
+    /// When its TCP connection was accepted, or asked for.
+    pub accepted: Instant,
+    /// P1: the name the peer bound with.
+    pub presented: Option<Name>,
     /// The mark the peer's handshake arrived with, where it could be seen.
     pub dscp_seen: Option<Dscp>,
     /// Requests to hand to the stack, one after each drain.
@@ -169,6 +177,9 @@ impl Link {
             purpose,
             phase: Phase::Opening,
             remote: None,
+            origin: None,
+            accepted: now,
+            presented: None,
             dscp_seen: None,
             requests: VecDeque::new(),
             sending: None,

@@ -1,14 +1,18 @@
 //! The node itself: dispatch of inputs, the drain of its associations, and its deadline.
 
+use crate::access::Access;
 use crate::api::{ChannelId, Input, Output, Token};
 use crate::channel::ChannelState;
 use crate::config::NodeConfig;
 use crate::event::{Event, Kind, Level};
+use crate::hush::Hush;
 use crate::link::{Link, Phase, Purpose};
+use crate::memory::Memory;
 use crate::pending::{Debt, Pending};
 use crate::queue::{Entry, Queue};
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
+use crate::roll::Roll;
 use crate::status::Counters;
 use base::rng::Rng;
 use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence};
@@ -33,6 +37,12 @@ pub struct Node {
     pub(crate) engine: Engine,
     pub(crate) queue: Queue,
     pub(crate) links: BTreeMap<AssociationId, Link>,
+    /// The same by channel and address, and those being turned away.
+    pub(crate) roll: Roll,
+    pub(crate) turned_away: BTreeSet<AssociationId>,
+    pub(crate) access: Access,
+    pub(crate) hush: Hush,
+    pub(crate) memory: Memory,
     pub(crate) channels: BTreeMap<ChannelId, ChannelState>,
     pub(crate) pending: BTreeMap<Token, Pending>,
     /// What is being received, by its spool.
@@ -80,6 +90,11 @@ impl Node {
             engine,
             queue: Queue::new(crate::config::channel_rules(&config), config.hold),
             links: BTreeMap::new(),
+            roll: Roll::default(),
+            turned_away: BTreeSet::new(),
+            access: Access::new(&config.limits),
+            hush: Hush::default(),
+            memory: Memory::default(),
             channels,
             pending: BTreeMap::new(),
             arrivals: BTreeMap::new(),
@@ -174,6 +189,7 @@ impl Node {
             self.forget_at,
             self.idle_deadline(),
             self.recovery.deadline(),
+            self.hush.deadline(),
         ]
         .into_iter()
         .flatten()
@@ -323,12 +339,16 @@ impl Node {
             self.deadlines.remove(&(at, id));
         }
         self.dirty.remove(&id);
+        self.turned_away.remove(&id);
+        self.roll.gone(id, link.channel(), link.origin);
         Some(link)
     }
 
     fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
         if let Some(link) = self.links.get_mut(&id) {
-            link.transport_error = error.map(str::to_owned);
+            // What made us end it says more than how it ended.
+            let why = link.transport_error.take();
+            link.transport_error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.links.get_mut(&id) else { return };
@@ -348,7 +368,7 @@ impl Node {
                 link.indexed_deadline = None;
                 let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
                 let late_with = [
-                    (&mut link.bind_deadline, "no bind came in time"),
+                    (&mut link.bind_deadline, "no association in time (limits.bind_timeout)"),
                     (&mut link.delivery_deadline, "the user did not answer a delivery in time"),
                     (&mut link.turn_deadline, "the peer did not give the turn in time"),
                 ];
@@ -359,8 +379,14 @@ impl Node {
                     })
                 });
                 if let Some(why) = why {
+                    let half_open = link.phase == Phase::Opening;
                     link.transport_error = Some(why.to_owned());
                     link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+                    if half_open {
+                        // Without a session there is nothing an abort could end.
+                        self.pump(now, id);
+                        self.output(Output::Close { association: id });
+                    }
                 }
             }
             self.feed(now, id, stack::Input::Tick);
@@ -373,6 +399,7 @@ impl Node {
             self.drop_arrival(spool);
         }
         self.close_idle(now);
+        self.say_hushed(now);
         self.pay_debts(now);
         self.forget_seen(now);
     }

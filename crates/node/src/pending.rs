@@ -1,5 +1,6 @@
 //! What the node waits for: one continuation for each token it gave out.
 
+use crate::network::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -96,5 +97,9 @@ pub(crate) enum VerifiedBind {
     /// The responder's credentials in a bind result were checked.
     Responder,
     /// Accept the user's bind for this mailbox.
-    User { mailbox: String },
+    User {
+        mailbox: String,
+        /// Whom a failure is counted against, whether or not the association is still there.
+        origin: Origin,
+    },
 }

@@ -2,6 +2,7 @@
 //! to a spool, octet by octet as they come.
 
 use crate::api::ChannelId;
+use crate::memory::Payer;
 use crate::pending::SyncFor;
 use base::AssociationId;
 use base::ber::{Error, Fault, Field};
@@ -47,6 +48,9 @@ pub(crate) struct Arrival {
     pub operation: i64,
     pub parsing: Parsing,
     pub spool: SpoolId,
+    /// For whom memory is held, and how many octets: all that came and is not content.
+    pub payer: Option<Payer>,
+    pub held: usize,
     /// Whether the edge was asked to begin the spool.
     pub spool_open: bool,
     pub head: Option<Head>,
@@ -85,6 +89,8 @@ impl Arrival {
             operation: 0,
             parsing,
             spool,
+            payer: None,
+            held: 0,
             spool_open: false,
             head: None,
             length: 0,

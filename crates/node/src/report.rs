@@ -43,6 +43,7 @@ impl Node {
             pending: self.pending.len(),
             keys: self.committing.len() + self.blocked.len(),
             associations: self.links.len(),
+            octets: self.memory.total(),
         }
     }
 

@@ -1,86 +1,21 @@
 //! P1 associations a peer opens: who may bind, and recovery.
 
-use crate::api::{ChannelId, ListenerId, Output};
-use crate::config::ListenerService;
+use crate::access::Name;
+use crate::admission::refused;
+use crate::api::{ChannelId, Secret};
 use crate::event::{Kind, Level};
-use crate::link::{Link, Phase, Purpose};
+use crate::hush::{Repeated, Why};
+use crate::limits::Limit;
+use crate::link::{Link, Phase};
 use crate::node::Node;
 use crate::pending::VerifiedBind;
 use base::ber::Element;
 use base::{AssociationId, Now, PeerId};
 use bytes::Bytes;
-use osi::api::{Indication, RefuseReason, Request, Role};
-use osi::stack::Association;
+use osi::api::{Indication, RefuseReason, Request};
 use p1::bind::{MtaBindArgument, MtaBindError, MtaBindResult};
-use std::net::IpAddr;
-
-/// Most associations a peer may open on one channel.
-const MOST_ON_CHANNEL: usize = 64;
 
 impl Node {
-    pub(crate) fn accepted(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        listener: ListenerId,
-        remote: IpAddr,
-    ) {
-        let service = usize::try_from(listener.0)
-            .ok()
-            .and_then(|n| self.config.listeners.get(n))
-            .map(|l| l.service.clone());
-        let full = service.as_ref().is_some_and(|s| self.is_full(s));
-        let made = match &service {
-            _ if full || self.stopping => None,
-            Some(ListenerService::P1 { peer, channel }) => {
-                let channel = ChannelId { peer: *peer, index: *channel };
-                self.peer_and_channel(channel).map(|(peer, config)| {
-                    let config = crate::config::association_config(peer, config, <_>::default());
-                    let purpose = Purpose::Responder { listener, channel };
-                    (Association::new(config, Role::Responder), purpose)
-                })
-            }
-            Some(ListenerService::P3 { local }) => {
-                let config = crate::config::access_config(local, &self.config.limits);
-                Some((
-                    Association::new(config, Role::Responder),
-                    Purpose::User { mailbox: None, takes_deliveries: false },
-                ))
-            }
-            None => None,
-        };
-        let Some((stack, purpose)) = made else {
-            let why = if full { "too many associations" } else { "not accepting" };
-            self.event(Level::Warning, Kind::AssociationRefused, format!("{remote}: {why}"))
-                .association(id);
-            self.output(Output::Close { association: id });
-            return;
-        };
-        let mut link = Link::new(id, stack, purpose, now.mono);
-        link.remote = Some(remote);
-        link.bind_deadline = Some(now.mono + self.config.limits.bind_timeout);
-        self.links.insert(id, link);
-        self.touch(id);
-    }
-
-    /// Whether another association would be one too many. Users, of whom some are not known yet,
-    /// cannot take what peers need, nor one channel what the others need.
-    fn is_full(&self, service: &ListenerService) -> bool {
-        let most = self.config.limits.associations;
-        let share = match service {
-            ListenerService::P3 { .. } => {
-                let users = self.links.values().filter(|l| l.channel().is_none()).count();
-                users >= most - most / 4
-            }
-            ListenerService::P1 { peer, channel } => {
-                let id = ChannelId { peer: *peer, index: *channel };
-                let theirs = |l: &&Link| l.channel() == Some(id) && !l.is_initiator();
-                self.links.values().filter(theirs).count() >= MOST_ON_CHANNEL
-            }
-        };
-        share || self.links.len() >= most
-    }
-
     pub(crate) fn responder_indication(
         &mut self,
         now: Now,
@@ -94,11 +29,12 @@ impl Node {
                     link.reference = reference;
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
-                match self.check_initiator(id, channel, &bind) {
+                match self.check_initiator(now, id, channel, &bind) {
                     Ok(password) => {
+                        self.roll.checking(id);
                         self.verify_peer(id, channel, password, VerifiedBind::Initiator);
                     }
-                    Err(why) => self.refuse_bind(id, &why),
+                    Err(refusal) => self.refuse_bind(now, id, refusal),
                 }
             }
             Indication::RecoverAsked { reference } => {
@@ -109,55 +45,116 @@ impl Node {
     }
 
     fn check_initiator(
-        &self,
+        &mut self,
+        now: Now,
         id: AssociationId,
         channel: ChannelId,
         bind: &[u8],
-    ) -> Result<crate::api::Secret, String> {
-        self.check_origin(id, channel.peer)?;
+    ) -> Result<Secret, Refusal> {
         let argument = Element::parse(bind)
             .and_then(|e| MtaBindArgument::read(&e))
-            .map_err(|e| format!("MTABindArgument: {e}"))?;
+            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
+        let presented = match &argument {
+            MtaBindArgument::Unauthenticated => "",
+            MtaBindArgument::Authenticated(who) => who.name.0.as_str(),
+        };
+        let name = Name::of(presented);
+        let origin = self.links.get_mut(&id).and_then(|link| {
+            link.presented = Some(name);
+            link.origin
+        });
+        if let Some(origin) = origin
+            && !self.access.may_try(now.mono, origin, name)
+        {
+            return Err(Refusal::TooMany(presented.to_owned()));
+        }
+        self.check_origin(id, channel.peer).map_err(Refusal::Wrong)?;
         match argument {
-            MtaBindArgument::Unauthenticated => Ok(crate::api::Secret::default()),
-            MtaBindArgument::Authenticated(who) => self.peer_password(channel, &who),
+            MtaBindArgument::Unauthenticated => {
+                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
+            }
+            MtaBindArgument::Authenticated(who) => {
+                self.peer_password(channel, &who).map_err(Refusal::Wrong)
+            }
         }
     }
 
     fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
         let remote = self.links.get(&id).and_then(|l| l.remote);
-        let from = self.config.peer(peer);
-        match (from, remote) {
-            (Some(p), Some(remote)) if !p.from.is_empty() && !p.from.contains(&remote) => {
-                Err(format!("{remote} is not an address of peer {}", p.name))
+        match (self.config.peer(peer), remote) {
+            (Some(p), Some(remote))
+                if !p.from.is_empty() && !p.from.iter().any(|prefix| prefix.contains(remote)) =>
+            {
+                Err(format!("{remote} is not where peer {} connects from (peer.from)", p.name))
             }
             _ => Ok(()),
         }
     }
 
-    pub(crate) fn refuse_bind(&mut self, id: AssociationId, why: &str) {
-        let channel = self.links.get(&id).and_then(Link::channel);
-        let remote = self.links.get(&id).and_then(|l| l.remote);
-        let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
-        self.event(Level::Warning, Kind::AssociationRefused, format!("bind{from}: {why}"))
-            .association(id)
-            .channel(channel);
-        self.refuse(id, MtaBindError::AuthenticationError);
+    /// Refuses a peer's bind, as X.411 12.1.1 has it: authentication-error, whatever of name,
+    /// password and address was wrong, or busy. The log says what it was.
+    pub(crate) fn refuse_bind(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
+        let Some(link) = self.links.get(&id) else { return };
+        let (channel, origin, name) = (link.channel(), link.origin, link.presented);
+        let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let wrong = matches!(refusal, Refusal::Wrong(_));
+        if wrong && let Some(origin) = origin {
+            let name = name.unwrap_or_else(|| Name::of(""));
+            self.access.failed(now.mono, origin, name, false);
+        }
+        let error = if wrong { MtaBindError::AuthenticationError } else { MtaBindError::Busy };
+        let (why, told) = self.tell_refusal(refusal);
+        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
+        self.hushed(now, why, origin, Some(id), line);
+        self.refuse(id, error);
+    }
+
+    /// A refusal in words, of a length whoever binds does not choose.
+    pub(crate) fn tell_refusal(&self, refusal: Refusal) -> (Why, String) {
+        let limits = &self.config.limits;
+        match refusal {
+            Refusal::Wrong(why) => (Why::Bind, short(&why)),
+            Refusal::TooMany(name) => {
+                let told = format!(
+                    "as {:?}, where {} binds failed lately: not looked at \
+                     (limits.failures, one more every {:?})",
+                    short(&name),
+                    limits.failures,
+                    limits.failure_refill
+                );
+                (Why::Busy, told)
+            }
+            Refusal::Full(limit) => (Why::Limit(limit), limits.tell(limit)),
+        }
     }
 
     fn refuse(&mut self, id: AssociationId, error: MtaBindError) {
         let mut writer = base::ber::Writer::new();
         error.write(&mut writer);
+        self.begin_refusing(id);
         let bind_error = Some(Bytes::from(writer.into_vec()));
+        self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
+    }
+
+    /// It was refused: nothing more is expected of it, and it may have to make room.
+    pub(crate) fn begin_refusing(&mut self, id: AssociationId) {
+        self.roll.checked(id);
         if let Some(link) = self.links.get_mut(&id) {
             link.bind_deadline = None;
             link.phase = Phase::Refusing;
         }
-        self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
     }
 
     /// The peer's password is right.
     pub(crate) fn responder_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
+        if let Some(link) = self.links.get(&id)
+            && let (Some(origin), Some(name)) = (link.origin, link.presented)
+        {
+            self.access.succeeded(now.mono, origin, name);
+        }
+        if let Some(limit) = self.is_one_too_many(channel) {
+            return self.refuse_bind(now, id, Refusal::Full(limit));
+        }
         let Some((peer, _)) = self.peer_and_channel(channel) else { return };
         let result = MtaBindResult::Authenticated(crate::config::authentication(peer));
         let mut writer = base::ber::Writer::new();
@@ -173,6 +170,10 @@ impl Node {
             link.bind_deadline = None;
             link.idle_since = now.mono;
         }
+        match channel {
+            Some(channel) => self.roll.on_channel(id, channel),
+            None => self.roll.user(id),
+        }
         self.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
     }
 
@@ -186,21 +187,18 @@ impl Node {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
         let remote = self.links.get(&id).and_then(|l| l.remote);
-        let found = match self.check_origin(id, channel.peer) {
-            Ok(()) => self.recovery.take_receive(channel, remote, &reference),
-            Err(_) => None,
+        let allowed = self.check_origin(id, channel.peer).is_ok();
+        if allowed && let Some(limit) = self.is_one_too_many(channel) {
+            let detail = format!("recover (X.228 7.8): busy: {}", self.config.limits.tell(limit));
+            return self.refuse_recovery(now, id, RefuseReason::Busy, detail);
+        }
+        let found = match allowed {
+            true => self.recovery.take_receive(channel, remote, &reference),
+            false => None,
         };
         let Some(lost) = found else {
-            self.event(Level::Info, Kind::AssociationRefused, "recover: no such association here")
-                .association(id)
-                .channel(Some(channel));
-            if let Some(link) = self.links.get_mut(&id) {
-                link.bind_deadline = None;
-                link.phase = Phase::Refusing;
-            }
-            let refuse = Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None };
-            self.request(id, refuse);
-            return;
+            let detail = "recover (X.228 7.8): no such association here".to_owned();
+            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, detail);
         };
         if let Some(arrival) = self.arrivals.get_mut(&lost.spool) {
             arrival.link = id;
@@ -212,5 +210,40 @@ impl Node {
         }
         self.request(id, Request::AcceptRecover(Some(lost.state)));
         self.mark_open(now, id, "as responder, recovered");
+    }
+
+    fn refuse_recovery(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        reason: RefuseReason,
+        detail: String,
+    ) {
+        let Some(link) = self.links.get(&id) else { return };
+        let (channel, origin) = (link.channel(), link.origin);
+        let line = Repeated { level: Level::Info, ..refused(channel, detail) };
+        self.hushed(now, Why::Bind, origin, Some(id), line);
+        self.begin_refusing(id);
+        self.request(id, Request::Refuse { reason, bind_error: None });
+    }
+}
+
+/// Why a bind is refused.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// authentication-error; the text is for the log only.
+    Wrong(String),
+    /// busy: too many binds under this name failed from there.
+    TooMany(String),
+    /// busy: over a limit.
+    Full(Limit),
+}
+
+/// What strangers wrote, cut to a length fit for a log.
+pub(crate) fn short(text: &str) -> String {
+    const MOST: usize = 200;
+    match text.char_indices().nth(MOST) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
     }
 }

@@ -33,6 +33,8 @@ pub struct Holds {
     pub keys: usize,
     /// Associations.
     pub associations: usize,
+    /// Octets of envelopes being put together.
+    pub octets: usize,
 }
 
 /// One peer.

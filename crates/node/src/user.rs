@@ -1,11 +1,15 @@
 //! P3: users that bind, submit, and take deliveries.
 
+use crate::access::{Name, Waiting};
+use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
 use crate::link::{Phase, Purpose, Sending};
+use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
+use crate::responder::Refusal;
 use base::ber::{Element, Writer};
 use base::{AssociationId, EntryId, Now, Precedence};
 use bytes::Bytes;
@@ -50,7 +54,7 @@ pub(crate) enum Unit {
 impl Node {
     pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
-            Indication::Open { bind, syntaxes, .. } => self.user_bind(id, &bind, &syntaxes),
+            Indication::Open { bind, syntaxes, .. } => self.user_bind(now, id, &bind, &syntaxes),
             Indication::Invoked { invoke, operation } => self.invoked(id, invoke, operation),
             Indication::Returned { invoke } => {
                 self.set_unit(id, Unit::Result { invoke, octets: Vec::new() });
@@ -87,44 +91,110 @@ impl Node {
 
     // ----- bind -----------------------------------------------------------------------------------
 
-    fn user_bind(&mut self, id: AssociationId, bind: &[u8], syntaxes: &[base::ber::Oid]) {
+    fn user_bind(&mut self, now: Now, id: AssociationId, bind: &[u8], syntaxes: &[base::ber::Oid]) {
         let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
         let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
-        let (mailbox, password) = match parsed {
-            Err(error) => return self.refuse_user(id, &format!("MTSBind: {error}")),
+        let wrong = match parsed {
+            Err(error) => format!("MTSBindArgument: {error}"),
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
                     ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
                     Credentials::Simple(password),
                 ) => {
                     let password = Secret(Bytes::copy_from_slice(password.octets()));
-                    (engine::canonical(&name.address), password)
+                    let mailbox = engine::canonical(&name.address);
+                    return self.queue_verification(now, id, takes_deliveries, mailbox, password);
                 }
-                (ObjectName::Mta(_), _) => {
-                    return self.refuse_user(id, "an MTA binds over P1, not over P3");
+                (ObjectName::Mta(name), _) => {
+                    format!("initiator-name: MTA {:?} binds over P1, not over P3", name.0)
                 }
-                _ => return self.refuse_user(id, "only simple credentials are supported"),
+                _ => "initiator-credentials: only simple ones are supported".to_owned(),
             },
         };
-        if let Some(link) = self.links.get_mut(&id) {
-            link.purpose = Purpose::User { mailbox: None, takes_deliveries };
-        }
-        let bind = VerifiedBind::User { mailbox: mailbox.clone() };
-        let token = self.token(Pending::Verify { link: id, bind });
-        self.output(Output::Verify { token, principal: Principal::User(mailbox), password });
+        self.refuse_user(now, id, Refusal::Wrong(wrong));
     }
 
-    pub(crate) fn refuse_user(&mut self, id: AssociationId, why: &str) {
-        let remote = self.links.get(&id).and_then(|l| l.remote);
-        let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
-        self.event(Level::Warning, Kind::AssociationRefused, format!("bind{from}: {why}"))
-            .association(id);
-        let mut writer = Writer::new();
-        MtsBindError::AuthenticationError.write(&mut writer);
-        if let Some(link) = self.links.get_mut(&id) {
-            link.phase = Phase::Refusing;
-            link.bind_deadline = None;
+    /// A user's password is checked in its turn, unless too many were wrong.
+    fn queue_verification(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        takes_deliveries: bool,
+        mailbox: String,
+        password: Secret,
+    ) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.purpose = Purpose::User { mailbox: None, takes_deliveries };
+        let origin = link.origin.unwrap_or(Origin::Others);
+        if !self.access.may_cost(now.mono, origin, Name::of(&mailbox)) {
+            return self.refuse_user(now, id, Refusal::TooMany(mailbox));
         }
+        self.roll.checking(id);
+        self.access.wait(origin, Waiting { link: id, mailbox, password });
+        self.verify_waiting(now);
+    }
+
+    /// Has the next passwords checked, as many at once as may be.
+    fn verify_waiting(&mut self, now: Now) {
+        while let Some((origin, Waiting { link, mailbox, password })) = self.access.next() {
+            if self.links.get(&link).is_none_or(|l| l.phase != Phase::Opening) {
+                self.access.ended();
+                continue;
+            }
+            if !self.access.may_cost(now.mono, origin, Name::of(&mailbox)) {
+                // Those before it failed.
+                self.access.ended();
+                self.refuse_user(now, link, Refusal::TooMany(mailbox));
+                continue;
+            }
+            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin };
+            let token = self.token(Pending::Verify { link, bind });
+            let principal = Principal::User(mailbox);
+            self.output(Output::Verify { token, principal, password });
+        }
+    }
+
+    /// A user's password was checked.
+    pub(crate) fn user_verified(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        mailbox: &str,
+        origin: Origin,
+        right: bool,
+    ) {
+        self.access.ended();
+        let name = Name::of(mailbox);
+        match right {
+            true => self.access.succeeded(now.mono, origin, name),
+            false => self.access.failed(now.mono, origin, name, true),
+        }
+        if self.links.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
+            if right {
+                self.user_open(now, id, mailbox);
+            } else {
+                let wrong = format!("wrong password, or no such user: {mailbox}");
+                self.refuse_user(now, id, Refusal::Wrong(wrong));
+            }
+        }
+        self.verify_waiting(now);
+    }
+
+    /// Refuses a user's bind (X.411 8.1.1): authentication-error, whatever was wrong, or busy.
+    fn refuse_user(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
+        let Some(link) = self.links.get(&id) else { return };
+        let (origin, remote) = (link.origin, link.remote);
+        let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let error = match refusal {
+            Refusal::Wrong(_) => MtsBindError::AuthenticationError,
+            Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
+        };
+        let (why, told) = self.tell_refusal(refusal);
+        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
+        self.hushed(now, why, origin, Some(id), line);
+        let mut writer = Writer::new();
+        error.write(&mut writer);
+        self.begin_refusing(id);
         let bind_error = Some(Bytes::from(writer.into_vec()));
         self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
     }
@@ -233,7 +303,7 @@ impl Node {
             return;
         }
         if matches!(arrival.parsing, Parsing::Operation(_)) {
-            if let Some(arrival) = self.arrivals.remove(&spool) {
+            if let Some(arrival) = self.take_arrival(spool) {
                 self.operate(now, id, &arrival);
             }
             return;
@@ -414,8 +484,9 @@ impl Node {
             return;
         }
         let free: Vec<(AssociationId, String)> = self
-            .links
-            .values()
+            .roll
+            .users()
+            .filter_map(|id| self.links.get(&id))
             .filter(|l| l.phase == Phase::Open && l.sending.is_none())
             .filter_map(|l| match &l.purpose {
                 Purpose::User { mailbox: Some(m), takes_deliveries: true } => {

@@ -48,6 +48,7 @@ fn config() -> NodeConfig {
         own_password: Secret(Bytes::from_static(b"from-here")),
         octet_credentials: false,
         from: Vec::new(),
+        addresses: Vec::new(),
         dialect: p1::Dialect::Modern,
         local: Selectors::default(),
         remote: Selectors::default(),
@@ -174,6 +175,10 @@ impl Site {
                 if self.closed.insert(association) {
                     self.inputs.push_back(Input::Closed { association, error: None });
                 }
+            }
+            Output::Drop { association } => {
+                assert!(self.written.contains_key(&association), "dropped twice");
+                self.closed.insert(association);
             }
             Output::SpoolOpen { spool } => {
                 assert!(self.spools.insert(spool, Vec::new()).is_none(), "opened twice");

@@ -1,6 +1,7 @@
 //! The daemon's side of the admin socket.
 
 use super::{Answer, Request};
+use nix::sys::stat::{Mode, umask};
 use node::status::Status;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, PermissionsExt};
@@ -53,8 +54,12 @@ impl AdminServer {
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let listener = UnixListener::bind(path)?;
-        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600))?;
+        check_directory(path)?;
+        // Never there for others, not even for a moment.
+        let umask = umask(Mode::from_bits_truncate(0o177));
+        let bound = UnixListener::bind(path);
+        nix::sys::stat::umask(umask);
+        let listener = bound?;
         let (questions, asked) = mpsc::channel(AT_ONCE);
         let task = tokio::spawn(serve(listener, questions));
         Ok(AdminServer { path: path.to_owned(), asked, task })
@@ -73,15 +78,40 @@ impl Drop for AdminServer {
     }
 }
 
+/// Who may write to its directory could put another socket there.
+fn check_directory(path: &Path) -> io::Result<()> {
+    let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let mode = std::fs::metadata(directory)?.permissions().mode();
+    // In a sticky directory nobody removes what is another's.
+    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
+        return Err(io::Error::new(
+            io::ErrorKind::PermissionDenied,
+            format!("others may write to its directory (mode {:04o}): chmod go-w", mode & 0o7777),
+        ));
+    }
+    Ok(())
+}
+
 async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
     let turns = Arc::new(Semaphore::new(AT_ONCE));
+    let own = nix::unistd::geteuid().as_raw();
+    let mut denied = 0u64;
     loop {
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
-        let questions = questions.clone();
+        let uid = stream.peer_cred().ok().map(|peer| peer.uid());
+        let allowed = may(uid, own);
+        if !allowed {
+            denied += 1;
+            // The first, and then fewer and fewer.
+            if denied.is_power_of_two() {
+                tracing::warn!(uid, denied, "a user without permission on the admin socket");
+            }
+        }
+        let questions = allowed.then(|| questions.clone());
         tokio::spawn(async move {
             // Who hangs up or dawdles is no matter of ours.
             let _ = tokio::time::timeout(TIMEOUT, converse(stream, questions)).await;
@@ -90,26 +120,24 @@ async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
     }
 }
 
-/// The mode of the socket is set after it is bound; until then, and for any system that ignores
-/// the mode, the kernel's word on who connected decides.
-fn may(stream: &UnixStream) -> bool {
-    let own = nix::unistd::geteuid().as_raw();
-    stream.peer_cred().is_ok_and(|peer| peer.uid() == own || peer.uid() == 0)
+/// The mode of the socket keeps others out; for any system that ignores it, and where somebody
+/// changed it, the kernel's word on who connected decides (SO_PEERCRED).
+fn may(uid: Option<u32>, own: u32) -> bool {
+    uid.is_some_and(|uid| uid == own || uid == 0)
 }
 
-async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Result<()> {
-    if !may(&stream) {
-        return Ok(());
-    }
+/// Answers one request; where there is nobody to ask, that it is not permitted.
+async fn converse(stream: UnixStream, questions: Option<mpsc::Sender<Asked>>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line).await?;
-    let answer = match serde_json::from_str::<Request>(&line) {
-        Ok(request) => {
+    let answer = match (questions, serde_json::from_str::<Request>(&line)) {
+        (None, _) => Answer::Error("not permitted: only to the daemon's user and root".to_owned()),
+        (Some(questions), Ok(request)) => {
             let answered = put(request, &questions).await;
             answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
         }
-        Err(error) => Answer::Error(format!("not understood: {error}")),
+        (Some(_), Err(error)) => Answer::Error(format!("not understood: {error}")),
     };
     let mut octets = serde_json::to_vec(&answer)?;
     octets.push(b'\n');
@@ -163,6 +191,42 @@ mod tests {
         assert!(AdminServer::open(&path).is_err(), "one daemon only");
         drop(server);
         assert!(!path.exists());
+    }
+
+    #[test]
+    fn only_the_daemon_s_user_and_root_may() {
+        assert!(may(Some(1_000), 1_000) && may(Some(0), 1_000));
+        assert!(!may(Some(1_001), 1_000) && !may(None, 1_000) && !may(None, 0));
+    }
+
+    #[tokio::test]
+    async fn a_directory_that_others_may_write_to_is_refused() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("admin.sock");
+        let set = |mode| {
+            std::fs::set_permissions(dir.path(), std::fs::Permissions::from_mode(mode)).unwrap();
+        };
+        for mode in [0o770, 0o707] {
+            set(mode);
+            let error = AdminServer::open(&path).err().unwrap();
+            assert!(error.to_string().contains("chmod go-w"), "{error}");
+        }
+        set(0o1777);
+        AdminServer::open(&path).unwrap();
+        set(0o755);
+        AdminServer::open(&path).unwrap();
+    }
+
+    #[tokio::test]
+    async fn who_may_not_is_told_so() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let served = tokio::spawn(converse(ours, None));
+        let (read, mut write) = theirs.into_split();
+        write.write_all(b"{\"request\":\"stop\"}\n").await.unwrap();
+        let mut answer = String::new();
+        BufReader::new(read).read_line(&mut answer).await.unwrap();
+        assert!(answer.starts_with("{\"error\":\"not permitted"), "{answer}");
+        served.await.unwrap().unwrap();
     }
 
     #[tokio::test]

@@ -61,6 +61,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
 fn status(socket: &Path) -> Result<Box<Status>, String> {
     match ask(socket, Request::Status) {
         Ok(Answer::Status(status)) => Ok(status),
+        Ok(Answer::Error(why)) => Err(format!("{}: {why}", socket.display())),
         Ok(other) => Err(format!("the daemon answered {other:?}")),
         Err(error) => Err(error.to_string()),
     }

@@ -5,6 +5,7 @@
 
 mod address;
 mod channel;
+mod limits;
 mod listen;
 mod peer;
 mod precedence;
@@ -24,7 +25,7 @@ use self::peer::ReadPeer;
 use self::problem::Problems;
 use self::tree::{Section, TOP};
 use base::PeerId;
-use node::config::{Limits, NodeConfig};
+use node::config::NodeConfig;
 use node::{ChannelId, Secret};
 use p1::names::{GlobalDomainId, MtaName};
 use p1::text::{StringType, Text};
@@ -33,7 +34,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
-use toml::de::{DeTable, DeValue};
+use toml::de::DeTable;
 
 /// Longest configuration file.
 const FILE_MAX: u64 = 4 << 20;
@@ -144,7 +145,7 @@ fn read_site(
 ) -> Option<Site> {
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source.base);
-    let limits = read_limits(&mut top, problems);
+    let limits = limits::read(&mut top, problems);
     let precedence = precedence::read(&mut top, problems);
     let mut listeners = listen::Listeners::default();
     listen::read_p3(&mut top, problems, &mut listeners);
@@ -242,35 +243,6 @@ fn read_paths(
     Some(Paths { data_dir, admin_socket })
 }
 
-fn read_limits(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
-    let mut limits = Limits::default();
-    let Some(mut section) = top.table(problems, "limits") else { return limits };
-    let bounded = |least: u64, most: u64| {
-        move |v: &DeValue<'_>| match value::size(v)? {
-            size if (least..=most).contains(&size) => Ok(size),
-            size => Err(tree::Bad::new(
-                format!("a limit of {size} octets"),
-                format!("write a size from {least} to {most} octets"),
-            )),
-        }
-    };
-    if let Some(size) = section.optional(problems, "envelope", &bounded(16 << 10, 64 << 20)) {
-        limits.envelope = usize::try_from(size.into_inner()).unwrap_or(limits.envelope);
-    }
-    if let Some(size) = section.optional(problems, "content", &bounded(1 << 10, 1 << 40)) {
-        limits.content = size.into_inner();
-    }
-    let count = section.optional(problems, "associations", &|v| value::integer(v, 1, 100_000));
-    if let Some(count) = count.and_then(|c| usize::try_from(c.into_inner()).ok()) {
-        limits.associations = count;
-    }
-    if let Some(wait) = section.optional(problems, "bind_timeout", &value::duration) {
-        limits.bind_timeout = wait.into_inner();
-    }
-    section.finish(problems);
-    limits
-}
-
 fn check_names(problems: &mut Problems, names: &[Option<Spanned<String>>]) {
     let mut first: BTreeMap<&str, Range<usize>> = BTreeMap::new();
     for name in names.iter().flatten() {
@@ -321,6 +293,7 @@ fn assemble(
         for (index, channel) in (0u32..).zip(peer.channels) {
             let id = ChannelId { peer: peer_id, index };
             listeners.add_channel(problems, id, &channel);
+            node.addresses.extend(channel.socket.remote.host.parse::<std::net::IpAddr>());
             node.channels.push(channel.node);
             parts.channels.insert(id, channel.socket);
         }

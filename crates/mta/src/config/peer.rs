@@ -63,7 +63,7 @@ pub(super) fn read(
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
     let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
     let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
-    let from = section.list(problems, "from", &value::ip);
+    let from = section.list(problems, "from", &value::prefix);
     let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
     let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
     let tpdu_size = section.optional(problems, "tpdu_size", &|v| {
@@ -95,6 +95,7 @@ pub(super) fn read(
                     .into_iter()
                     .map(Spanned::into_inner)
                     .collect(),
+                addresses: Vec::new(),
                 dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
                 local,
                 remote,

@@ -4,8 +4,9 @@ use super::tree::{Bad, kind};
 use base::Precedence;
 use bytes::Bytes;
 use dscp::Dscp;
+use node::config::Prefix;
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::time::Duration;
 use toml::de::DeValue;
 
@@ -158,12 +159,12 @@ pub fn socket(value: &DeValue<'_>) -> Result<SocketAddr, Bad> {
     }
 }
 
-/// An IP address.
-pub fn ip(value: &DeValue<'_>) -> Result<IpAddr, Bad> {
-    let text = text(value)?;
-    text.parse().map_err(|_| {
-        Bad::new(format!("{text:?} is no IP address"), "write an IPv4 or IPv6 address")
-    })
+/// An IP address or prefix.
+pub fn prefix(value: &DeValue<'_>) -> Result<Prefix, Bad> {
+    const REMEDY: &str =
+        "write an address or a prefix, no bits set behind it: \"192.0.2.0/24\", \"2001:db8::1\"";
+    let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
+    text.parse().map_err(|_| Bad::new(format!("{text:?} is no IP address and no prefix"), REMEDY))
 }
 
 /// Where to connect: a host by name or address, and a port.

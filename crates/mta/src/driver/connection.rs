@@ -1,6 +1,7 @@
 //! One TCP connection: a reader that stops while too much of what it read is not yet stored or too
 //! much waits to be written, and a writer whose queue can be watched.
 
+use super::budget::Share;
 use super::gauge::Gauge;
 use crate::pcap::Tap;
 use base::AssociationId;
@@ -15,6 +16,7 @@ use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
+use tokio::task::AbortHandle;
 
 /// Most octets read at once.
 const CHUNK: usize = 64 << 10;
@@ -53,6 +55,7 @@ pub(super) struct Connection {
     /// Octets read and neither handled nor stored.
     pub(super) incoming: Arc<Gauge>,
     closing: Arc<AtomicBool>,
+    task: AbortHandle,
 }
 
 impl Connection {
@@ -61,35 +64,29 @@ impl Connection {
         association: AssociationId,
         stream: TcpStream,
         arrivals: mpsc::Sender<Arrival>,
+        share: Share,
         tap: Option<Tap>,
     ) -> Connection {
         let (writes, queue) = mpsc::unbounded_channel();
-        let connection = Connection {
-            writes: Some(writes),
-            outgoing: Arc::default(),
-            incoming: Arc::default(),
-            closing: Arc::default(),
-        };
+        let (outgoing, incoming) = (share.gauge(), share.gauge());
+        let closing = Arc::<AtomicBool>::default();
         let (read_half, write_half) = stream.into_split();
         let reader = Reader {
             association,
             half: read_half,
-            incoming: Arc::clone(&connection.incoming),
-            outgoing: Arc::clone(&connection.outgoing),
-            closing: Arc::clone(&connection.closing),
+            incoming: Arc::clone(&incoming),
+            outgoing: Arc::clone(&outgoing),
+            closing: Arc::clone(&closing),
+            share,
             arrivals: arrivals.clone(),
             tap: tap.clone(),
         };
-        let writer = Writer {
-            half: write_half,
-            queue,
-            outgoing: Arc::clone(&connection.outgoing),
-            tap: tap.clone(),
-        };
-        let outgoing = Arc::clone(&connection.outgoing);
-        tokio::spawn(async move {
+        let writer =
+            Writer { half: write_half, queue, outgoing: Arc::clone(&outgoing), tap: tap.clone() };
+        let sent = Arc::clone(&outgoing);
+        let task = tokio::spawn(async move {
             let ended = serve(reader, writer).await;
-            outgoing.release();
+            sent.release();
             if let Some(tap) = tap {
                 tap.closed();
             }
@@ -97,7 +94,14 @@ impl Connection {
             // The driver is gone only when all is over.
             let _ = arrivals.send(Arrival::Closed { association, error }).await;
         });
-        connection
+        let task = task.abort_handle();
+        Connection { writes: Some(writes), outgoing, incoming, closing, task }
+    }
+
+    /// Ends it at once, whatever was not read or written. Nothing is told.
+    pub(super) fn drop_now(self) {
+        self.outgoing.release();
+        self.task.abort();
     }
 
     /// Queues octets.
@@ -139,6 +143,7 @@ struct Reader {
     incoming: Arc<Gauge>,
     outgoing: Arc<Gauge>,
     closing: Arc<AtomicBool>,
+    share: Share,
     arrivals: mpsc::Sender<Arrival>,
     tap: Option<Tap>,
 }
@@ -148,6 +153,9 @@ impl Reader {
         loop {
             self.incoming.below(UNSTORED_MAX).await;
             self.outgoing.below(UNSENT_MAX).await;
+            if !self.closing.load(Ordering::Acquire) {
+                self.share.room().await;
+            }
             // The buffer is made once there is something to read: idle connections hold none.
             self.half.readable().await?;
             let mut buffer = BytesMut::with_capacity(CHUNK);
@@ -214,18 +222,24 @@ impl Writer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::budget::{Budgets, Payer};
     use super::*;
+    use node::config::Limits;
     use tokio::io::AsyncReadExt;
     use tokio::net::TcpListener;
 
     const ID: AssociationId = AssociationId(1);
+
+    fn roomy() -> Share {
+        Budgets::new(&Limits::default()).share(Payer::Users([127, 0, 0, 1].into()))
+    }
 
     async fn pair() -> (Connection, TcpStream, mpsc::Receiver<Arrival>) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (ours, _) = listener.accept().await.unwrap();
         let (arrivals, received) = mpsc::channel(16);
-        (Connection::start(ID, ours, arrivals, None), peer, received)
+        (Connection::start(ID, ours, arrivals, roomy(), None), peer, received)
     }
 
     async fn closed(received: &mut mpsc::Receiver<Arrival>) -> Option<String> {
@@ -355,7 +369,7 @@ mod tests {
         let timeout = Some(Duration::from_secs(1));
         socket2::SockRef::from(&ours).set_tcp_user_timeout(timeout).unwrap();
         let (arrivals, mut received) = mpsc::channel(16);
-        let connection = Connection::start(ID, ours, arrivals, None);
+        let connection = Connection::start(ID, ours, arrivals, roomy(), None);
         let sender =
             tokio::spawn(async move { while peer.write_all(&[7; CHUNK]).await.is_ok() {} });
         let error = loop {

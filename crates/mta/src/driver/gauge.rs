@@ -1,5 +1,6 @@
 //! How many octets wait somewhere, and waiting until they are few.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
@@ -9,16 +10,31 @@ pub(super) struct Gauge {
     octets: AtomicUsize,
     released: AtomicBool,
     fell: Notify,
+    /// Where they count as well.
+    share: Option<Arc<Gauge>>,
 }
 
 impl Gauge {
+    /// One whose octets count in another as well, as long as it is there.
+    pub(super) fn within(share: &Arc<Gauge>) -> Gauge {
+        let mut gauge = Gauge::default();
+        gauge.share = Some(Arc::clone(share));
+        gauge
+    }
+
     pub(super) fn add(&self, octets: usize) {
         self.octets.fetch_add(octets, Ordering::AcqRel);
+        if let Some(share) = &self.share {
+            share.add(octets);
+        }
     }
 
     pub(super) fn sub(&self, octets: usize) {
         self.octets.fetch_sub(octets, Ordering::AcqRel);
         self.fell.notify_waiters();
+        if let Some(share) = &self.share {
+            share.sub(octets);
+        }
     }
 
     /// How many wait.
@@ -46,10 +62,17 @@ impl Gauge {
     }
 }
 
+impl Drop for Gauge {
+    fn drop(&mut self) {
+        if let Some(share) = &self.share {
+            share.sub(self.octets.load(Ordering::Acquire));
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
 
     #[tokio::test]
     async fn waits_until_few() {
@@ -68,5 +91,20 @@ mod tests {
         waiter.await.unwrap();
         gauge.release();
         gauge.below(1).await;
+    }
+
+    #[test]
+    fn what_one_leaves_behind_counts_no_more() {
+        let all = Arc::new(Gauge::default());
+        let peer = Arc::new(Gauge::within(&all));
+        let (one, two) = (Gauge::within(&peer), Gauge::within(&peer));
+        one.add(10);
+        two.add(5);
+        two.sub(2);
+        assert_eq!((peer.octets(), all.octets()), (13, 13));
+        drop(one);
+        assert_eq!((peer.octets(), all.octets()), (3, 3));
+        drop((two, peer));
+        assert_eq!(all.octets(), 0);
     }
 }

@@ -13,6 +13,7 @@
 //! while too much waits to be written to it. Answers are not, but each answers one output, so the
 //! node bounds them.
 
+mod budget;
 mod connection;
 mod disk;
 mod gauge;
@@ -31,6 +32,7 @@ use crate::config::{ChannelSocket, Site};
 use crate::pcap::Pcap;
 use crate::users::Users;
 use base::AssociationId;
+use budget::{Budgets, Payer};
 use connection::{Arrival, Connection};
 use disk::DiskDesk;
 use dscp::Dscp;
@@ -57,6 +59,9 @@ const UNSENT_MAX: usize = 256 << 10;
 /// Arrivals that wait for the node, of all connections.
 const ARRIVALS: usize = 64;
 
+/// Newcomers that wait for the node, of all listeners; more wait in the kernel.
+const NEWCOMERS: usize = 16;
+
 /// Wait for aborts to leave, when stopping in order took too long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
@@ -71,10 +76,15 @@ pub(crate) enum Answer {
     Committed { token: Token, result: Result<(), String>, spools: Vec<SpoolId> },
     /// A connection was made, or not.
     Connected { association: AssociationId, result: Result<Connected, String> },
-    /// Somebody connected.
-    Accepted { listener: ListenerId, connected: Connected, remote: SocketAddr },
     /// This process cannot go on.
     Fatal(String),
+}
+
+/// Somebody connected.
+struct Newcomer {
+    listener: ListenerId,
+    connected: Connected,
+    remote: SocketAddr,
 }
 
 /// A transport connection as the driver knows it.
@@ -96,6 +106,8 @@ struct Driver {
     pcap: Option<Pcap>,
     answers: mpsc::UnboundedSender<Answer>,
     arrivals: mpsc::Sender<Arrival>,
+    newcomers: mpsc::Sender<Newcomer>,
+    budgets: Budgets,
     listeners: JoinSet<()>,
     stopped: bool,
 }
@@ -120,6 +132,7 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
 
     let (answers, mut answered) = mpsc::unbounded_channel();
     let (arrivals, mut arrived) = mpsc::channel(ARRIVALS);
+    let (newcomers, mut arriving) = mpsc::channel(NEWCOMERS);
     end_on_panic(answers.clone());
     let mut admin = AdminServer::open(&site.paths.admin_socket)
         .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;
@@ -128,10 +141,12 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
         labels: Labels::of(&site),
         links: BTreeMap::new(),
         disk: DiskDesk::start(Arc::clone(&store), answers.clone())?,
-        verifier: Verifier::new(site.expected.clone(), users)?,
+        verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         answers,
         arrivals,
+        newcomers,
+        budgets: Budgets::new(&site.node.limits),
         listeners: JoinSet::new(),
         stopped: false,
         clock,
@@ -158,7 +173,14 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
             }
             () = until(wake) => driver.input(Input::Tick),
             Some(answer) = answered.recv() => driver.answer(answer)?,
-            Some(arrival) = arrived.recv() => driver.arrival(arrival),
+            Some(arrival) = arrived.recv() => {
+                driver.arrival(arrival);
+                // Neither keeps the other out.
+                if let Ok(newcomer) = arriving.try_recv() {
+                    driver.accepted(newcomer);
+                }
+            }
+            Some(newcomer) = arriving.recv() => driver.accepted(newcomer),
             Some(asked) = admin.next() => {
                 if driver.asked(asked) && stop_by.is_none() {
                     tracing::info!(signal = "admin", "stopping");
@@ -239,8 +261,7 @@ impl Driver {
             open.push(listener);
         }
         for (id, listener) in (0..).map(ListenerId).zip(open) {
-            let answers = self.answers.clone();
-            self.listeners.spawn(accept_all(id, listener, answers));
+            self.listeners.spawn(accept_all(id, listener, self.newcomers.clone()));
         }
         Ok(())
     }
@@ -259,6 +280,10 @@ impl Driver {
     /// Hands the node an input and does what it wants.
     fn input(&mut self, input: Input) {
         self.node.handle(self.clock.now(), input);
+        self.drain();
+    }
+
+    fn drain(&mut self) {
         while let Some(output) = self.node.poll() {
             self.perform(output);
         }
@@ -281,9 +306,6 @@ impl Driver {
                 self.input(Input::Committed { token, result });
             }
             Answer::Connected { association, result } => self.connected(association, result),
-            Answer::Accepted { listener, connected, remote } => {
-                self.accepted(listener, connected, remote);
-            }
             Answer::Fatal(reason) => return Err(DriverError::Broken(reason)),
         }
         Ok(())
@@ -298,7 +320,9 @@ impl Driver {
                 let socket = self.site.channels.get(channel);
                 let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
                 let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
-                let connection = Connection::start(association, stream, self.arrivals.clone(), tap);
+                let share = self.budgets.share(Payer::Peer(channel.peer));
+                let arrivals = self.arrivals.clone();
+                let connection = Connection::start(association, stream, arrivals, share, tap);
                 self.links.insert(association, Link::Open(connection));
                 self.input(Input::Connected { association });
                 self.mark_seen(association, seen);
@@ -316,16 +340,19 @@ impl Driver {
         }
     }
 
-    fn accepted(&mut self, listener: ListenerId, connected: Connected, remote: SocketAddr) {
+    fn accepted(&mut self, Newcomer { listener, connected, remote }: Newcomer) {
         let Connected { stream, seen } = connected;
-        let association = self.node.next_association();
+        let remote = remote.ip().to_canonical();
+        let admitted = self.node.admit(self.clock.now(), remote);
+        self.drain();
+        let Some(association) = admitted else { return };
         let index = usize::try_from(listener.0).unwrap_or(usize::MAX);
         let socket = self.site.listeners.get(index);
         let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
         let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
-        let connection = Connection::start(association, stream, self.arrivals.clone(), tap);
+        let share = self.budgets.share_at(&self.site, listener, remote);
+        let connection = Connection::start(association, stream, self.arrivals.clone(), share, tap);
         self.links.insert(association, Link::Open(connection));
-        let remote = remote.ip().to_canonical();
         self.input(Input::Accepted { association, listener, remote });
         self.mark_seen(association, seen);
     }
@@ -387,6 +414,11 @@ impl Driver {
                 }
             }
             Output::Close { association } => self.close(association),
+            Output::Drop { association } => {
+                if let Some(Link::Open(connection)) = self.links.remove(&association) {
+                    connection.drop_now();
+                }
+            }
             Output::SpoolOpen { spool } => self.disk.spool_open(spool),
             Output::SpoolAppend { spool, association, bytes } => {
                 let incoming = match self.links.get(&association) {
@@ -460,16 +492,22 @@ fn tap(
     pcap?.tap(label, ends, opener, tos)
 }
 
-async fn accept_all(id: ListenerId, listener: TcpListener, answers: mpsc::UnboundedSender<Answer>) {
+async fn accept_all(listener: ListenerId, socket: TcpListener, newcomers: mpsc::Sender<Newcomer>) {
+    let mut failed = 0u64;
     loop {
-        match socket::accept(&listener).await {
+        match socket::accept(&socket).await {
             Ok((connected, remote)) => {
-                if answers.send(Answer::Accepted { listener: id, connected, remote }).is_err() {
+                failed = 0;
+                if newcomers.send(Newcomer { listener, connected, remote }).await.is_err() {
                     return;
                 }
             }
             Err(error) => {
-                tracing::warn!(listener = id.0, %error, "accept failed");
+                failed += 1;
+                // The first, and then fewer and fewer.
+                if failed.is_power_of_two() {
+                    tracing::warn!(listener = listener.0, %error, failed, "accept failed");
+                }
                 tokio::time::sleep(ACCEPT_AGAIN).await;
             }
         }

@@ -5,9 +5,10 @@ use crate::users::{Users, UsersError};
 use argon2::password_hash::rand_core::{OsRng, RngCore};
 use bytes::Bytes;
 use engine::journal::Op;
+use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use node::Node;
 use std::io;
-use std::os::unix::fs::DirBuilderExt;
+use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 use store::{Options, QueueStore, RedbStore, StoreError};
@@ -71,7 +72,31 @@ pub enum DriverError {
 pub(super) fn make_data_dir(site: &Site) -> Result<(), DriverError> {
     let path = &site.paths.data_dir;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|error| DriverError::DataDir { path: path.clone(), error })
+    let seen = made.and_then(|()| std::fs::metadata(path));
+    let meta = seen.map_err(|error| DriverError::DataDir { path: path.clone(), error })?;
+    let mode = meta.permissions().mode() & 0o7777;
+    if mode & 0o077 != 0 {
+        let mode = format!("{mode:04o}");
+        tracing::warn!(path = %path.display(), mode, "others may look into the data directory");
+    }
+    Ok(())
+}
+
+/// Takes as many descriptors as the system gives, and says how many are for connections: three
+/// quarters, for a content being received may need one as well.
+pub(super) fn sockets(site: &Site) -> usize {
+    let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return usize::MAX };
+    let most = if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };
+    let sockets = usize::try_from(most / 4 * 3).unwrap_or(usize::MAX);
+    let associations = site.node.limits.associations;
+    if sockets < associations {
+        tracing::warn!(
+            sockets,
+            associations,
+            "fewer sockets than limits.associations: raise the limit of open files (ulimit -n)"
+        );
+    }
+    sockets
 }
 
 /// Opens the store and says what was amiss in it.
@@ -106,6 +131,7 @@ pub(super) fn make_node(
     let mut config = site.node.clone();
     config.mailboxes = users.addresses();
     config.epoch = epoch;
+    config.limits.sockets = sockets(site);
     config.seed = OsRng.next_u64();
     Ok(Node::new(config))
 }

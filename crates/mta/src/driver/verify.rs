@@ -9,9 +9,6 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// Hashes computed at once: each takes 7 MiB and one core.
-const AT_ONCE: usize = 2;
-
 /// What passwords are checked against.
 #[derive(Clone)]
 pub(crate) struct Verifier {
@@ -27,13 +24,15 @@ struct Inner {
 }
 
 impl Verifier {
-    /// Peers' passwords, and users.
+    /// Peers' passwords, users, and how many hashes may be computed at once: each takes 7 MiB and one
+    /// core. The node asks for no more either.
     pub(crate) fn new(
         peers: BTreeMap<PeerId, Secret>,
         users: Users,
+        at_once: usize,
     ) -> Result<Verifier, UsersError> {
         let dummy = users::hash(b"nobody")?;
-        let turns = Semaphore::new(AT_ONCE);
+        let turns = Semaphore::new(at_once);
         let inner = Inner { peers, users: Mutex::new(users), dummy, turns };
         Ok(Verifier { inner: Arc::new(inner) })
     }
@@ -81,7 +80,7 @@ mod tests {
         users.add("/c=it/s=a", b"vesuvio").unwrap();
         let named = [("act", "etna"), ("naples", "stromboli")];
         let peers = named.map(|(n, p)| (PeerId::of_name(n), Secret(p.into()))).into();
-        let verifier = Verifier::new(peers, users).unwrap();
+        let verifier = Verifier::new(peers, users, 2).unwrap();
         let peer = |n| Principal::Peer(PeerId::of_name(n));
         let user = |a: &str| Principal::User(a.to_owned());
         for (principal, password, right) in [

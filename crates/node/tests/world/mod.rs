@@ -163,6 +163,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         own_password: Secret(Bytes::from(format!("from-{}", names[site]))),
         octet_credentials: site == 1,
         from: Vec::new(),
+        addresses: Vec::new(),
         dialect: p1::Dialect::Modern,
         local: Selectors::default(),
         remote: Selectors::default(),
@@ -335,6 +336,7 @@ impl World {
                 self.send(self.end(site, association), bytes);
             }
             Output::Close { association } => self.close(self.end(site, association)),
+            Output::Drop { association } => self.drop_now(self.end(site, association)),
             Output::SpoolOpen { spool } => {
                 assert!(self.sites[site].store.spools.insert(spool, Vec::new()).is_none());
             }
@@ -455,6 +457,13 @@ impl World {
             let at =
                 (self.now + self.latency).max(self.arrives.get(&to).copied().unwrap_or_default());
             self.at(at, Happening::Closed(to));
+        }
+    }
+
+    /// One end is gone at once: only the other hears of it.
+    fn drop_now(&mut self, end: End) {
+        if let Some(to) = self.pipes.remove(&end) {
+            self.later(self.latency, Happening::Closed(to));
         }
     }
 

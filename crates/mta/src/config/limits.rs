@@ -1,0 +1,66 @@
+//! `[limits]`: what others can make us hold.
+
+use super::problem::Problems;
+use super::tree::{Bad, Section};
+use super::value;
+use node::config::Limits;
+use toml::de::DeValue;
+
+/// Most of what counts connections.
+const COUNT: u64 = 100_000;
+
+/// Reads the section; what it does not give is as by default.
+pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
+    let mut limits = Limits::default();
+    let Some(mut section) = top.table(problems, "limits") else { return limits };
+    for (key, field, least, most) in [
+        ("envelope", &mut limits.envelope, 16 << 10, 64 << 20),
+        ("memory", &mut limits.memory, 1 << 20, 1 << 40),
+        ("memory_per_peer", &mut limits.memory_per_peer, 1 << 20, 1 << 40),
+    ] {
+        let size = section.optional(problems, key, &|v| octets(v, least, most));
+        if let Some(size) = size.and_then(|s| usize::try_from(s.into_inner()).ok()) {
+            *field = size;
+        }
+    }
+    if let Some(size) = section.optional(problems, "content", &|v| octets(v, 1 << 10, 1 << 40)) {
+        limits.content = size.into_inner();
+    }
+    for (key, field, most) in [
+        ("associations", &mut limits.associations, COUNT),
+        ("associations_per_peer", &mut limits.associations_per_peer, COUNT),
+        ("associations_per_channel", &mut limits.associations_per_channel, COUNT),
+        ("associations_per_address", &mut limits.associations_per_address, COUNT),
+        ("half_open", &mut limits.half_open, COUNT),
+        ("half_open_per_address", &mut limits.half_open_per_address, COUNT),
+        ("verifications", &mut limits.verifications, 64),
+    ] {
+        let count = section.optional(problems, key, &|v| value::integer(v, 1, most));
+        if let Some(count) = count.and_then(|c| usize::try_from(c.into_inner()).ok()) {
+            *field = count;
+        }
+    }
+    let failures = section.optional(problems, "failures", &|v| value::integer(v, 1, 1_000));
+    if let Some(count) = failures.and_then(|c| u32::try_from(c.into_inner()).ok()) {
+        limits.failures = count;
+    }
+    for (key, field) in
+        [("bind_timeout", &mut limits.bind_timeout), ("failure_refill", &mut limits.failure_refill)]
+    {
+        if let Some(time) = section.optional(problems, key, &value::duration) {
+            *field = time.into_inner();
+        }
+    }
+    section.finish(problems);
+    limits
+}
+
+fn octets(v: &DeValue<'_>, least: u64, most: u64) -> Result<u64, Bad> {
+    match value::size(v)? {
+        size if (least..=most).contains(&size) => Ok(size),
+        size => Err(Bad::new(
+            format!("a limit of {size} octets"),
+            format!("write a size from {least} to {most} octets"),
+        )),
+    }
+}

@@ -1,0 +1,215 @@
+//! Who may connect: the limits on associations and on half-open ones, and what a newcomer beyond
+//! them is told.
+//!
+//! Where half-open places run out, the **oldest** half-open connection of the address that holds
+//! the most of them makes room for the newcomer. An honest one binds within a round trip or two,
+//! so it is gone from there before it is the oldest; who only holds places would keep everybody
+//! out for the price of a connection each `bind_timeout` if the newcomer were refused. One whose
+//! password is being checked never makes room. A quarter of the places is for addresses that stand
+//! in the configuration, and strangers never displace those.
+
+use crate::api::{ListenerId, Output};
+use crate::config::ListenerService;
+use crate::event::{Kind, Level};
+use crate::hush::{Repeated, Why};
+use crate::limits::Limit;
+use crate::link::{Link, Phase, Purpose};
+use crate::network::Origin;
+use crate::node::Node;
+use base::{AssociationId, Now};
+use osi::api::Role;
+use osi::stack::Association;
+use scheduler::ChannelId;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Newcomers beyond a limit that are being told so, at once. The oldest makes room.
+const MOST_TURNED_AWAY: usize = 64;
+/// How long such a newcomer has for its connect request, and then for closing.
+const TURN_AWAY: Duration = Duration::from_secs(5);
+
+impl Node {
+    /// An identifier for a connection the edge accepted, to be handed in with
+    /// [`crate::Input::Accepted`]; or `None`: it is closed without a word, for sockets have run
+    /// out. Costs nothing but a line in the log.
+    pub fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
+        if self.links.len() < self.config.limits.sockets {
+            return Some(self.next_association());
+        }
+        let why = self.config.limits.tell(Limit::Sockets);
+        let detail = format!("{remote}: closed at once: {why}");
+        let line = refused(None, detail);
+        self.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, line);
+        None
+    }
+
+    pub(crate) fn accepted(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        listener: ListenerId,
+        remote: IpAddr,
+    ) {
+        let service = usize::try_from(listener.0)
+            .ok()
+            .and_then(|n| self.config.listeners.get(n))
+            .map(|l| l.service.clone());
+        let made = match &service {
+            _ if self.stopping => None,
+            Some(ListenerService::P1 { peer, channel }) => {
+                let channel = ChannelId { peer: *peer, index: *channel };
+                self.peer_and_channel(channel).map(|(peer, config)| {
+                    let config = crate::config::association_config(peer, config, <_>::default());
+                    (config, Purpose::Responder { listener, channel })
+                })
+            }
+            Some(ListenerService::P3 { local }) => Some((
+                crate::config::access_config(local, &self.config.limits),
+                Purpose::User { mailbox: None, takes_deliveries: false },
+            )),
+            None => None,
+        };
+        let Some((config, purpose)) = made else {
+            let detail = format!("{remote}: not accepting");
+            self.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
+            self.output(Output::Close { association: id });
+            return;
+        };
+        let p3 = matches!(purpose, Purpose::User { .. });
+        let known = self.is_configured(remote);
+        let (origin, limits) = (Origin::from(remote), self.config.limits);
+        if let Err(limit) = self.find_room(now, origin, known, p3) {
+            let channel = match purpose {
+                Purpose::Responder { channel, .. } => Some(channel),
+                _ => None,
+            };
+            let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.tell(limit));
+            let line = refused(channel, detail);
+            self.hushed(now, Why::Limit(limit), Some(origin), Some(id), line);
+            self.turn_away(now, id, config);
+            return;
+        }
+        let mut link = Link::new(id, Association::new(config, Role::Responder), purpose, now.mono);
+        (link.remote, link.origin) = (Some(remote), Some(origin));
+        link.bind_deadline = Some(now.mono + limits.bind_timeout);
+        self.links.insert(id, link);
+        self.roll.arrived(id, origin, known, p3);
+        self.touch(id);
+    }
+
+    /// Whether an address is one of a peer's in the configuration.
+    fn is_configured(&self, remote: IpAddr) -> bool {
+        self.config.peers.iter().any(|peer| {
+            peer.addresses.contains(&remote) || peer.from.iter().any(|p| p.contains(remote))
+        })
+    }
+
+    /// Makes room for one more, if there can be.
+    fn find_room(&mut self, now: Now, origin: Origin, known: bool, p3: bool) -> Result<(), Limit> {
+        let limits = self.config.limits;
+        let of_address = if self.roll.from(origin) >= limits.associations_per_address {
+            Some(Limit::PerAddress)
+        } else if self.roll.half_open_from(origin) >= limits.half_open_per_address {
+            Some(Limit::HalfOpenPerAddress)
+        } else {
+            None
+        };
+        if let Some(limit) = of_address {
+            let oldest = self.roll.oldest_from(origin).ok_or(limit)?;
+            self.give_way(now, oldest, origin, limit);
+        }
+        let (all, strangers) = self.roll.half_open();
+        let share = if known { limits.half_open } else { limits.half_open.div_ceil(4) * 3 };
+        if all >= limits.half_open || (!known && strangers >= share) {
+            // Strangers make room first, and only they for strangers.
+            let oldest = self.roll.oldest(true).or_else(|| self.roll.oldest(!known));
+            let (oldest, from) = oldest.ok_or(Limit::HalfOpen)?;
+            self.give_way(now, oldest, from, Limit::HalfOpen);
+        }
+        // Users, of whom some are not known yet, cannot take what peers need.
+        let users_share = limits.associations - limits.associations / 4;
+        if p3 && self.roll.user_count() >= users_share {
+            return Err(Limit::Associations);
+        }
+        if self.links.len() - self.turned_away.len() >= limits.associations {
+            let (oldest, from) = self.roll.oldest(true).ok_or(Limit::Associations)?;
+            self.give_way(now, oldest, from, Limit::Associations);
+        }
+        Ok(())
+    }
+
+    /// A half-open connection makes room: closed at once, whatever was under way.
+    fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
+        let Some(link) = self.remove_link(id) else { return };
+        self.output(Output::Drop { association: id });
+        let detail = format!(
+            "{origin}: no bind after {:.1} s, made room for another: {}",
+            now.mono.since(link.accepted).as_secs_f64(),
+            self.config.limits.tell(limit)
+        );
+        let line = refused(link.channel(), detail);
+        self.hushed(now, Why::MadeRoom, Some(origin), Some(id), line);
+    }
+
+    /// There is no room: its connect request will be answered with a disconnect request, reason
+    /// congestion (X.224 13.5.3).
+    fn turn_away(&mut self, now: Now, id: AssociationId, config: osi::api::Config) {
+        if self.turned_away.len() >= MOST_TURNED_AWAY
+            && let Some(oldest) = self.turned_away.first().copied()
+        {
+            self.remove_link(oldest);
+            self.output(Output::Drop { association: oldest });
+        }
+        let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
+        let purpose = Purpose::User { mailbox: None, takes_deliveries: false };
+        let stack = Association::new(config, Role::Responder);
+        let mut link = Link::new(id, stack, purpose, now.mono);
+        link.phase = Phase::Refusing;
+        self.links.insert(id, link);
+        self.turned_away.insert(id);
+        self.touch(id);
+    }
+
+    /// Whether a peer that bound on this channel is one too many, and which limit says so.
+    pub(crate) fn is_one_too_many(&self, channel: ChannelId) -> Option<Limit> {
+        let limits = &self.config.limits;
+        let theirs = |id: &AssociationId| self.links.get(id).is_some_and(|l| !l.is_initiator());
+        if self.roll.channel(channel).filter(theirs).count() >= limits.associations_per_channel {
+            return Some(Limit::PerChannel);
+        }
+        let of_peer = self.roll.of_peer(channel.peer);
+        (of_peer >= limits.associations_per_peer).then_some(Limit::PerPeer)
+    }
+
+    /// Logs what a stranger can repeat at will.
+    pub(crate) fn hushed(
+        &mut self,
+        now: Now,
+        why: Why,
+        origin: Option<Origin>,
+        id: Option<AssociationId>,
+        line: Repeated,
+    ) {
+        let Repeated { level, kind, channel, detail } = line.clone();
+        let origin = origin.unwrap_or(Origin::Others);
+        if self.hush.says(now.mono, why, origin, line) {
+            let event = self.event(level, kind, detail).channel(channel);
+            match id {
+                Some(id) => drop(event.association(id)),
+                None => drop(event),
+            }
+        }
+    }
+
+    /// Logs what was counted meanwhile.
+    pub(crate) fn say_hushed(&mut self, now: Now) {
+        while let Some(Repeated { level, kind, channel, detail }) = self.hush.next_due(now.mono) {
+            self.event(level, kind, detail).channel(channel);
+        }
+    }
+}
+
+/// A line on a refusal.
+pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
+    Repeated { level: Level::Warning, kind: Kind::AssociationRefused, channel, detail }
+}

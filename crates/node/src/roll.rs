@@ -1,0 +1,173 @@
+//! Who is here: associations by channel and by address, so that nothing has to look through all of
+//! them, and half-open ones by age.
+//!
+//! *Half-open* is a connection that somebody else opened and on which nobody has bound yet. They
+//! stand apart: however many there are, work for channels and mailboxes does not see them.
+
+use crate::api::ChannelId;
+use crate::network::Origin;
+use base::{AssociationId, PeerId};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one address holds.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Connections, bound or not.
+    all: usize,
+    /// Those half-open, and of them the ones that may have to make room: not those whose password
+    /// is being checked.
+    half_open: usize,
+    idle: BTreeSet<AssociationId>,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Roll {
+    /// P1: ours from the first, the peers' once bound.
+    channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
+    /// P3, once bound.
+    users: BTreeSet<AssociationId>,
+    /// Half-open ones that want to become users.
+    future_users: BTreeSet<AssociationId>,
+    origins: BTreeMap<Origin, Tally>,
+    /// Half-open ones, and whether their address stands in the configuration.
+    half_open: BTreeMap<AssociationId, (Origin, bool)>,
+    strangers: usize,
+}
+
+impl Roll {
+    /// Somebody connected.
+    pub(crate) fn arrived(&mut self, id: AssociationId, origin: Origin, known: bool, p3: bool) {
+        let tally = self.origins.entry(origin).or_default();
+        tally.all += 1;
+        tally.half_open += 1;
+        tally.idle.insert(id);
+        self.half_open.insert(id, (origin, known));
+        self.strangers += usize::from(!known);
+        if p3 {
+            self.future_users.insert(id);
+        }
+    }
+
+    /// Its password is being checked: it need not make room.
+    pub(crate) fn checking(&mut self, id: AssociationId) {
+        if let Some((origin, _)) = self.half_open.get(&id)
+            && let Some(tally) = self.origins.get_mut(origin)
+        {
+            tally.idle.remove(&id);
+        }
+    }
+
+    /// It was refused and only has to go.
+    pub(crate) fn checked(&mut self, id: AssociationId) {
+        if let Some((origin, _)) = self.half_open.get(&id)
+            && let Some(tally) = self.origins.get_mut(origin)
+        {
+            tally.idle.insert(id);
+        }
+    }
+
+    fn is_half_open_no_more(&mut self, id: AssociationId) {
+        let Some((origin, known)) = self.half_open.remove(&id) else { return };
+        self.strangers -= usize::from(!known);
+        self.future_users.remove(&id);
+        if let Some(tally) = self.origins.get_mut(&origin) {
+            tally.half_open = tally.half_open.saturating_sub(1);
+            tally.idle.remove(&id);
+        }
+    }
+
+    /// A peer bound, or we open one.
+    pub(crate) fn on_channel(&mut self, id: AssociationId, channel: ChannelId) {
+        self.is_half_open_no_more(id);
+        self.channels.entry(channel).or_default().insert(id);
+    }
+
+    /// A user bound.
+    pub(crate) fn user(&mut self, id: AssociationId) {
+        self.is_half_open_no_more(id);
+        self.users.insert(id);
+    }
+
+    /// It is gone.
+    pub(crate) fn gone(
+        &mut self,
+        id: AssociationId,
+        channel: Option<ChannelId>,
+        origin: Option<Origin>,
+    ) {
+        self.is_half_open_no_more(id);
+        self.users.remove(&id);
+        if let Some(channel) = channel
+            && let Some(ids) = self.channels.get_mut(&channel)
+        {
+            ids.remove(&id);
+        }
+        if let Some(origin) = origin
+            && let Some(tally) = self.origins.get_mut(&origin)
+        {
+            tally.all = tally.all.saturating_sub(1);
+            if tally.all == 0 {
+                self.origins.remove(&origin);
+            }
+        }
+    }
+
+    // ----- counts ---------------------------------------------------------------------------------
+
+    /// The associations of a channel, oldest first.
+    pub(crate) fn channel(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = AssociationId> + use<'_> {
+        self.channels.get(&channel).into_iter().flatten().copied()
+    }
+
+    /// Users bound.
+    pub(crate) fn users(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
+        self.users.iter().copied()
+    }
+
+    /// Users bound or about to.
+    pub(crate) fn user_count(&self) -> usize {
+        self.users.len() + self.future_users.len()
+    }
+
+    /// Associations with a peer.
+    pub(crate) fn of_peer(&self, peer: PeerId) -> usize {
+        let first = ChannelId { peer, index: 0 };
+        let last = ChannelId { peer, index: u32::MAX };
+        self.channels.range(first..=last).map(|(_, ids)| ids.len()).sum()
+    }
+
+    /// Connections from an address.
+    pub(crate) fn from(&self, origin: Origin) -> usize {
+        self.origins.get(&origin).map_or(0, |tally| tally.all)
+    }
+
+    /// Half-open ones from an address.
+    pub(crate) fn half_open_from(&self, origin: Origin) -> usize {
+        self.origins.get(&origin).map_or(0, |tally| tally.half_open)
+    }
+
+    /// Half-open ones in all, and how many of them come from addresses nobody configured.
+    pub(crate) fn half_open(&self) -> (usize, usize) {
+        (self.half_open.len(), self.strangers)
+    }
+
+    /// The oldest half-open one of an address that may have to make room.
+    pub(crate) fn oldest_from(&self, origin: Origin) -> Option<AssociationId> {
+        self.origins.get(&origin)?.idle.first().copied()
+    }
+
+    /// The oldest of the address that holds the most of them, among strangers or all.
+    pub(crate) fn oldest(&self, strangers_only: bool) -> Option<(AssociationId, Origin)> {
+        let candidates = self.origins.iter().filter_map(|(origin, tally)| {
+            let oldest = tally.idle.first()?;
+            let (_, known) = self.half_open.get(oldest)?;
+            (!strangers_only || !known).then_some((tally.idle.len(), *oldest, *origin))
+        });
+        // Of equals the one whose oldest is the oldest of all.
+        let most = candidates.max_by_key(|(count, oldest, _)| (*count, std::cmp::Reverse(*oldest)));
+        most.map(|(_, oldest, origin)| (oldest, origin))
+    }
+}

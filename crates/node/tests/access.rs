@@ -1,0 +1,372 @@
+//! Who gets in, who does not, what each is told on the wire and the operator in the log; limits and
+//! their recovery, in virtual time.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod rig;
+
+use base::AssociationId;
+use node::config::Limits;
+use node::event::Kind;
+use osi::api::{Payload, Request};
+use rig::{ACT_FLASH, ACT_ROUTINE, Outcome, P3, ROME, Rig};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// CR of class 0, source reference 7.
+const CR: [u8; 11] = [3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 7, 0];
+/// DR to reference 7, reason 1: congestion at TSAP (X.224 13.5.3), with its text.
+const CONGESTION: &[u8] =
+    b"\x03\x00\x00\x22\x1d\x80\x00\x07\x00\x00\x01\xe0\x15too many associations";
+/// An address nobody configured.
+const STRANGER: &str = "203.0.113.9";
+/// Where `act` is.
+const ACT: &str = "192.0.2.10";
+
+fn limits() -> Limits {
+    Limits { half_open: 8, half_open_per_address: 4, ..Limits::default() }
+}
+
+fn authentication_error() -> Outcome {
+    Outcome::Refused("authentication-error".to_owned())
+}
+
+fn busy() -> Outcome {
+    Outcome::Refused("busy".to_owned())
+}
+
+// ----- limits -----------------------------------------------------------------------------------
+
+#[test]
+fn a_newcomer_takes_the_place_of_its_address_s_oldest_half_open_connection() {
+    let mut rig = Rig::new(limits());
+    let open = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let ids: Vec<AssociationId> = (0..10).map(|_| rig.connect(P3, STRANGER)).collect();
+    assert_eq!(rig.dropped, ids[..6].iter().copied().collect());
+    assert_eq!(rig.node.holds().associations, 5);
+    rig.user_on(ids[9], "OPS", "secret");
+    assert_eq!((rig.outcome(ids[9]), rig.outcome(open)), (Outcome::Open, Outcome::Open));
+    let refusals = rig.refusals();
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    assert!(refusals[0].contains("limits.half_open_per_address = 4"), "{refusals:?}");
+}
+
+#[test]
+fn strangers_do_not_keep_a_configured_address_out() {
+    let mut rig = Rig::new(limits());
+    // Slow to bind, but from where the configuration says.
+    let act: Vec<_> = (0..2).map(|_| rig.connect(ACT_FLASH, ACT)).collect();
+    for n in 0..1_000u32 {
+        rig.connect(ACT_FLASH, &format!("203.0.113.{}", n % 250));
+    }
+    assert!(act.iter().all(|id| !rig.dropped.contains(id)));
+    assert_eq!(rig.node.holds().associations, 8);
+    // Two more: strangers make room.
+    let more: Vec<_> = (0..2).map(|_| rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
+    assert!(more.iter().all(|id| rig.outcome(*id) == Outcome::Open));
+    for id in act {
+        assert_eq!(rig.say(id, &CR)[5], 0xd0, "a CC");
+    }
+}
+
+#[test]
+fn one_whose_password_is_being_checked_makes_no_room() {
+    let mut rig = Rig::new(limits());
+    rig.verifies = false;
+    let checked: Vec<_> = (0..4).map(|_| rig.user(STRANGER, "OPS", "secret")).collect();
+    assert_eq!(rig.verify.len(), 2, "two hashes at once");
+    let late = rig.connect(P3, STRANGER);
+    assert!(rig.dropped.is_empty());
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    let told = rig.refusals().join("\n");
+    assert!(
+        told.contains("203.0.113.9: congestion (X.224 6.6)")
+            && told.contains("limits.half_open_per_address"),
+        "{told}"
+    );
+    let elsewhere = rig.connect(P3, "203.0.113.10");
+    assert_eq!(rig.say(elsewhere, &CR)[5], 0xd0, "a CC");
+    rig.verifies = true;
+    rig.run();
+    assert!(checked.iter().all(|id| rig.outcome(*id) == Outcome::Open));
+    // What was turned away goes by itself.
+    assert_eq!(rig.node.holds().associations, 6);
+    rig.pass(Duration::from_secs(6));
+    assert!(rig.closed.contains(&late));
+}
+
+#[test]
+fn connections_of_one_address_are_bounded_bound_or_not() {
+    let mut rig = Rig::new(Limits { associations_per_address: 3, ..limits() });
+    for _ in 0..3 {
+        let id = rig.user(STRANGER, "OPS", "secret");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    let late = rig.connect(ACT_FLASH, STRANGER);
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    assert!(rig.refusals()[0].contains("limits.associations_per_address = 3"));
+    // The same /64 is the same address.
+    for n in 1..=3 {
+        rig.user(&format!("2001:db8::{n}"), "OPS", "secret");
+    }
+    let late = rig.connect(P3, "2001:db8::ffff:1");
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    let other = rig.user("2001:db8:0:1::1", "OPS", "secret");
+    assert_eq!(rig.outcome(other), Outcome::Open);
+}
+
+#[test]
+fn a_peer_beyond_its_channel_s_or_its_own_limit_is_told_busy() {
+    let limits = Limits { associations_per_channel: 2, associations_per_peer: 3, ..limits() };
+    let mut rig = Rig::new(limits);
+    let mut bind = |listener| {
+        let id = rig.mta(listener, ACT, "MTA-ACT", "theirs");
+        rig.outcome(id)
+    };
+    let outcomes = [ACT_FLASH, ACT_FLASH, ACT_FLASH, ACT_ROUTINE, ACT_ROUTINE].map(&mut bind);
+    assert_eq!(outcomes, [Outcome::Open, Outcome::Open, busy(), Outcome::Open, busy()]);
+    let refusals = rig.refusals().join("\n");
+    assert!(refusals.contains("bind from 192.0.2.10: busy (X.411 12.1.1)"), "{refusals}");
+    assert!(refusals.contains("limits.associations_per_channel = 2"), "{refusals}");
+    assert!(refusals.contains("limits.associations_per_peer = 3"), "{refusals}");
+    let rome = rig.mta(ROME, "198.51.100.7", "MTA-ROME", "theirs");
+    assert_eq!(rig.outcome(rome), Outcome::Open, "another peer");
+}
+
+#[test]
+fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
+    let limits = Limits { associations: 8, associations_per_channel: 2, ..limits() };
+    let mut rig = Rig::new(limits);
+    for n in 0..6 {
+        let id = rig.user(&format!("203.0.113.{n}"), "OPS", "secret");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    let late = rig.connect(P3, STRANGER);
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    assert!(rig.refusals()[0].contains("limits.associations = 8"));
+    for _ in 0..20 {
+        rig.connect(ACT_FLASH, STRANGER);
+    }
+    for _ in 0..2 {
+        let id = rig.mta(ACT_FLASH, "192.0.2.77", "MTA-ACT", "theirs");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    let late = rig.connect(ACT_FLASH, STRANGER);
+    assert_eq!(rig.say(late, &CR), CONGESTION, "all places are taken by bound ones");
+}
+
+#[test]
+fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() {
+    let mut rig = Rig::new(Limits { associations_per_address: 1, sockets: 70, ..limits() });
+    rig.user(STRANGER, "OPS", "secret");
+    let away: Vec<_> = (0..70).map(|_| rig.connect(P3, STRANGER)).collect();
+    assert_eq!(rig.dropped, away[..6].iter().copied().collect::<BTreeSet<_>>());
+    assert_eq!(rig.node.holds().associations, 65);
+    for n in 0..5 {
+        rig.connect(P3, &format!("203.0.113.{n}"));
+    }
+    let remote = STRANGER.parse().unwrap();
+    let now = rig.clock();
+    assert_eq!(rig.node.admit(now, remote), None);
+    rig.feed(node::Input::Tick);
+    assert!(rig.refusals().last().unwrap().contains("closed at once: no socket is free (most 70"));
+}
+
+#[test]
+fn the_whole_set_up_has_one_deadline() {
+    let mut rig = Rig::new(limits());
+    let silent = rig.connect(ACT_FLASH, STRANGER);
+    let slow = rig.connect(ACT_FLASH, STRANGER);
+    // Every answer in time, all of them not.
+    rig.pass(Duration::from_secs(15));
+    assert_eq!(rig.say(slow, &CR)[5], 0xd0);
+    rig.pass(Duration::from_secs(14));
+    assert!(!rig.closed.contains(&slow));
+    rig.pass(Duration::from_secs(2));
+    assert!(rig.closed.contains(&slow) && rig.closed.contains(&silent));
+    rig.feed(node::Input::Closed { association: slow, error: None });
+    let lost: Vec<&str> = rig.events.iter().map(|e| e.detail.as_str()).collect();
+    let [told] = lost[..] else { panic!("{lost:?}") };
+    assert!(told.starts_with("203.0.113.9, nobody had bound: "), "{told}");
+    assert!(told.ends_with(": no association in time (limits.bind_timeout)"), "{told}");
+}
+
+#[test]
+fn a_flood_is_a_line_with_a_count_in_the_log() {
+    let mut rig = Rig::new(limits());
+    for _ in 0..1_000 {
+        let id = rig.connect(ACT_FLASH, STRANGER);
+        rig.feed(node::Input::Closed { association: id, error: None });
+    }
+    assert_eq!(rig.events.len(), 1, "{:?}", rig.events);
+    rig.pass(Duration::from_secs(61));
+    let last = &rig.events.last().unwrap().detail;
+    assert!(
+        last.starts_with("999 more of this kind from 203.0.113.9 in 60 s; the last: "),
+        "{last}"
+    );
+    assert_eq!(rig.events.len(), 2);
+    rig.pass(Duration::from_secs(600));
+    assert_eq!(rig.events.len(), 2);
+    assert_eq!(rig.node.holds(), node::status::Holds::default());
+}
+
+// ----- access -----------------------------------------------------------------------------------
+
+#[test]
+fn every_stranger_gets_the_same_answer_and_the_log_says_why() {
+    let mut rig = Rig::new(limits());
+    let open = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let mut answers = BTreeSet::new();
+    for (listener, from, name, password, why) in [
+        (ACT_FLASH, "203.0.113.1", "MTA-ACT", "guess", "initiator-credentials: wrong password"),
+        (
+            ACT_FLASH,
+            "203.0.113.2",
+            "MTA-NONE",
+            "theirs",
+            "mta-name: \"MTA-NONE\" is not peer act's",
+        ),
+        (ACT_FLASH, "203.0.113.3", "MTA-ROME", "theirs", "it is peer rome's"),
+        (ROME, "203.0.113.4", "MTA-ROME", "theirs", "203.0.113.4 is not where peer rome connects"),
+    ] {
+        let id = rig.mta(listener, from, name, password);
+        assert_eq!(rig.outcome(id), authentication_error(), "{name} from {from}");
+        answers.insert(rig.written[&id].clone());
+        let told = *rig.refusals().last().unwrap();
+        let head = format!("bind from {from}: authentication-error (X.411 12.1.1): ");
+        assert!(told.starts_with(&head) && told.contains(why), "{told}");
+        assert!(!told.contains(password), "{told}");
+    }
+    assert_eq!(answers.len(), 1, "the octets tell nothing of what was wrong");
+    let rome = rig.mta(ROME, "198.51.100.200", "MTA-ROME", "theirs");
+    assert_eq!((rig.outcome(rome), rig.outcome(open)), (Outcome::Open, Outcome::Open));
+}
+
+#[test]
+fn an_unknown_user_and_a_wrong_password_are_the_same_to_see() {
+    let mut rig = Rig::new(limits());
+    let wrong = rig.user("203.0.113.1", "OPS", "guess");
+    let unknown = rig.user("203.0.113.2", "NEMO", "guess");
+    let other_s = rig.user("203.0.113.3", "LOG", "secret");
+    assert_eq!(rig.verified, 3, "the same work for each");
+    for id in [wrong, unknown, other_s] {
+        assert_eq!(rig.outcome(id), authentication_error());
+        assert_eq!(rig.written[&id], rig.written[&wrong]);
+    }
+    let refusals = rig.refusals().join("\n");
+    assert!(
+        refusals.contains("authentication-error (X.411 8.1.1): wrong password, or no such user")
+    );
+    assert!(!refusals.contains("guess") && !refusals.contains("secret"), "{refusals}");
+}
+
+#[test]
+fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
+    let mut rig = Rig::new(limits());
+    let guess = |rig: &mut Rig, password| {
+        let id = rig.mta(ACT_FLASH, STRANGER, "MTA-ACT", password);
+        rig.outcome(id)
+    };
+    for _ in 0..5 {
+        assert_eq!(guess(&mut rig, "guess"), authentication_error());
+    }
+    let checked = rig.verified;
+    assert_eq!(guess(&mut rig, "theirs"), busy(), "not even the right one");
+    assert_eq!(rig.verified, checked, "not looked at");
+    let told = rig.refusals();
+    let told = told.iter().find(|d| d.contains("busy")).unwrap();
+    assert!(told.contains("as \"MTA-ACT\", where 5 binds failed lately"), "{told}");
+    assert!(told.contains("limits.failures"), "{told}");
+    // The peer itself, from where it is, is not concerned.
+    let act = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    assert_eq!(rig.outcome(act), Outcome::Open);
+    rig.pass(Duration::from_secs(31));
+    assert_eq!(guess(&mut rig, "guess"), authentication_error());
+    assert_eq!(guess(&mut rig, "guess"), busy());
+    rig.pass(Duration::from_secs(31));
+    assert_eq!(guess(&mut rig, "theirs"), Outcome::Open);
+}
+
+#[test]
+fn guesses_do_not_burn_the_processor() {
+    let mut rig = Rig::new(Limits::default());
+    let ops = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!(rig.outcome(ops), Outcome::Open);
+    // A hundred at once under a name, then a thousand names.
+    rig.verifies = false;
+    let at_once: Vec<_> = (0..100).map(|_| rig.user(STRANGER, "LOG", "guess")).collect();
+    assert_eq!(rig.verify.len(), 2, "two hashes at once");
+    rig.verifies = true;
+    rig.run();
+    assert!(rig.verified <= 1 + 5 + 2, "{} hashes for one name", rig.verified);
+    assert_eq!(
+        at_once.iter().filter(|id| rig.outcome(**id) == busy()).count(),
+        100 + 1 - rig.verified
+    );
+    for n in 0..1_000 {
+        let id = rig.user(STRANGER, &format!("U{n}"), "guess");
+        rig.feed(node::Input::Closed { association: id, error: None });
+    }
+    assert!(rig.verified <= 1 + 40 + 2, "{} hashes for all names", rig.verified);
+    // Who bound from there before may go on; so may everybody else.
+    for from in [STRANGER, "203.0.113.77"] {
+        let id = rig.user(from, "OPS", "secret");
+        assert_eq!(rig.outcome(id), Outcome::Open, "{from}");
+    }
+    let lines = rig.events.iter().filter(|e| e.kind == Kind::AssociationRefused).count();
+    assert!(lines <= 4, "{lines} lines");
+}
+
+#[test]
+fn what_a_peer_s_envelopes_take_is_bounded_and_the_transfer_kept_by_the_peer() {
+    let mut rig = Rig::new(Limits { memory_per_peer: 10_000, ..limits() });
+    let [one, two] = [ACT_FLASH, ACT_ROUTINE].map(|l| rig.mta(l, ACT, "MTA-ACT", "theirs"));
+    let rome = rig.mta(ROME, "198.51.100.7", "MTA-ROME", "theirs");
+    // An envelope that does not end: 9,000 octets and more to come.
+    let mut begun = Vec::new();
+    for (tag, length) in
+        [(&[0xa0][..], 66_000u32 - 5), (&[0x31], 66_000 - 10), (&[0x9f, 0x7f], 66_000 - 16)]
+    {
+        begun.extend_from_slice(tag);
+        begun.push(0x83);
+        begun.extend_from_slice(&length.to_be_bytes()[1..]);
+    }
+    begun.resize(9_000, 0);
+    let mut begin = |id| {
+        let payload =
+            Payload { head: begun.clone().into(), content_length: 57_000, tail: <_>::default() };
+        rig.request(id, Request::Transfer { payload, resume: None });
+        rig.node.holds().octets
+    };
+    let first = begin(one);
+    assert!((4_000..10_000).contains(&first), "{first}");
+    assert!(begin(rome) > first);
+    begin(two);
+    let failed: Vec<&str> =
+        rig.events.iter().filter(|e| e.kind == Kind::ReceiveFailed).map(|e| &*e.detail).collect();
+    let [why] = failed[..] else { panic!("{:?}", rig.events) };
+    assert!(why.contains("limits.memory_per_peer = 10000 octets"), "{why}");
+    assert!(rig.failed(two), "the sender keeps it");
+    assert!([one, rome].iter().all(|id| !rig.failed(*id)));
+    for id in [one, two, rome] {
+        rig.feed(node::Input::Closed { association: id, error: None });
+    }
+    rig.pass(Duration::from_secs(601));
+    assert_eq!(rig.node.holds(), node::status::Holds::default());
+}
+
+#[test]
+fn a_name_as_long_as_can_be_does_not_fill_the_log() {
+    let mut rig = Rig::new(limits());
+    let long = "X".repeat(5_000);
+    let id = rig.mta(ACT_FLASH, STRANGER, &long, "guess");
+    assert_eq!(rig.outcome(id), authentication_error());
+    assert!(rig.refusals().iter().all(|d| d.len() < 500), "{:?}", rig.refusals());
+}

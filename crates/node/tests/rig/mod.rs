@@ -1,0 +1,370 @@
+//! One node and whoever connects to it, in virtual time: strangers that say nothing, literal
+//! octets, and whole stacks that bind.
+
+use base::ber::{Element, Writer};
+use base::{AssociationId, Instant, Now, PeerId, Precedence, Utc};
+use bytes::Bytes;
+use engine::journal::SpoolId;
+use node::config::{
+    Channel, Connection, HoldPolicy, Limits, Listener, ListenerService, NodeConfig, Peer, Route,
+    Target,
+};
+use node::event::{Event, Kind};
+use node::{Input, ListenerId, Node, Output, Principal, Secret, Token};
+use osi::api::{Dialogue, Indication, Request, Role, RtseParameters, Selectors};
+use osi::profiles;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association;
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
+use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
+use p1::p3::{MtsBind, MtsBindError, ObjectName};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Where users bind.
+pub(crate) const P3: ListenerId = ListenerId(0);
+/// Peer `act`, two channels; its remote is 192.0.2.10.
+pub(crate) const ACT_ROUTINE: ListenerId = ListenerId(1);
+pub(crate) const ACT_FLASH: ListenerId = ListenerId(2);
+/// Peer `rome`, from 198.51.100.0/24 only.
+pub(crate) const ROME: ListenerId = ListenerId(3);
+
+/// What a bind came to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// Nothing was said yet.
+    Nothing,
+    Open,
+    /// The bind error, as text.
+    Refused(String),
+    /// In another layer, with its detail.
+    NotEvenThere(String),
+    Aborted(String),
+}
+
+struct Client {
+    stack: Association,
+    bind: Bytes,
+    p3: bool,
+    outcome: Outcome,
+    /// A transfer of its failed.
+    failed: bool,
+}
+
+pub(crate) struct Rig {
+    pub(crate) node: Node,
+    pub(crate) now: Instant,
+    pub(crate) events: Vec<Event>,
+    /// Octets the node wrote.
+    pub(crate) written: BTreeMap<AssociationId, Vec<u8>>,
+    pub(crate) dropped: BTreeSet<AssociationId>,
+    pub(crate) closed: BTreeSet<AssociationId>,
+    /// Passwords to be checked.
+    pub(crate) verify: VecDeque<(Token, Principal, Secret)>,
+    /// Whether they are checked at once.
+    pub(crate) verifies: bool,
+    pub(crate) verified: usize,
+    clients: BTreeMap<AssociationId, Client>,
+    to_clients: VecDeque<(AssociationId, Bytes)>,
+    spools: BTreeMap<SpoolId, u64>,
+}
+
+fn peer(name: &str, channels: &[&str]) -> Peer {
+    let channel = |name: &&str| Channel {
+        name: (*name).to_owned(),
+        precedences: Precedence::ALL.to_vec(),
+        fallback: Vec::new(),
+        dscp: dscp::Dscp::CS3,
+        connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
+        associations_max: 1,
+        grow_at: 1,
+        rts: RtseParameters {
+            checkpoint_size: 4,
+            window: 3,
+            dialogue: Dialogue::Monologue,
+            indefinite_lengths: false,
+            transfer_timeout: Duration::from_secs(30),
+        },
+        setup_timeout: Duration::from_secs(60),
+    };
+    Peer {
+        name: name.to_owned(),
+        mta: MtaName(format!("MTA-{}", name.to_uppercase())),
+        own_name: MtaName("MTA-HERE".to_owned()),
+        own_password: Secret(Bytes::from_static(b"ours")),
+        octet_credentials: false,
+        from: Vec::new(),
+        addresses: Vec::new(),
+        dialect: p1::Dialect::Modern,
+        local: Selectors::default(),
+        remote: Selectors::default(),
+        tpdu_size: None,
+        channels: channels.iter().map(channel).collect(),
+    }
+}
+
+pub(crate) fn user_address(surname: &str) -> String {
+    format!("/C=XX/ADMD=NATO/PRMD=HERE/S={surname}")
+}
+
+impl Rig {
+    pub(crate) fn new(limits: Limits) -> Rig {
+        let mut act = peer("act", &["routine", "flash"]);
+        act.addresses = vec!["192.0.2.10".parse().unwrap()];
+        let mut rome = peer("rome", &["all"]);
+        rome.from = vec!["198.51.100.0/24".parse().unwrap()];
+        let p1 = |peer: &str, channel| {
+            let peer = PeerId::of_name(peer);
+            Listener { service: ListenerService::P1 { peer, channel } }
+        };
+        let p3 = Listener { service: ListenerService::P3 { local: Selectors::default() } };
+        let config = NodeConfig {
+            mta: MtaName("MTA-HERE".to_owned()),
+            domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
+            peers: vec![act, rome],
+            listeners: vec![p3, p1("act", 0), p1("act", 1), p1("rome", 0)],
+            routes: vec![Route {
+                prefix: "/C=XX/ADMD=NATO/PRMD=HERE".parse().unwrap(),
+                to: Target::Local,
+            }],
+            mailboxes: vec![engine::canonical(&user_address("OPS").parse().unwrap())],
+            classify: engine::classify::Policy::default(),
+            hold: HoldPolicy::default(),
+            limits,
+            seed: 7,
+            epoch: 1,
+        };
+        let mut rig = Rig {
+            node: Node::new(config),
+            now: Instant(0),
+            events: Vec::new(),
+            written: BTreeMap::new(),
+            dropped: BTreeSet::new(),
+            closed: BTreeSet::new(),
+            verify: VecDeque::new(),
+            verifies: true,
+            verified: 0,
+            clients: BTreeMap::new(),
+            to_clients: VecDeque::new(),
+            spools: BTreeMap::new(),
+        };
+        rig.feed(Input::Started);
+        rig
+    }
+
+    pub(crate) fn clock(&self) -> Now {
+        Now { mono: self.now, utc: Utc(1_767_225_600_000_000 + self.now.0) }
+    }
+
+    pub(crate) fn feed(&mut self, input: Input) {
+        self.node.handle(self.clock(), input);
+        self.carry_out();
+    }
+
+    fn carry_out(&mut self) {
+        while let Some(output) = self.node.poll() {
+            match output {
+                Output::Write { association, bytes } => {
+                    self.written.entry(association).or_default().extend_from_slice(&bytes);
+                    self.to_clients.push_back((association, bytes));
+                }
+                Output::Close { association } => {
+                    self.closed.insert(association);
+                }
+                Output::Drop { association } => {
+                    self.dropped.insert(association);
+                }
+                Output::Verify { token, principal, password } => {
+                    self.verify.push_back((token, principal, password));
+                }
+                Output::Event(event) => self.events.push(event),
+                Output::SpoolOpen { spool } => {
+                    self.spools.insert(spool, 0);
+                }
+                Output::SpoolAppend { spool, bytes, .. } => {
+                    *self.spools.entry(spool).or_default() += bytes.len() as u64;
+                }
+                Output::SpoolSync { spool, token } => {
+                    let result = Ok(self.spools[&spool]);
+                    self.node.handle(self.clock(), Input::Synced { spool, token, result });
+                }
+                Output::LookUp { token, keys } => {
+                    let result = Ok(vec![None; keys.len()]);
+                    self.node.handle(self.clock(), Input::LookedUp { token, result });
+                }
+                Output::Commit { token, .. } => {
+                    self.node.handle(self.clock(), Input::Committed { token, result: Ok(()) });
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// Somebody connects and says nothing.
+    pub(crate) fn connect(&mut self, listener: ListenerId, from: &str) -> AssociationId {
+        let remote: IpAddr = from.parse().unwrap();
+        let admitted = self.node.admit(self.clock(), remote);
+        self.carry_out();
+        let association = admitted.expect("a socket");
+        self.feed(Input::Accepted { association, listener, remote });
+        association
+    }
+
+    /// Somebody connects and sends these octets; what is answered.
+    pub(crate) fn say(&mut self, association: AssociationId, octets: &[u8]) -> Vec<u8> {
+        let before = self.written.get(&association).map_or(0, Vec::len);
+        self.feed(Input::Bytes { association, bytes: Bytes::copy_from_slice(octets) });
+        self.written.get(&association).map(|w| w[before..].to_vec()).unwrap_or_default()
+    }
+
+    fn client(&mut self, id: AssociationId, config: osi::api::Config, bind: Bytes, p3: bool) {
+        let mut stack = Association::new(config, Role::Initiator);
+        let request = Request::Open { bind: bind.clone() };
+        stack.handle(self.now, osi::api::Input::Request(request));
+        self.clients
+            .insert(id, Client { stack, bind, p3, outcome: Outcome::Nothing, failed: false });
+        self.run();
+    }
+
+    /// A peer binds.
+    pub(crate) fn mta(
+        &mut self,
+        listener: ListenerId,
+        from: &str,
+        name: &str,
+        password: &'static str,
+    ) -> AssociationId {
+        let id = self.connect(listener, from);
+        let who = MtaAuthentication::new(name, Credentials::simple(password));
+        let mut w = Writer::new();
+        MtaBindArgument::Authenticated(who).write(&mut w);
+        let mut config = profiles::p1(Selectors::default(), Selectors::default(), reference());
+        config.setup_timeout = Duration::from_secs(600);
+        self.client(id, config, w.into_vec().into(), false);
+        id
+    }
+
+    /// A user binds.
+    pub(crate) fn user(&mut self, from: &str, user: &str, password: &'static str) -> AssociationId {
+        let id = self.connect(P3, from);
+        self.user_on(id, user, password);
+        id
+    }
+
+    /// A user binds on this connection.
+    pub(crate) fn user_on(&mut self, id: AssociationId, user: &str, password: &'static str) {
+        let name = ORName::from(user_address(user).parse::<ORAddress>().unwrap());
+        let bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple(password));
+        let mut w = Writer::new();
+        bind.write(&mut w);
+        let mut config = profiles::p3(Selectors::default(), Selectors::default(), reference());
+        config.setup_timeout = Duration::from_secs(600);
+        self.client(id, config, w.into_vec().into(), true);
+    }
+
+    pub(crate) fn outcome(&self, id: AssociationId) -> Outcome {
+        self.clients[&id].outcome.clone()
+    }
+
+    pub(crate) fn failed(&self, id: AssociationId) -> bool {
+        self.clients[&id].failed
+    }
+
+    /// A request of a client's.
+    pub(crate) fn request(&mut self, id: AssociationId, request: Request) {
+        let client = self.clients.get_mut(&id).unwrap();
+        client.stack.handle(self.now, osi::api::Input::Request(request));
+        self.run();
+    }
+
+    /// Carries octets and answers until nothing moves.
+    pub(crate) fn run(&mut self) {
+        loop {
+            if self.verifies
+                && let Some((token, principal, password)) = self.verify.pop_front()
+            {
+                self.verified += 1;
+                let right = match &principal {
+                    Principal::Peer(_) => password.0 == "theirs",
+                    Principal::User(address) => address.contains("ops") && password.0 == "secret",
+                };
+                self.feed(Input::Verified { token, right });
+                continue;
+            }
+            if let Some((id, bytes)) = self.to_clients.pop_front() {
+                if let Some(client) = self.clients.get_mut(&id) {
+                    client.stack.handle(self.now, osi::api::Input::Bytes(&bytes));
+                }
+                continue;
+            }
+            let ids: Vec<AssociationId> = self.clients.keys().copied().collect();
+            let mut moved = false;
+            for id in ids {
+                while let Some(output) = self.clients.get_mut(&id).and_then(|c| c.stack.poll()) {
+                    moved = true;
+                    match output {
+                        osi::api::Output::Send(bytes) => {
+                            self.feed(Input::Bytes { association: id, bytes });
+                        }
+                        osi::api::Output::Close => {
+                            self.feed(Input::Closed { association: id, error: None });
+                        }
+                        osi::api::Output::Indication(i) => self.hear(id, i),
+                    }
+                }
+            }
+            if !moved {
+                return;
+            }
+        }
+    }
+
+    fn hear(&mut self, id: AssociationId, indication: Indication) {
+        let client = self.clients.get_mut(&id).unwrap();
+        client.outcome = match indication {
+            Indication::Opened { .. } => Outcome::Open,
+            Indication::Refused { bind_error: Some(error), .. } => {
+                let error = Element::parse(&error).unwrap();
+                Outcome::Refused(match client.p3 {
+                    true => MtsBindError::read(&error).unwrap().to_string(),
+                    false => MtaBindError::read(&error).unwrap().to_string(),
+                })
+            }
+            Indication::Refused { detail, .. } => Outcome::NotEvenThere(detail),
+            Indication::Aborted { detail, .. } => Outcome::Aborted(detail),
+            Indication::TransferFailed { .. } => {
+                client.failed = true;
+                return;
+            }
+            _ => return,
+        };
+        assert!(!client.bind.is_empty());
+    }
+
+    /// Time passes.
+    pub(crate) fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        while let Some(at) = self.node.deadline().filter(|at| *at <= until) {
+            self.now = self.now.max(at);
+            self.feed(Input::Tick);
+            self.run();
+        }
+        self.now = until;
+        self.run();
+    }
+
+    /// Details of refusals so far.
+    pub(crate) fn refusals(&self) -> Vec<&str> {
+        let of = self.events.iter().filter(|e| e.kind == Kind::AssociationRefused);
+        of.map(|e| e.detail.as_str()).collect()
+    }
+}
+
+fn reference() -> ConnectionReference {
+    ConnectionReference {
+        user: Bytes::from_static(b"\x04\x01a"),
+        common: Bytes::from_static(b"\x17\x0D260102030405Z"),
+        additional: Bytes::new(),
+    }
+}
