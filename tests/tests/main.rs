@@ -8,6 +8,7 @@
     reason = "a test that fails panics"
 )]
 
+mod access;
 mod e2e;
 mod kill;
 mod netns;
