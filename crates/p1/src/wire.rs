@@ -104,6 +104,26 @@ pub fn once<T>(slot: &mut Option<T>, e: &Element<'_>, value: T) -> Result<(), Er
     }
 }
 
+/// The members of a SET, each of which may come once. Tags above 31, which none of ours has, are
+/// not looked at.
+///
+/// # Errors
+/// Malformed BER, or a member that came before.
+pub fn members<'a>(e: &Element<'a>) -> Result<Reader<'a>, Error> {
+    let mut seen = 0_u128;
+    let mut members = e.children()?;
+    while let Some(Element { tag, .. }) = members.next()? {
+        if tag.number < 32 {
+            let bit = 1 << (tag.class as u32 * 32 + tag.number);
+            if seen & bit != 0 {
+                return Err(Fault::Unexpected(tag).into());
+            }
+            seen |= bit;
+        }
+    }
+    e.children()
+}
+
 /// A SET member that must have come.
 ///
 /// # Errors

@@ -41,7 +41,7 @@ impl Controls {
             lowest_priority: None,
             other: Vec::new(),
         };
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag if tag == Tag::context(0) => {
@@ -127,7 +127,7 @@ impl ChangeCredentials {
     /// Malformed BER, or either is missing; the field is named.
     pub fn read(e: &Element<'_>) -> Result<ChangeCredentials, Error> {
         let (mut old, mut new) = (None, None);
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             let value = || member.only_child().and_then(|e| Credentials::read(&e));
             match member.tag {

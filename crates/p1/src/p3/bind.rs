@@ -77,7 +77,7 @@ impl MtsBind {
         let (mut name, mut messages_waiting, mut credentials) = (None, None, None);
         let (mut security_context, mut extensions) = (None, Extensions::default());
         let mut unknown = Vec::new();
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag::OR_NAME => {

@@ -220,7 +220,7 @@ impl DeliveryResult {
             return Err(Fault::Unexpected(e.tag)).field("MessageDeliveryResult");
         }
         let mut result = DeliveryResult::default();
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             if member.tag == Tag::context(2) {
                 result.extensions = Extensions::read(&member).field("extensions")?;

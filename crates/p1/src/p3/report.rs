@@ -58,7 +58,7 @@ impl ReportDelivery {
         let (mut subject, mut content_identifier, mut content_type) = (None, None, None);
         let (mut original_eits, mut extensions) = (None, Extensions::default());
         let (mut recipients, mut returned_content, mut unknown) = (Vec::new(), None, Vec::new());
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag::MTS_IDENTIFIER => {
@@ -138,7 +138,7 @@ impl PerRecipientReportDelivery {
         let (mut actual, mut report, mut converted_eits) = (None, None, None);
         let (mut intended_recipient, mut supplementary_information) = (None, None);
         let (mut extensions, mut unknown) = (Extensions::default(), Vec::new());
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag::EITS => {

@@ -138,7 +138,7 @@ impl MessageSubmissionEnvelope {
     pub fn read(e: &Element<'_>) -> Result<MessageSubmissionEnvelope, Error> {
         let (mut common, mut priority) = (Common::default(), Priority::Normal);
         let (mut deferred, mut recipients, mut unknown) = (None, Vec::new(), Vec::new());
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             if common.read(&member)? {
                 continue;
@@ -233,7 +233,7 @@ impl ProbeSubmissionEnvelope {
     pub fn read(e: &Element<'_>) -> Result<ProbeSubmissionEnvelope, Error> {
         let (mut common, mut content_length) = (Common::default(), None);
         let (mut recipients, mut unknown) = (Vec::new(), Vec::new());
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             if common.read(&member)? {
                 continue;
@@ -295,7 +295,7 @@ impl PerRecipientSubmissionFields {
     pub fn read(e: &Element<'_>) -> Result<PerRecipientSubmissionFields, Error> {
         let mut out = PerRecipientSubmissionFields::default();
         let mut found = false;
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag::OR_NAME => {
@@ -363,7 +363,7 @@ impl SubmissionResult {
     pub fn read(e: &Element<'_>) -> Result<SubmissionResult, Error> {
         let (mut identifier, mut time, mut content_identifier) = (None, None, None);
         let (mut extensions, mut unknown) = (Extensions::default(), Vec::new());
-        let mut members = e.children()?;
+        let mut members = wire::members(e)?;
         while let Some(member) = members.next()? {
             match member.tag {
                 tag::MTS_IDENTIFIER => {

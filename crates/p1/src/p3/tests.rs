@@ -604,6 +604,25 @@ fn controls_and_credentials_come_back() {
     assert_eq!(result.other, [&with_proof[2..]]);
 }
 
+#[test]
+fn a_member_comes_once() {
+    for (tag, octets) in
+        [("[0]", "31 06 80 01 00 80 01 FF"), ("[APPLICATION 7]", "31 06 47 01 02 47 01 02")]
+    {
+        let error = Controls::read(&Element::parse(&hex(octets)).unwrap()).unwrap_err();
+        assert!(error.to_string().contains(tag), "{error}");
+    }
+    let envelope = |more: &str| {
+        let size = 0x21 + if more.is_empty() { 0 } else { 3 };
+        let octets =
+            hex(&format!("31 {size:02X} {ALPHA} 46 01 16 A1 11 31 0F {ALPHA} 80 02 03 08 {more}"));
+        MessageSubmissionEnvelope::read(&Element::parse(&octets).unwrap())
+    };
+    envelope("").unwrap();
+    let error = envelope("46 01 16").unwrap_err().to_string();
+    assert!(error.contains("[APPLICATION 6]"), "{error}");
+}
+
 proptest! {
     #[test]
     fn damaged_arguments_are_answered_alike_at_any_cut(
