@@ -240,7 +240,7 @@ impl Node {
                 message: None,
                 entry: None,
                 precedence: None,
-                detail: detail.into(),
+                detail: bounded(detail.into()),
             },
             outputs: &mut self.outputs,
         }
@@ -554,6 +554,18 @@ impl Node {
 pub(crate) struct EventDraft<'a> {
     event: Event,
     outputs: &'a mut VecDeque<Output>,
+}
+
+/// Most octets of an event's detail: it may quote what a peer sent.
+const DETAIL_MAX: usize = 500;
+
+/// The beginning of a text that is too long for the log, marked as one.
+fn bounded(mut detail: String) -> String {
+    if detail.len() > DETAIL_MAX {
+        detail.truncate(detail.floor_char_boundary(DETAIL_MAX));
+        detail.push('…');
+    }
+    detail
 }
 
 impl EventDraft<'_> {
