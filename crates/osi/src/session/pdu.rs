@@ -473,6 +473,7 @@ impl ConnectSpdu {
             .put(pi::REQUIREMENTS, &self.requirements.to_be_bytes())
             .some(pi::CALLING_SELECTOR, self.calling.as_deref())
             .some(pi::CALLED_SELECTOR, self.called.as_deref())
+            .some(pi::DATA_OVERFLOW, self.overflow.then_some(&[1][..]))
             .filled(user_data, &self.user_data)
             .spdu(si::CN)
     }
