@@ -10,6 +10,7 @@
 
 mod access;
 mod e2e;
+mod hostile;
 mod kill;
 mod netns;
 mod scripted;

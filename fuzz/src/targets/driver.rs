@@ -89,6 +89,19 @@ impl Driver {
         self.plan.release = false;
     }
 
+    /// Has one more unit, to be sent now.
+    pub fn push(&mut self, operation: i64, unit: Bytes) {
+        self.plan.units.push((operation, unit));
+        if let Some(request) = self.go_on() {
+            self.request(request);
+        }
+    }
+
+    /// Releases.
+    pub fn release(&mut self) {
+        self.request(Request::Release);
+    }
+
     /// Whether it was told that the association is open.
     pub fn is_open(&self) -> bool {
         !self.over && self.heard.iter().any(|h| h.is("Open"))

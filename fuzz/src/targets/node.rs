@@ -10,6 +10,8 @@ use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::config::{
     Channel, Connection, Limits, Listener, ListenerService, NodeConfig, Peer, Route, Target,
 };
+use node::event::Event;
+use node::status::Holds;
 use node::{Input, ListenerId, Node, Output, Secret};
 use osi::api::{Dialogue, Role, RtseParameters, Selectors};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
@@ -100,9 +102,11 @@ pub struct Site {
     written: BTreeMap<AssociationId, Vec<u8>>,
     closed: BTreeSet<AssociationId>,
     /// Whether the peer takes calls.
-    reachable: bool,
+    pub reachable: bool,
     /// The calls it took.
-    called: VecDeque<AssociationId>,
+    pub called: VecDeque<AssociationId>,
+    /// What was logged.
+    pub events: Vec<Event>,
 }
 
 impl Default for Site {
@@ -126,6 +130,7 @@ impl Site {
             closed: BTreeSet::new(),
             reachable: false,
             called: VecDeque::new(),
+            events: Vec::new(),
         };
         site.feed(Input::Started);
         site
@@ -216,7 +221,10 @@ impl Site {
             Output::Verify { token, .. } => {
                 self.inputs.push_back(Input::Verified { token, right: true });
             }
-            Output::Event(event) => assert!(event.detail.len() < 10_000, "a long line for the log"),
+            Output::Event(event) => {
+                assert!(event.detail.len() < 10_000, "a long line for the log");
+                self.events.push(event);
+            }
             Output::Stopped => panic!("stopped by itself"),
         }
     }
@@ -269,12 +277,55 @@ impl Site {
         }
     }
 
-    fn take(&mut self, association: AssociationId) -> Vec<u8> {
+    /// What was written to a connection since it was asked last.
+    pub fn take(&mut self, association: AssociationId) -> Vec<u8> {
         self.written.get_mut(&association).map(std::mem::take).unwrap_or_default()
     }
 
+    /// Whether the node closed the connection, or the other side did.
+    pub fn is_closed(&self, association: AssociationId) -> bool {
+        self.closed.contains(&association)
+    }
+
+    /// What the node keeps in memory of what is under way.
+    pub fn holds(&self) -> Holds {
+        self.node.holds()
+    }
+
+    /// Spools that are open.
+    pub fn spools(&self) -> usize {
+        self.spools.len()
+    }
+
+    /// Records in the queue.
+    pub fn records(&self) -> Vec<engine::Record> {
+        let records = self.entries.values();
+        records.map(|r| engine::Record::decode(r).expect("it was read before")).collect()
+    }
+
+    /// A good peer takes calls, for at most so long: it must be sent all that waits for it.
+    pub fn deliver_all(&mut self, time: Duration) {
+        self.reachable = true;
+        let mut peers = Vec::new();
+        let until = self.now + time;
+        while let Some(at) = self.node.deadline().filter(|at| self.waiting() > 0 && *at <= until) {
+            self.now = self.now.max(at);
+            self.feed(Input::Tick);
+            let calls = std::mem::take(&mut self.called).into_iter();
+            peers.extend(calls.map(|association| (association, called_peer())));
+            for (association, peer) in &mut peers {
+                self.carry(*association, peer);
+            }
+        }
+        assert_eq!(self.waiting(), 0, "a good peer is not sent what waits for it: {peers:?}");
+        for (association, _) in peers {
+            self.hang_up(association);
+        }
+        self.reachable = false;
+    }
+
     /// So much time passes.
-    fn wait(&mut self, time: Duration) {
+    pub fn wait(&mut self, time: Duration) {
         let until = self.now + time;
         let mut ticks = 0;
         while let Some(at) = self.node.deadline().filter(|at| *at <= until) {
@@ -289,20 +340,20 @@ impl Site {
     /// A conversation of the node with this end; gives what the end sent.
     pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
         let association = self.accept(listener);
-        self.carry(association, end)
+        let said = self.carry(association, end);
+        self.hang_up(association);
+        said
     }
 
     /// How many entries are for the peer.
-    fn waiting(&self) -> usize {
-        let for_peer = |record: &&Bytes| {
-            let record = engine::Record::decode(record).expect("it was read before");
-            matches!(record.next_hop, engine::NextHop::Peer(_))
-        };
-        self.entries.values().filter(for_peer).count()
+    pub fn waiting(&self) -> usize {
+        let for_peer =
+            |record: &&engine::Record| matches!(record.next_hop, engine::NextHop::Peer(_));
+        self.records().iter().filter(for_peer).count()
     }
 
     /// The same on a connection that is there.
-    fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
+    pub fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
         let mut said = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
@@ -316,7 +367,6 @@ impl Site {
                 end.feed(&theirs);
             }
         }
-        self.hang_up(association);
         said
     }
 }
@@ -332,12 +382,24 @@ pub fn called_peer() -> Driver {
 
 /// A good peer that transfers these APDUs.
 pub fn peer(apdus: &[Bytes]) -> Driver {
+    Driver::new(p1_config(), Role::Initiator, peer_plan(apdus))
+}
+
+fn peer_plan(apdus: &[Bytes]) -> Plan {
     let who = MtaAuthentication::new(MtaName(PEER.to_owned()), Credentials::simple("secret"));
     let mut w = Writer::new();
     MtaBindArgument::Authenticated(who).write(&mut w);
     let units = apdus.iter().map(|apdu| (0, apdu.clone())).collect();
-    let plan = Plan { bind: w.into_vec().into(), units, release: true };
-    Driver::new(p1_config(), Role::Initiator, plan)
+    Plan { bind: w.into_vec().into(), units, release: true }
+}
+
+/// A good peer that opens an association to send alone, and waits for what it is given.
+pub fn one_way_peer() -> Driver {
+    let mut config = p1_config();
+    if let osi::api::Service::Rtse(rtse) = &mut config.service {
+        rtse.dialogue = Dialogue::Monologue;
+    }
+    Driver::new(config, Role::Initiator, Plan { release: false, ..peer_plan(&[]) })
 }
 
 /// A good user that invokes these operations.
@@ -361,19 +423,7 @@ pub(super) fn initiator(octets: &[u8]) {
     let (mut site, association) = calling();
     hostile(&mut site, association, octets);
     // The message is still there, or the peer said that it has it.
-    site.reachable = true;
-    let mut peers = Vec::new();
-    let until = site.now + Duration::from_secs(3_600);
-    while let Some(at) = site.node.deadline().filter(|at| site.waiting() > 0 && *at <= until) {
-        site.now = site.now.max(at);
-        site.feed(Input::Tick);
-        let calls = std::mem::take(&mut site.called).into_iter();
-        peers.extend(calls.map(|association| (association, called_peer())));
-        for (association, peer) in &mut peers {
-            site.carry(*association, peer);
-        }
-    }
-    assert_eq!(site.waiting(), 0, "a good peer is not sent what waits for it: {peers:?}");
+    site.deliver_all(Duration::from_secs(3_600));
 }
 
 pub(super) fn delivery(octets: &[u8]) {
