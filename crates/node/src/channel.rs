@@ -239,16 +239,23 @@ impl Node {
         self.request(id, request);
     }
 
-    /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
-    /// compared to.
+    /// Takes note of the mark a peer's handshake arrived with. Whether somebody who connected is the
+    /// peer is known once he has bound.
     pub(crate) fn mark_seen(&mut self, id: AssociationId, seen: Dscp) {
-        let Some(channel) = self.links.get(&id).and_then(Link::channel) else { return };
-        let Some(expected) = self.peer_and_channel(channel).map(|(_, config)| config.dscp) else {
-            return;
-        };
         let Some(link) = self.links.get_mut(&id) else { return };
         let is_first = link.dscp_seen.replace(seen).is_none();
-        if is_first && seen != expected {
+        if is_first && (link.is_initiator() || link.phase == Phase::Open) {
+            self.compare_marks(id);
+        }
+    }
+
+    /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
+    /// compared to.
+    pub(crate) fn compare_marks(&mut self, id: AssociationId) {
+        let Some(link) = self.links.get(&id) else { return };
+        let (Some(channel), Some(seen)) = (link.channel(), link.dscp_seen) else { return };
+        let expected = self.peer_and_channel(channel).map(|(_, config)| config.dscp);
+        if let Some(expected) = expected.filter(|expected| *expected != seen) {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
             self.event(Level::Warning, Kind::MarkMismatch, detail)
                 .association(id)

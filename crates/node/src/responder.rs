@@ -175,6 +175,7 @@ impl Node {
             None => self.roll.user(id),
         }
         self.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
+        self.compare_marks(id);
     }
 
     fn recover_asked(
@@ -189,16 +190,16 @@ impl Node {
         let remote = self.links.get(&id).and_then(|l| l.remote);
         let allowed = self.check_origin(id, channel.peer).is_ok();
         if allowed && let Some(limit) = self.is_one_too_many(channel) {
-            let detail = format!("recover (X.228 7.8): busy: {}", self.config.limits.tell(limit));
-            return self.refuse_recovery(now, id, RefuseReason::Busy, detail);
+            let why = format!("busy: {}", self.config.limits.tell(limit));
+            return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
         }
         let found = match allowed {
             true => self.recovery.take_receive(channel, remote, &reference),
             false => None,
         };
         let Some(lost) = found else {
-            let detail = "recover (X.228 7.8): no such association here".to_owned();
-            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, detail);
+            let why = "no such association here";
+            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
         };
         if let Some(arrival) = self.arrivals.get_mut(&lost.spool) {
             arrival.link = id;
@@ -212,15 +213,11 @@ impl Node {
         self.mark_open(now, id, "as responder, recovered");
     }
 
-    fn refuse_recovery(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        reason: RefuseReason,
-        detail: String,
-    ) {
+    fn refuse_recovery(&mut self, now: Now, id: AssociationId, reason: RefuseReason, why: &str) {
         let Some(link) = self.links.get(&id) else { return };
         let (channel, origin) = (link.channel(), link.origin);
+        let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let detail = format!("recover{from} (X.228 7.8): {why}");
         let line = Repeated { level: Level::Info, ..refused(channel, detail) };
         self.hushed(now, Why::Bind, origin, Some(id), line);
         self.begin_refusing(id);

@@ -202,6 +202,7 @@ fn a_flood_is_a_line_with_a_count_in_the_log() {
     let mut rig = Rig::new(limits());
     for _ in 0..1_000 {
         let id = rig.connect(ACT_FLASH, STRANGER);
+        rig.feed(node::Input::MarkSeen { association: id, dscp: dscp::Dscp::CS0 });
         rig.feed(node::Input::Closed { association: id, error: None });
     }
     assert_eq!(rig.events.len(), 1, "{:?}", rig.events);

@@ -305,6 +305,33 @@ mod tests {
         assert_eq!(closed(&mut received).await, None);
     }
 
+    #[tokio::test]
+    async fn nothing_is_read_of_a_peer_that_holds_as_much_as_it_may() {
+        let limits = Limits { memory_per_peer: 1_000, ..Limits::default() };
+        let mut budgets = Budgets::new(&limits);
+        let [act, act_too, rome] =
+            [1, 1, 2].map(|n| budgets.share(Payer::Users([127, 0, 0, n].into())));
+        let other = act_too.gauge();
+        other.add(1_000);
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut connections = Vec::new();
+        for share in [act, rome] {
+            let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            peer.write_all(b"hello").await.unwrap();
+            let (ours, _) = listener.accept().await.unwrap();
+            let (arrivals, received) = mpsc::channel(16);
+            connections.push((Connection::start(ID, ours, arrivals, share, None), peer, received));
+        }
+        let heard = |n: usize, connections: &mut Vec<(_, _, mpsc::Receiver<Arrival>)>| {
+            connections[n].2.try_recv().is_ok()
+        };
+        assert!(connections[1].2.recv().await.is_some(), "another is read");
+        tokio::time::sleep(Duration::from_millis(200)).await;
+        assert!(!heard(0, &mut connections));
+        other.sub(1);
+        assert!(connections[0].2.recv().await.is_some());
+    }
+
     /// Answers each octet that arrives with this many.
     const ANSWERS: usize = 8;
 
