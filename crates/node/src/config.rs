@@ -103,6 +103,8 @@ pub struct Channel {
     pub associations_max: u32,
     /// A further one is opened only when so many of equal precedence wait, 1 or more.
     pub grow_at: u32,
+    /// One of several is released once one was free for so long without a break.
+    pub associations_keep: Duration,
     /// Checkpoints, window, dialogue mode.
     pub rts: RtseParameters,
     /// Wait for each answer while opening and releasing.
@@ -177,6 +179,7 @@ pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
             permanent: channel.connection == Connection::Permanent,
             max: channel.associations_max.max(1),
             grow_at: channel.grow_at.max(1),
+            keep: channel.associations_keep,
         }
     };
     let of_peer =

@@ -2,8 +2,8 @@
 //!
 //! With one of ours at work, a further one opens when `grow_at` messages of equal precedence wait
 //! and could start, up to `max`; and at once, from the slot reserved beyond `max`, for a message
-//! above everything in transfer on the channel. One that becomes free closes when at most half of
-//! `grow_at` wait: between the two thresholds the number stays.
+//! above everything in transfer on the channel. The one too many in that slot closes when one
+//! becomes free; of several, one closes after one was free for `keep` without a break.
 
 use crate::hold::Standing;
 use crate::peer::{Channel, Peer};
@@ -75,9 +75,6 @@ impl Peer {
         if self.is_urgent(now, policy, channel) {
             return false; // it is about to be used
         }
-        let half = u64::from(rules.grow_at) / 2;
-        let crowded =
-            || self.startable(now, policy, channel).any(|(p, _)| self.queues.ready(p) > half);
-        seen.ours > rules.max.max(1) || !crowded()
+        seen.ours > rules.max.max(1) || channel.shrinks_at().is_some_and(|at| at <= now)
     }
 }

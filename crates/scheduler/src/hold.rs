@@ -76,13 +76,16 @@ impl Peer {
     /// When rules 1, 2 and 5 may next answer differently though nothing happens: a transfer
     /// stalls, or a channel begins to count as down. Only where something waits for it.
     pub(crate) fn deadline(&self, now: Instant, policy: &Policy) -> Option<Instant> {
-        self.queues.first()?;
         let stalls = self
             .queues
             .iter()
             .filter_map(|(_, queue)| queue.liveliest())
             .map(|(progress, _)| progress + policy.stall);
-        let losses = self.channels.values().filter_map(|c| c.down_at(policy.patience));
-        stalls.chain(losses).filter(|at| *at > now).min()
+        let queued = self.queues.first().is_some();
+        let channels = self.channels.values();
+        let losses = channels.clone().filter_map(|c| c.down_at(policy.patience));
+        let held = stalls.chain(losses).filter(|_| queued);
+        let shrinks = channels.filter_map(|c| c.shrinks_at());
+        held.chain(shrinks).filter(|at| *at > now).min()
     }
 }

@@ -12,6 +12,8 @@ pub(crate) struct Channel {
     pub(crate) associations: Associations,
     /// Since when there is none to send on though there should be.
     absent_since: Option<Instant>,
+    /// Since when one of its associations has been free without a break.
+    free_since: Option<Instant>,
     /// How many of each precedence are in transfer on it.
     transfers: BTreeMap<Precedence, u32>,
 }
@@ -22,6 +24,7 @@ impl Channel {
             rules,
             associations: Associations::default(),
             absent_since: None,
+            free_since: None,
             transfers: BTreeMap::new(),
         }
     }
@@ -30,6 +33,8 @@ impl Channel {
     /// be opened would hold the lower messages at every try.
     pub(crate) fn see(&mut self, now: Instant, associations: Associations) {
         self.associations = associations;
+        let at_rest = associations.free > 0 && associations.changing == 0;
+        self.free_since = at_rest.then(|| self.free_since.unwrap_or(now));
         self.absent_since = if associations.usable > 0 {
             None
         } else if associations.changing > 0 || associations.failing {
@@ -47,6 +52,12 @@ impl Channel {
     /// When it will count as down, or since when it does.
     pub(crate) fn down_at(&self, patience: Duration) -> Option<Instant> {
         self.absent_since.map(|since| since + patience)
+    }
+
+    /// When one of several associations will have been free for long enough to be closed.
+    pub(crate) fn shrinks_at(&self) -> Option<Instant> {
+        let several = self.associations.ours > 1;
+        self.free_since.filter(|_| several).map(|since| since + self.rules.keep)
     }
 
     pub(crate) fn started(&mut self, precedence: Precedence) {

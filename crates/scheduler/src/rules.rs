@@ -28,6 +28,8 @@ pub struct ChannelRules {
     pub max: u32,
     /// A further association opens when so many of equal precedence wait; 1 or more.
     pub grow_at: u32,
+    /// One of several closes once one was free for so long without a break.
+    pub keep: Duration,
 }
 
 /// Whether a higher message for a peer holds the lower ones (rule 1).

@@ -63,6 +63,7 @@ fn config() -> NodeConfig {
             fallback: Vec::new(),
             dscp: dscp::Dscp::CS0,
             grow_at: 1,
+            associations_keep: Duration::from_secs(10),
             rts,
             setup_timeout: Duration::from_secs(10),
         }],

@@ -32,6 +32,7 @@ mod default {
     use std::time::Duration;
     pub(super) const ASSOCIATIONS_MAX: u32 = 1;
     pub(super) const GROW_AT: u32 = 8;
+    pub(super) const ASSOCIATIONS_KEEP: Duration = Duration::from_secs(10);
     pub(super) const IDLE_CLOSE: Duration = Duration::from_secs(300);
     pub(super) const CONNECT: Duration = Duration::from_secs(10);
     pub(super) const SETUP: Duration = Duration::from_secs(30);
@@ -69,7 +70,7 @@ pub(super) fn read(
     let dscp = section.optional(problems, "dscp", &value::dscp);
     let congestion = section.optional(problems, "congestion", &value::name);
     let connection = read_connection(&mut section, problems);
-    let (associations_max, grow_at) = read_associations(&mut section, problems);
+    let growth = read_associations(&mut section, problems);
     let timeouts = read_timeouts(&mut section, problems);
     let rts = read_rts(&mut section, problems, timeouts.transfer);
     section.finish(problems);
@@ -99,8 +100,9 @@ pub(super) fn read(
             fallback,
             dscp: mark,
             connection,
-            associations_max,
-            grow_at,
+            associations_max: growth.max,
+            grow_at: growth.grow_at,
+            associations_keep: growth.keep,
             rts,
             setup_timeout: timeouts.setup,
         },
@@ -173,11 +175,17 @@ fn read_connection(section: &mut Section<'_>, problems: &mut Problems) -> Connec
     }
 }
 
-/// Most associations on the channel, and how many messages of equal precedence must wait before a
-/// further one opens.
-fn read_associations(section: &mut Section<'_>, problems: &mut Problems) -> (u32, u32) {
+/// When a channel opens and closes further associations.
+struct Growth {
+    max: u32,
+    grow_at: u32,
+    keep: Duration,
+}
+
+fn read_associations(section: &mut Section<'_>, problems: &mut Problems) -> Growth {
     let Some(mut table) = section.table(problems, "associations") else {
-        return (default::ASSOCIATIONS_MAX, default::GROW_AT);
+        let (max, grow_at) = (default::ASSOCIATIONS_MAX, default::GROW_AT);
+        return Growth { max, grow_at, keep: default::ASSOCIATIONS_KEEP };
     };
     let mut one = |key, most, default| {
         let number = table.optional(problems, key, &|v| value::integer(v, 1, most));
@@ -185,8 +193,9 @@ fn read_associations(section: &mut Section<'_>, problems: &mut Problems) -> (u32
     };
     let max = one("max", 64, default::ASSOCIATIONS_MAX);
     let grow_at = one("grow_at", 1_000_000, default::GROW_AT);
+    let keep = table.optional(problems, "keep", &value::duration).map(Spanned::into_inner);
     table.finish(problems);
-    (max, grow_at)
+    Growth { max, grow_at, keep: keep.unwrap_or(default::ASSOCIATIONS_KEEP) }
 }
 
 fn read_rts(

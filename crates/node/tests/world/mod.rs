@@ -176,6 +176,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
             associations_max: 2,
             grow_at: 3,
+            associations_keep: Duration::from_secs(10),
             rts,
             setup_timeout: Duration::from_secs(10),
         }],

@@ -155,7 +155,7 @@ fn an_override_behind_a_long_flash_gets_an_association_of_its_own() {
 }
 
 #[test]
-fn a_crowd_opens_associations_and_half_of_it_keeps_them() {
+fn a_crowd_opens_associations_and_a_pause_closes_them() {
     let mut one = rules(0, &Precedence::ALL, &[]);
     (one.max, one.grow_at, one.permanent) = (3, 4, false);
     let mut s = Scheduler::new([one], Policy::default());
@@ -177,11 +177,16 @@ fn a_crowd_opens_associations_and_half_of_it_keeps_them() {
     assert_eq!(s.wanted(at(0)).count(), 0);
     s.finished(EntryId(0));
     s.associations(at(1), ROUTINE, up(2, 1));
-    assert!(!s.has_surplus(at(1), ROUTINE), "three of four wait: it goes on");
-    s.next(at(1), ROUTINE);
-    s.finished(EntryId(1));
-    s.associations(at(2), ROUTINE, up(2, 1));
-    assert!(s.has_surplus(at(2), ROUTINE), "two of four wait");
+    assert_eq!(s.deadline(), Some(at(5)), "one second and `keep`");
+    assert!(!s.has_surplus(at(4), ROUTINE), "free for three seconds");
+    s.next(at(4), ROUTINE);
+    s.associations(at(4), ROUTINE, up(2, 0));
+    s.associations(at(4), ROUTINE, up(2, 1));
+    assert!(!s.has_surplus(at(7), ROUTINE), "it was used meanwhile");
+    assert!(s.has_surplus(at(8), ROUTINE));
+    s.associations(at(8), ROUTINE, Associations { ours: 2, changing: 1, ..up(1, 1) });
+    s.associations(at(9), ROUTINE, up(1, 1));
+    assert!(!s.has_surplus(at(60), ROUTINE), "the last one stays");
 }
 
 #[test]

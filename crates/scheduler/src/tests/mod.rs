@@ -19,6 +19,7 @@ fn rules(index: u32, precedences: &[Precedence], fallback: &[Precedence]) -> Cha
         permanent: index.is_multiple_of(2),
         max: 2 - index % 2,
         grow_at: 2 + index,
+        keep: Duration::from_secs(4),
     }
 }
 

@@ -24,6 +24,7 @@ pub(super) struct Line {
     pub(super) rules: ChannelRules,
     pub(super) seen: Associations,
     absent: Option<Instant>,
+    free: Option<Instant>,
 }
 
 pub(super) struct Model {
@@ -35,7 +36,7 @@ pub(super) struct Model {
 
 impl Model {
     pub(super) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Model {
-        let line = |rules| Line { rules, seen: Associations::default(), absent: None };
+        let line = |rules| Line { rules, seen: Associations::default(), absent: None, free: None };
         let lines = rules.into_iter().map(line).collect();
         Model { now: Instant(0), policy, rows: Vec::new(), lines }
     }
@@ -73,6 +74,8 @@ impl Model {
         let line = self.lines.iter_mut().find(|l| l.rules.id == id).unwrap();
         line.seen = seen;
         let lacking = seen.usable == 0 && (seen.changing > 0 || seen.failing);
+        let at_rest = seen.free > 0 && seen.changing == 0;
+        line.free = at_rest.then(|| line.free.unwrap_or(now));
         line.absent = lacking.then(|| line.absent.unwrap_or(now));
     }
 
@@ -181,10 +184,10 @@ impl Model {
     }
 
     pub(super) fn surplus(&self, id: ChannelId) -> bool {
-        let Line { rules, seen, .. } = self.line(id);
+        let Line { rules, seen, free, .. } = self.line(id);
         let spare = seen.ours > 1 && seen.changing == 0 && seen.free > 0;
-        let shrunk = self.crowd(id) <= u64::from(rules.grow_at / 2);
-        spare && !self.urgent(id) && (shrunk || seen.ours > rules.max)
+        let kept = free.is_some_and(|since| self.now.since(since) >= rules.keep);
+        spare && !self.urgent(id) && (kept || seen.ours > rules.max)
     }
 
     pub(super) fn held_because(&self, id: EntryId) -> Option<Reason> {
