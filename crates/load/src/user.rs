@@ -40,7 +40,7 @@ pub(crate) struct User {
     clock: Clock,
     indications: VecDeque<Indication>,
     unwritten: BytesMut,
-    read: BytesMut,
+    scratch: Box<[u8]>,
     over: bool,
     /// Our own name, as bound.
     pub(crate) name: ORName,
@@ -67,7 +67,7 @@ impl User {
             clock,
             indications: VecDeque::new(),
             unwritten: BytesMut::new(),
-            read: BytesMut::new(),
+            scratch: vec![0; CHUNK].into(),
             over: false,
             name: name.clone(),
         };
@@ -134,8 +134,7 @@ impl User {
             if self.over {
                 bail!("the connection closed");
             }
-            self.read.reserve(CHUNK);
-            let read = self.stream.read_buf(&mut self.read);
+            let read = self.stream.read(&mut self.scratch);
             let arrived = match self.stack.deadline() {
                 None => Some(read.await),
                 Some(at) => timeout_at(self.clock.at(at), read).await.ok(),
@@ -143,9 +142,9 @@ impl User {
             let now = self.clock.now();
             match arrived {
                 None => self.stack.handle(now, Input::Tick),
-                Some(Ok(1..)) => {
-                    let octets = self.read.split();
-                    self.stack.handle(now, Input::Bytes(&octets));
+                Some(Ok(read @ 1..)) => {
+                    let octets = self.scratch.get(..read).unwrap_or_default();
+                    self.stack.handle(now, Input::Bytes(octets));
                 }
                 Some(Ok(0) | Err(_)) => self.stack.handle(now, Input::Eof),
             }

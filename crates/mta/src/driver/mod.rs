@@ -1,11 +1,11 @@
 //! Drives the node: one task owns it, hands it what happens and does what it says.
 //!
 //! ```text
-//!  listeners ─┐                    ┌─▶ connection tasks (read, write)   1 per connection
-//!  connects ──┤  answers, arrivals │
-//!  connections┼────▶ Driver ───────┼─▶ spool tasks ─▶ blocking threads  1 per open spool
-//!  disk ──────┤     owns Node      ├─▶ commit task ─▶ committer thread  1
-//!  admin ─────┤                    ├─▶ blocking threads: reads, argon2  bounded
+//!  listeners ─┐                    ┌─▶ connection tasks (read, write)  1 per connection
+//!  connects ──┤  answers, arrivals ├─▶ committer thread                1
+//!  connections┼────▶ Driver ───────┼─▶ reader thread (look-ups)        1
+//!  disk ──────┤     owns Node      ├─▶ spool tasks ─▶ blocking threads 1 per spool in a file
+//!  admin ─────┤                    ├─▶ blocking threads: reads, argon2 bounded
 //!  signals ───┘                    └─▶ log
 //! ```
 //!
