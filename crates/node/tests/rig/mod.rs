@@ -79,6 +79,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
         associations_max: 1,
         grow_at: 1,
+        associations_keep: Duration::from_secs(10),
         rts: RtseParameters {
             checkpoint_size: 4,
             window: 3,
