@@ -98,6 +98,15 @@ impl Case {
         self
     }
 
+    /// What it sends, where that is all it does, and what it must be answered.
+    pub(crate) fn exchange(&self) -> Option<(Vec<u8>, &'static str)> {
+        let sent = self.steps.iter().map(|step| match step {
+            Step::Send(octets) => Some(octets.clone()),
+            _ => None,
+        });
+        Some((sent.collect::<Option<Vec<_>>>()?.concat(), self.answer))
+    }
+
     /// Plays it against a site of its own; gives what is wrong.
     fn play(&self) -> Option<String> {
         let played = catch_unwind(AssertUnwindSafe(|| {

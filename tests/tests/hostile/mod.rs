@@ -6,6 +6,7 @@ mod answer;
 mod association;
 mod called;
 mod case;
+mod daemon;
 mod envelope;
 mod octets;
 mod session;

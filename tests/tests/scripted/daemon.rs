@@ -17,10 +17,10 @@ const SOON: Duration = Duration::from_secs(90);
 const BLAKE: &str = "/C=GB/ADMD= /PRMD=PEER/O=Signals/S=Blake";
 
 /// The site MTA-HERE between two scripted peers.
-struct Here {
+pub(crate) struct Here {
     site: Site,
     /// Where it listens for the peer.
-    listens: SocketAddr,
+    pub(crate) listens: SocketAddr,
     /// Where the peer listens for it.
     peer: TcpListener,
     /// Where another peer listens, MTA-FAR.
@@ -28,7 +28,7 @@ struct Here {
 }
 
 impl Here {
-    fn start() -> Here {
+    pub(crate) fn start() -> Here {
         let place = Place::new();
         let listens = place.free_port().unwrap();
         let peer = TcpListener::bind((listens.ip(), 0)).unwrap();

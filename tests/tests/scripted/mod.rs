@@ -5,11 +5,11 @@
 //! ours. What we answer is compared octet by octet. The stack takes them at every division; the
 //! daemon takes them over TCP.
 
-mod daemon;
+pub(crate) mod daemon;
 mod memory;
-mod peer;
+pub(crate) mod peer;
 mod reader;
 mod script;
 mod stack;
 mod taker;
-mod tcp;
+pub(crate) mod tcp;
