@@ -379,14 +379,8 @@ impl Node {
                     })
                 });
                 if let Some(why) = why {
-                    let half_open = link.phase == Phase::Opening;
                     link.transport_error = Some(why.to_owned());
                     link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
-                    if half_open {
-                        // Without a session there is nothing an abort could end.
-                        self.pump(now, id);
-                        self.output(Output::Close { association: id });
-                    }
                 }
             }
             self.feed(now, id, stack::Input::Tick);

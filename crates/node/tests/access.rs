@@ -102,6 +102,38 @@ fn one_whose_password_is_being_checked_makes_no_room() {
 }
 
 #[test]
+fn a_quarter_of_the_places_is_for_configured_addresses_whatever_strangers_do() {
+    let mut rig = Rig::new(limits());
+    rig.verifies = false;
+    // None of them makes room: each waits for its hash.
+    for n in 0..6 {
+        rig.user(&format!("203.0.113.{n}"), "OPS", "secret");
+    }
+    let late = rig.connect(ACT_FLASH, "203.0.113.99");
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    assert!(rig.refusals()[0].contains("limits.half_open = 8"), "{:?}", rig.refusals());
+    for _ in 0..2 {
+        let act = rig.connect(ACT_FLASH, ACT);
+        assert_eq!(rig.say(act, &CR)[5], 0xd0, "a CC");
+    }
+    assert!(rig.dropped.is_empty());
+}
+
+#[test]
+fn the_address_that_holds_most_makes_room() {
+    let mut rig = Rig::new(limits());
+    let honest = rig.connect(P3, "203.0.113.1");
+    let flood: Vec<_> = (0..4).map(|_| rig.connect(P3, STRANGER)).collect();
+    let also = rig.connect(P3, "203.0.113.2");
+    rig.connect(P3, "203.0.113.3");
+    assert_eq!(rig.dropped, [flood[0]].into());
+    for id in [honest, also] {
+        rig.user_on(id, "OPS", "secret");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+}
+
+#[test]
 fn connections_of_one_address_are_bounded_bound_or_not() {
     let mut rig = Rig::new(Limits { associations_per_address: 3, ..limits() });
     for _ in 0..3 {
