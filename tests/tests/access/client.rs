@@ -130,6 +130,7 @@ impl Client {
                     client.came.extend_from_slice(&piece[..count]);
                     client.stack.handle(Instant(0), Input::Bytes(&piece[..count]));
                 }
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
                 Err(error) => panic!("waiting for an answer to the bind: {error}"),
             }
         }
