@@ -72,6 +72,8 @@ pub struct Lower {
     role: Role,
     started: bool,
     over: bool,
+    /// The instant last handed in.
+    now: Instant,
     out: VecDeque<LowerOutput>,
 }
 
@@ -87,6 +89,7 @@ impl Lower {
             role,
             started: false,
             over: false,
+            now: Instant::default(),
             out: VecDeque::new(),
         }
     }
@@ -96,7 +99,6 @@ impl Lower {
         self.start(now);
         if !self.over {
             self.transport.bytes(now, Bytes::copy_from_slice(bytes));
-            self.drain(now);
         }
     }
 
@@ -104,7 +106,6 @@ impl Lower {
     pub fn eof(&mut self, now: Instant) {
         self.start(now);
         self.transport.eof(now);
-        self.drain(now);
     }
 
     /// The deadline passed. Early and needless calls do no harm.
@@ -112,7 +113,6 @@ impl Lower {
         self.start(now);
         self.transport.tick(now);
         self.session.tick(now);
-        self.drain(now);
     }
 
     /// A primitive of the session user.
@@ -128,14 +128,22 @@ impl Lower {
                 clause: "X.225 A.4.1.1",
             });
         }
-        self.session.request(now, request)?;
-        self.drain(now);
-        Ok(())
+        self.session.request(now, request)
     }
 
-    /// The next thing to do; drain until `None` after each call that hands something in.
+    /// The next thing to do; drain until `None` after each call that hands something in. What came
+    /// after the SPDU of an indication is looked at when the next output is asked for: requests made
+    /// meanwhile meet the state that the indication told of, however TCP divided the octets.
     pub fn poll(&mut self) -> Option<LowerOutput> {
+        if self.out.is_empty() {
+            self.advance();
+        }
         self.out.pop_front()
+    }
+
+    /// Which TSDU or packet is half received, as [`cotp::Machine::unfinished`].
+    pub(crate) fn unfinished(&self) -> Option<u64> {
+        self.transport.unfinished()
     }
 
     /// When to call [`Lower::tick`]. A responder that was never called asks for a call at once, to
@@ -186,14 +194,17 @@ impl Lower {
     }
 
     fn start(&mut self, now: Instant) {
+        self.now = now;
         if !std::mem::replace(&mut self.started, true) && self.role == Role::Responder {
             self.transport.listen(now);
         }
     }
 
-    /// Passes between the layers what each has for the other, what the session layer says first.
-    fn drain(&mut self, now: Instant) {
-        loop {
+    /// Passes between the layers what each has for the other, what the session layer says first,
+    /// until there is an output.
+    fn advance(&mut self) {
+        let now = self.now;
+        while self.out.is_empty() {
             if let Some(output) = self.session.poll() {
                 match output {
                     session::Output::ConnectTransport => self.transport.connect(now),
@@ -218,7 +229,6 @@ impl Lower {
                     if !std::mem::replace(&mut self.over, true) {
                         self.out.push_back(LowerOutput::Close);
                     }
-                    return;
                 }
             }
         }

@@ -30,6 +30,8 @@ pub struct Association {
     out: VecDeque<Output>,
     /// A responder's set-up timer runs.
     started: bool,
+    /// The TSDU or packet that is half received while nothing else has a timer, and its bound.
+    stall: Option<(u64, Instant)>,
     closed: bool,
 }
 
@@ -45,6 +47,7 @@ impl Association {
             upper: Upper::new(&config, role),
             out: VecDeque::new(),
             started: role == Role::Initiator,
+            stall: None,
             closed: false,
         }
     }
@@ -68,6 +71,27 @@ impl Association {
             Input::Request(request) => self.upper.request(now, request),
         }
         self.relay(now);
+        self.watch(now);
+    }
+
+    /// Bounds what the peer has begun to send while no layer waits for anything. Its octets do not
+    /// move the bound, the next packet does.
+    fn watch(&mut self, now: Instant) {
+        let begun = self.lower.unfinished().filter(|_| self.upper.is_idle());
+        self.stall = begun.map(|packet| match self.stall {
+            Some((same, at)) if same == packet => (packet, at),
+            _ => (packet, now + self.upper.stall_timeout()),
+        });
+        if self.stall.is_some_and(|(_, at)| at <= now) {
+            self.stall = None;
+            let most = self.upper.stall_timeout();
+            let detail = format!(
+                "transport: a TPKT or TSDU begun by the peer did not end within {most:?} \
+                 (RFC 1006 section 6, X.224 6.3)"
+            );
+            self.upper.fail(now, detail);
+            self.relay(now);
+        }
     }
 
     /// Carries primitives between the two halves until both are at rest.
@@ -157,7 +181,8 @@ impl Association {
         if self.closed {
             return None;
         }
-        [self.lower.deadline(), self.upper.deadline()].into_iter().flatten().min()
+        let stall = self.stall.map(|(_, at)| at);
+        [self.lower.deadline(), self.upper.deadline(), stall].into_iter().flatten().min()
     }
 
     /// After the end of an RTSE association: what it left of a transfer that was being received,

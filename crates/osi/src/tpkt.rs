@@ -51,6 +51,11 @@ pub struct Decoder {
 }
 
 impl Decoder {
+    /// Whether a packet has begun and is not complete.
+    pub fn is_within(&self) -> bool {
+        self.have > 0 || self.left > 0
+    }
+
     /// The next piece of payload in `input`, which is advanced; `None` where `input` is used up.
     ///
     /// # Errors

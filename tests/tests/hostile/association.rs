@@ -300,13 +300,22 @@ fn binds() -> Vec<Case> {
         ),
         rtorq("rtorq: checkpoint size 2^40", &[0x80, 6, 1, 0, 0, 0, 0, 0])
             .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "checkpointSize: invalid a size"),
-        rtorq("rtorq: window 0", &[0x81, 1, 0]).must("open", ""),
+        rtorq("rtorq: window 0", &[0x81, 1, 0]).must(
+            "CC, AB(user) ARU ABRT(0) RTAB(1), closed",
+            "windowSize: invalid a window of 1 or more",
+        ),
+        rtorq("rtorq: window 2^32", &[0x81, 5, 1, 0, 0, 0, 0])
+            .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "windowSize: invalid a window"),
         rtorq("rtorq: window 2^31", &[0x81, 5, 0, 0x80, 0, 0, 0]).must("open", ""),
         rtorq("rtorq: dialogue mode 7", &[0x82, 1, 7]).must(
             "CC, AB(user) ARU ABRT(0) RTAB(1), closed",
             "dialogueMode: invalid monologue(0) or twa(1)",
         ),
-        rtorq("rtorq: window twice", &[0x81, 1, 3, 0x81, 1, 4]).must("open", ""),
+        rtorq("rtorq: window twice", &[0x81, 1, 3, 0x81, 1, 4])
+            .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "windowSize: unexpected [1]"),
+        rtorq("rtorq: dialogue mode twice", &[0x82, 1, 0, 0x82, 1, 0])
+            .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "dialogueMode: unexpected [2]"),
+        rtorq("rtorq: a universal INTEGER is no dialogue mode", &[2, 1, 7]).must("open", ""),
         rtorq("rtorq: an unknown member", &[0x8a, 1, 3]).must("open", ""),
         bind("bind: no connection data", vec![]).must(
             "CC, AB(user) ARU ABRT(0) RTAB(1), closed",
@@ -382,6 +391,21 @@ fn binds() -> Vec<Case> {
         bind("bind: a name with control characters", mta_bind(b"THERE\n\x1b[31m", b"secret")).must(
             "CC, RF(2) CPR AARE(1, user 1) RTORJ(bind error 2), closed",
             "mta-name: \"THERE\\n\\u{1b}[31m\" is not peer ",
+        ),
+        bind(
+            "bind: a security context",
+            argument(&tlv(
+                0xa1,
+                &[
+                    b"\x80\x05THERE",
+                    &tlv(0xa1, &[b"\x16\x06secret"]),
+                    &tlv(0xa2, &[&[0x31, 3, 2, 1, 1]]),
+                ],
+            )),
+        )
+        .must(
+            "CC, RF(2) CPR AARE(1, user 1) RTORJ(bind error 4), closed",
+            "unacceptable-security-context (X.411 12.1.1)",
         ),
         bind("bind: a password of 9,000 octets", mta_bind(b"THERE", &[b'p'; 9_000]))
             .must("open", ""),

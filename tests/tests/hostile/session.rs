@@ -3,6 +3,8 @@
 use super::case::{Case, play};
 use super::octets::*;
 
+const MONOLOGUE: &str = "tokens given in a monologue, which has no turn (X.218 8.5)";
+
 /// CONNECT with these parameters in front of its user data.
 fn cn(parameters: &[&[u8]]) -> Vec<u8> {
     connect(|c| c.parameters = parameters.concat())
@@ -23,7 +25,10 @@ fn opening() -> Vec<Case> {
             "reason 132: proposed protocol versions not supported (X.225",
         ),
         connects("cn: all versions", cn(&[r, &accept_item(0xff, 0), q])).must("open", ""),
-        connects("cn: tokens reserved", cn(&[r, &accept_item(2, 0xff), q])).must("open", ""),
+        connects("cn: tokens reserved", cn(&[r, &accept_item(2, 0xff), q]))
+            .must("CC, closed", "token setting item of CONNECT out of range (X.225 8.3)"),
+        connects("cn: a token nobody asks for reserved", cn(&[r, &accept_item(2, 0xc0), q]))
+            .must("open", ""),
         connects("cn: no functional unit", cn(&[r, i, &[0x14, 2, 0, 0]]))
             .must("CC, RF(2) CPR(0), closed", "session requirements lack 0x0249"),
         connects("cn: every functional unit", cn(&[r, i, &[0x14, 2, 0xff, 0xff]])).must("open", ""),
@@ -38,13 +43,16 @@ fn opening() -> Vec<Case> {
             cn(&[&spdu(1, &[&spdu(0x0a, &[&[b'R'; 100]])]), i, q]),
         )
         .must("CC, closed", "calling SS-user reference of CONNECT out of range (X.225 8.3)"),
-        connects("cn: reference twice", cn(&[r, r, i, q])).must("open", ""),
+        connects("cn: reference twice", cn(&[r, r, i, q]))
+            .must("CC, closed", "connection identifier of CONNECT comes twice (X.225 8.2)"),
+        connects("cn: requirements twice", cn(&[r, i, q, q]))
+            .must("CC, closed", "session user requirements of CONNECT comes twice (X.225 8.2)"),
+        connects("cn: an unknown parameter twice", cn(&[r, i, q, &[0x7e, 0, 0x7e, 0]]))
+            .must("open", ""),
         connects("cn: parameters in the wrong order", cn(&[q, i, r])).must("open", ""),
         connects("cn: an unknown parameter", cn(&[r, i, q, &[0x7e, 2, 1, 2]])).must("open", ""),
-        connects("cn: a group within a group", cn(&[r, &spdu(5, &[&spdu(5, &[i])]), q])).must(
-            "CC, RF(132), closed",
-            "reason 132: proposed protocol versions not supported (X.225",
-        ),
+        connects("cn: a group within a group", cn(&[r, &spdu(5, &[&spdu(5, &[i])]), q]))
+            .must("CC, closed", "connect/accept item of CONNECT comes twice (X.225 8.2)"),
         connects("cn: a parameter beyond its group", cn(&[&[1, 4, 0x0a, 200, 1, 2], i, q]))
             .must("CC, closed", "a parameter is longer than its SPDU (X.225 8.2)"),
         connects(
@@ -56,12 +64,17 @@ fn opening() -> Vec<Case> {
             "cn: initial serial number 9999999",
             cn(&[r, &spdu(5, &[b"\x16\x01\x02\x17\x079999999"]), q]),
         )
+        .must("CC, closed", "initial serial number of CONNECT out of range (X.225 8.3)"),
+        connects(
+            "cn: initial serial number 999999",
+            cn(&[r, &spdu(5, &[b"\x16\x01\x02\x17\x06999999"]), q]),
+        )
         .must("open", ""),
         connects(
             "cn: initial serial number of letters",
             cn(&[r, &spdu(5, &[b"\x16\x01\x02\x17\x02xy"]), q]),
         )
-        .must("open", ""),
+        .must("CC, closed", "initial serial number of CONNECT out of range (X.225 8.3)"),
         connects("cn: no user data", dt(&spdu(0x0d, &[r, i, q]))).must(
             "CC, RF(2) CPR(0), closed",
             "CP PPDU: truncated: the element is longer than what holds it",
@@ -70,7 +83,12 @@ fn opening() -> Vec<Case> {
             "cn: user data twice",
             dt(&spdu(0x0d, &[r, i, q, &spdu(0xc1, &[&cp]), &spdu(0xc1, &[&cp])])),
         )
-        .must("open", ""),
+        .must("CC, closed", "user data of CONNECT comes twice (X.225 8.2)"),
+        connects(
+            "cn: user data in both forms",
+            dt(&spdu(0x0d, &[r, i, q, &spdu(0xc1, &[&cp]), &spdu(0xc2, &[&cp])])),
+        )
+        .must("CC, closed", "extended user data of CONNECT comes twice (X.225 8.2)"),
         connects(
             "cn: 600 octets of plain user data",
             dt(&spdu(0x0d, &[r, i, q, &spdu(0xc1, &[&[0x31; 600]])])),
@@ -139,17 +157,20 @@ fn data_phase_cases() -> Vec<Case> {
             "a parameter is longer than its SPDU (X.225 8.2)",
         ),
         open("open: GIVE TOKENS of tokens we have not asked for", dt(&[1, 3, 0x10, 1, 0x15]))
-            .must("open", ""),
+            .must("open, AB(user) ARU ABRT(0) RTAB(4), closed", MONOLOGUE),
+        open("open: GIVE TOKENS of one token", dt(&[1, 3, 0x10, 1, 1]))
+            .must("open, AB(user) ARU ABRT(0) RTAB(4), closed", MONOLOGUE),
         open("open: GIVE TOKENS of no tokens", dt(&[1, 3, 0x10, 1, 0])).must("open", ""),
         open("open: tokens asked for by their holder", dt(&[2, 3, 0x10, 1, 1])).must("open", ""),
         open("open: all tokens asked for by their holder", dt(&[2, 3, 0x10, 1, 0x15]))
             .must("open", ""),
-        open("open: GIVE TOKENS CONFIRM", dt(&[0x15, 0])).must("open, GTA", ""),
+        open("open: GIVE TOKENS CONFIRM", dt(&[0x15, 0]))
+            .must("open, GTA, AB(user) ARU ABRT(0) RTAB(4), closed", MONOLOGUE),
         open(
             "open: GIVE TOKENS CONFIRM, then an activity",
             [dt(&[0x15, 0]), activity_start(1)].concat(),
         )
-        .must("open, GTA, AB(protocol error), closed", "unexpected As in Sta713 (X.225 A.4.1.2)"),
+        .must("open, GTA, AB(user) ARU ABRT(0) RTAB(4), closed", MONOLOGUE),
         open("open: GIVE TOKENS ACK of nothing", dt(&[0x16, 0]))
             .must("open, AB(protocol error), closed", "unexpected Gta in Sta713 (X.225 A.4.1.2)"),
         open("open: DISCONNECT of nothing", dt(&[0x0a, 0]))
@@ -203,7 +224,7 @@ fn data_phase_cases() -> Vec<Case> {
             "open: FINISH twice",
             [dt(&spdu(9, &[&[0x11, 1, 1]])), dt(&spdu(9, &[&[0x11, 1, 1]]))].concat(),
         )
-        .must("open, AB(protocol error), closed", "released"),
+        .must("open, DN RLRE, closed", "released"),
         open("open: FINISH without RLRQ", dt(&spdu(9, &[&[0x11, 1, 1]])))
             .must("open, DN RLRE, closed", "released"),
         open(
@@ -217,12 +238,12 @@ fn data_phase_cases() -> Vec<Case> {
             ]
             .concat(),
         )
-        .must("open, AB(protocol error), closed", "released"),
+        .must("open, DN RLRE, closed", "released"),
         open(
             "open: ABORT and more",
             [dt(&spdu(0x19, &[&[0x11, 1, 3]])), activity_start(1)].concat(),
         )
-        .must("open, closed", "ARU without ABRT"),
+        .must("open, closed", "acse: ARU without ABRT (X.227 7.3.3)"),
         open(
             "open: ABORT with 2,000 octets",
             dt(&spdu(0x19, &[&[0x11, 1, 3], &spdu(0xc2, &[&[0xa0; 2_000]])])),

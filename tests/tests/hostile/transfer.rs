@@ -76,10 +76,7 @@ pub(super) fn cases() -> Vec<Case> {
                 &[&tlv(0x30, &[&[2, 1, 3], &tlv(0xa0, &[&[4, 1, 0x28], &[4, 1, 0]])])],
             )),
         )
-        .must(
-            "open, AB(user) ARU ABRT(0) RTAB(3), closed",
-            "Timeout in Sta30 (X.228 7.9.1): nothing came within the",
-        ),
+        .must("open, AB(user) ARU ABRT(0) RTAB(1), closed", "RTTR: trailing octets"),
         within(
             "rttr: two lists",
             data(&tlv(
@@ -94,24 +91,22 @@ pub(super) fn cases() -> Vec<Case> {
             "open, AB(user) ARU ABRT(0) RTAB(1), closed",
             "EXTERNAL: truncated: the element is longer than what holds it ",
         ),
-        within(
-            "rttr: octet aligned instead of a single type",
-            data(&tlv(0x61, &[&tlv(0x30, &[&[2, 1, 3], &tlv(0x81, &[&[4, 1, 0x28]])])])),
+        sends(
+            "rttr: octet aligned instead of a single type, which can be read",
+            vec![
+                activity_start(1),
+                data(&tlv(0x61, &[&tlv(0x30, &[&[2, 1, 3], &tlv(0x81, &[&tlv(4, &[&good])])])])),
+                activity_end("1"),
+            ],
         )
-        .must(
-            "open, AB(user) ARU ABRT(0) RTAB(3), closed",
-            "Timeout in Sta30 (X.228 7.9.1): nothing came within the",
-        ),
+        .must("open, AEA(1)", "received:"),
         within("rttr: simply encoded", data(&tlv(0x60, &[&[4, 1, 0x28]])))
             .must(
                 "open, AB(user) ARP(6, 7), closed",
                 "User-data: invalid simply-encoded-data with several contexts",
             ),
         within("rttr: user data missing", data(&[]))
-            .must(
-                "open, AB(user) ARU ABRT(0) RTAB(3), closed",
-                "Timeout in Sta30 (X.228 7.9.1): nothing came within the",
-            ),
+            .must("open, AB(user) ARP(6, 7), closed", "presentation: Td: User-data: truncated"),
         within("rttr: an RTTP in an activity", data(&user_data(3, &[2, 1, 3])))
             .must(
                 "open, AB(user) ARU ABRT(0) RTAB(1), closed",
@@ -233,8 +228,17 @@ pub(super) fn cases() -> Vec<Case> {
         Case::peer("turn: sent to us in a monologue")
             .sends_all(p1_opening())
             .sends(dt(&[0x15, 0]))
-            .waits(120)
-            .must("open, GTA", ""),
+            .must(
+                "open, GTA, AB(user) ARU ABRT(0) RTAB(4), closed",
+                "tokens given in a monologue, which has no turn (X.218 8.5)",
+            ),
+        Case::peer("turn: some tokens given in two-way alternate")
+            .sends_all(vec![cr(), connect(|c| c.rtorq = vec![0x80, 1, 0, 0x82, 1, 1])])
+            .sends(dt(&[1, 3, 0x10, 1, 1]))
+            .must(
+                "open, AB(user) ARU ABRT(0) RTAB(4), closed",
+                "some of the tokens given, where the turn is all of them (X.228",
+            ),
         Case::peer("turn: given in two-way alternate, then an activity all the same")
             .sends_all(vec![cr(), connect(|c| c.rtorq = vec![0x80, 1, 0, 0x82, 1, 1])])
             .sends_all(vec![dt(&[0x15, 0]), activity_start(1)])

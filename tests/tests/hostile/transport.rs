@@ -24,7 +24,24 @@ pub(super) fn cases() -> Vec<Case> {
         Case::open("tpkt: length 65535 and silence")
             .sends(vec![3, 0, 0xff, 0xff, 2, 0xf0, 0x80])
             .waits(400)
-            .must("open", ""),
+            .must(
+                "open, AB(user) ARU ABRT(1), closed",
+                "transport: a TPKT or TSDU begun by the peer did not end within",
+            ),
+        Case::open("tpkt: half a header and silence").sends(vec![3, 0]).waits(400).must(
+            "open, AB(user) ARU ABRT(1), closed",
+            "transport: a TPKT or TSDU begun by the peer did not end within",
+        ),
+        Case::open("eot: a TSDU begun, then silence").sends(dt_part(&[1])).waits(400).must(
+            "open, AB(user) ARU ABRT(1), closed",
+            "transport: a TPKT or TSDU begun by the peer did not end within",
+        ),
+        Case::open("eot: a TSDU of empty DTs, one every ten seconds")
+            .trickles(dt_part(&[]).repeat(20), std::time::Duration::from_secs(10))
+            .must(
+                "open, AB(user) ARU ABRT(1), closed",
+                "transport: a TPKT or TSDU begun by the peer did not end within",
+            ),
         Case::peer("tpkt: a TLS client hello")
             .sends(vec![0x16, 3, 1, 2, 0, 1, 0, 1, 0xfc, 3, 3])
             .must("closed", "TPKT version 22, not 3 (RFC 1006 section 6)"),

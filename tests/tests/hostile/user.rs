@@ -221,7 +221,7 @@ fn submissions() -> Vec<Case> {
         with("submission: deferred until the 31st of February", &|m| {
             m.push(b"\x80\x0d260231235959Z".to_vec());
         })
-        .must("open, DT result", "submitted:"),
+        .must("open, DT reject(1, 2)", "deferred-delivery-time: invalid UTCTime"),
         Case::user("submission: a content beyond the limit")
             .sends(invoke(1, SUBMIT, &{
                 let members = to(&recipient());

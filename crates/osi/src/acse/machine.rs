@@ -374,7 +374,7 @@ impl Acse {
                 (information, "acse: ABRT, source acse-service-user (X.227 7.3.3)".to_owned())
             }
             // Some put the user's value in the ARU without an ABRT around it.
-            Ok(_) => (values.first().cloned(), "presentation: ARU without ABRT".to_owned()),
+            Ok(_) => (values.first().cloned(), "acse: ARU without ABRT (X.227 7.3.3)".to_owned()),
             Err(e) => (None, format!("acse: ABRT: {e}")),
         };
         self.up.push_back(Indication::Abort { value, detail });

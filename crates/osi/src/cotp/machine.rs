@@ -69,6 +69,9 @@ pub struct Machine {
     held_octets: usize,
     /// Whether a DT of the TSDU being sent has left.
     begun: bool,
+    /// TSDUs that have come whole, and whether one has begun since.
+    whole: u64,
+    amidst: bool,
     out: VecDeque<Output>,
 }
 
@@ -88,6 +91,8 @@ impl Machine {
             held: VecDeque::new(),
             held_octets: 0,
             begun: false,
+            whole: 0,
+            amidst: false,
             out: VecDeque::new(),
         }
     }
@@ -186,6 +191,11 @@ impl Machine {
         self.peer_selector.as_ref()
     }
 
+    /// Which TSDU or packet is half received, counted from 0; `None` where the peer is between two.
+    pub fn unfinished(&self) -> Option<u64> {
+        (self.amidst || self.packets.is_within()).then_some(self.whole)
+    }
+
     /// Octets held between calls: of a TPDU that arrives its header, of a TSDU that is being sent
     /// less than a TPDU.
     pub fn held(&self) -> usize {
@@ -227,11 +237,16 @@ impl Machine {
                 if length > self.receive_max {
                     self.invalid(now, pdu::Error::TooLong, Tpdu::Dt { end }.encode());
                 } else {
+                    self.amidst = true;
                     self.step(now, Event::Dt, With::Nothing);
                 }
             }
             // Its DT was judged above: in any other state the TSDU is of no interest.
             Item::Data { bytes, last } => {
+                if last {
+                    self.amidst = false;
+                    self.whole += 1;
+                }
                 if cell(self.state, Event::Dt).action == Action::Deliver {
                     self.out.push_back(Output::Data { bytes, last });
                 }
@@ -246,6 +261,9 @@ impl Machine {
     /// The field of a CC that answers what we did not propose. A size is compared only where we
     /// proposed one: RFC 1006's default is larger than any that can be named.
     fn unacceptable(&self, connect: &Connect) -> Option<&'static str> {
+        if connect.destination != REFERENCE {
+            return Some("destination reference");
+        }
         if connect.class != 0 {
             return Some("class");
         }

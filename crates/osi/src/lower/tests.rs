@@ -277,7 +277,7 @@ fn exchange(mut pair: Pair) {
     );
     assert_eq!(pair.b_then_a(Request::ActivityEnd), [Indication::ActivityEnd { serial: 1 }]);
     assert_eq!(pair.a_then_b(Request::ActivityEndResponse), [Indication::ActivityEndConfirm]);
-    assert_eq!(pair.b_then_a(Request::GiveTokens), [Indication::TokensGiven]);
+    assert_eq!(pair.b_then_a(Request::GiveTokens), [Indication::TokensGiven { all: true }]);
 
     assert_eq!(
         pair.a_then_b(Request::Release { user_data: bytes(b"bye") }),

@@ -303,9 +303,15 @@ impl Presentation {
     fn data(&mut self, bytes: Bytes, last: bool) {
         let receive = self.receiving.get_or_insert_with(Receive::new);
         let up = &mut self.up;
+        let nothing = receive.is_untouched() && bytes.is_empty();
         let result = receive.push(bytes, &self.contexts, &mut |i| up.push_back(i));
         let complete = receive.is_complete();
         if let Err(e) = result {
+            return self.invalid(Event::Td, &e);
+        }
+        if last && nothing {
+            // Nobody cuts short what has not begun.
+            let e = Error { fault: Fault::Truncated, field: Some("User-data") };
             return self.invalid(Event::Td, &e);
         }
         if last {

@@ -29,16 +29,23 @@ enum At {
 pub(super) struct Receive {
     reader: RawReader,
     at: At,
+    /// Whether no octet has come.
+    untouched: bool,
 }
 
 impl Receive {
     pub(super) fn new() -> Receive {
-        Receive { reader: RawReader::new(), at: At::Lists }
+        Receive { reader: RawReader::new(), at: At::Lists, untouched: true }
     }
 
     /// Whether nothing is missing.
     pub(super) fn is_complete(&self) -> bool {
         self.reader.is_done()
+    }
+
+    /// Whether no octet has come yet.
+    pub(super) fn is_untouched(&self) -> bool {
+        self.untouched
     }
 
     /// Takes a piece and hands on what it holds.
@@ -48,6 +55,7 @@ impl Receive {
         contexts: &Contexts,
         out: &mut impl FnMut(Indication),
     ) -> Result<(), Error> {
+        self.untouched &= input.is_empty();
         loop {
             if let At::Value(contents) = self.at {
                 let ended = self

@@ -87,6 +87,11 @@ impl Rtse {
         (found.action, format!("rtse: {event:?} in {before:?} ({})", found.clause))
     }
 
+    /// Whether nothing is under way: associated, and no transfer or release begun.
+    pub(crate) fn is_idle(&self) -> bool {
+        matches!(self.state, State::Sta10 | State::Sta11)
+    }
+
     /// When to call [`Rtse::tick`].
     pub(crate) fn deadline(&self) -> Option<Instant> {
         self.timer
@@ -329,7 +334,15 @@ impl Rtse {
             S::ActivityDiscardConfirm => self.discard_confirmed(below),
             S::ExceptionReport(reason) => self.exception(below, Some(reason)),
             S::ProviderException => self.exception(below, None),
-            S::ControlGiven | S::TokensGiven => {
+            S::ControlGiven | S::TokensGiven { .. } if self.dialogue == Dialogue::Monologue => {
+                let what = "tokens given in a monologue, which has no turn (X.218 8.5)";
+                self.invalid(below, AbortReason::ProtocolError, what);
+            }
+            S::TokensGiven { all: false } => {
+                let what = "some of the tokens given, where the turn is all of them (X.228 7.5)";
+                self.invalid(below, AbortReason::ProtocolError, what);
+            }
+            S::ControlGiven | S::TokensGiven { all: true } => {
                 if self.enter(below, Event::ControlGive) {
                     self.up.push_back(Indication::TurnGiven);
                 }

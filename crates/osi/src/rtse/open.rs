@@ -153,8 +153,14 @@ impl Rtse {
             let what = format!("checkpointSize {answered} of the RTOAC, {proposed} was proposed");
             return self.invalid(below, AbortReason::InvalidParameter, &what);
         }
+        // Without checkpoints the window means nothing.
+        let (proposed, window) = (self.parameters.window.max(1), rtoac.window);
+        if answered > 0 && !(1..=proposed).contains(&window) {
+            let what = format!("windowSize {window} of the RTOAC, {proposed} was proposed");
+            return self.invalid(below, AbortReason::InvalidParameter, &what);
+        }
         if self.enter(below, Event::Rtoac) {
-            self.agree(rtoac.checkpoint_size, rtoac.window.min(self.parameters.window.max(1)));
+            self.agree(rtoac.checkpoint_size, window.min(proposed));
             self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });
         }
     }

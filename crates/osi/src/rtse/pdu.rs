@@ -2,7 +2,7 @@
 
 use crate::api::{AbortReason, Dialogue};
 use crate::session::service::ConnectionReference;
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{Class, Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
 /// windowSize where it is absent.
@@ -167,18 +167,30 @@ fn write_data(w: &mut Writer, data: &ConnectionData, bind: Tag) {
 fn read_data(e: &Element<'_>, bind: Tag) -> Result<ConnectionData, Error> {
     let choice = e.only_child()?;
     match choice.tag {
-        Tag { class: base::ber::Class::Context, number: 0 } => {
+        Tag { class: Class::Context, number: 0 } => {
             Ok(ConnectionData::Open(unwrap(bind, choice.only_child()?.raw).field("open")?))
         }
-        Tag { class: base::ber::Class::Context, number: 1 } => {
+        Tag { class: Class::Context, number: 1 } => {
             Ok(ConnectionData::Recover(read_reference(&choice).field("recover")?))
         }
         other => Err(Fault::Unexpected(other).into()),
     }
 }
 
-fn read_size(e: &Element<'_>, name: &'static str) -> Result<u32, Error> {
-    u32::try_from(e.integer().field(name)?).map_err(|_| Fault::Value("a size")).field(name)
+/// Fills a member's place, once (X.690 8.11: a SET has each of its members once).
+fn once<T>(place: &mut Option<T>, e: &Element<'_>, value: T) -> Result<(), Error> {
+    match place.replace(value) {
+        None => Ok(()),
+        Some(_) => Err(Fault::Unexpected(e.tag).into()),
+    }
+}
+
+fn read_checkpoint_size(e: &Element<'_>) -> Result<u32, Error> {
+    Ok(u32::try_from(e.integer()?).map_err(|_| Fault::Value("a size"))?)
+}
+
+fn read_window(e: &Element<'_>) -> Result<u32, Error> {
+    Ok(u32::try_from(e.integer()?).map_err(|_| Fault::Value("a window"))?)
 }
 
 fn read_dialogue(e: &Element<'_>) -> Result<Dialogue, Error> {
@@ -211,20 +223,37 @@ impl Rtorq {
 
     pub(crate) fn decode(octets: &[u8]) -> Result<Rtorq, Error> {
         let e = apdu(octets, context(16)).field("RTORQ")?;
-        let (mut checkpoint_size, mut window) = (0, DEFAULT_WINDOW);
-        let (mut dialogue, mut data) = (Dialogue::Monologue, None);
+        let (mut checkpoint_size, mut window) = (None, None);
+        let (mut dialogue, mut data) = (None, None);
         let mut members = e.children().field("RTORQ")?;
-        while let Some(member) = members.next().field("RTORQ")? {
-            match member.tag.number {
-                0 => checkpoint_size = read_size(&member, "checkpointSize")?,
-                1 => window = read_size(&member, "windowSize")?,
-                2 => dialogue = read_dialogue(&member).field("dialogueMode")?,
-                3 => data = Some(read_data(&member, BIND_ARGUMENT).field("connectionDataRQ")?),
+        while let Some(m) = members.next().field("RTORQ")? {
+            match (m.tag.class, m.tag.number) {
+                (Class::Context, 0) => read_checkpoint_size(&m)
+                    .and_then(|value| once(&mut checkpoint_size, &m, value))
+                    .field("checkpointSize")?,
+                (Class::Context, 1) => read_window(&m)
+                    .and_then(|value| once(&mut window, &m, value))
+                    .field("windowSize")?,
+                (Class::Context, 2) => read_dialogue(&m)
+                    .and_then(|value| once(&mut dialogue, &m, value))
+                    .field("dialogueMode")?,
+                (Class::Context, 3) => read_data(&m, BIND_ARGUMENT)
+                    .and_then(|value| once(&mut data, &m, value))
+                    .field("connectionDataRQ")?,
                 _ => {}
             }
         }
-        let data = data.ok_or(Fault::Missing(context(3))).field("connectionDataRQ")?;
-        Ok(Rtorq { checkpoint_size, window, dialogue, data })
+        // With none allowed to be outstanding no checkpoint could be set; that none is wanted is
+        // said by checkpointSize.
+        if window == Some(0) {
+            return Err(Fault::Value("a window of 1 or more")).field("windowSize");
+        }
+        Ok(Rtorq {
+            checkpoint_size: checkpoint_size.unwrap_or(0),
+            window: window.unwrap_or(DEFAULT_WINDOW),
+            dialogue: dialogue.unwrap_or(Dialogue::Monologue),
+            data: data.ok_or(Fault::Missing(context(3))).field("connectionDataRQ")?,
+        })
     }
 }
 
@@ -241,18 +270,27 @@ impl Rtoac {
 
     pub(crate) fn decode(octets: &[u8]) -> Result<Rtoac, Error> {
         let e = apdu(octets, context(17)).field("RTOAC")?;
-        let (mut checkpoint_size, mut window, mut data) = (0, DEFAULT_WINDOW, None);
+        let (mut checkpoint_size, mut window, mut data) = (None, None, None);
         let mut members = e.children().field("RTOAC")?;
-        while let Some(member) = members.next().field("RTOAC")? {
-            match member.tag.number {
-                0 => checkpoint_size = read_size(&member, "checkpointSize")?,
-                1 => window = read_size(&member, "windowSize")?,
-                2 => data = Some(read_data(&member, BIND_RESULT).field("connectionDataAC")?),
+        while let Some(m) = members.next().field("RTOAC")? {
+            match (m.tag.class, m.tag.number) {
+                (Class::Context, 0) => read_checkpoint_size(&m)
+                    .and_then(|value| once(&mut checkpoint_size, &m, value))
+                    .field("checkpointSize")?,
+                (Class::Context, 1) => read_window(&m)
+                    .and_then(|value| once(&mut window, &m, value))
+                    .field("windowSize")?,
+                (Class::Context, 2) => read_data(&m, BIND_RESULT)
+                    .and_then(|value| once(&mut data, &m, value))
+                    .field("connectionDataAC")?,
                 _ => {}
             }
         }
-        let data = data.ok_or(Fault::Missing(context(2))).field("connectionDataAC")?;
-        Ok(Rtoac { checkpoint_size, window, data })
+        Ok(Rtoac {
+            checkpoint_size: checkpoint_size.unwrap_or(0),
+            window: window.unwrap_or(DEFAULT_WINDOW),
+            data: data.ok_or(Fault::Missing(context(2))).field("connectionDataAC")?,
+        })
     }
 }
 

@@ -85,7 +85,10 @@ impl Receiving {
             }
         }
         let (inflow, mut result) = (&mut self.inflow, Ok(()));
-        reader
+        if reader.is_done() {
+            return if input.is_empty() { Ok(()) } else { Err(Fault::Trailing).field("RTTR") };
+        }
+        let ended = reader
             .contents(0, Contents::OctetString, &mut input, |octets| {
                 if result.is_ok() {
                     result = inflow.push(octets, contexts, |bytes, last| {
@@ -94,6 +97,9 @@ impl Receiving {
                 }
             })
             .field("RTTR")?;
+        if result.is_ok() && ended && !input.is_empty() {
+            return Err(Fault::Trailing).field("RTTR");
+        }
         result
     }
 }

@@ -166,9 +166,7 @@ impl Machine {
             (Action::DataIndication, Spdu::Data(_)) => {}
             (Action::TokensGiven, Spdu::GiveTokens(tokens)) => {
                 self.variables.owned |= tokens;
-                if self.owns_tokens() {
-                    self.indicate(Indication::TokensGiven);
-                }
+                self.indicate(Indication::TokensGiven { all: self.owns_tokens() });
             }
             (Action::TokensPlease, Spdu::PleaseTokens { user_data, .. }) => {
                 self.indicate(Indication::TokensPlease { user_data });

@@ -154,6 +154,14 @@ pub enum Error {
         /// The parameter.
         parameter: u8,
     },
+    /// A parameter that comes once comes again.
+    #[error("{} of {} comes twice (X.225 8.2)", params::name(*parameter), si::name(*si))]
+    Twice {
+        /// The SPDU.
+        si: u8,
+        /// The parameter.
+        parameter: u8,
+    },
     /// Octets after an SPDU that stands alone (category 1), or after the second of a TSDU.
     #[error("octets after the last SPDU of basic concatenation (X.225 6.3.7)")]
     Trailing,
@@ -408,8 +416,8 @@ impl Spdu {
         let found = Found::read(identifier, parameters)?;
         let enclosure = found.enclosure;
         let spdu = match (identifier, place) {
-            (si::CN, Place::Alone) => Spdu::Connect(found.connect()),
-            (si::AC, Place::Alone) => Spdu::Accept(found.accept()),
+            (si::CN, Place::Alone) => Spdu::Connect(found.connect()?),
+            (si::AC, Place::Alone) => Spdu::Accept(found.accept()?),
             (si::RF, Place::Alone) => found.refuse(),
             (si::FN, Place::Alone) => Spdu::Finish {
                 keep: found.disconnect.is_some_and(|bits| bits & disconnect::RELEASED == 0),

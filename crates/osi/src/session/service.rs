@@ -186,8 +186,11 @@ pub enum Indication {
         /// Whether it ends the SSDU.
         last: bool,
     },
-    /// S-TOKEN-GIVE.indication: all tokens are ours.
-    TokensGiven,
+    /// S-TOKEN-GIVE.indication.
+    TokensGiven {
+        /// Whether all tokens are ours now.
+        all: bool,
+    },
     /// S-CONTROL-GIVE.indication.
     ControlGiven,
     /// S-TOKEN-PLEASE.indication.

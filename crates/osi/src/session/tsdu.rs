@@ -47,6 +47,8 @@ pub struct Decoder {
     held: BytesMut,
     /// The first octets of the TSDU, for an ABORT to reflect.
     first: SmallVec<[u8; FIRST]>,
+    /// It is a DT whose header they are.
+    sealed: bool,
     /// The next octet begins a TSDU.
     ended: bool,
     inside: Inside,
@@ -71,8 +73,9 @@ impl Decoder {
     pub fn push(&mut self, bytes: Bytes, last: bool) -> Result<Items, Rejected> {
         if std::mem::replace(&mut self.ended, last) {
             self.first.clear();
+            self.sealed = false;
         }
-        let room = FIRST - self.first.len();
+        let room = if self.sealed { 0 } else { FIRST - self.first.len() };
         self.first.extend(bytes.iter().copied().take(room));
         let result = self.piece(bytes, last);
         if result.is_err() {
@@ -110,6 +113,10 @@ impl Decoder {
             }
             match dt_header(&bytes) {
                 Some(length) => {
+                    // User information is no part of what is shown: how much of it is here is TCP's
+                    // affair.
+                    self.first.truncate(length);
+                    self.sealed = true;
                     let header = bytes.split_to(length);
                     let (enclosure, prefix) = data_header(&header).map_err(reject(&header))?;
                     items.push(Item::Spdu(Spdu::Data(enclosure)));

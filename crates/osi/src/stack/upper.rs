@@ -31,6 +31,7 @@ pub(crate) struct Upper {
     below: Below,
     user: User,
     setup_timeout: Duration,
+    stall_timeout: Duration,
     /// When to give up waiting for an association, or for its release.
     setup: Option<(Instant, &'static str)>,
     /// The user was told that the association is over.
@@ -49,6 +50,10 @@ impl Upper {
             below: Below::new(config, role),
             user,
             setup_timeout: config.setup_timeout,
+            stall_timeout: match &config.service {
+                Service::Rtse(parameters) => parameters.transfer_timeout,
+                Service::Rose => config.operation_timeout,
+            },
             setup: None,
             over: false,
             end_due: false,
@@ -107,6 +112,21 @@ impl Upper {
                 }
             }
         }
+    }
+
+    /// Whether the layers here wait for nobody, though the association is there: then what the peer
+    /// has begun to send has no other bound than [`Upper::stall_timeout`].
+    pub(crate) fn is_idle(&self) -> bool {
+        let idle = match &self.user {
+            User::Rtse(rtse) => rtse.is_idle(),
+            User::Rose(_) => true,
+        };
+        idle && !self.over && self.deadline().is_none()
+    }
+
+    /// Longest that a packet, or a TSDU, may take from its first octet to its last.
+    pub(crate) fn stall_timeout(&self) -> Duration {
+        self.stall_timeout
     }
 
     /// The deadline passed.

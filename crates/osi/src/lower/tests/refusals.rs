@@ -92,12 +92,28 @@ fn cases() -> Vec<(At, &'static str, Vec<u8>)> {
         (Open, "out of order: a second CR", CR.to_vec()),
         (Calling, "out of order: DT before CC", packet(&[2, 0xF0, 0x80])),
         (Calling, "malformed: CC for class 2", packet(&[6, 0xD0, 0, 1, 0, 2, 0x20])),
+        (Calling, "malformed: CC for another reference", packet(&[6, 0xD0, 0, 7, 0, 2, 0])),
         (CallingSmall, "too large: CC TPDU size", packet(&[9, 0xD0, 0, 1, 0, 2, 0, 0xC0, 1, 0xB])),
         (Calling, "refused: DR", packet(&[6, 0x80, 0, 1, 0, 0, 3])),
         (Calling, "refused: ER", packet(&[4, 0x70, 0, 1, 3])),
         (Connected, "out of order: DT before CN", tsdu(&[1, 0, 1, 0, 5])),
         (Connected, "malformed: SPDU identifier", tsdu(&[99, 0])),
         (Connected, "malformed: CN parameter length", tsdu(&[0x0D, 3, 0x05, 9, 0])),
+        (
+            Connected,
+            "malformed: CN version number twice",
+            tsdu(&[0x0D, 12, 0x05, 6, 0x16, 1, 2, 0x16, 1, 2, 0x14, 2, 2, 0x49]),
+        ),
+        (
+            Connected,
+            "malformed: CN initial serial number",
+            tsdu(&[0x0D, 12, 0x05, 6, 0x16, 1, 2, 0x17, 1, b'x', 0x14, 2, 2, 0x49]),
+        ),
+        (
+            Connected,
+            "malformed: CN token setting",
+            tsdu(&[0x0D, 12, 0x05, 6, 0x16, 1, 2, 0x1A, 1, 3, 0x14, 2, 2, 0x49]),
+        ),
         (Connected, "too large: CN beyond 64 KiB", tsdu(&vec![0x0D; 130_000])),
         (Connected, "too large: CN user data", long_connect()),
         (
@@ -127,6 +143,24 @@ fn cases() -> Vec<(At, &'static str, Vec<u8>)> {
         (Asking, "out of order: CN to the initiator", CN.to_vec()),
         (Asking, "malformed: AC parameter length", tsdu(&[0x0E, 3, 0x05, 9, 0])),
         (Asking, "malformed: AC version", tsdu(&[0x0E, 9, 0x05, 3, 0x16, 1, 1, 0x14, 2, 2, 0x49])),
+        (
+            Asking,
+            "malformed: AC version number twice",
+            tsdu(&[0x0E, 12, 0x05, 6, 0x16, 1, 2, 0x16, 1, 2, 0x14, 2, 2, 0x49]),
+        ),
+        (
+            Asking,
+            "malformed: AC initial serial number",
+            tsdu(&[
+                0x0E, 18, 0x05, 12, 0x16, 1, 2, 0x17, 7, 49, 50, 51, 52, 53, 54, 55, 0x14, 2, 2,
+                0x49,
+            ]),
+        ),
+        (
+            Asking,
+            "malformed: AC token setting",
+            tsdu(&[0x0E, 12, 0x05, 6, 0x16, 1, 2, 0x1A, 1, 2, 0x14, 2, 2, 0x49]),
+        ),
         (
             Asking,
             "malformed: AC functional units",

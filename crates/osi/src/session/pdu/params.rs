@@ -2,8 +2,9 @@
 //! parameter may hold.
 
 use super::{AcceptSpdu, ConnectSpdu, DEFAULT_REQUIREMENTS, Enclosure, Error, Spdu, si};
-use crate::session::service::{ConnectionReference, ExceptionReason, Resume};
+use crate::session::service::{ConnectionReference, ExceptionReason, Resume, requirements};
 use bytes::Bytes;
+use smallvec::SmallVec;
 
 /// Parameter and parameter group identifiers (X.225 8.3, annex C).
 pub(super) mod pi {
@@ -20,6 +21,7 @@ pub(super) mod pi {
     pub(in crate::session) const REQUIREMENTS: u8 = 20;
     pub(in crate::session) const TSDU_MAXIMUM: u8 = 21;
     pub(in crate::session) const VERSION: u8 = 22;
+    pub(in crate::session) const INITIAL_SERIAL: u8 = 23;
     pub(in crate::session) const ENCLOSURE: u8 = 25;
     pub(in crate::session) const TOKEN_SETTING: u8 = 26;
     pub(in crate::session) const LINKING: u8 = 33;
@@ -50,6 +52,7 @@ pub(super) fn name(parameter: u8) -> &'static str {
         pi::REQUIREMENTS => "session user requirements",
         pi::TSDU_MAXIMUM => "TSDU maximum size",
         pi::VERSION => "version number",
+        pi::INITIAL_SERIAL => "initial serial number",
         pi::ENCLOSURE => "enclosure item",
         pi::TOKEN_SETTING => "token setting item",
         pi::LINKING => "linking information",
@@ -62,8 +65,15 @@ pub(super) fn name(parameter: u8) -> &'static str {
         pi::DATA_OVERFLOW => "data overflow",
         pi::USER_DATA => "user data",
         pi::EXTENDED_USER_DATA => "extended user data",
-        _ => "a parameter",
+        _ => UNKNOWN,
     }
+}
+
+const UNKNOWN: &str = "a parameter";
+
+/// Whether the parameter is one of this edition.
+fn is_known(parameter: u8) -> bool {
+    name(parameter) != UNKNOWN
 }
 
 /// Length of a parameter or SPDU field: one octet, or 255 and two (X.225 8.2.5).
@@ -162,6 +172,8 @@ pub(super) struct Found<'a> {
     pub(super) activity: Option<&'a [u8]>,
     pub(super) linking: Option<Box<Found<'a>>>,
     pub(super) user_data: [&'a [u8]; 2],
+    /// The known parameters there were.
+    seen: SmallVec<[u8; 16]>,
 }
 
 impl<'a> Found<'a> {
@@ -187,6 +199,7 @@ impl<'a> Found<'a> {
             activity: None,
             linking: None,
             user_data: [&[], &[]],
+            seen: SmallVec::new(),
         };
         found.each(parameters, 0)?;
         Ok(found)
@@ -198,9 +211,11 @@ impl<'a> Found<'a> {
             parameters = rest;
             match identifier {
                 pi::CONNECTION_IDENTIFIER | pi::CONNECT_ACCEPT if depth == 0 => {
+                    self.once(identifier)?;
                     self.each(value, 1)?;
                 }
                 pi::LINKING if depth == 0 && self.si == si::AR => {
+                    self.once(identifier)?;
                     // Read as an SPDU without groups of its own.
                     let mut linking = Found::read(si::AR, &[])?;
                     linking.each(value, 1)?;
@@ -212,7 +227,26 @@ impl<'a> Found<'a> {
         Ok(())
     }
 
+    /// A parameter comes once in an SPDU, user data in one of its two forms.
+    fn once(&mut self, parameter: u8) -> Result<(), Error> {
+        let twin = match parameter {
+            pi::USER_DATA => pi::EXTENDED_USER_DATA,
+            pi::EXTENDED_USER_DATA => pi::USER_DATA,
+            other => other,
+        };
+        if self.seen.contains(&parameter) || self.seen.contains(&twin) {
+            return Err(Error::Twice { si: self.si, parameter });
+        }
+        self.seen.push(parameter);
+        Ok(())
+    }
+
     fn one(&mut self, parameter: u8, value: &'a [u8]) -> Result<(), Error> {
+        if !is_known(parameter) {
+            // X.225 8.2.7: parameters from a later edition are passed over.
+            return Ok(());
+        }
+        self.once(parameter)?;
         let wrong = Error::Value { si: self.si, parameter };
         let octet = || match value {
             [octet] => Ok(*octet),
@@ -223,6 +257,10 @@ impl<'a> Found<'a> {
         };
         match parameter {
             pi::CALLING_REFERENCE => self.reference.user = at_most(64)?,
+            pi::INITIAL_SERIAL => {
+                // Of use without activities only, which number their points from 1.
+                decode_serial(value).ok_or(wrong)?;
+            }
             pi::CALLED_REFERENCE if self.reference.user.is_empty() => {
                 self.reference.user = at_most(64)?;
             }
@@ -258,7 +296,7 @@ impl<'a> Found<'a> {
             pi::DATA_OVERFLOW => self.overflow = true,
             pi::USER_DATA => self.user_data[0] = value,
             pi::EXTENDED_USER_DATA => self.user_data[1] = value,
-            // X.225 8.2.7: parameters from a later edition are passed over.
+            // The other reference of the two, and protocol options: nothing we use.
             _ => {}
         }
         Ok(())
@@ -292,32 +330,50 @@ impl<'a> Found<'a> {
         }
     }
 
-    pub(super) fn connect(self) -> ConnectSpdu {
-        ConnectSpdu {
+    /// The token setting, two bits a token that the functional units make available; those of others
+    /// mean nothing. `most` is the highest value that is not reserved (X.225 8.3.1.13).
+    fn token_setting(&self, most: u8) -> Result<Option<u8>, Error> {
+        let units = self.requirements.unwrap_or(DEFAULT_REQUIREMENTS);
+        let tokens = [
+            (requirements::HALF_DUPLEX, 0),
+            (requirements::MINOR_SYNC, 2),
+            (requirements::ACTIVITY, 4),
+        ];
+        let setting = self.token_setting.unwrap_or(0);
+        let reserved =
+            |&(unit, shift): &(u16, u8)| units & unit != 0 && (setting >> shift) & 0b11 > most;
+        if tokens.iter().any(reserved) {
+            return Err(Error::Value { si: self.si, parameter: pi::TOKEN_SETTING });
+        }
+        Ok(self.token_setting)
+    }
+
+    pub(super) fn connect(self) -> Result<ConnectSpdu, Error> {
+        Ok(ConnectSpdu {
+            token_setting: self.token_setting(2)?.unwrap_or(0),
             user_data: self.user_data(),
             reference: self.reference,
             // X.225 8.3.1.10: version 1 where nothing is said.
             versions: self.versions.unwrap_or(1),
             tsdu_maximum: self.tsdu_maximum,
-            token_setting: self.token_setting.unwrap_or(0),
             requirements: self.requirements.unwrap_or(DEFAULT_REQUIREMENTS),
             calling: self.calling,
             called: self.called,
             overflow: self.overflow,
-        }
+        })
     }
 
-    pub(super) fn accept(self) -> AcceptSpdu {
-        AcceptSpdu {
+    pub(super) fn accept(self) -> Result<AcceptSpdu, Error> {
+        Ok(AcceptSpdu {
+            token_setting: self.token_setting(1)?,
             user_data: self.user_data(),
             reference: self.reference,
             version: self.versions,
             tsdu_maximum: self.tsdu_maximum,
-            token_setting: self.token_setting,
             please: self.tokens,
             requirements: self.requirements.unwrap_or(DEFAULT_REQUIREMENTS),
             responding: self.called,
-        }
+        })
     }
 
     pub(super) fn refuse(self) -> Spdu {

@@ -217,7 +217,8 @@ fn connect() -> impl Strategy<Value = ConnectSpdu> {
             ConnectSpdu {
                 reference,
                 versions: numbers.0,
-                token_setting: numbers.1,
+                // 11 is reserved.
+                token_setting: numbers.1 & !((numbers.1 & 0b0101_0101) << 1),
                 requirements: numbers.2,
                 tsdu_maximum,
                 calling,
@@ -237,7 +238,7 @@ fn spdus() -> impl Strategy<Value = Spdu> {
             reference: c.reference,
             version: Some(c.versions),
             tsdu_maximum: c.tsdu_maximum,
-            token_setting: Some(c.token_setting),
+            token_setting: Some(c.token_setting & 0b0101_0101),
             please: c.token_setting,
             requirements: c.requirements,
             responding: c.called,

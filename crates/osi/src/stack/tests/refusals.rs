@@ -32,6 +32,14 @@ fn aarq(rtorq: &str) -> String {
     format!("60(A1(06(56000106)) BE(28(06(5101) 020103 A0({rtorq}))))")
 }
 
+/// As [`p1_responder`], in a monologue.
+fn monologue() -> Bench {
+    let mut bench = called();
+    bench.connect(0x0249, cp_of(P1_CONTEXTS, &aarq("B0(A3(A0(B0(A1(800178)))))")));
+    bench.ask(Request::Accept { bind: BIND.into() });
+    bench
+}
+
 fn receiving() -> Bench {
     let mut bench = p1_responder();
     bench.hear(S::ActivityStart { activity: hex("020101") });
@@ -134,6 +142,7 @@ const PRESENTATION: &[Case] = &[
         b.data("610A3008020103A0");
         b.hear(S::ActivityEnd { serial: 1 });
     }),
+    ("open", "malformed: no User-data", receiving, |b| b.data("")),
     ("open", "too large: a length of 2^63", receiving, |b| b.data("6188 7FFFFFFFFFFFFFFF 30")),
     ("open", "too deep", receiving, |b| deep_data(b, "020103")),
 ];
@@ -174,6 +183,23 @@ const RTSE: &[Case] = &[
         let rtorq = "B0(8001FF A3(A0(B0(A1(800178)))))";
         b.connect(0x0249, cp_of(P1_CONTEXTS, &aarq(rtorq)));
     }),
+    ("AARQ", "malformed: windowSize", called, |b| {
+        let rtorq = "B0(810100 A3(A0(B0(A1(800178)))))";
+        b.connect(0x0249, cp_of(P1_CONTEXTS, &aarq(rtorq)));
+    }),
+    ("AARQ", "malformed: checkpointSize twice", called, |b| {
+        let rtorq = "B0(800101 800101 A3(A0(B0(A1(800178)))))";
+        b.connect(0x0249, cp_of(P1_CONTEXTS, &aarq(rtorq)));
+    }),
+    ("awaiting RTOAC", "malformed: windowSize twice", calling, |b| {
+        answered(b, P1_RESULTS, &aare("B1(810103 810103 A2(A0(B1(A1(800178)))))"));
+    }),
+    ("awaiting RTOAC", "malformed: windowSize", calling, |b| {
+        answered(b, P1_RESULTS, &aare("B1(80013F 810100 A2(A0(B1(A1(800178)))))"));
+    }),
+    ("awaiting RTOAC", "too large: windowSize", calling, |b| {
+        answered(b, P1_RESULTS, &aare("B1(80013F 810163 A2(A0(B1(A1(800178)))))"));
+    }),
     ("awaiting RTOAC", "malformed: none", calling, |b| {
         answered(b, P1_RESULTS, "61(A1(06(56000106)) A2(020100) A3(A1(020100)))");
     }),
@@ -191,6 +217,13 @@ const RTSE: &[Case] = &[
         b.hear(S::Data { bytes: pdv("020103", "0400"), last: true });
     }),
     ("idle", "out of order: activity end", p1_responder, |b| b.hear(S::ActivityEnd { serial: 1 })),
+    ("idle", "out of order: the turn in a monologue", monologue, |b| b.hear(S::ControlGiven)),
+    ("idle", "out of order: some tokens in a monologue", monologue, |b| {
+        b.hear(S::TokensGiven { all: false });
+    }),
+    ("idle", "out of order: some tokens of the turn", p1_responder, |b| {
+        b.hear(S::TokensGiven { all: false });
+    }),
     ("idle", "too late: an unknown activity resumed", p1_responder, |b| {
         b.hear(S::ActivityResume(crate::session::service::Resume {
             activity: hex("020102"),
@@ -205,6 +238,9 @@ const RTSE: &[Case] = &[
     ("receiving", "out of order: a confirm", receiving, |b| b.hear(S::ActivityEndConfirm)),
     ("receiving", "malformed: RTTR", receiving, |b| {
         b.hear(S::Data { bytes: pdv("020103", "020100"), last: true });
+    }),
+    ("receiving", "malformed: two RTTRs in a value", receiving, |b| {
+        b.hear(S::Data { bytes: pdv("020103", "040128 040100"), last: true });
     }),
     ("receiving", "malformed: EXTERNAL", receiving, |b| {
         b.hear(S::Data { bytes: pdv("020103", "04(3000)"), last: true });

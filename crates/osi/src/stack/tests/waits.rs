@@ -418,6 +418,66 @@ fn a_set_up_that_trickles_has_one_bound() {
     assert!(detail.contains("setup timeout"), "{detail}");
 }
 
+/// On an idle association too what has begun must end: its octets do not move the bound.
+#[test]
+fn a_packet_half_received_has_one_bound() {
+    // A TPKT header, a whole DT that does not end its TSDU.
+    for begun in [&[3][..], &[3, 0], &[3, 0, 0, 8, 2, 0xf0, 0x00, 1]] {
+        for (config, side) in [(small_steps(), A), (small_steps(), B), (access(), B)] {
+            let mut world = World::new(&config, usize::MAX);
+            world.open();
+            assert_eq!(world.ends[side].stack.deadline(), None, "idle");
+            let bound = world.now + TRANSFER;
+            for octet in begun {
+                world.handle(side, Input::Bytes(&[*octet]));
+                assert_eq!(world.ends[side].stack.deadline(), Some(bound));
+                world.now = world.now + Duration::from_secs(1);
+            }
+            world.now = bound;
+            world.handle(side, Input::Tick);
+            let Some(Indication::Aborted { detail, .. }) = world.ends[side].told.last() else {
+                panic!("{:?}", world.ends[side].told)
+            };
+            assert!(detail.contains("begun by the peer did not end within 120s"), "{detail}");
+        }
+    }
+}
+
+#[test]
+fn a_packet_that_comes_whole_ends_its_bound() {
+    let mut world = World::new(&small_steps(), usize::MAX);
+    world.open();
+    // PLEASE TOKENS of the data token, which means nothing here, twice.
+    let please = [3, 0, 0, 12, 2, 0xf0, 0x80, 2, 3, 0x10, 1, 1];
+    let (front, back) = please.split_at(5);
+    world.handle(B, Input::Bytes(front));
+    let first = world.ends[B].stack.deadline();
+    world.now = world.now + Duration::from_secs(5);
+    world.handle(B, Input::Bytes(&[back, front].concat()));
+    assert_eq!(world.ends[B].stack.deadline(), first.map(|at| at + Duration::from_secs(5)));
+    world.handle(B, Input::Bytes(back));
+    assert_eq!(world.ends[B].stack.deadline(), None);
+}
+
+/// What stands behind an SPDU in the same segment has not come yet when our user hears of it: else
+/// we would send what the later one forbids, and take the fault for our own.
+#[test]
+fn a_confirm_and_an_exception_in_one_segment() {
+    let mut world = World::new(&small_steps(), usize::MAX);
+    world.open();
+    world.habits.stores = false;
+    world.ask(A, transfer(10_000));
+    world.run();
+    assert!(world.ends[A].stack.states().contains(&"rtse Sta21".to_owned()), "the window is full");
+    let confirm = [3, 0, 0, 14, 2, 0xf0, 0x80, 2, 0, 0x32, 3, 0x2a, 1, b'1'];
+    let exception = [3, 0, 0, 14, 2, 0xf0, 0x80, 2, 0, 0x30, 3, 0x32, 1, 1];
+    world.handle(A, Input::Bytes(&[confirm, exception, exception].concat()));
+    let states = world.ends[A].stack.states();
+    assert!(states.contains(&"session Sta05C".to_owned()), "{states:?} {:?}", world.ends[A].told);
+    let ended = |i: &Indication| matches!(i, Indication::Aborted { .. });
+    assert!(!world.ends[A].told.iter().any(ended), "{:?}", world.ends[A].told);
+}
+
 /// Our user's abort ends what there is, however little that is.
 #[test]
 fn an_abort_ends_the_connection_at_every_step() {
