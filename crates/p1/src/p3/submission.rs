@@ -146,7 +146,12 @@ impl MessageSubmissionEnvelope {
             match member.tag {
                 tag::PRIORITY => priority = Priority::read(&member).field("priority")?,
                 tag if tag == Tag::context(0) => {
-                    deferred = Some(Time::read(&member).field("deferred-delivery-time")?);
+                    // Ours to act upon, so it must be a time.
+                    let time = Time::read(&member).field("deferred-delivery-time")?;
+                    if time.utc.is_none() {
+                        return Err(Fault::Value("UTCTime")).field("deferred-delivery-time");
+                    }
+                    deferred = Some(time);
                 }
                 tag if tag == Tag::context(1) => {
                     recipients =

@@ -127,6 +127,33 @@ fn foreign_submission() -> Vec<u8> {
 }
 
 #[test]
+fn a_deferral_to_no_day_of_the_calendar_is_named() {
+    let mut envelope = every_cut::<MessageSubmissionEnvelope>(&foreign_submission()).0.unwrap();
+    for (text, right) in [
+        (&b"280229000000Z"[..], true),
+        (b"260229000000Z", false),
+        (b"260231235959Z", false),
+        (b"260431000000Z", false),
+        (b"260100000000Z", false),
+        (b"261301000000Z", false),
+        (b"260101240000Z", false),
+    ] {
+        let raw = Bytes::copy_from_slice(text);
+        envelope.deferred_delivery_time = Some(Time { raw, utc: None });
+        let mut w = Writer::new();
+        envelope.write(&mut w);
+        let read = Element::parse(w.as_slice()).and_then(|e| MessageSubmissionEnvelope::read(&e));
+        match read {
+            Ok(_) => assert!(right, "{text:?}"),
+            Err(e) => {
+                assert!(!right, "{text:?}");
+                assert_eq!(e.to_string(), "deferred-delivery-time: invalid UTCTime");
+            }
+        }
+    }
+}
+
+#[test]
 fn a_foreign_submission_is_understood_at_any_cut() {
     let (envelope, content, _) = every_cut::<MessageSubmissionEnvelope>(&foreign_submission());
     let envelope = envelope.unwrap();
