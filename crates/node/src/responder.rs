@@ -68,6 +68,11 @@ impl Node {
         {
             return Err(Refusal::TooMany(presented.to_owned()));
         }
+        // Before all that is secret: the answer tells nothing of it.
+        if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
+        {
+            return Err(Refusal::Context);
+        }
         self.check_origin(id, channel.peer).map_err(Refusal::Wrong)?;
         match argument {
             MtaBindArgument::Unauthenticated => {
@@ -92,7 +97,10 @@ impl Node {
     }
 
     /// Refuses a peer's bind, as X.411 12.1.1 has it: authentication-error, whatever of name,
-    /// password and address was wrong, or busy. The log says what it was.
+    /// password and address was wrong, or where the argument cannot be read (credentials not
+    /// acceptable, or improperly specified: there is no error for the form alone);
+    /// unacceptable-security-context for any security-context, since we hold no association to one;
+    /// or busy. The log says what it was.
     pub(crate) fn refuse_bind(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
         let Some(link) = self.links.get(&id) else { return };
         let (channel, origin, name) = (link.channel(), link.origin, link.presented);
@@ -102,7 +110,11 @@ impl Node {
             let name = name.unwrap_or_else(|| Name::of(""));
             self.access.failed(now.mono, origin, name, false);
         }
-        let error = if wrong { MtaBindError::AuthenticationError } else { MtaBindError::Busy };
+        let error = match refusal {
+            Refusal::Wrong(_) => MtaBindError::AuthenticationError,
+            Refusal::Context => MtaBindError::UnacceptableSecurityContext,
+            Refusal::TooMany(_) | Refusal::Full(_) => MtaBindError::Busy,
+        };
         let (why, told) = self.tell_refusal(refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
         self.hushed(now, why, origin, Some(id), line);
@@ -114,6 +126,10 @@ impl Node {
         let limits = &self.config.limits;
         match refusal {
             Refusal::Wrong(why) => (Why::Bind, short(&why)),
+            Refusal::Context => (
+                Why::Bind,
+                "security-context: none can be held to, none may be asked for".to_owned(),
+            ),
             Refusal::TooMany(name) => {
                 let told = format!(
                     "as {:?}, where {} binds failed lately: not looked at \
@@ -230,6 +246,8 @@ impl Node {
 pub(crate) enum Refusal {
     /// authentication-error; the text is for the log only.
     Wrong(String),
+    /// unacceptable-security-context: there is one.
+    Context,
     /// busy: too many binds under this name failed from there.
     TooMany(String),
     /// busy: over a limit.

@@ -96,6 +96,9 @@ impl Node {
         let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
         let wrong = match parsed {
             Err(error) => format!("MTSBindArgument: {error}"),
+            Ok(bind) if bind.security_context.is_some() => {
+                return self.refuse_user(now, id, Refusal::Context);
+            }
             Ok(bind) => match (bind.name, bind.credentials) {
                 (
                     ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
@@ -180,13 +183,14 @@ impl Node {
         self.verify_waiting(now);
     }
 
-    /// Refuses a user's bind (X.411 8.1.1): authentication-error, whatever was wrong, or busy.
+    /// Refuses a user's bind (X.411 8.1.1), with the errors of [`Node::refuse_bind`].
     fn refuse_user(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
         let Some(link) = self.links.get(&id) else { return };
         let (origin, remote) = (link.origin, link.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             Refusal::Wrong(_) => MtsBindError::AuthenticationError,
+            Refusal::Context => MtsBindError::UnacceptableSecurityContext,
             Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
         };
         let (why, told) = self.tell_refusal(refusal);

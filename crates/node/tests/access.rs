@@ -12,9 +12,13 @@
 mod rig;
 
 use base::AssociationId;
+use bytes::Bytes;
 use node::config::Limits;
 use node::event::Kind;
 use osi::api::{Payload, Request};
+use p1::bind::{Credentials, MtaAuthentication};
+use p1::names::{ORAddress, ORName};
+use p1::p3::{MtsBind, ObjectName};
 use rig::{ACT_FLASH, ACT_ROUTINE, Outcome, P3, ROME, Rig};
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -39,6 +43,29 @@ fn authentication_error() -> Outcome {
 
 fn busy() -> Outcome {
     Outcome::Refused("busy".to_owned())
+}
+
+// ----- security-context -------------------------------------------------------------------------
+
+#[test]
+fn a_security_context_is_refused_as_such_whatever_the_password() {
+    let refused = || Outcome::Refused("unacceptable-security-context".to_owned());
+    for password in ["theirs", "wrong"] {
+        let mut rig = Rig::new(limits());
+        let mut who = MtaAuthentication::new("MTA-ACT", Credentials::simple(password));
+        // [2] SET of a security label: a SET with a policy.
+        who.security_context = Some(Bytes::from_static(&[0xa2, 5, 0x31, 3, 6, 1, 42]));
+        let id = rig.mta_with(ACT_FLASH, ACT, who);
+        assert_eq!(rig.outcome(id), refused());
+        let user = rig.connect(P3, STRANGER);
+        let name = ORName::from(rig::user_address("OPS").parse::<ORAddress>().unwrap());
+        let mut bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple("secret"));
+        bind.security_context = Some(Bytes::from_static(&[0xa3, 5, 0x31, 3, 6, 1, 42]));
+        rig.user_with(user, &bind);
+        assert_eq!(rig.outcome(user), refused());
+        assert!(rig.refusals().iter().all(|line| line.contains("security-context: none")));
+        assert_eq!(rig.refusals().len(), 2);
+    }
 }
 
 // ----- limits -----------------------------------------------------------------------------------

@@ -236,8 +236,18 @@ impl Rig {
         name: &str,
         password: &'static str,
     ) -> AssociationId {
-        let id = self.connect(listener, from);
         let who = MtaAuthentication::new(name, Credentials::simple(password));
+        self.mta_with(listener, from, who)
+    }
+
+    /// A peer binds with this argument.
+    pub(crate) fn mta_with(
+        &mut self,
+        listener: ListenerId,
+        from: &str,
+        who: MtaAuthentication,
+    ) -> AssociationId {
+        let id = self.connect(listener, from);
         let mut w = Writer::new();
         MtaBindArgument::Authenticated(who).write(&mut w);
         let mut config = profiles::p1(Selectors::default(), Selectors::default(), reference());
@@ -257,6 +267,11 @@ impl Rig {
     pub(crate) fn user_on(&mut self, id: AssociationId, user: &str, password: &'static str) {
         let name = ORName::from(user_address(user).parse::<ORAddress>().unwrap());
         let bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple(password));
+        self.user_with(id, &bind);
+    }
+
+    /// A user binds on this connection with this argument.
+    pub(crate) fn user_with(&mut self, id: AssociationId, bind: &MtsBind) {
         let mut w = Writer::new();
         bind.write(&mut w);
         let mut config = profiles::p3(Selectors::default(), Selectors::default(), reference());
