@@ -5,7 +5,8 @@ use super::budget::Share;
 use super::gauge::Gauge;
 use crate::pcap::Tap;
 use base::AssociationId;
-use bytes::{Buf, Bytes, BytesMut};
+use bytes::{Buf, Bytes};
+use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
 use std::pin::pin;
@@ -20,9 +21,6 @@ use tokio::task::AbortHandle;
 
 /// Most octets read at once.
 const CHUNK: usize = 64 << 10;
-
-/// A chunk smaller than this is copied, so that it does not hold a whole buffer.
-const COPIED: usize = 16 << 10;
 
 /// Octets read and neither handled nor stored at which reading stops.
 const UNSTORED_MAX: usize = 256 << 10;
@@ -156,29 +154,41 @@ impl Reader {
             if !self.closing.load(Ordering::Acquire) {
                 self.share.room().await;
             }
-            // The buffer is made once there is something to read: idle connections hold none.
             self.half.readable().await?;
-            let mut buffer = BytesMut::with_capacity(CHUNK);
-            match self.half.try_read_buf(&mut buffer) {
-                Ok(0) => return Ok(()),
-                Ok(_) => {}
+            let bytes = match self.read_some() {
+                Ok(bytes) if bytes.is_empty() => return Ok(()),
+                Ok(bytes) => bytes,
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
                 Err(error) => return Err(error),
-            }
+            };
             if let Some(tap) = &self.tap {
-                tap.received(&buffer);
+                tap.received(&bytes);
             }
             if self.closing.load(Ordering::Acquire) {
                 continue;
             }
-            let small = buffer.len() < COPIED;
-            let bytes = if small { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() };
             self.incoming.add(bytes.len());
             let arrival = Arrival::Bytes { association: self.association, bytes };
             if self.arrivals.send(arrival).await.is_err() {
                 return Ok(()); // the driver ended
             }
         }
+    }
+}
+
+impl Reader {
+    /// What has arrived, up to [`CHUNK`]; nothing at the end. Read into a buffer that all
+    /// connections of the thread share and copied out of it: most reads are short, and making a
+    /// large buffer for each of them costs more than the copy.
+    fn read_some(&self) -> io::Result<Bytes> {
+        thread_local! {
+            static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+        }
+        SHARED.with_borrow_mut(|shared| {
+            shared.resize(CHUNK, 0); // once
+            let read = self.half.try_read(shared)?;
+            Ok(Bytes::copy_from_slice(shared.get(..read).unwrap_or_default()))
+        })
     }
 }
 
