@@ -6,6 +6,7 @@ use engine::journal::Batch;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 /// Called once with the outcome of a batch, on the committer's thread (or on the submitter's if
 /// the committer is gone). Must neither block nor panic: every commit waits for it.
@@ -13,6 +14,13 @@ pub type OnDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
 /// The most batches in one group. Bounds what one transaction holds in memory.
 const GROUP_MAX: usize = 1024;
+/// After a group of so many, others are likely to be on their way: a moment is waited for each, so
+/// that they share a transaction and a sync.
+const BUSY: usize = 4;
+/// That moment.
+const MOMENT: Duration = Duration::from_micros(100);
+/// Batches beyond which nobody is waited for.
+const GATHERED: usize = 64;
 
 /// A batch and whom to tell.
 struct Job {
@@ -73,10 +81,19 @@ impl Drop for Committer {
 }
 
 fn run(store: &dyn QueueStore, jobs: &Receiver<Job>) {
+    let mut last = 0;
     while let Ok(first) = jobs.recv() {
-        let waiting = jobs.try_iter().take(GROUP_MAX - 1);
+        let mut waiting = vec![first];
+        waiting.extend(jobs.try_iter().take(GROUP_MAX - 1));
+        while last >= BUSY
+            && waiting.len() < GATHERED
+            && let Ok(job) = jobs.recv_timeout(MOMENT)
+        {
+            waiting.push(job);
+        }
+        last = waiting.len();
         let (group, callbacks): (Vec<_>, Vec<_>) =
-            std::iter::once(first).chain(waiting).map(|job| (job.batch, job.on_done)).unzip();
+            waiting.into_iter().map(|job| (job.batch, job.on_done)).unzip();
         for (on_done, outcome) in callbacks.into_iter().zip(store.commit(group)) {
             on_done(outcome);
         }

@@ -31,7 +31,7 @@ const IDLE_PAUSE: u64 = 20;
 /// Transfers of the memory row.
 const AT_ONCE: usize = 32;
 /// What was accepted must be delivered within this.
-const DRAIN: Duration = Duration::from_secs(20);
+const DRAIN: Duration = Duration::from_secs(60);
 /// Longest opening of the first association.
 const OPEN: Duration = Duration::from_secs(20);
 
