@@ -75,11 +75,13 @@ impl Node {
     fn tell_associations(&mut self, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
         let permanent = |(_, c): (&Peer, &Channel)| c.connection == Connection::Permanent;
-        let needed = self.peer_and_channel(channel).is_some_and(permanent)
-            || self.recovery.has_send(channel)
-            || self.queue.scheduler.status(channel).by_precedence.iter().any(|n| *n > 0);
+        let needed = || {
+            self.peer_and_channel(channel).is_some_and(permanent)
+                || self.recovery.has_send(channel)
+                || self.queue.scheduler.status(channel).by_precedence.iter().any(|n| *n > 0)
+        };
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
-        let failing = failed && needed;
+        let failing = failed && needed();
         let mut seen = Associations { failing, ..Associations::default() };
         for link in self.links_of(channel) {
             let ours = link.is_initiator();

@@ -47,6 +47,11 @@ impl Queue {
         number
     }
 
+    /// The number of a mailbox for which there was something once.
+    pub(crate) fn mailbox_number(&self, address: &str) -> Option<u32> {
+        self.mailbox_numbers.get(address).copied()
+    }
+
     pub(crate) fn mailboxes(&self) -> impl Iterator<Item = (u32, &str)> {
         self.mailbox_names.iter().zip(0..).map(|(name, number)| (number, name.as_str()))
     }

@@ -484,23 +484,22 @@ impl Node {
 
     /// Gives every bound user that takes deliveries and waits for none the next of its mailbox.
     pub(crate) fn dispatch_mailboxes(&mut self, now: Now) {
-        if self.stopping {
+        if self.stopping || !self.queue.scheduler.has_for_mailboxes() {
             return;
         }
-        let free: Vec<(AssociationId, String)> = self
+        let free: Vec<(AssociationId, u32)> = self
             .roll
             .users()
             .filter_map(|id| self.links.get(&id))
             .filter(|l| l.phase == Phase::Open && l.sending.is_none())
             .filter_map(|l| match &l.purpose {
                 Purpose::User { mailbox: Some(m), takes_deliveries: true } => {
-                    Some((l.id, m.clone()))
+                    Some((l.id, self.queue.mailbox_number(m)?))
                 }
                 _ => None,
             })
             .collect();
         for (id, mailbox) in free {
-            let mailbox = self.queue.mailbox(&mailbox);
             if let Some(entry) = self.queue.scheduler.next_for_mailbox(now.mono, mailbox) {
                 self.begin_sending(id, entry, Licence::default());
             }

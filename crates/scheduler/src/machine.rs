@@ -173,6 +173,11 @@ impl Scheduler {
         Some(id)
     }
 
+    /// Whether there is anything for any mailbox, in transfer or not.
+    pub fn has_for_mailboxes(&self) -> bool {
+        !self.mailboxes.is_empty() // an empty one is dropped
+    }
+
     /// The peer confirmed part of a transfer, or it goes on after having been cut off. False where
     /// the item is not in transfer.
     pub fn progress(&mut self, now: Instant, id: EntryId) -> bool {

@@ -24,6 +24,7 @@ pub mod faulty;
 pub mod queue;
 mod recent;
 mod redb_store;
+mod sieve;
 pub mod spool;
 
 pub use committer::Committer;

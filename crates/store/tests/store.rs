@@ -366,3 +366,20 @@ fn what_was_committed_lately_is_remembered_until_it_is_deleted_or_forgotten_by_a
     assert!(commit(&store, vec![put(1, b"lost")]).is_err());
     assert_ne!(store.recent_entry(key(1)).as_deref(), Some(&b"lost"[..]));
 }
+
+#[test]
+fn what_was_never_remembered_is_told_without_the_database_once_all_keys_are_known() {
+    let disk = FaultyDisk::new();
+    let key = |n| engine::journal::Digest([n; 32]);
+    let remember = |n| Op::PutSeen { key: key(n), until: Utc(9), record: Bytes::new() };
+    commit(&on(&disk), vec![remember(1)]).unwrap();
+    let store = on(&disk);
+    assert!(!store.cannot_have_seen(&key(2)), "it does not know yet");
+    commit(&store, vec![remember(3)]).unwrap();
+    store.learn_seen().unwrap();
+    assert!(store.cannot_have_seen(&key(2)));
+    assert!(!store.cannot_have_seen(&key(1)), "from before it was opened");
+    assert!(!store.cannot_have_seen(&key(3)), "from before it learned");
+    commit(&store, vec![remember(4)]).unwrap();
+    assert!(!store.cannot_have_seen(&key(4)));
+}

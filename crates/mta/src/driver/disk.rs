@@ -188,7 +188,12 @@ impl DiskDesk {
     }
 
     pub(super) fn look_up(&self, token: Token, keys: Vec<Digest>, now: Utc) {
-        self.read(Read::LookUp(token, keys, now));
+        if keys.iter().all(|key| self.store.cannot_have_seen(key)) {
+            let result = Ok(vec![None; keys.len()]);
+            answer(&self.answers, None, Input::LookedUp { token, result });
+        } else {
+            self.read(Read::LookUp(token, keys, now));
+        }
     }
 
     fn read(&self, read: Read) {
@@ -250,6 +255,9 @@ fn read_all(
     answers: &mpsc::UnboundedSender<Answer>,
     wanted: &std::sync::mpsc::Receiver<Read>,
 ) {
+    if let Err(error) = store.learn_seen() {
+        tracing::warn!(%error, "every key will be looked up in the database");
+    }
     for read in wanted {
         match read {
             Read::Load(token, key) => {

@@ -209,6 +209,8 @@ impl RedbStore {
             Op::PutBody { id, source } => self.stage_body(id, source, staged)?,
             Op::DeleteBody { id } => Change::DeleteBody(id),
             Op::PutSeen { key, until, record } => {
+                // Before it can be there: who asks meanwhile is sent to the database.
+                self.sieve.insert(&key);
                 Change::PutSeen(key, until, within("a remembered answer", record)?)
             }
             Op::ForgetSeen { before } => Change::ForgetSeen(before),

@@ -11,9 +11,11 @@ use crate::disk::{Disk, RealDisk};
 use crate::error::StoreError;
 use crate::queue::EntryKey;
 use crate::recent::{Key, Recent};
+use crate::sieve::Sieve;
 use crate::spool::Spools;
 use base::BodyId;
 use bytes::Bytes;
+use engine::journal::Digest;
 use guard::{Guard, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::path::Path;
@@ -68,6 +70,8 @@ pub struct RedbStore {
     stopped: OnceLock<StoreError>,
     /// What the latest commits put there.
     recent: Mutex<Recent>,
+    /// Which keys cannot have been remembered.
+    sieve: Sieve,
 }
 
 #[derive(Debug)]
@@ -107,6 +111,7 @@ impl RedbStore {
             writer: Mutex::default(),
             stopped: OnceLock::new(),
             recent: Mutex::default(),
+            sieve: Sieve::default(),
         })
     }
 
@@ -136,6 +141,23 @@ impl RedbStore {
         let octets = recent.get(Key::Body(id))?;
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(octets.len());
         Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
+    }
+
+    /// Whether this key is certainly not remembered, without going to the database.
+    #[must_use]
+    pub fn cannot_have_seen(&self, key: &Digest) -> bool {
+        self.sieve.lacks(key)
+    }
+
+    /// Reads all remembered keys once, after which [`RedbStore::cannot_have_seen`] can tell. May be
+    /// called beside everything else.
+    ///
+    /// # Errors
+    /// Those of the database: then it cannot tell.
+    pub fn learn_seen(&self) -> Result<(), StoreError> {
+        self.each_seen(|key| self.sieve.insert(key))?;
+        self.sieve.complete();
+        Ok(())
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {

@@ -7,7 +7,7 @@ use crate::queue::{Entry, EntryKey, QueueStore};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest};
-use redb::{ReadTransaction, ReadableDatabase};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
 use std::io;
 use std::ops::Bound;
 use std::sync::PoisonError;
@@ -35,6 +35,16 @@ impl RedbStore {
         let db = state.db.as_ref().map_err(StoreError::clone)?;
         let run = || read(&db.begin_read()?);
         run().map_err(|e| StoreError::database(doing, e))
+    }
+
+    /// Calls `visit` with every remembered key, those whose time is over among them.
+    pub(super) fn each_seen(&self, mut visit: impl FnMut(&Digest)) -> Result<(), StoreError> {
+        self.read("reading what was seen", |txn| {
+            for row in txn.open_table(SEEN)?.iter()? {
+                visit(&Digest(row?.0.value()));
+            }
+            Ok(())
+        })
     }
 
     /// The row of a body: number of its file (0: inline), and its length.
