@@ -66,6 +66,15 @@ impl DiskDesk {
             .name("reader".to_owned())
             .spawn(move || read_all(&reader.0, &reader.1, &wanted))
             .map_err(|e| StoreError::Io { doing: "starting the reader", source: Arc::new(e) })?;
+        let learner = Arc::clone(&store);
+        std::thread::Builder::new()
+            .name("learner".to_owned())
+            .spawn(move || {
+                if let Err(error) = learner.learn_seen() {
+                    tracing::warn!(%error, "every key will be looked up in the database");
+                }
+            })
+            .map_err(|e| StoreError::Io { doing: "starting the learner", source: Arc::new(e) })?;
         Ok(DiskDesk {
             store,
             answers,
@@ -255,9 +264,6 @@ fn read_all(
     answers: &mpsc::UnboundedSender<Answer>,
     wanted: &std::sync::mpsc::Receiver<Read>,
 ) {
-    if let Err(error) = store.learn_seen() {
-        tracing::warn!(%error, "every key will be looked up in the database");
-    }
     for read in wanted {
         match read {
             Read::Load(token, key) => {

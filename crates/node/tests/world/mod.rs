@@ -401,7 +401,10 @@ impl World {
 
     /// Makes the oldest commit asked for: durable first, told at once.
     fn commit(&mut self, site: usize) {
-        let Some((token, batch)) = self.commits[site].pop_front() else { return };
+        // In any order: a commit that waits for a file's sync lets others pass.
+        let waiting = self.commits[site].len() as u64;
+        let next = self.rng.below(waiting.max(1)) as usize;
+        let Some((token, batch)) = self.commits[site].remove(next) else { return };
         let result = if self.disk_full[site] {
             Err("no space left on device".to_owned())
         } else {

@@ -10,6 +10,7 @@ use base::BodyId;
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Op};
 use redb::Database;
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
 /// The longest record, in octets.
@@ -133,13 +134,16 @@ impl RedbStore {
         // A write failed part way. Opening again finds the last whole commit: this one or not.
         if let Err(reopening) = self.recover() {
             tracing::error!(%error, "the commit failed before");
+            self.unsure.store(number, Ordering::Relaxed);
             return Outcome::Unknown(reopening);
         }
         let state = self.state();
         match state.db.as_ref().map(tables::commits) {
             Ok(Ok(found)) if found == number => Outcome::Kept(std::mem::take(&mut dropped)),
             Ok(Ok(_)) => Outcome::Undone(error),
-            Ok(Err(reading)) => Outcome::Unknown(committing(reading)),
+            Ok(Err(reading)) => Outcome::Unknown(
+                self.stop("counting commits", Arc::new(std::io::Error::other(reading.to_string()))),
+            ),
             Err(reopening) => Outcome::Unknown(reopening.clone()),
         }
     }

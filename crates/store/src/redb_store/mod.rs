@@ -19,6 +19,7 @@ use engine::journal::Digest;
 use guard::{Guard, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use tables::BODY_INDEX;
 
@@ -72,6 +73,8 @@ pub struct RedbStore {
     recent: Mutex<Recent>,
     /// Which keys cannot have been remembered.
     sieve: Sieve,
+    /// Number of a commit that was told to have failed, though nobody could look; 0 for none.
+    unsure: AtomicU64,
 }
 
 #[derive(Debug)]
@@ -112,6 +115,7 @@ impl RedbStore {
             stopped: OnceLock::new(),
             recent: Mutex::default(),
             sieve: Sieve::default(),
+            unsure: AtomicU64::new(0),
         })
     }
 
@@ -149,15 +153,22 @@ impl RedbStore {
         self.sieve.lacks(key)
     }
 
-    /// Reads all remembered keys once, after which [`RedbStore::cannot_have_seen`] can tell. May be
+    /// Reads all remembered keys once, page by page, after which [`RedbStore::cannot_have_seen`] can tell. May be
     /// called beside everything else.
     ///
     /// # Errors
     /// Those of the database: then it cannot tell.
     pub fn learn_seen(&self) -> Result<(), StoreError> {
-        self.each_seen(|key| self.sieve.insert(key))?;
-        self.sieve.complete();
-        Ok(())
+        let mut last = None;
+        loop {
+            let page = self.seen_after(last.as_ref())?;
+            page.iter().for_each(|key| self.sieve.insert(key));
+            last = page.last().copied();
+            if last.is_none() {
+                self.sieve.complete();
+                return Ok(());
+            }
+        }
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
@@ -181,7 +192,16 @@ impl RedbStore {
         state.db = Err(StoreError::Closed);
         match open_database(&*self.disk, DATABASE, self.options.cache) {
             Ok((db, trouble)) => {
+                let unsure = self.unsure.swap(0, Ordering::Relaxed);
+                let made = unsure != 0 && tables::commits(&db).is_ok_and(|last| last >= unsure);
                 *state = State { db: Ok(db), trouble };
+                if made {
+                    // What is in the database is not what the daemon believes: the next start,
+                    // which reads all of it, judges rightly.
+                    let why = "a commit was made that was told to have failed";
+                    return Err(self
+                        .stop("opening the database again", Arc::new(std::io::Error::other(why))));
+                }
                 Ok(())
             }
             Err(error) => {
@@ -263,4 +283,43 @@ fn sweep(db: &Database, bodies: &Bodies) -> Result<Sweep, StoreError> {
         tracing::error!(bodies = ?sweep.missing, "body files are missing or too short");
     }
     Ok(sweep)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::faulty::FaultyDisk;
+    use crate::queue::QueueStore;
+    use base::{EntryId, Precedence};
+    use engine::journal::Op;
+
+    fn put(n: u64) -> Vec<Op> {
+        let (precedence, id) = (Precedence::Routine, EntryId(n));
+        vec![Op::PutEntry { precedence, id, record: Bytes::from_static(b"x") }]
+    }
+
+    /// Opens it again behind a failed write, after a commit of which nothing is known.
+    fn reopened(told_to_have_failed: impl FnOnce(u64) -> u64) -> RedbStore {
+        let disk = FaultyDisk::new();
+        let store = RedbStore::with_disk(Arc::new(disk.clone()), Options::default()).unwrap();
+        store.commit(vec![put(1)]).remove(0).unwrap();
+        let last = tables::commits(store.state.read().unwrap().db.as_ref().unwrap()).unwrap();
+        store.unsure.store(told_to_have_failed(last), Ordering::Relaxed);
+        disk.fail_at(disk.calls() + 1, std::io::ErrorKind::StorageFull);
+        assert!(store.commit(vec![put(2)]).remove(0).is_err());
+        store
+    }
+
+    #[test]
+    fn a_commit_that_was_made_though_told_to_have_failed_stops_the_store() {
+        let store = reopened(|last| last);
+        let error = store.commit(vec![put(3)]).remove(0).unwrap_err();
+        assert!(matches!(error, StoreError::Stopped { .. }), "{error}");
+    }
+
+    #[test]
+    fn one_that_was_not_made_does_not() {
+        let store = reopened(|last| last + 1);
+        store.commit(vec![put(3)]).remove(0).unwrap();
+    }
 }

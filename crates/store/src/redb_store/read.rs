@@ -7,7 +7,7 @@ use crate::queue::{Entry, EntryKey, QueueStore};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest};
-use redb::{ReadTransaction, ReadableDatabase, ReadableTable};
+use redb::{ReadTransaction, ReadableDatabase};
 use std::io;
 use std::ops::Bound;
 use std::sync::PoisonError;
@@ -37,13 +37,15 @@ impl RedbStore {
         run().map_err(|e| StoreError::database(doing, e))
     }
 
-    /// Calls `visit` with every remembered key, those whose time is over among them.
-    pub(super) fn each_seen(&self, mut visit: impl FnMut(&Digest)) -> Result<(), StoreError> {
+    /// Up to 4,096 remembered keys after this one, those whose time is over among them. By pages,
+    /// so that nothing waits long for the database.
+    pub(super) fn seen_after(&self, last: Option<&Digest>) -> Result<Vec<Digest>, StoreError> {
+        const PAGE: usize = 4_096;
+        let start = last.map_or(Bound::Unbounded, |key| Bound::Excluded(key.0));
         self.read("reading what was seen", |txn| {
-            for row in txn.open_table(SEEN)?.iter()? {
-                visit(&Digest(row?.0.value()));
-            }
-            Ok(())
+            let seen = txn.open_table(SEEN)?;
+            let rows = seen.range::<[u8; 32]>((start, Bound::Unbounded))?.take(PAGE);
+            rows.map(|row| Ok(Digest(row?.0.value()))).collect()
         })
     }
 
