@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use sha2::{Digest as _, Sha256};
 use std::collections::BTreeSet;
 use std::fs::{self, File, OpenOptions};
-use std::io::Write;
+use std::io::{ErrorKind, Write};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -21,12 +21,34 @@ pub(crate) struct Inbox {
     /// Octets of the log that are in `seen`.
     read: u64,
     keep: bool,
+    /// Messages begun here.
+    begun: u64,
 }
 
-/// A message being received.
+/// A message being received. What was written goes when it is dropped.
 pub(crate) struct Incoming {
-    file: Option<(File, PathBuf)>,
+    part: Option<Part>,
 }
+
+/// A file that is not yet a message: locked while it is written, so that one without a lock is known
+/// to be left behind.
+struct Part {
+    file: File,
+    path: PathBuf,
+}
+
+/// What became of a message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    /// It, or one of the same identifier, was received and confirmed before.
+    pub duplicate: bool,
+    pub file: Option<PathBuf>,
+}
+
+/// A delivery could not be kept: it is the MTA's still.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot write the inbox")]
+pub(crate) struct NotKept(#[source] std::io::Error);
 
 impl Inbox {
     /// Opens or makes the directory. Where `keep` is false only identifiers are kept.
@@ -40,18 +62,18 @@ impl Inbox {
             .append(true)
             .open(&path)
             .with_context(|| format!("cannot write {}", path.display()))?;
-        let mut inbox = Inbox { dir: dir.to_owned(), seen: BTreeSet::new(), log, read: 0, keep };
+        let (seen, dir) = (BTreeSet::new(), dir.to_owned());
+        let mut inbox = Inbox { dir, seen, log, read: 0, keep, begun: 0 };
         inbox.locked(|inbox| {
             inbox.refresh()?;
-            // A line without its end was not confirmed, and may be the beginning of another
-            // identifier: it goes, or it would be one the next time.
-            inbox.log.set_len(inbox.read).context("cannot write the inbox")
+            inbox.truncate()?;
+            inbox.sweep()
         })?;
-        sync_dir(dir)?;
+        sync_dir(&inbox.dir)?;
         Ok(inbox)
     }
 
-    /// Does something while no other `xuxa` changes the log.
+    /// Does something while no other `xuxa` changes the log, or begins a message.
     fn locked<T>(&mut self, work: impl FnOnce(&mut Inbox) -> Result<T>) -> Result<T> {
         self.log.lock().context("cannot lock the inbox")?;
         let result = work(self);
@@ -72,6 +94,27 @@ impl Inbox {
         Ok(())
     }
 
+    /// Takes away a line without its end: it was not confirmed, and what is appended to it would be
+    /// another identifier.
+    fn truncate(&self) -> Result<(), NotKept> {
+        self.log.set_len(self.read).map_err(NotKept)
+    }
+
+    /// Removes what was left behind by those that ended in the middle of a message.
+    fn sweep(&self) -> Result<()> {
+        for entry in fs::read_dir(&self.dir).context("cannot read the inbox")? {
+            let path = entry.context("cannot read the inbox")?.path();
+            if path.extension().is_none_or(|extension| extension != "part") {
+                continue;
+            }
+            // Another may have removed or renamed it.
+            if File::open(&path).is_ok_and(|part| part.try_lock().is_ok()) {
+                let _ = fs::remove_file(&path);
+            }
+        }
+        Ok(())
+    }
+
     /// Whether this identifier was received and confirmed before.
     pub(crate) fn has(&self, identifier: &str) -> bool {
         self.seen.contains(identifier)
@@ -79,64 +122,98 @@ impl Inbox {
 
     /// Begins a message of this identifier, or a report under a name of its own.
     pub(crate) fn begin(&mut self, identifier: &str) -> Result<Incoming> {
-        self.refresh()?;
-        if !self.keep || self.has(identifier) {
-            return Ok(Incoming { file: None });
-        }
-        let path = self.dir.join(format!("{}.part", file_name(identifier)));
-        let file =
-            File::create(&path).with_context(|| format!("cannot write {}", path.display()))?;
-        Ok(Incoming { file: Some((file, path)) })
+        self.locked(|inbox| {
+            inbox.refresh()?;
+            if !inbox.keep || inbox.has(identifier) {
+                return Ok(Incoming { part: None });
+            }
+            // A name of our own: another receiver may be given the same message.
+            let name = file_name(identifier);
+            let process = std::process::id();
+            loop {
+                inbox.begun += 1;
+                let path = inbox.dir.join(format!("{name}.{process}-{}.part", inbox.begun));
+                match File::create_new(&path) {
+                    Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                    Err(error) => return Err(NotKept(error).into()),
+                    Ok(file) => {
+                        let part = Part { file, path };
+                        part.file.lock().context("cannot lock the inbox")?;
+                        return Ok(Incoming { part: Some(part) });
+                    }
+                }
+            }
+        })
     }
 
-    /// Makes a message durable under its identifier; gives its file, which ends in `.EXTENSION`.
-    #[expect(clippy::disallowed_methods, reason = "the directory is synced right after the rename")]
+    /// Makes a message durable under its identifier, in a file that ends in `.EXTENSION`; where
+    /// another one made it durable meanwhile, that one is kept and this one goes.
     pub(crate) fn finish(
         &mut self,
         incoming: Incoming,
         identifier: &str,
         extension: &str,
-    ) -> Result<Option<PathBuf>> {
-        let mut kept = None;
-        if let Some((file, part)) = incoming.file {
-            file.sync_all().context("cannot write the inbox")?;
-            let path = part.with_extension(extension);
-            fs::rename(&part, &path).context("cannot write the inbox")?;
-            // Before the identifier: one that is remembered is never taken again.
-            sync_dir(&self.dir)?;
-            kept = Some(path);
+    ) -> Result<Kept> {
+        if let Some(part) = &incoming.part {
+            part.file.sync_all().map_err(NotKept)?;
         }
         self.locked(|inbox| {
             inbox.refresh()?;
-            if !inbox.has(identifier) {
-                let line = format!("{identifier}\n");
-                inbox.log.write_all(line.as_bytes()).context("cannot write the inbox")?;
-                inbox.log.sync_all().context("cannot write the inbox")?;
-                inbox.refresh()?;
+            if inbox.has(identifier) {
+                return Ok(Kept { duplicate: true, file: None });
             }
-            Ok(kept)
+            let mut file = None;
+            if let Some(part) = incoming.part {
+                let path = inbox.dir.join(format!("{}.{extension}", file_name(identifier)));
+                part.rename(&path)?;
+                file = Some(path);
+            }
+            inbox.remember(identifier)?;
+            Ok(Kept { duplicate: false, file })
         })
+    }
+
+    /// Appends an identifier to the log; only whole, or not at all.
+    fn remember(&mut self, identifier: &str) -> Result<()> {
+        // Another one may have failed in the middle of a line.
+        self.truncate()?;
+        let line = format!("{identifier}\n");
+        let written = self.log.write_all(line.as_bytes()).and_then(|()| self.log.sync_all());
+        if let Err(error) = written {
+            let _ = self.truncate();
+            return Err(NotKept(error).into());
+        }
+        self.refresh()
     }
 }
 
 impl Incoming {
     pub(crate) fn write(&mut self, octets: &[u8]) -> Result<()> {
-        match &mut self.file {
-            Some((file, _)) => file.write_all(octets).context("cannot write the inbox"),
+        match &mut self.part {
+            Some(part) => Ok(part.file.write_all(octets).map_err(NotKept)?),
             None => Ok(()),
-        }
-    }
-
-    /// Forgets what was written.
-    pub(crate) fn discard(self) {
-        if let Some((_, path)) = self.file {
-            let _ = fs::remove_file(path);
         }
     }
 }
 
+impl Part {
+    /// Gives it its name, durably: an identifier that is remembered is never taken again.
+    #[expect(clippy::disallowed_methods, reason = "the directory is synced right after the rename")]
+    fn rename(self, path: &Path) -> Result<()> {
+        fs::rename(&self.path, path).map_err(NotKept)?;
+        path.parent().map_or(Ok(()), sync_dir)
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Not there where it was renamed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
 fn sync_dir(dir: &Path) -> Result<()> {
-    File::open(dir).and_then(|d| d.sync_all()).context("cannot write the inbox")
+    Ok(File::open(dir).and_then(|d| d.sync_all()).map_err(NotKept)?)
 }
 
 /// An identifier as a file name: letters, digits, `.` and `-` stay, all else becomes `_`; and four
@@ -162,9 +239,9 @@ mod tests {
         let mut inbox = Inbox::open(dir.path(), true).unwrap();
         let mut message = inbox.begin("/C=XX;1").unwrap();
         message.write(b"hello").unwrap();
-        let path = inbox.finish(message, "/C=XX;1", "content").unwrap().unwrap();
+        let path = inbox.finish(message, "/C=XX;1", "content").unwrap().file.unwrap();
         assert_eq!(fs::read(&path).unwrap(), b"hello");
-        inbox.begin("/C=XX;2").unwrap().discard();
+        drop(inbox.begin("/C=XX;2").unwrap());
         // A line cut short by a crash is not a confirmed message.
         let log = dir.path().join("received.log");
         let mut text = fs::read(&log).unwrap();
@@ -187,19 +264,21 @@ mod tests {
             message.write(octets).unwrap();
             (inbox, message)
         };
-        // Killed in the middle of its content.
-        drop(deliver(b"hel"));
+        // Killed in the middle of its content: its file is there, and nobody's.
+        fs::write(dir.path().join(format!("{}.77-1.part", file_name(id))), b"hel").unwrap();
         // Killed when the file was there and the identifier was not.
         let (mut inbox, message) = deliver(b"hello");
-        let path = inbox.finish(message, id, "content").unwrap().unwrap();
+        let path = inbox.finish(message, id, "content").unwrap().file.unwrap();
         fs::write(dir.path().join("received.log"), "").unwrap();
         // Killed when both were there, before the confirm.
         let (mut inbox, message) = deliver(b"hello");
         assert!(!inbox.has(id));
-        assert_eq!(inbox.finish(message, id, "content").unwrap().as_ref(), Some(&path));
+        let kept = Kept { duplicate: false, file: Some(path.clone()) };
+        assert_eq!(inbox.finish(message, id, "content").unwrap(), kept);
         let (mut inbox, message) = deliver(b"hello");
         assert!(inbox.has(id));
-        assert_eq!(inbox.finish(message, id, "content").unwrap(), None);
+        let kept = Kept { duplicate: true, file: None };
+        assert_eq!(inbox.finish(message, id, "content").unwrap(), kept);
         assert_eq!(fs::read(&path).unwrap(), b"hello");
         assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;7\n");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "the file and the log");
@@ -213,9 +292,60 @@ mod tests {
         for (n, inbox) in inboxes.iter_mut().enumerate() {
             let message = inbox.begin(id).unwrap();
             assert_eq!(inbox.has(id), n == 1);
-            assert_eq!(inbox.finish(message, id, "content").unwrap().is_some(), n == 0);
+            assert_eq!(inbox.finish(message, id, "content").unwrap().duplicate, n == 1);
         }
         assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;9\n");
+    }
+
+    #[test]
+    fn one_delivered_to_two_at_once_is_one_whole_file() {
+        let dir = tempfile::tempdir().unwrap();
+        let id = "/C=XX;9";
+        let [mut first, mut second] = [0, 1].map(|_| Inbox::open(dir.path(), true).unwrap());
+        let mut one = first.begin(id).unwrap();
+        one.write(b"hello").unwrap();
+        // Between the last octet of the first and its end, the second begins, and a third opens.
+        let mut other = second.begin(id).unwrap();
+        other.write(b"hel").unwrap();
+        Inbox::open(dir.path(), true).unwrap();
+        let kept = first.finish(one, id, "content").unwrap();
+        let path = kept.file.unwrap();
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+        other.write(b"lo").unwrap();
+        let kept = second.finish(other, id, "content").unwrap();
+        assert_eq!(kept, Kept { duplicate: true, file: None });
+        assert_eq!(fs::read(&path).unwrap(), b"hello");
+        assert_eq!(fs::read(dir.path().join("received.log")).unwrap(), b"/C=XX;9\n");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "the file and the log");
+    }
+
+    #[test]
+    fn a_line_cut_short_by_another_swallows_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::open(dir.path(), true).unwrap();
+        let log = dir.path().join("received.log");
+        let mut other = OpenOptions::new().append(true).open(&log).unwrap();
+        other.write_all(b"/C=XX;1\n/C=XX;2").unwrap();
+        let message = inbox.begin("/C=XX;3").unwrap();
+        inbox.finish(message, "/C=XX;3", "content").unwrap();
+        assert!(inbox.has("/C=XX;1") && !inbox.has("/C=XX;2") && inbox.has("/C=XX;3"));
+        assert_eq!(fs::read(&log).unwrap(), b"/C=XX;1\n/C=XX;3\n");
+    }
+
+    #[test]
+    fn what_is_not_finished_leaves_nothing_behind() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut inbox = Inbox::open(dir.path(), true).unwrap();
+        let part = inbox.dir.join("of-another-day.part");
+        fs::write(&part, b"hel").unwrap();
+        let mut message = inbox.begin("/C=XX;1").unwrap();
+        message.write(b"hel").unwrap();
+        // One that is being written stays, whoever opens the inbox.
+        Inbox::open(dir.path(), true).unwrap();
+        assert!(!part.exists());
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 2, "the part and the log");
+        drop(message);
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "the log");
     }
 
     #[test]

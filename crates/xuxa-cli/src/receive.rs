@@ -220,12 +220,10 @@ fn take_message(
         bail!("the MTA delivered a message without an envelope");
     };
     if !parser.is_done() {
-        incoming.discard();
         bail!("the MTA's message delivery was cut short");
     }
     let elapsed = way.clock.mono().since(start);
-    let duplicate = inbox.has(&identifier);
-    let file = inbox.finish(incoming, &identifier, "content")?;
+    let kept = inbox.finish(incoming, &identifier, "content")?;
     let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
@@ -250,9 +248,9 @@ fn take_message(
         received_at,
         receive_ms: elapsed.as_secs_f64() * 1e3,
         kbit_s: show::kbit_s(length, elapsed),
-        duplicate,
+        duplicate: kept.duplicate,
         text: reading.text(),
-        file: file.map(|p| p.display().to_string()),
+        file: kept.file.map(|p| p.display().to_string()),
     })))
 }
 
@@ -327,9 +325,8 @@ fn take_report(client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Re
     let name =
         format!("report {} on {}", hash.get(..16).unwrap_or(&hash), report.subject_identifier);
     let mut incoming = inbox.begin(&name)?;
-    let duplicate = inbox.has(&name);
     incoming.write(&octets)?;
-    let file = inbox.finish(incoming, &name, "report")?;
+    let kept = inbox.finish(incoming, &name, "report")?;
     let result = Payload::whole(&EMPTY_RESULT[..]);
     client.request(Request::Result { invoke, operation: operation::REPORT_DELIVERY, result })?;
     let recipients = report.recipients.iter().map(|r| {
@@ -356,8 +353,8 @@ fn take_report(client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Re
         mts_identifier: report.subject_identifier.to_string(),
         content_identifier: report.content_identifier.clone(),
         recipients: recipients.collect(),
-        duplicate,
-        file: file.map(|p| p.display().to_string()),
+        duplicate: kept.duplicate,
+        file: kept.file.map(|p| p.display().to_string()),
     }))
 }
 
