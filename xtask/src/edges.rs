@@ -74,9 +74,9 @@ const RULES: &[Rule] = &[
         reason: "the daemon drives the node; crash tests drive the same node on another disk",
     },
     Rule {
-        from: &["xuxa-cli"],
+        from: &["xuxa-cli", "load"],
         to: Forbidden::Packages(&["engine", "node"]),
-        reason: "the client speaks P3 to any MTA, and so cannot lean on ours",
+        reason: "clients speak P3 to any MTA, and so cannot lean on ours",
     },
 ];
 
