@@ -77,5 +77,20 @@ pub enum Op {
     },
 }
 
+impl Op {
+    /// Octets of records it holds in memory, contents in spools aside.
+    pub fn held(&self) -> usize {
+        match self {
+            Op::PutEntry { record, .. } | Op::PutSeen { record, .. } => record.len(),
+            Op::PutBody { source: BodySource::Octets(octets), .. } => octets.len(),
+            Op::PutMeta { value, .. } => value.len(),
+            Op::PutBody { source: BodySource::Spool(_), .. }
+            | Op::DeleteEntry { .. }
+            | Op::DeleteBody { .. }
+            | Op::ForgetSeen { .. } => 0,
+        }
+    }
+}
+
 /// Changes that commit together or not at all.
 pub type Batch = Vec<Op>;

@@ -1,9 +1,10 @@
 //! Receiving: from the first octet to the durable commit, alike for a peer's transfer and a user's
 //! submission. Nothing is acknowledged before its commit.
 
+use crate::access::Name;
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
-use crate::memory::Payer;
+use crate::memory::{Charge, Payer};
 use crate::network::Origin;
 use crate::node::{DEBT_RETRY, Node};
 use crate::pending::{AfterCommit, Debt, Outcome, Pending, SyncFor};
@@ -83,7 +84,10 @@ impl Node {
         if let Some(link) = self.links.get_mut(&id) {
             arrival.payer = Some(match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
-                None => Payer::Users(link.origin.unwrap_or(Origin::Others)),
+                None => {
+                    let mailbox = Name::of(link.mailbox().unwrap_or_default());
+                    Payer::User(link.origin.unwrap_or(Origin::Others), mailbox)
+                }
             });
             link.receiving = Some(arrival.spool);
             link.turn_deadline = None;
@@ -98,13 +102,15 @@ impl Node {
     }
 
     pub(crate) fn arrival_data(&mut self, id: AssociationId, bytes: &Bytes) {
-        let most = self.config.limits.content;
+        let limits = self.config.limits;
         let Some(arrival) = self.arriving(id) else { return };
         let (spool, sound) = (arrival.spool, arrival.is_sound());
-        match arrival.take(bytes, most) {
+        let parsed = arrival.parsed_size();
+        match arrival.take(bytes, &limits) {
             Ok(pieces) => {
                 let content: usize = pieces.iter().map(Bytes::len).sum();
-                if sound && let Err(limit) = self.hold(spool, bytes.len() - content) {
+                let more = bytes.len() - content + arrival.parsed_size() - parsed;
+                if sound && let Err(limit) = self.hold(spool, more) {
                     let why = format!("the envelope finds no memory: {limit}");
                     return self.refuse_arrival(spool, AbortReason::TemporaryProblem, &why);
                 }
@@ -140,13 +146,20 @@ impl Node {
         Ok(())
     }
 
-    /// An arrival leaves: its memory is free, or a commit's.
-    pub(crate) fn take_arrival(&mut self, spool: SpoolId) -> Option<Arrival> {
-        let arrival = self.arrivals.remove(&spool)?;
+    /// What is held for an arrival is free again.
+    pub(crate) fn free_memory(&mut self, arrival: &mut Arrival) {
         if let Some(payer) = arrival.payer {
-            self.memory.give(payer, arrival.held);
+            self.memory.give(payer, std::mem::take(&mut arrival.held));
         }
-        Some(arrival)
+    }
+
+    /// What is held for an arrival is held until this batch of it is committed, and the batch too:
+    /// where many next hops get a copy, it is larger than what came.
+    pub(crate) fn charge(&mut self, arrival: &mut Arrival, batch: &[Op]) -> Option<Charge> {
+        let payer = arrival.payer?;
+        let records: usize = batch.iter().map(Op::held).sum();
+        self.memory.add(payer, records);
+        Some(Charge { payer, octets: std::mem::take(&mut arrival.held) + records })
     }
 
     /// This arrival cannot be taken: who sent it is told and keeps it.
@@ -282,21 +295,21 @@ impl Node {
         if !ready {
             return;
         }
-        let Some(mut arrival) = self.take_arrival(spool) else { return };
+        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
             Some(Head::Transfer(head)) => self.commit_transfer(now, arrival, *head, &seen),
             Some(Head::Submission(envelope)) => {
                 self.commit_submission(now, arrival, &envelope, &seen);
             }
-            None => {}
+            None => self.free_memory(&mut arrival),
         }
     }
 
     fn commit_transfer(
         &mut self,
         now: Now,
-        arrival: Arrival,
+        mut arrival: Arrival,
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
@@ -305,10 +318,11 @@ impl Node {
         let batch = self.batch_with_body(&arrival, &taken.accepted);
         self.log_notes(arrival.link, arrival.channel, &taken.message, &taken.notes);
         let spool = Self::committed_spool(&batch);
+        let charge = self.charge(&mut arrival, &batch);
         let (keys, message) = (arrival.keys, taken.message);
         let after = AfterCommit::Secure { arrival: arrival.spool, keys, message, spool };
         let entries = taken.accepted.entries;
-        self.commit(batch, Pending::Commit { link: arrival.link, entries, after });
+        self.commit(batch, Pending::Commit { link: arrival.link, entries, after, charge });
     }
 
     /// What the engine had to say of a message.
@@ -369,7 +383,9 @@ impl Node {
     /// Forgets an arrival and its spool.
     pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
         self.free_keys(spool);
-        if self.take_arrival(spool).is_some_and(|a| a.spool_open) {
+        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
+        self.free_memory(&mut arrival);
+        if arrival.spool_open {
             self.output(Output::SpoolDiscard { spool });
         }
     }
@@ -459,7 +475,12 @@ impl Node {
 
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
         let (link, entries, after) = match self.pending.remove(&token) {
-            Some(Pending::Commit { link, entries, after }) => (link, entries, after),
+            Some(Pending::Commit { link, entries, after, charge }) => {
+                if let Some(Charge { payer, octets }) = charge {
+                    self.memory.give(payer, octets);
+                }
+                (link, entries, after)
+            }
             Some(Pending::Debt(debt)) => {
                 match result {
                     Ok(()) => {

@@ -308,7 +308,7 @@ impl Node {
         let (batch, bodies) = self.queue.forget(entry);
         let outcome = Outcome::Transferred;
         let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
-        self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after });
+        self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after, charge: None });
     }
 
     fn transfer_failed(&mut self, now: Now, id: AssociationId, detail: &str) {

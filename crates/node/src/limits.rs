@@ -25,9 +25,9 @@ pub struct Limits {
     pub half_open_per_address: usize,
     /// Longest time from the TCP connection to the open association, in both directions.
     pub bind_timeout: Duration,
-    /// Most octets held in memory for all peers and users.
+    /// Most octets held in memory for all peers and users. Users get three quarters.
     pub memory: usize,
-    /// Most octets held in memory for one peer, or for the users at one address.
+    /// Most octets held in memory for one peer, for the users at one address, or for one mailbox.
     pub memory_per_peer: usize,
     /// Binds that may fail in a row from one address under one name.
     pub failures: u32,

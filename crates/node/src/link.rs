@@ -149,6 +149,8 @@ pub(crate) struct Link {
     pub idle_since: Instant,
     /// P3: ends an association whose user does not answer a delivery.
     pub delivery_deadline: Option<Instant>,
+    /// P3: ends an association whose user does not get on with an argument.
+    pub argument_deadline: Option<Instant>,
     /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
     pub bind_deadline: Option<Instant>,
     /// When it opened.
@@ -196,6 +198,7 @@ impl Link {
             reference: osi::session::service::ConnectionReference::default(),
             idle_since: now,
             delivery_deadline: None,
+            argument_deadline: None,
             bind_deadline: None,
             opened: None,
             given_up: None,
@@ -234,7 +237,12 @@ impl Link {
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let own = [self.bind_deadline, self.delivery_deadline, self.turn_deadline];
+        let own = [
+            self.bind_deadline,
+            self.delivery_deadline,
+            self.argument_deadline,
+            self.turn_deadline,
+        ];
         let all = own.into_iter().chain([self.stack.deadline()]);
         all.flatten().min()
     }

@@ -370,6 +370,7 @@ impl Node {
                 let late_with = [
                     (&mut link.bind_deadline, "no association in time (limits.bind_timeout)"),
                     (&mut link.delivery_deadline, "the user did not answer a delivery in time"),
+                    (&mut link.argument_deadline, "an argument did not come in time"),
                     (&mut link.turn_deadline, "the peer did not give the turn in time"),
                 ];
                 let why = late_with.into_iter().find_map(|(at, why)| {

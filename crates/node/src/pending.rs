@@ -1,5 +1,6 @@
 //! What the node waits for: one continuation for each token it gave out.
 
+use crate::memory::Charge;
 use crate::network::Origin;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
@@ -59,7 +60,13 @@ pub(crate) enum Pending {
     /// Keys are being looked up for what is in this spool.
     LookUp { spool: SpoolId },
     /// Changes are being committed.
-    Commit { link: AssociationId, entries: Vec<NewEntry>, after: AfterCommit },
+    Commit {
+        link: AssociationId,
+        entries: Vec<NewEntry>,
+        after: AfterCommit,
+        /// What is held in memory until then.
+        charge: Option<Charge>,
+    },
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
     /// Part of a content is being read for the transfer of this number.

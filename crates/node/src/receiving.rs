@@ -2,6 +2,7 @@
 //! to a spool, octet by octet as they come.
 
 use crate::api::ChannelId;
+use crate::limits::Limits;
 use crate::memory::Payer;
 use crate::pending::SyncFor;
 use base::AssociationId;
@@ -14,8 +15,9 @@ use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};
 use sha2::{Digest as _, Sha256};
 
-/// Most octets of an operation's argument that carries no content.
-const MOST_ARGUMENT: usize = 1 << 20;
+/// Octets of memory a recipient takes once parsed, however few it took on the wire: its fields,
+/// and each string of its address apart. Measured at 890 in submissions of 15,000 recipients.
+const RECIPIENT: usize = 1 << 10;
 
 /// What is being parsed.
 #[derive(Debug)]
@@ -37,6 +39,19 @@ pub(crate) enum Head {
     Submission(Box<MessageSubmissionEnvelope>),
 }
 
+impl Head {
+    fn recipients(&self) -> usize {
+        match self {
+            Head::Transfer(head) => match &**head {
+                MtsApduHead::Message(envelope) => envelope.recipients.len(),
+                MtsApduHead::Probe(envelope) => envelope.recipients.len(),
+                MtsApduHead::Report(report) => report.content.recipients.len(),
+            },
+            Head::Submission(envelope) => envelope.recipients.len(),
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Arrival {
     /// The association it comes on; another one after a recovery.
@@ -48,13 +63,16 @@ pub(crate) struct Arrival {
     pub operation: i64,
     pub parsing: Parsing,
     pub spool: SpoolId,
-    /// For whom memory is held, and how many octets: all that came and is not content.
+    /// For whom memory is held, and how many octets: all that came and is not content, and what it
+    /// was parsed into.
     pub payer: Option<Payer>,
     pub held: usize,
     /// Whether the edge was asked to begin the spool.
     pub spool_open: bool,
     pub head: Option<Head>,
     pub length: u64,
+    /// The length at which its deadline is set again.
+    pub paced: u64,
     hasher: Sha256,
     /// Whether the first octets of the content are kept, for a look at the heading's precedence.
     pub peek: bool,
@@ -94,6 +112,7 @@ impl Arrival {
             spool_open: false,
             head: None,
             length: 0,
+            paced: 0,
             hasher: Sha256::new(),
             peek: false,
             prefix: Vec::new(),
@@ -116,6 +135,11 @@ impl Arrival {
         }
     }
 
+    /// Octets the parsed envelope takes, roughly and rather too many.
+    pub(crate) fn parsed_size(&self) -> usize {
+        self.head.as_ref().map_or(0, |head| head.recipients() * RECIPIENT)
+    }
+
     /// Whether what came so far was well formed and not refused.
     pub(crate) fn is_sound(&self) -> bool {
         !matches!(self.parsing, Parsing::Ignoring)
@@ -124,15 +148,15 @@ impl Arrival {
     /// Parses a piece; gives the content octets in it.
     ///
     /// # Errors
-    /// Malformed, a limit passed, or a content longer than `most` octets.
-    pub(crate) fn take(&mut self, bytes: &Bytes, most: u64) -> Result<Vec<Bytes>, Error> {
+    /// Malformed, a limit passed, or a content longer than the limits have it.
+    pub(crate) fn take(&mut self, bytes: &Bytes, limits: &Limits) -> Result<Vec<Bytes>, Error> {
         let mut content = Vec::new();
         let mut rest: &[u8] = bytes;
         match &mut self.parsing {
             Parsing::Ignoring => {}
             Parsing::Operation(argument) => {
-                if argument.len() + rest.len() > MOST_ARGUMENT {
-                    return Err(Fault::TooLong(MOST_ARGUMENT as u64)).field("argument");
+                if argument.len() + rest.len() > limits.envelope {
+                    return Err(Fault::TooLong(limits.envelope as u64)).field("argument");
                 }
                 argument.extend_from_slice(rest);
             }
@@ -165,8 +189,8 @@ impl Arrival {
                 self.prefix.extend_from_slice(octets.get(..room).unwrap_or_default());
             }
         }
-        if self.length > most {
-            return Err(Fault::TooLong(most)).field("content");
+        if self.length > limits.content {
+            return Err(Fault::TooLong(limits.content)).field("content");
         }
         Ok(content)
     }

@@ -27,6 +27,12 @@ use std::time::Duration;
 /// Longest wait for a user to take more of a delivery, or to answer it: another association of the
 /// user may be waiting for the message.
 const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
+/// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
+/// content; then for each [`PACE`] octets of content. Octets alone do not prolong it: what is held
+/// in memory for a user who dawdles is kept from others.
+const ARGUMENT_TIMEOUT: Duration = Duration::from_secs(120);
+/// See [`ARGUMENT_TIMEOUT`].
+const PACE: u64 = 16 << 10;
 /// Most invocations of a user that may wait for their answer.
 const MOST_PENDING: u32 = 64;
 /// Most octets of a result or error parameter of ours to a user's liking.
@@ -55,7 +61,7 @@ impl Node {
     pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
             Indication::Open { bind, syntaxes, .. } => self.user_bind(now, id, &bind, &syntaxes),
-            Indication::Invoked { invoke, operation } => self.invoked(id, invoke, operation),
+            Indication::Invoked { invoke, operation } => self.invoked(now, id, invoke, operation),
             Indication::Returned { invoke } => {
                 self.set_unit(id, Unit::Result { invoke, octets: Vec::new() });
             }
@@ -248,16 +254,18 @@ impl Node {
         }
     }
 
-    fn invoked(&mut self, id: AssociationId, invoke: i64, operation: i64) {
+    fn invoked(&mut self, now: Now, id: AssociationId, invoke: i64, operation: i64) {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.unit = Unit::Invocation;
+        link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         let parsing = if link.phase != Phase::Open || link.unanswered >= MOST_PENDING {
             let problem = RESOURCE_LIMITATION;
             self.request(id, Request::Reject { invoke: Some(invoke), problem });
             Parsing::Ignoring
         } else if operation == operation::MESSAGE_SUBMISSION {
             link.unanswered += 1;
-            Parsing::Submission(SubmissionParser::default())
+            let most = self.config.limits.envelope;
+            Parsing::Submission(SubmissionParser::default().envelope_limit(most))
         } else {
             link.unanswered += 1;
             Parsing::Operation(Vec::new())
@@ -275,6 +283,7 @@ impl Node {
             Unit::None => {}
             Unit::Invocation => {
                 self.arrival_data(id, bytes);
+                self.set_pace(now, id, last);
                 if last {
                     self.set_unit(id, Unit::None);
                     self.invocation_complete(now, id);
@@ -289,6 +298,20 @@ impl Node {
                     self.delivery_answered(now, id, unit);
                 }
             }
+        }
+    }
+
+    /// Gives the user more time where an argument got on.
+    fn set_pace(&mut self, now: Now, id: AssociationId, last: bool) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if last {
+            link.argument_deadline = None;
+            return;
+        }
+        let arrival = link.receiving.and_then(|spool| self.arrivals.get_mut(&spool));
+        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
+            arrival.paced = arrival.length + PACE;
+            link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         }
     }
 
@@ -307,8 +330,9 @@ impl Node {
             return;
         }
         if matches!(arrival.parsing, Parsing::Operation(_)) {
-            if let Some(arrival) = self.take_arrival(spool) {
-                self.operate(now, id, &arrival);
+            if let Some(mut arrival) = self.arrivals.remove(&spool) {
+                self.operate(now, id, &mut arrival);
+                self.free_memory(&mut arrival);
             }
             return;
         }
@@ -326,18 +350,18 @@ impl Node {
     pub(crate) fn commit_submission(
         &mut self,
         now: Now,
-        arrival: Arrival,
+        mut arrival: Arrival,
         envelope: &MessageSubmissionEnvelope,
         seen: &[Option<Bytes>],
     ) {
         let id = arrival.link;
         let Some(mailbox) = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)) else {
-            self.give_up_arrival(&arrival);
+            self.give_up_arrival(&mut arrival);
             return;
         };
         if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
             // The same submission again: answered as the first time (DESIGN section 6).
-            self.give_up_arrival(&arrival);
+            self.give_up_arrival(&mut arrival);
             self.counters.duplicates += 1;
             self.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
             self.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
@@ -346,12 +370,13 @@ impl Node {
         let content = arrival.content();
         match self.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
             Err(error) => {
-                self.give_up_arrival(&arrival);
+                self.give_up_arrival(&mut arrival);
                 self.refuse_submission(id, arrival.invoke, &error);
             }
             Ok(submitted) => {
                 self.log_notes(id, None, &submitted.message, &submitted.notes);
                 let batch = self.batch_with_body(&arrival, &submitted.accepted);
+                let charge = self.charge(&mut arrival, &batch);
                 let after = AfterCommit::SubmissionResult {
                     spool: Self::committed_spool(&batch),
                     invoke: arrival.invoke,
@@ -361,13 +386,14 @@ impl Node {
                     message: submitted.message,
                 };
                 let entries = submitted.accepted.entries;
-                self.commit(batch, Pending::Commit { link: id, entries, after });
+                self.commit(batch, Pending::Commit { link: id, entries, after, charge });
             }
         }
     }
 
     /// Forgets an arrival that comes to no commit.
-    fn give_up_arrival(&mut self, arrival: &Arrival) {
+    fn give_up_arrival(&mut self, arrival: &mut Arrival) {
+        self.free_memory(arrival);
         self.release_keys(&arrival.keys);
         if arrival.spool_open {
             self.output(Output::SpoolDiscard { spool: arrival.spool });
@@ -431,7 +457,7 @@ impl Node {
     }
 
     /// Operations without a content.
-    fn operate(&mut self, now: Now, id: AssociationId, arrival: &Arrival) {
+    fn operate(&mut self, now: Now, id: AssociationId, arrival: &mut Arrival) {
         let Parsing::Operation(argument) = &arrival.parsing else { return };
         let (invoke, operation) = (arrival.invoke, arrival.operation);
         let mailbox =
@@ -450,6 +476,7 @@ impl Node {
                     Ok(Ok(submitted)) => {
                         self.log_notes(id, None, &submitted.message, &submitted.notes);
                         let batch = self.batch_with_body(arrival, &submitted.accepted);
+                        let charge = self.charge(arrival, &batch);
                         let after = AfterCommit::SubmissionResult {
                             spool: None,
                             invoke,
@@ -459,7 +486,7 @@ impl Node {
                             message: submitted.message,
                         };
                         let entries = submitted.accepted.entries;
-                        self.commit(batch, Pending::Commit { link: id, entries, after });
+                        self.commit(batch, Pending::Commit { link: id, entries, after, charge });
                     }
                 }
             }
@@ -593,7 +620,7 @@ impl Node {
         batch.extend(engine::put_entries(&concluded.entries));
         let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
         let entries = concluded.entries;
-        self.commit(batch, Pending::Commit { link: id, entries, after });
+        self.commit(batch, Pending::Commit { link: id, entries, after, charge: None });
     }
 
     /// The user's error is one that no repetition helps: the originator is told.

@@ -1,6 +1,8 @@
 //! One node and whoever connects to it, in virtual time: strangers that say nothing, literal
 //! octets, and whole stacks that bind.
 
+#![allow(dead_code, reason = "each test uses a part of it")]
+
 use base::ber::{Element, Writer};
 use base::{AssociationId, Instant, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
@@ -11,13 +13,16 @@ use node::config::{
 };
 use node::event::{Event, Kind};
 use node::{Input, ListenerId, Node, Output, Principal, Secret, Token};
-use osi::api::{Dialogue, Indication, Request, Role, RtseParameters, Selectors};
+use osi::api::{Dialogue, Indication, Payload, Request, Role, RtseParameters, Selectors};
 use osi::profiles;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
-use p1::p3::{MtsBind, MtsBindError, ObjectName};
+use p1::p3::{
+    MessageSubmissionEnvelope, MtsBind, MtsBindError, ObjectName, PerRecipientSubmissionFields,
+    operation,
+};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -65,6 +70,13 @@ pub(crate) struct Rig {
     /// Whether they are checked at once.
     pub(crate) verifies: bool,
     pub(crate) verified: usize,
+    /// Whether commits are done at once; else they wait here.
+    pub(crate) commits: bool,
+    pub(crate) uncommitted: Vec<Token>,
+    /// Invocations so far.
+    invokes: i64,
+    /// What these clients send goes here, to be handed in bit by bit.
+    pub(crate) slow: BTreeMap<AssociationId, Vec<u8>>,
     clients: BTreeMap<AssociationId, Client>,
     to_clients: VecDeque<(AssociationId, Bytes)>,
     spools: BTreeMap<SpoolId, u64>,
@@ -146,6 +158,10 @@ impl Rig {
             verify: VecDeque::new(),
             verifies: true,
             verified: 0,
+            commits: true,
+            uncommitted: Vec::new(),
+            invokes: 0,
+            slow: BTreeMap::new(),
             clients: BTreeMap::new(),
             to_clients: VecDeque::new(),
             spools: BTreeMap::new(),
@@ -194,6 +210,7 @@ impl Rig {
                     let result = Ok(vec![None; keys.len()]);
                     self.node.handle(self.clock(), Input::LookedUp { token, result });
                 }
+                Output::Commit { token, .. } if !self.commits => self.uncommitted.push(token),
                 Output::Commit { token, .. } => {
                     self.node.handle(self.clock(), Input::Committed { token, result: Ok(()) });
                 }
@@ -294,6 +311,33 @@ impl Rig {
         self.run();
     }
 
+    /// Invokes a user's message-submission to this many recipients, of a content of this length.
+    pub(crate) fn begin_submission(&mut self, id: AssociationId, recipients: usize, length: u64) {
+        let name = |user: &str| ORName::from(user_address(user).parse::<ORAddress>().unwrap());
+        let recipient = |n| PerRecipientSubmissionFields {
+            recipient: name(&format!("U{n}")),
+            ..Default::default()
+        };
+        let envelope = MessageSubmissionEnvelope {
+            originator: name("OPS"),
+            original_eits: None,
+            content_type: p1::ContentType::P22,
+            content_identifier: None,
+            priority: Default::default(),
+            indicators: Default::default(),
+            deferred_delivery_time: None,
+            recipients: (0..recipients).map(recipient).collect(),
+            extensions: Default::default(),
+            unknown: Vec::new(),
+        };
+        let head = envelope.argument_head(length).into();
+        let argument = Payload { head, content_length: length, tail: Bytes::new() };
+        self.invokes += 1;
+        let (invoke, operation) = (self.invokes, operation::MESSAGE_SUBMISSION);
+        let syntax = profiles::abstract_syntax::msse();
+        self.request(id, Request::Invoke { invoke, syntax, operation, argument });
+    }
+
     /// Carries octets and answers until nothing moves.
     pub(crate) fn run(&mut self) {
         loop {
@@ -321,6 +365,10 @@ impl Rig {
                     moved = true;
                     match output {
                         osi::api::Output::Send(bytes) => {
+                            if let Some(waiting) = self.slow.get_mut(&id) {
+                                waiting.extend_from_slice(&bytes);
+                                continue;
+                            }
                             self.feed(Input::Bytes { association: id, bytes });
                         }
                         osi::api::Output::Close => {

@@ -34,7 +34,7 @@ pub enum ArgumentEvent<'a, T> {
 }
 
 /// Takes an argument SEQUENCE of envelope and content in slices of any size. Holds the envelope, at
-/// most 1 MiB, and nothing of the content.
+/// most 1 MiB where nothing else is asked for, and nothing of the content.
 ///
 /// Cutting the argument at any octet gives the same events, but for how the content is divided.
 #[derive(Debug)]
@@ -42,6 +42,7 @@ pub struct ArgumentParser<T> {
     tokenizer: Tokenizer,
     state: State,
     envelope: Vec<u8>,
+    envelope_limit: usize,
     head: std::marker::PhantomData<fn() -> T>,
 }
 
@@ -67,8 +68,16 @@ impl<T: ArgumentHead> ArgumentParser<T> {
             tokenizer: Tokenizer::new(limits),
             state: State::Fresh,
             envelope: Vec::new(),
+            envelope_limit: MAX_ENVELOPE,
             head: std::marker::PhantomData,
         }
+    }
+
+    /// With an envelope of at most `limit` octets.
+    #[must_use]
+    pub fn envelope_limit(mut self, limit: usize) -> ArgumentParser<T> {
+        self.envelope_limit = limit;
+        self
     }
 
     /// Whether the argument has ended; one cut short never does.
@@ -101,8 +110,8 @@ impl<T: ArgumentHead> ArgumentParser<T> {
     }
 
     fn keep(&mut self, octets: &[u8]) -> Result<(), Error> {
-        if self.envelope.len() + octets.len() > MAX_ENVELOPE {
-            return Err(Fault::TooLong(MAX_ENVELOPE as u64)).field(T::NAME);
+        if self.envelope.len() + octets.len() > self.envelope_limit {
+            return Err(Fault::TooLong(self.envelope_limit as u64)).field(T::NAME);
         }
         self.envelope.extend_from_slice(octets);
         Ok(())

@@ -1,0 +1,111 @@
+//! What users make a node hold, in memory and in time: within the limits, and no longer than needed.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod rig;
+
+use node::config::Limits;
+use node::event::Kind;
+use osi::api::Request;
+use rig::{Outcome, Rig};
+use std::time::Duration;
+
+fn bound(rig: &mut Rig, from: &str) -> base::AssociationId {
+    let id = rig.user(from, "OPS", "secret");
+    assert_eq!(rig.outcome(id), Outcome::Open);
+    id
+}
+
+/// 72,000 octets of content.
+fn give(rig: &mut Rig, id: base::AssociationId) {
+    (0..9).for_each(|_| rig.request(id, Request::Content(vec![0; 8_000].into())));
+}
+
+fn refused(rig: &Rig) -> Vec<&str> {
+    let of = rig.events.iter().filter(|e| e.kind == Kind::SubmissionRefused);
+    of.map(|e| e.detail.as_str()).collect()
+}
+
+#[test]
+fn a_recipient_counts_as_what_it_takes_once_parsed_and_a_mailbox_as_one() {
+    let mut rig = Rig::new(Limits { memory_per_peer: 5 << 20, ..Limits::default() });
+    let ids = ["192.0.2.1", "192.0.2.2", "192.0.2.3"].map(|from| bound(&mut rig, from));
+    rig.begin_submission(ids[0], 2_000, 100_000);
+    give(&mut rig, ids[0]);
+    let one = rig.node.holds().octets;
+    assert!(one > 2_000 * 1_024, "{one}");
+    rig.begin_submission(ids[1], 2_000, 100_000);
+    give(&mut rig, ids[1]);
+    assert_eq!(rig.node.holds().octets, 2 * one);
+    rig.begin_submission(ids[2], 2_000, 100_000);
+    give(&mut rig, ids[2]);
+    let [why] = refused(&rig)[..] else { panic!("{:?}", refused(&rig)) };
+    assert!(why.contains("limits.memory_per_peer"), "{why}");
+    assert_eq!(rig.node.holds().octets, 2 * one);
+    for id in ids {
+        rig.feed(node::Input::Closed { association: id, error: None });
+    }
+    assert_eq!(rig.node.holds().octets, 0);
+}
+
+#[test]
+fn what_is_being_committed_is_held_until_it_is() {
+    let mut rig = Rig::new(Limits { memory_per_peer: 1 << 20, ..Limits::default() });
+    rig.commits = false;
+    let id = bound(&mut rig, "192.0.2.1");
+    rig.begin_submission(id, 700, 3);
+    rig.request(id, Request::Content(b"abc"[..].into()));
+    let token = rig.uncommitted.pop().expect("a commit");
+    let held = rig.node.holds().octets;
+    assert!(held > 700 * 1_024, "{held}");
+    rig.begin_submission(id, 700, 3);
+    rig.request(id, Request::Content(b"abc"[..].into()));
+    assert!(refused(&rig)[0].contains("limits.memory_per_peer"), "{:?}", refused(&rig));
+    rig.feed(node::Input::Committed { token, result: Ok(()) });
+    assert_eq!(rig.node.holds().octets, 0);
+    rig.begin_submission(id, 700, 3);
+    rig.request(id, Request::Content(b"abc"[..].into()));
+    let token = rig.uncommitted.pop().expect("room again");
+    rig.feed(node::Input::Committed { token, result: Err("full".to_owned()) });
+    assert_eq!(rig.node.holds().octets, 0);
+}
+
+#[test]
+fn who_dawdles_over_an_argument_is_not_waited_for() {
+    let mut rig = Rig::new(Limits::default());
+    let minute = Duration::from_secs(60);
+    let [slow, steady] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut rig, from));
+    rig.slow.insert(slow, Vec::new());
+    rig.begin_submission(slow, 4_000, 1 << 20);
+    rig.begin_submission(steady, 1, 1 << 20);
+    let octets = rig.slow.remove(&slow).unwrap();
+    for octet in octets[..].chunks(100).take(4) {
+        if rig.outcome(slow) == Outcome::Open {
+            rig.say(slow, octet);
+        }
+        give(&mut rig, steady);
+        rig.pass(minute);
+    }
+    assert!(matches!(rig.outcome(slow), Outcome::Aborted(_)), "{:?}", rig.outcome(slow));
+    assert_eq!(rig.outcome(steady), Outcome::Open);
+    let lost = rig.events.iter().find(|e| e.kind == Kind::AssociationLost).expect("a line");
+    assert!(lost.detail.contains("an argument did not come in time"), "{lost:?}");
+}
+
+#[test]
+fn limits_envelope_is_for_submissions_too() {
+    let mut rig = Rig::new(Limits { envelope: 20_000, ..Limits::default() });
+    let id = bound(&mut rig, "192.0.2.1");
+    for recipients in [100, 1_000] {
+        assert!(refused(&rig).is_empty(), "{:?}", refused(&rig));
+        rig.begin_submission(id, recipients, 1);
+        rig.request(id, Request::Content(b"x"[..].into()));
+    }
+    assert_eq!(refused(&rig).len(), 1);
+}
