@@ -5,9 +5,13 @@
 //! out by failing in its name; by address alone, one bad client would lock out all behind the same
 //! gateway. Where hashes are computed (users), an address has a second, larger allowance for all
 //! names together, for names cost nothing to make up; a name that bound from there lately does not
-//! need it.
+//! need it. Beyond it nobody is refused, but waits until nobody else does.
+//!
+//! Binds that come at once are counted as if they came one after the other: of one peer's name and
+//! address one password is checked at a time, and what fails beyond an allowance, because as many
+//! hashes were under way, is owed.
 
-use crate::api::Secret;
+use crate::api::{ChannelId, Secret};
 use crate::network::Origin;
 use base::{AssociationId, Instant};
 use sha2::{Digest as _, Sha256};
@@ -19,6 +23,8 @@ use std::time::Duration;
 const ALL_NAMES: u32 = 8;
 /// Allowances remembered; the one nearest to its full has to make room.
 const MOST_KEYS: usize = 4_096;
+/// Between two hashes for addresses that used their allowance up.
+const PAUSE: Duration = Duration::from_millis(100);
 /// How long a successful bind is remembered.
 const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 
@@ -47,6 +53,51 @@ pub(crate) struct Waiting {
     pub password: Secret,
 }
 
+/// A bind of a peer that waits until the one before it, of that name and address, is checked.
+#[derive(Debug)]
+pub(crate) struct PeerBind {
+    pub link: AssociationId,
+    pub channel: ChannelId,
+    /// The name, for the log.
+    pub presented: String,
+    pub password: Secret,
+}
+
+/// Binds that wait, each address in its turn.
+#[derive(Debug, Default)]
+struct Turns {
+    waiting: BTreeMap<Origin, VecDeque<Waiting>>,
+    last_served: Option<Origin>,
+}
+
+impl Turns {
+    fn push(&mut self, origin: Origin, waiting: Waiting) {
+        self.waiting.entry(origin).or_default().push_back(waiting);
+    }
+
+    fn pop(&mut self) -> Option<(Origin, Waiting)> {
+        let after = self.last_served.map_or(Bound::Unbounded, Bound::Excluded);
+        let next = self.waiting.range((after, Bound::Unbounded)).next();
+        let origin = next.or_else(|| self.waiting.first_key_value()).map(|(origin, _)| *origin)?;
+        let queue = self.waiting.get_mut(&origin)?;
+        let waiting = queue.pop_front();
+        if queue.is_empty() {
+            self.waiting.remove(&origin);
+        }
+        self.last_served = Some(origin);
+        waiting.map(|waiting| (origin, waiting))
+    }
+
+    fn forget(&mut self, origin: Origin, link: AssociationId) {
+        if let Some(queue) = self.waiting.get_mut(&origin) {
+            queue.retain(|waiting| waiting.link != link);
+            if queue.is_empty() {
+                self.waiting.remove(&origin);
+            }
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Access {
     /// Failures that may come at once.
@@ -59,9 +110,15 @@ pub(crate) struct Access {
     full_at: BTreeMap<Key, Instant>,
     /// Until when who bound is remembered.
     proven: BTreeMap<Key, Instant>,
-    waiting: BTreeMap<Origin, VecDeque<Waiting>>,
-    last_served: Option<Origin>,
+    /// Users, and those of addresses that used their allowance up.
+    waiting: Turns,
+    late: Turns,
+    put_last: Vec<AssociationId>,
+    /// When one of the latter may be next.
+    late_at: Instant,
     running: usize,
+    /// Peers: a name is here while a password is checked for it.
+    peers: BTreeMap<(Origin, Name), VecDeque<PeerBind>>,
 }
 
 impl Access {
@@ -72,9 +129,12 @@ impl Access {
             most_running: limits.verifications.max(1),
             full_at: BTreeMap::new(),
             proven: BTreeMap::new(),
-            waiting: BTreeMap::new(),
-            last_served: None,
+            waiting: Turns::default(),
+            late: Turns::default(),
+            put_last: Vec::new(),
+            late_at: Instant(0),
             running: 0,
+            peers: BTreeMap::new(),
         }
     }
 
@@ -83,10 +143,10 @@ impl Access {
         self.has_left(now, (origin, Some(name)), 1)
     }
 
-    /// The same where the try costs a hash.
-    pub(crate) fn may_cost(&self, now: Instant, origin: Origin, name: Name) -> bool {
-        let proven = self.proven.get(&(origin, Some(name))).is_some_and(|until| *until > now);
-        self.may_try(now, origin, name) && (proven || self.has_left(now, (origin, None), ALL_NAMES))
+    /// Whether its hash need not wait until nobody else does.
+    fn is_trusted(&self, now: Instant, origin: Origin, mailbox: &str) -> bool {
+        let proven = self.proven.get(&(origin, Some(Name::of(mailbox))));
+        proven.is_some_and(|until| *until > now) || self.has_left(now, (origin, None), ALL_NAMES)
     }
 
     /// Whether one more failure is within the allowance: so many refills, times the factor, may be
@@ -100,7 +160,10 @@ impl Access {
     /// A bind failed.
     pub(crate) fn failed(&mut self, now: Instant, origin: Origin, name: Name, costs: bool) {
         self.take(now, (origin, Some(name)), 1);
-        self.proven.remove(&(origin, Some(name)));
+        // Once is anybody's slip, or a stranger's behind the same gateway.
+        if !self.may_try(now, origin, name) {
+            self.proven.remove(&(origin, Some(name)));
+        }
         if costs {
             self.take(now, (origin, None), ALL_NAMES);
         }
@@ -108,10 +171,13 @@ impl Access {
 
     fn take(&mut self, now: Instant, key: Key, factor: u32) {
         let one = self.refill / factor;
-        // What is under way when an allowance is used up is not owed beyond it.
-        let most = now + one * self.burst.saturating_mul(factor);
-        let full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + one;
-        self.full_at.insert(key, full_at.min(most));
+        let mut full_at = self.full_at.get(&key).copied().unwrap_or(now).max(now) + one;
+        // What was under way when a name's allowance was used up is owed, else the rate would grow
+        // with what is tried at once. An address's does not end what it counts: nothing is owed.
+        if key.1.is_none() {
+            full_at = full_at.min(now + one * self.burst.saturating_mul(factor));
+        }
+        self.full_at.insert(key, full_at);
         make_room(&mut self.full_at, now);
     }
 
@@ -124,33 +190,101 @@ impl Access {
 
     // ----- hashes -------------------------------------------------------------------------------
 
-    /// A user's bind waits for its turn.
-    pub(crate) fn wait(&mut self, origin: Origin, waiting: Waiting) {
-        self.waiting.entry(origin).or_default().push_back(waiting);
+    /// A user's bind waits for its turn; whether that comes before those of addresses that used
+    /// their allowance up.
+    pub(crate) fn wait(&mut self, now: Instant, origin: Origin, waiting: Waiting) -> bool {
+        let trusted = self.is_trusted(now, origin, &waiting.mailbox);
+        let turns = if trusted { &mut self.waiting } else { &mut self.late };
+        turns.push(origin, waiting);
+        trusted
     }
 
-    /// The next bind to be verified, each address in its turn. Its hash runs until
-    /// [`Access::ended`].
-    pub(crate) fn next(&mut self) -> Option<(Origin, Waiting)> {
+    /// Those that wait longer than [`Access::wait`] had it, for others from there failed meanwhile.
+    pub(crate) fn take_put_last(&mut self) -> Vec<AssociationId> {
+        std::mem::take(&mut self.put_last)
+    }
+
+    /// The next bind to be verified of those still there. Its hash runs until [`Access::ended`].
+    pub(crate) fn next(
+        &mut self,
+        now: Instant,
+        is_there: impl Fn(AssociationId) -> bool,
+    ) -> Option<(Origin, Waiting)> {
         if self.running >= self.most_running {
             return None;
         }
-        let after = self.last_served.map_or(Bound::Unbounded, Bound::Excluded);
-        let next = self.waiting.range((after, Bound::Unbounded)).next();
-        let origin = next.or_else(|| self.waiting.first_key_value()).map(|(origin, _)| *origin)?;
-        let queue = self.waiting.get_mut(&origin)?;
-        let waiting = queue.pop_front();
-        if queue.is_empty() {
-            self.waiting.remove(&origin);
+        while let Some((origin, waiting)) = self.waiting.pop() {
+            if !is_there(waiting.link) {
+                continue;
+            }
+            if self.is_trusted(now, origin, &waiting.mailbox) {
+                self.running += 1;
+                return Some((origin, waiting));
+            }
+            self.put_last.push(waiting.link);
+            self.late.push(origin, waiting);
         }
-        self.last_served = Some(origin);
-        self.running += 1;
-        waiting.map(|waiting| (origin, waiting))
+        if now < self.late_at {
+            return None;
+        }
+        while let Some((origin, waiting)) = self.late.pop() {
+            if is_there(waiting.link) {
+                self.late_at = now + PAUSE;
+                self.running += 1;
+                return Some((origin, waiting));
+            }
+        }
+        None
+    }
+
+    /// When one that waits may be next.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let waits = self.running < self.most_running && !self.late.waiting.is_empty();
+        waits.then_some(self.late_at)
+    }
+
+    /// A connection is gone: nothing of it waits any more.
+    pub(crate) fn forget(&mut self, link: AssociationId, origin: Origin, name: Option<Name>) {
+        self.waiting.forget(origin, link);
+        self.late.forget(origin, link);
+        if let Some(queue) = name.and_then(|name| self.peers.get_mut(&(origin, name))) {
+            queue.retain(|bind| bind.link != link);
+        }
     }
 
     /// A hash that ran is there, or need not be computed.
     pub(crate) fn ended(&mut self) {
         self.running = self.running.saturating_sub(1);
+    }
+
+    // ----- peers --------------------------------------------------------------------------------
+
+    /// A peer's bind, to be checked now; or it waits for the one before it.
+    pub(crate) fn peer_waits(
+        &mut self,
+        origin: Origin,
+        name: Name,
+        bind: PeerBind,
+    ) -> Option<PeerBind> {
+        match self.peers.get_mut(&(origin, name)) {
+            Some(queue) => {
+                queue.push_back(bind);
+                None
+            }
+            None => {
+                self.peers.insert((origin, name), VecDeque::new());
+                Some(bind)
+            }
+        }
+    }
+
+    /// The next one, after one was checked or needs no check.
+    pub(crate) fn next_peer(&mut self, origin: Origin, name: Name) -> Option<PeerBind> {
+        let next = self.peers.get_mut(&(origin, name))?.pop_front();
+        if next.is_none() {
+            self.peers.remove(&(origin, name));
+        }
+        next
     }
 }
 
@@ -211,23 +345,53 @@ mod tests {
         assert!(access.may_try(at(1_030), here, name), "a success wipes the slate");
     }
 
+    fn bind(access: &mut Access, now: Instant, from: u8, link: u64, mailbox: &str) {
+        let mailbox = mailbox.to_owned();
+        let waiting = Waiting { link: AssociationId(link), mailbox, password: Secret::default() };
+        access.wait(now, origin(from), waiting);
+    }
+
+    fn next(access: &mut Access, now: Instant) -> Option<u64> {
+        access.next(now, |_| true).map(|(_, waiting)| {
+            access.ended();
+            waiting.link.0
+        })
+    }
+
     #[test]
-    fn names_made_up_use_the_allowance_of_their_address() {
+    fn names_made_up_use_the_allowance_of_their_address_and_then_come_last() {
         let mut access = access();
+        let made_up = |n: u32| format!("user {n}");
         let mut tries = 0;
-        let made_up = |n: u32| Name::of(&format!("user {n}"));
-        while access.may_cost(at(0), origin(1), made_up(tries)) {
-            access.failed(at(0), origin(1), made_up(tries), true);
+        while access.is_trusted(at(0), origin(1), &made_up(tries)) {
+            access.failed(at(0), origin(1), Name::of(&made_up(tries)), true);
             tries += 1;
         }
         assert_eq!(tries, 40);
-        assert!(access.may_try(at(0), origin(1), made_up(99)), "what costs nothing may be tried");
-        assert!(access.may_cost(at(0), origin(2), made_up(0)), "another address");
+        assert!(access.is_trusted(at(0), origin(2), "new"), "another address");
         access.succeeded(at(0), origin(1), Name::of("ops"));
-        assert!(access.may_cost(at(0), origin(1), Name::of("ops")), "who bound from there lately");
-        assert!(access.may_cost(at(4), origin(1), made_up(99)), "one every 3.75 s");
-        access.failed(at(4), origin(1), made_up(99), true);
-        assert!(!access.may_cost(at(4), origin(1), made_up(98)));
+        access.failed(at(0), origin(1), Name::of("ops"), true);
+        assert!(access.is_trusted(at(0), origin(1), "ops"), "who bound from there lately");
+        (0..5).for_each(|_| access.failed(at(0), origin(1), Name::of("ops"), true));
+        assert!(!access.is_trusted(at(0), origin(1), "ops"), "and did not fail ever since");
+
+        (0..3).for_each(|n| bind(&mut access, at(0), 1, n, "new"));
+        bind(&mut access, at(0), 2, 100, "new");
+        assert_eq!((next(&mut access, at(0)), next(&mut access, at(0))), (Some(100), Some(0)));
+        assert_eq!(next(&mut access, at(0)), None);
+        assert_eq!(access.deadline(), Some(at(0) + PAUSE));
+        access.forget(AssociationId(1), origin(1), None);
+        assert_eq!(next(&mut access, at(0) + PAUSE), Some(2));
+        assert_eq!(access.deadline(), None);
+        assert!(access.is_trusted(at(120), origin(1), "new"), "all 40 are there again at 150 s");
+    }
+
+    #[test]
+    fn failures_under_way_together_are_owed() {
+        let mut access = access();
+        let (here, name) = (origin(1), Name::of("ops"));
+        (0..7).for_each(|_| access.failed(at(0), here, name, true));
+        assert!(!access.may_try(at(89), here, name) && access.may_try(at(90), here, name));
     }
 
     #[test]
@@ -245,16 +409,12 @@ mod tests {
     #[test]
     fn hashes_are_computed_for_one_address_after_the_other() {
         let mut access = access();
-        let mut bind = |from: u8, link| {
-            let (link, password) = (AssociationId(link), Secret::default());
-            access.wait(origin(from), Waiting { link, mailbox: String::new(), password });
-        };
-        (0..50).for_each(|n| bind(1, n));
-        bind(2, 100);
-        bind(3, 200);
+        (0..50).for_each(|n| bind(&mut access, at(0), 1, n, ""));
+        bind(&mut access, at(0), 2, 100, "");
+        bind(&mut access, at(0), 3, 200, "");
         let mut order = Vec::new();
-        while let Some((_, waiting)) = access.next() {
-            assert!(access.next().is_none(), "one at a time");
+        while let Some((_, waiting)) = access.next(at(0), |_| true) {
+            assert!(access.next(at(0), |_| true).is_none(), "one at a time");
             access.ended();
             order.push(waiting.link.0);
         }

@@ -5,7 +5,7 @@ use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
-use crate::responder::{Refusal, short};
+use crate::responder::short;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -412,25 +412,23 @@ impl Node {
 impl Node {
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
         let Some(Pending::Verify { link: id, bind }) = self.pending.remove(&token) else { return };
-        if let VerifiedBind::User { mailbox, origin } = &bind {
-            return self.user_verified(now, id, mailbox, *origin, right);
+        match bind {
+            VerifiedBind::User { mailbox, origin } => {
+                return self.user_verified(now, id, &mailbox, origin, right);
+            }
+            VerifiedBind::Initiator { origin, name } => {
+                return self.peer_verified(now, id, origin, name, right);
+            }
+            VerifiedBind::Responder => {}
         }
         let Some(link) = self.links.get(&id) else { return };
         if link.phase != Phase::Opening {
             return;
         }
-        let channel = link.channel();
-        match (bind, channel, right) {
-            (VerifiedBind::Initiator, Some(channel), true) => self.responder_open(now, id, channel),
-            (VerifiedBind::Initiator, _, _) => {
-                let wrong = "initiator-credentials: wrong password".to_owned();
-                self.refuse_bind(now, id, Refusal::Wrong(wrong));
-            }
-            (VerifiedBind::Responder, Some(channel), true) => self.initiator_open(now, id, channel),
-            (VerifiedBind::Responder, Some(channel), false) => {
-                self.refuse_responder(id, channel, "wrong password");
-            }
-            (VerifiedBind::Responder, None, _) | (VerifiedBind::User { .. }, ..) => {}
+        match (link.channel(), right) {
+            (Some(channel), true) => self.initiator_open(now, id, channel),
+            (Some(channel), false) => self.refuse_responder(id, channel, "wrong password"),
+            (None, _) => {}
         }
     }
 

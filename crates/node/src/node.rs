@@ -190,6 +190,7 @@ impl Node {
             self.idle_deadline(),
             self.recovery.deadline(),
             self.hush.deadline(),
+            self.access.deadline(),
         ]
         .into_iter()
         .flatten()
@@ -341,6 +342,9 @@ impl Node {
         self.dirty.remove(&id);
         self.turned_away.remove(&id);
         self.roll.gone(id, link.channel(), link.origin);
+        if let Some(origin) = link.origin {
+            self.access.forget(id, origin, link.presented);
+        }
         Some(link)
     }
 
@@ -395,6 +399,7 @@ impl Node {
         }
         self.close_idle(now);
         self.say_hushed(now);
+        self.verify_waiting(now);
         self.pay_debts(now);
         self.forget_seen(now);
     }

@@ -1,5 +1,6 @@
 //! What the node waits for: one continuation for each token it gave out.
 
+use crate::access::Name;
 use crate::memory::Charge;
 use crate::network::Origin;
 use base::{AssociationId, BodyId, EntryId};
@@ -100,13 +101,17 @@ pub(crate) struct Debt {
 #[derive(Debug)]
 pub(crate) enum VerifiedBind {
     /// Accept the peer's bind.
-    Initiator,
+    Initiator {
+        /// Whom a failure is counted against, whether or not the association is still there.
+        origin: Origin,
+        name: Name,
+    },
     /// The responder's credentials in a bind result were checked.
     Responder,
     /// Accept the user's bind for this mailbox.
     User {
         mailbox: String,
-        /// Whom a failure is counted against, whether or not the association is still there.
+        /// As above.
         origin: Origin,
     },
 }

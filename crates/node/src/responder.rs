@@ -1,12 +1,13 @@
 //! P1 associations a peer opens: who may bind, and recovery.
 
-use crate::access::Name;
+use crate::access::{Name, PeerBind};
 use crate::admission::refused;
 use crate::api::{ChannelId, Secret};
 use crate::event::{Kind, Level};
 use crate::hush::{Repeated, Why};
 use crate::limits::Limit;
 use crate::link::{Link, Phase};
+use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::VerifiedBind;
 use base::ber::Element;
@@ -30,11 +31,17 @@ impl Node {
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
                 match self.check_initiator(now, id, channel, &bind) {
-                    Ok(password) => {
-                        self.roll.checking(id);
-                        self.verify_peer(id, channel, password, VerifiedBind::Initiator);
+                    Ok((presented, password)) => {
+                        let bind = PeerBind { link: id, channel, presented, password };
+                        self.queue_peer(now, bind);
                     }
-                    Err(refusal) => self.refuse_bind(now, id, refusal),
+                    Err(refusal) => {
+                        if matches!(refusal, Refusal::Wrong(_)) {
+                            let (origin, name) = self.who_binds(id);
+                            self.access.failed(now.mono, origin, name, false);
+                        }
+                        self.refuse_bind(now, id, refusal);
+                    }
                 }
             }
             Indication::RecoverAsked { reference } => {
@@ -44,21 +51,77 @@ impl Node {
         }
     }
 
+    /// Whom a bind on this association is counted against.
+    fn who_binds(&self, id: AssociationId) -> (Origin, Name) {
+        let link = self.links.get(&id);
+        let name = link.and_then(|l| l.presented).unwrap_or_else(|| Name::of(""));
+        (link.and_then(|l| l.origin).unwrap_or(Origin::Others), name)
+    }
+
+    /// A peer's password is checked after those that came before it under that name from there.
+    fn queue_peer(&mut self, now: Now, bind: PeerBind) {
+        self.roll.checking(bind.link);
+        let (origin, name) = self.who_binds(bind.link);
+        let next = self.access.peer_waits(origin, name, bind);
+        self.check_peers(now, origin, name, next);
+    }
+
+    /// Has this password checked, or the next one where that is not worth it.
+    fn check_peers(&mut self, now: Now, origin: Origin, name: Name, mut next: Option<PeerBind>) {
+        while let Some(PeerBind { link, channel, presented, password }) = next {
+            if self.links.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
+                if self.access.may_try(now.mono, origin, name) {
+                    let bind = VerifiedBind::Initiator { origin, name };
+                    return self.verify_peer(link, channel, password, bind);
+                }
+                // Those before it failed.
+                self.refuse_bind(now, link, Refusal::TooMany(presented));
+            }
+            next = self.access.next_peer(origin, name);
+        }
+    }
+
+    /// A peer's password was checked.
+    pub(crate) fn peer_verified(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        origin: Origin,
+        name: Name,
+        right: bool,
+    ) {
+        match right {
+            true => self.access.succeeded(now.mono, origin, name),
+            false => self.access.failed(now.mono, origin, name, false),
+        }
+        let link = self.links.get(&id).filter(|link| link.phase == Phase::Opening);
+        match (link.and_then(Link::channel), right) {
+            (Some(channel), true) => self.responder_open(now, id, channel),
+            (Some(_), false) => {
+                let wrong = "initiator-credentials: wrong password".to_owned();
+                self.refuse_bind(now, id, Refusal::Wrong(wrong));
+            }
+            (None, _) => {}
+        }
+        let next = self.access.next_peer(origin, name);
+        self.check_peers(now, origin, name, next);
+    }
+
     fn check_initiator(
         &mut self,
         now: Now,
         id: AssociationId,
         channel: ChannelId,
         bind: &[u8],
-    ) -> Result<Secret, Refusal> {
+    ) -> Result<(String, Secret), Refusal> {
         let argument = Element::parse(bind)
             .and_then(|e| MtaBindArgument::read(&e))
             .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
         let presented = match &argument {
-            MtaBindArgument::Unauthenticated => "",
-            MtaBindArgument::Authenticated(who) => who.name.0.as_str(),
+            MtaBindArgument::Unauthenticated => String::new(),
+            MtaBindArgument::Authenticated(who) => who.name.0.clone(),
         };
-        let name = Name::of(presented);
+        let name = Name::of(&presented);
         let origin = self.links.get_mut(&id).and_then(|link| {
             link.presented = Some(name);
             link.origin
@@ -66,7 +129,7 @@ impl Node {
         if let Some(origin) = origin
             && !self.access.may_try(now.mono, origin, name)
         {
-            return Err(Refusal::TooMany(presented.to_owned()));
+            return Err(Refusal::TooMany(presented));
         }
         // Before all that is secret: the answer tells nothing of it.
         if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
@@ -79,7 +142,8 @@ impl Node {
                 Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
             }
             MtaBindArgument::Authenticated(who) => {
-                self.peer_password(channel, &who).map_err(Refusal::Wrong)
+                let password = self.peer_password(channel, &who).map_err(Refusal::Wrong)?;
+                Ok((presented, password))
             }
         }
     }
@@ -103,13 +167,8 @@ impl Node {
     /// or busy. The log says what it was.
     pub(crate) fn refuse_bind(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
         let Some(link) = self.links.get(&id) else { return };
-        let (channel, origin, name) = (link.channel(), link.origin, link.presented);
+        let (channel, origin) = (link.channel(), link.origin);
         let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
-        let wrong = matches!(refusal, Refusal::Wrong(_));
-        if wrong && let Some(origin) = origin {
-            let name = name.unwrap_or_else(|| Name::of(""));
-            self.access.failed(now.mono, origin, name, false);
-        }
         let error = match refusal {
             Refusal::Wrong(_) => MtaBindError::AuthenticationError,
             Refusal::Context => MtaBindError::UnacceptableSecurityContext,
@@ -163,11 +222,6 @@ impl Node {
 
     /// The peer's password is right.
     pub(crate) fn responder_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        if let Some(link) = self.links.get(&id)
-            && let (Some(origin), Some(name)) = (link.origin, link.presented)
-        {
-            self.access.succeeded(now.mono, origin, name);
-        }
         if let Some(limit) = self.is_one_too_many(channel) {
             return self.refuse_bind(now, id, Refusal::Full(limit));
         }

@@ -135,22 +135,29 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.purpose = Purpose::User { mailbox: None, takes_deliveries };
         let origin = link.origin.unwrap_or(Origin::Others);
-        if !self.access.may_cost(now.mono, origin, Name::of(&mailbox)) {
+        if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
             return self.refuse_user(now, id, Refusal::TooMany(mailbox));
         }
-        self.roll.checking(id);
-        self.access.wait(origin, Waiting { link: id, mailbox, password });
+        // What waits for all others may have to make room.
+        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
+            self.roll.checking(id);
+        }
         self.verify_waiting(now);
     }
 
     /// Has the next passwords checked, as many at once as may be.
-    fn verify_waiting(&mut self, now: Now) {
-        while let Some((origin, Waiting { link, mailbox, password })) = self.access.next() {
-            if self.links.get(&link).is_none_or(|l| l.phase != Phase::Opening) {
-                self.access.ended();
-                continue;
+    pub(crate) fn verify_waiting(&mut self, now: Now) {
+        loop {
+            let links = &self.links;
+            let is_there =
+                |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
+            let next = self.access.next(now.mono, is_there);
+            for put_last in self.access.take_put_last() {
+                self.roll.checked(put_last);
             }
-            if !self.access.may_cost(now.mono, origin, Name::of(&mailbox)) {
+            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
+            self.roll.checking(link);
+            if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
                 // Those before it failed.
                 self.access.ended();
                 self.refuse_user(now, link, Refusal::TooMany(mailbox));

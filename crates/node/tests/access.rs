@@ -355,6 +355,103 @@ fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
 }
 
 #[test]
+fn a_peer_s_binds_in_parallel_have_one_allowance() {
+    let mut rig = Rig::new(Limits::default());
+    for round in 0..2 {
+        rig.verifies = false;
+        let guesses: Vec<_> =
+            (0..100).map(|_| rig.mta(ACT_FLASH, STRANGER, "MTA-ACT", "guess")).collect();
+        rig.verifies = true;
+        rig.run();
+        let failed = guesses.iter().filter(|id| rig.outcome(**id) == authentication_error());
+        assert_eq!(failed.count(), if round == 0 { 5 } else { 1 });
+        assert!(guesses.iter().all(|id| rig.outcome(*id) != Outcome::Nothing));
+        rig.pass(Duration::from_secs(30));
+    }
+    // Right ones are all let in, however many come at once.
+    rig.verifies = false;
+    let right: Vec<_> = (0..20).map(|_| rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
+    rig.verifies = true;
+    rig.run();
+    assert!(right.iter().all(|id| rig.outcome(*id) == Outcome::Open));
+}
+
+#[test]
+fn a_peer_that_hangs_up_before_the_answer_has_failed_all_the_same() {
+    let mut rig = Rig::new(limits());
+    for _ in 0..5 {
+        rig.verifies = false;
+        let id = rig.mta(ACT_FLASH, STRANGER, "MTA-ACT", "guess");
+        rig.feed(node::Input::Closed { association: id, error: None });
+        rig.verifies = true;
+        rig.run();
+    }
+    let id = rig.mta(ACT_FLASH, STRANGER, "MTA-ACT", "theirs");
+    assert_eq!(rig.outcome(id), busy());
+    // One that went while it waited for another holds nobody up.
+    rig.verifies = false;
+    let two = ["203.0.113.1"; 2].map(|from| rig.mta(ACT_FLASH, from, "MTA-ACT", "theirs"));
+    rig.feed(node::Input::Closed { association: two[1], error: None });
+    let third = rig.mta(ACT_FLASH, "203.0.113.1", "MTA-ACT", "theirs");
+    rig.verifies = true;
+    rig.run();
+    assert_eq!((rig.outcome(two[0]), rig.outcome(third)), (Outcome::Open, Outcome::Open));
+}
+
+#[test]
+fn one_bad_client_does_not_lock_out_all_behind_its_gateway() {
+    let mut rig = Rig::new(Limits::default());
+    let ops = rig.user(STRANGER, "OPS", "secret");
+    for n in 0..60 {
+        rig.user(STRANGER, &format!("U{n}"), "guess");
+    }
+    // A slip of the one that bound before, and then the true password: at once.
+    let slip = rig.user(STRANGER, "OPS", "guess");
+    let again = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!(
+        [ops, slip, again].map(|id| rig.outcome(id)),
+        [Outcome::Open, authentication_error(), Outcome::Open]
+    );
+    // One that never bound there: after those before it.
+    let new = rig.user(STRANGER, "OPS2", "secret");
+    let elsewhere = rig.user("203.0.113.77", "OPS2", "secret");
+    assert_eq!((rig.outcome(new), rig.outcome(elsewhere)), (Outcome::Nothing, Outcome::Open));
+    rig.pass(Duration::from_secs(5));
+    assert_eq!(rig.outcome(new), Outcome::Open);
+    assert!(rig.refusals().iter().all(|line| !line.contains("busy")), "{:?}", rig.refusals());
+}
+
+#[test]
+fn binds_that_come_last_hold_no_place() {
+    for failed in [39, 40] {
+        let mut rig = Rig::new(limits());
+        for n in 0..failed {
+            let id = rig.user(STRANGER, &format!("U{n}"), "guess");
+            rig.feed(node::Input::Closed { association: id, error: None });
+        }
+        rig.verifies = false;
+        let ids: Vec<_> = (0..4).map(|n| rig.user(STRANGER, &format!("V{n}"), "guess")).collect();
+        if failed < 40 {
+            // They wait with the others until the first two have failed.
+            for _ in 0..2 {
+                let (token, ..) = rig.verify.pop_front().unwrap();
+                rig.feed(node::Input::Verified { token, right: false });
+            }
+            for id in &ids[..2] {
+                rig.feed(node::Input::Closed { association: *id, error: None });
+            }
+            for _ in 0..2 {
+                rig.connect(ACT_FLASH, STRANGER);
+            }
+        }
+        // One is being checked; of the others the oldest goes.
+        let oldest = if failed < 40 { 3 } else { 1 };
+        rig.connect(ACT_FLASH, STRANGER);
+        assert_eq!(rig.dropped, [ids[oldest]].into(), "{failed}");
+    }
+}
+
+#[test]
 fn guesses_do_not_burn_the_processor() {
     let mut rig = Rig::new(Limits::default());
     let ops = rig.user(STRANGER, "OPS", "secret");
@@ -374,7 +471,7 @@ fn guesses_do_not_burn_the_processor() {
         let id = rig.user(STRANGER, &format!("U{n}"), "guess");
         rig.feed(node::Input::Closed { association: id, error: None });
     }
-    assert!(rig.verified <= 1 + 40 + 2, "{} hashes for all names", rig.verified);
+    assert!(rig.verified <= 1 + 40 + 3, "{} hashes for all names", rig.verified);
     // Who bound from there before may go on; so may everybody else.
     for from in [STRANGER, "203.0.113.77"] {
         let id = rig.user(from, "OPS", "secret");
