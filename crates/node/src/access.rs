@@ -188,6 +188,11 @@ impl Access {
         make_room(&mut self.proven, now);
     }
 
+    /// These have another password, or are no more: that they bound says nothing now.
+    pub(crate) fn forget(&mut self, names: &[Name]) {
+        self.proven.retain(|(_, name), _| name.is_none_or(|name| !names.contains(&name)));
+    }
+
     // ----- hashes -------------------------------------------------------------------------------
 
     /// A user's bind waits for its turn; whether that comes before those of addresses that used

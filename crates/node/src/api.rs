@@ -145,8 +145,14 @@ pub enum Input {
     },
     /// The deadline passed.
     Tick,
-    /// The mailboxes changed (a user was added): their canonical addresses.
-    Mailboxes(Vec<String>),
+    /// The mailboxes changed (a user was added or removed, or has another password). Who is bound to
+    /// one that is gone or has another password is aborted.
+    Mailboxes {
+        /// The canonical addresses of all.
+        addresses: Vec<String>,
+        /// Those gone or with another password.
+        changed: Vec<String>,
+    },
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what
     /// is left is aborted, so that peers need not wait to find out.

@@ -413,8 +413,8 @@ impl Node {
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
         let Some(Pending::Verify { link: id, bind }) = self.pending.remove(&token) else { return };
         match bind {
-            VerifiedBind::User { mailbox, origin } => {
-                return self.user_verified(now, id, &mailbox, origin, right);
+            VerifiedBind::User { mailbox, origin, stale } => {
+                return self.user_verified(now, id, &mailbox, origin, right && !stale);
             }
             VerifiedBind::Initiator { origin, name } => {
                 return self.peer_verified(now, id, origin, name, right);

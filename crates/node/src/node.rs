@@ -161,9 +161,10 @@ impl Node {
             Input::Content { token, result } => self.content(token, result),
             Input::Verified { token, right } => self.verified(now, token, right),
             Input::Tick => self.tick(now),
-            Input::Mailboxes(addresses) => {
+            Input::Mailboxes { addresses, changed } => {
                 self.engine.set_mailboxes(addresses.iter().cloned().collect());
                 self.config.mailboxes = addresses;
+                self.end_users(&changed);
             }
             Input::Stop => self.stop(now),
         }

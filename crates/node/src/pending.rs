@@ -113,5 +113,7 @@ pub(crate) enum VerifiedBind {
         mailbox: String,
         /// As above.
         origin: Origin,
+        /// The password changed meanwhile: whatever comes out was found by the old one.
+        stale: bool,
     },
 }

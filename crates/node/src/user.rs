@@ -4,7 +4,7 @@ use crate::access::{Name, Waiting};
 use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
-use crate::link::{Phase, Purpose, Sending};
+use crate::link::{Link, Phase, Purpose, Sending};
 use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
@@ -163,7 +163,7 @@ impl Node {
                 self.refuse_user(now, link, Refusal::TooMany(mailbox));
                 continue;
             }
-            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin };
+            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
             let token = self.token(Pending::Verify { link, bind });
             let principal = Principal::User(mailbox);
             self.output(Output::Verify { token, principal, password });
@@ -194,6 +194,36 @@ impl Node {
             }
         }
         self.verify_waiting(now);
+    }
+
+    /// These mailboxes are gone, or have another password: who bound with the old one is aborted,
+    /// and nobody binds with it any more.
+    pub(crate) fn end_users(&mut self, changed: &[String]) {
+        if changed.is_empty() {
+            return;
+        }
+        let names: Vec<Name> = changed.iter().map(|mailbox| Name::of(mailbox)).collect();
+        self.access.forget(&names);
+        for pending in self.pending.values_mut() {
+            if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
+            {
+                *stale |= changed.contains(mailbox);
+            }
+        }
+        let bound =
+            |link: &&mut Link| link.mailbox().is_some_and(|m| changed.iter().any(|c| c == m));
+        let ids: Vec<AssociationId> = self
+            .links
+            .values_mut()
+            .filter(bound)
+            .map(|link| {
+                link.transport_error = Some("the user is gone, or has another password".to_owned());
+                link.id
+            })
+            .collect();
+        for id in ids {
+            self.request(id, Request::Abort(AbortReason::PermanentProblem));
+        }
     }
 
     /// Refuses a user's bind (X.411 8.1.1), with the errors of [`Node::refuse_bind`].

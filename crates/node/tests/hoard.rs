@@ -109,3 +109,27 @@ fn limits_envelope_is_for_submissions_too() {
     }
     assert_eq!(refused(&rig).len(), 1);
 }
+
+#[test]
+fn a_user_removed_or_with_another_password_is_bound_no_more() {
+    let mut rig = Rig::new(Limits::default());
+    let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut rig, from));
+    let ops = engine::canonical(&rig::user_address("OPS").parse().unwrap());
+    let (addresses, changed) = (vec![ops.clone()], vec!["somebody else".to_owned()]);
+    rig.feed(node::Input::Mailboxes { addresses, changed });
+    rig.run();
+    assert_eq!(rig.outcome(one), Outcome::Open, "not concerned");
+    rig.verifies = false;
+    let late = rig.user("192.0.2.3", "OPS", "secret");
+    rig.feed(node::Input::Mailboxes { addresses: Vec::new(), changed: vec![ops] });
+    rig.verifies = true;
+    rig.run();
+    for id in [one, two] {
+        assert!(matches!(rig.outcome(id), Outcome::Aborted(_)), "{:?}", rig.outcome(id));
+    }
+    let late = rig.outcome(late);
+    assert_eq!(late, Outcome::Refused("authentication-error".to_owned()), "checked by the old one");
+    let lost = rig.events.iter().filter(|e| e.kind == Kind::AssociationLost);
+    let told = lost.filter(|e| e.detail.contains("the user is gone, or has another password"));
+    assert_eq!(told.count(), 2);
+}

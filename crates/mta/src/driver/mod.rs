@@ -398,8 +398,8 @@ impl Driver {
             Ok(users) => {
                 let addresses = users.addresses();
                 tracing::info!(users = addresses.len(), "read the users again");
-                self.verifier.set_users(users);
-                self.input(Input::Mailboxes(addresses));
+                let changed = self.verifier.set_users(users);
+                self.input(Input::Mailboxes { addresses, changed });
             }
             Err(error) => tracing::error!(%error, "the users stay as they were"),
         }

@@ -41,9 +41,13 @@ impl Verifier {
         self.inner.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Other users from now on.
-    pub(crate) fn set_users(&self, users: Users) {
-        *self.users() = users;
+    /// Other users from now on; which of those before are gone or have another password.
+    pub(crate) fn set_users(&self, users: Users) -> Vec<String> {
+        let mut current = self.users();
+        let mut changed = current.addresses();
+        changed.retain(|address| current.hash_of(address) != users.hash_of(address));
+        *current = users;
+        changed
     }
 
     /// Whether this is the password of that principal.
@@ -96,7 +100,9 @@ mod tests {
             let said = verifier.verify(principal.clone(), Secret(password.into())).await;
             assert_eq!(said, right, "{principal:?} {password}");
         }
-        verifier.set_users(Users::default());
+        let same = verifier.users().clone();
+        assert!(verifier.set_users(same).is_empty());
+        assert_eq!(verifier.set_users(Users::default()), ["/c=it/s=a"]);
         assert!(!verifier.verify(user("/c=it/s=a"), Secret("vesuvio".into())).await);
     }
 }
