@@ -16,7 +16,7 @@ pub struct Event {
     /// Peer and channel, as in `act/flash`.
     pub channel: Option<String>,
     /// MTS identifier.
-    pub message: Option<String>,
+    pub mts_id: Option<String>,
     /// Queue entry.
     pub entry: Option<String>,
     /// Precedence.
@@ -33,7 +33,7 @@ impl Event {
 
     /// Whether it is such an event about this message.
     pub fn is(&self, event: &str, message: &str) -> bool {
-        self.event == event && self.message.as_deref() == Some(message)
+        self.event == event && self.mts_id.as_deref() == Some(message)
     }
 
     /// Whether it is such an event on this channel, by its name without the peer's.
@@ -49,7 +49,7 @@ mod tests {
 
     #[test]
     fn events_are_found_among_other_lines() {
-        let log = r#"{"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","event":"transfer_started","association":"a7","channel":"act/flash","message":"id-1","precedence":"flash","target":"mta::event"}
+        let log = r#"{"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","event":"transfer_started","association":"a7","channel":"act/flash","mts_id":"id-1","precedence":"flash","target":"mta::event"}
 mta: something else
 {"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","message":"not an event"}
 "#;

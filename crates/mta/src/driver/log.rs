@@ -2,6 +2,7 @@
 
 use super::labels::Labels;
 use node::event::{Event, Level};
+use std::borrow::Cow;
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -31,6 +32,9 @@ pub fn start(format: LogFormat, verbose: bool) {
 
 /// Logs one event.
 pub(super) fn event(labels: &Labels, event: &Event) {
+    // Not a field `message`: the subscriber writes one of that name as it is.
+    let mts_id = event.message.as_deref().map(plain);
+    let detail = (!event.detail.is_empty()).then(|| plain(&event.detail));
     macro_rules! log {
         ($level:ident) => {
             tracing::$level!(
@@ -38,10 +42,10 @@ pub(super) fn event(labels: &Labels, event: &Event) {
                 event = event.kind.name(),
                 association = event.association.map(|a| a.to_string()),
                 channel = event.channel.map(|c| labels.channel(c)),
-                message = event.message.as_deref(),
+                mts_id = mts_id.as_deref(),
                 entry = event.entry.map(|e| e.to_string()),
                 precedence = event.precedence.map(|p| p.name()),
-                detail = (!event.detail.is_empty()).then_some(event.detail.as_str()),
+                detail = detail.as_deref(),
             )
         };
     }
@@ -49,5 +53,81 @@ pub(super) fn event(labels: &Labels, event: &Event) {
         Level::Info => log!(info),
         Level::Warning => log!(warn),
         Level::Error => log!(error),
+    }
+}
+
+/// A text that others may have chosen, with control characters escaped: one line stays one line, and
+/// no terminal is told anything.
+fn plain(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(bad) {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match bad(c) {
+            true => plain.extend(c.escape_default()),
+            false => plain.push(c),
+        }
+    }
+    plain.into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use node::event::Kind;
+    use std::io::Write;
+    use std::sync::{Arc, Mutex};
+
+    #[derive(Clone, Default)]
+    struct Lines(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Lines {
+        fn write(&mut self, octets: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().unwrap().write(octets)
+        }
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn what_a_peer_writes_makes_no_line_of_its_own() {
+        let event = Event {
+            level: Level::Info,
+            kind: Kind::Received,
+            association: None,
+            channel: None,
+            message: Some("[/PRMD=A/C=XX;a\n2026 ERROR forged\u{1b}[2J\u{85}]".to_owned()),
+            entry: None,
+            precedence: None,
+            detail: "said \"a\"\r\nERROR \u{9b}2J".to_owned(),
+        };
+        for json in [false, true] {
+            let lines = Lines::default();
+            let to = lines.clone();
+            let text = tracing_subscriber::fmt().with_ansi(false).with_writer(move || to.clone());
+            let log = || super::event(&Labels::default(), &event);
+            match json {
+                false => tracing::subscriber::with_default(text.finish(), log),
+                true => {
+                    let text = text.json().flatten_event(true);
+                    tracing::subscriber::with_default(text.finish(), log);
+                }
+            }
+            let said = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+            let line = said.strip_suffix('\n').unwrap();
+            assert!(!line.contains(char::is_control), "{line:?}");
+            assert!(line.contains("mts_id") && line.contains("2026 ERROR forged"), "{line}");
+            if json {
+                let value: serde_json::Value = serde_json::from_str(line).unwrap();
+                assert_eq!(
+                    value["mts_id"],
+                    "[/PRMD=A/C=XX;a\\n2026 ERROR forged\\u{1b}[2J\\u{85}]"
+                );
+                assert_eq!(value["detail"], "said \"a\"\\r\\nERROR \\u{9b}2J");
+            }
+        }
     }
 }
