@@ -5,7 +5,7 @@ use crate::profile::Profile;
 use anyhow::{Context, Result, bail};
 use base::ber::{Element, Writer};
 use bytes::Bytes;
-use osi::api::{Config, Indication, Input, Output, Problem, Request, Role, Selectors};
+use osi::api::{AbortReason, Config, Indication, Input, Output, Problem, Request, Role, Selectors};
 use osi::profiles;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
@@ -25,8 +25,14 @@ use trace::{Connection, Opener, TraceWriter};
 /// How long a TCP connection may take, and how long a write may make no progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often an interrupt is looked for while nothing arrives.
+/// How often an interrupt is looked for while nothing arrives, or nothing is taken.
 const LOOK: Duration = Duration::from_millis(200);
+/// How long an MTA may take to end an association that we aborted.
+const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// Why a connection is over.
+const CLOSED: &str = "the connection closed";
+pub(crate) const INTERRUPTED: &str = "interrupted";
 
 /// Set by Ctrl-C.
 pub(crate) type Interrupted = Arc<AtomicBool>;
@@ -63,8 +69,8 @@ pub(crate) struct Client {
     indications: VecDeque<Indication>,
     trace: Option<TraceWriter<BufWriter<File>>>,
     interrupted: Interrupted,
-    /// The transport connection is to be closed, or is.
-    over: bool,
+    /// The transport connection is to be closed, or is: why.
+    over: Option<&'static str>,
     /// Our own name, as bound.
     pub user: ORName,
     /// What the MTA answered.
@@ -101,7 +107,7 @@ impl Client {
             indications: VecDeque::new(),
             trace,
             interrupted,
-            over: false,
+            over: None,
             user,
             bound: bind,
         };
@@ -152,8 +158,8 @@ impl Client {
             if let Some(indication) = self.indications.pop_front() {
                 return Ok(Some(indication));
             }
-            if self.over {
-                bail!(Lost("the connection closed".to_owned()));
+            if let Some(why) = self.over {
+                bail!(Lost(why.to_owned()));
             }
             let now = self.clock.mono();
             if self.interrupted.load(Ordering::Relaxed) || until.is_some_and(|at| at <= now) {
@@ -172,7 +178,7 @@ impl Client {
 
     /// Whether the connection takes no more.
     pub(crate) fn is_over(&self) -> bool {
-        self.over
+        self.over.is_some()
     }
 
     fn read(&mut self, wait: Duration) -> Result<()> {
@@ -199,22 +205,59 @@ impl Client {
     fn flush(&mut self) -> Result<()> {
         while let Some(output) = self.stack.poll() {
             match output {
+                // After a part of something nothing else may follow.
+                Output::Send(_) if self.is_over() => {}
                 Output::Send(octets) => {
-                    if self.stream.write_all(&octets).is_err() {
-                        // What the MTA may still have said is read before the end is told.
-                        self.over = true;
-                    } else if let Some(trace) = &mut self.trace {
+                    // What the MTA may still have said is read before the end is told.
+                    self.over = self.write(&octets).err();
+                    if self.is_over() {
+                        continue;
+                    }
+                    if let Some(trace) = &mut self.trace {
                         trace.sent(Clock::utc(), &octets).context("cannot write the trace")?;
                     }
                 }
                 Output::Close => {
-                    self.over = true;
+                    self.over.get_or_insert(CLOSED);
                     let _ = self.stream.shutdown(std::net::Shutdown::Both);
                 }
                 Output::Indication(indication) => self.indications.push_back(indication),
             }
         }
         Ok(())
+    }
+
+    /// Writes all of it, unless the MTA takes nothing for too long, or for a moment after Ctrl-C.
+    fn write(&mut self, mut octets: &[u8]) -> Result<(), &'static str> {
+        let mut last = self.clock.mono();
+        while !octets.is_empty() {
+            match self.stream.write(octets) {
+                Ok(0) => return Err(CLOSED),
+                Ok(n) => {
+                    octets = octets.get(n..).unwrap_or_default();
+                    last = self.clock.mono();
+                }
+                Err(e) if e.kind() == ErrorKind::Interrupted => {}
+                Err(e) if matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                    if self.interrupted.load(Ordering::Relaxed) {
+                        return Err(INTERRUPTED);
+                    }
+                    if self.clock.mono().since(last) >= WRITE_TIMEOUT {
+                        return Err("the MTA takes nothing more");
+                    }
+                }
+                Err(_) => return Err(CLOSED),
+            }
+        }
+        Ok(())
+    }
+
+    /// Ends the association where it stands, so that the MTA knows it was meant.
+    pub(crate) fn abort(mut self) {
+        let _ = self.request(Request::Abort(AbortReason::LocalSystemProblem));
+        let until = self.clock.mono() + ABORT_TIMEOUT;
+        // What was on its way here is taken, or our own end of the connection would undo the abort.
+        while !self.is_over() && self.clock.mono() < until && self.read(LOOK).is_ok() {}
     }
 
     /// Unbinds in order; an MTA that does not answer is not waited for long.
@@ -243,7 +286,7 @@ pub(crate) fn describe(indication: Option<&Indication>) -> String {
         }
         // Its name alone: what it carries may be a password or a content.
         Some(other) => format!("the MTA's answer is out of place ({})", other.name()),
-        None => "interrupted".to_owned(),
+        None => INTERRUPTED.to_owned(),
     }
 }
 
@@ -268,7 +311,7 @@ fn connect(mta: &str) -> Result<TcpStream> {
         match TcpStream::connect_timeout(&address, CONNECT_TIMEOUT) {
             Ok(stream) => {
                 stream.set_nodelay(true).context("cannot set TCP_NODELAY")?;
-                stream.set_write_timeout(Some(WRITE_TIMEOUT)).context("cannot set a timeout")?;
+                stream.set_write_timeout(Some(LOOK)).context("cannot set a timeout")?;
                 return Ok(stream);
             }
             Err(error) => last = Some(error),

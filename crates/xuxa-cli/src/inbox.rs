@@ -47,8 +47,12 @@ pub(crate) struct Kept {
 
 /// A delivery could not be kept: it is the MTA's still.
 #[derive(Debug, thiserror::Error)]
-#[error("cannot write the inbox")]
-pub(crate) struct NotKept(#[source] std::io::Error);
+#[error("cannot {0} the inbox")]
+pub(crate) struct NotKept(&'static str, #[source] std::io::Error);
+
+fn not_kept(doing: &'static str) -> impl FnOnce(std::io::Error) -> NotKept {
+    move |error| NotKept(doing, error)
+}
 
 impl Inbox {
     /// Opens or makes the directory. Where `keep` is false only identifiers are kept.
@@ -75,18 +79,18 @@ impl Inbox {
 
     /// Does something while no other `xuxa` changes the log, or begins a message.
     fn locked<T>(&mut self, work: impl FnOnce(&mut Inbox) -> Result<T>) -> Result<T> {
-        self.log.lock().context("cannot lock the inbox")?;
+        self.log.lock().map_err(not_kept("lock"))?;
         let result = work(self);
-        self.log.unlock().context("cannot unlock the inbox")?;
+        self.log.unlock().map_err(not_kept("unlock"))?;
         result
     }
 
     /// Takes in what the log has more by now: another `xuxa` of the same user may write it, too.
     fn refresh(&mut self) -> Result<()> {
-        let length = self.log.metadata().context("cannot read the inbox")?.len();
+        let length = self.log.metadata().map_err(not_kept("read"))?.len();
         let more = usize::try_from(length.saturating_sub(self.read)).unwrap_or(usize::MAX);
         let mut octets = vec![0; more];
-        self.log.read_exact_at(&mut octets, self.read).context("cannot read the inbox")?;
+        self.log.read_exact_at(&mut octets, self.read).map_err(not_kept("read"))?;
         let whole = octets.iter().rposition(|octet| *octet == b'\n').map_or(0, |end| end + 1);
         let text = String::from_utf8_lossy(octets.get(..whole).unwrap_or_default());
         self.seen.extend(text.lines().map(str::to_owned));
@@ -97,13 +101,13 @@ impl Inbox {
     /// Takes away a line without its end: it was not confirmed, and what is appended to it would be
     /// another identifier.
     fn truncate(&self) -> Result<(), NotKept> {
-        self.log.set_len(self.read).map_err(NotKept)
+        self.log.set_len(self.read).map_err(not_kept("write"))
     }
 
     /// Removes what was left behind by those that ended in the middle of a message.
     fn sweep(&self) -> Result<()> {
-        for entry in fs::read_dir(&self.dir).context("cannot read the inbox")? {
-            let path = entry.context("cannot read the inbox")?.path();
+        for entry in fs::read_dir(&self.dir).map_err(not_kept("read"))? {
+            let path = entry.map_err(not_kept("read"))?.path();
             if path.extension().is_none_or(|extension| extension != "part") {
                 continue;
             }
@@ -135,10 +139,10 @@ impl Inbox {
                 let path = inbox.dir.join(format!("{name}.{process}-{}.part", inbox.begun));
                 match File::create_new(&path) {
                     Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
-                    Err(error) => return Err(NotKept(error).into()),
+                    Err(error) => return Err(NotKept("write", error).into()),
                     Ok(file) => {
                         let part = Part { file, path };
-                        part.file.lock().context("cannot lock the inbox")?;
+                        part.file.lock().map_err(not_kept("lock"))?;
                         return Ok(Incoming { part: Some(part) });
                     }
                 }
@@ -155,7 +159,7 @@ impl Inbox {
         extension: &str,
     ) -> Result<Kept> {
         if let Some(part) = &incoming.part {
-            part.file.sync_all().map_err(NotKept)?;
+            part.file.sync_all().map_err(not_kept("write"))?;
         }
         self.locked(|inbox| {
             inbox.refresh()?;
@@ -181,7 +185,7 @@ impl Inbox {
         let written = self.log.write_all(line.as_bytes()).and_then(|()| self.log.sync_all());
         if let Err(error) = written {
             let _ = self.truncate();
-            return Err(NotKept(error).into());
+            return Err(NotKept("write", error).into());
         }
         self.refresh()
     }
@@ -190,7 +194,7 @@ impl Inbox {
 impl Incoming {
     pub(crate) fn write(&mut self, octets: &[u8]) -> Result<()> {
         match &mut self.part {
-            Some(part) => Ok(part.file.write_all(octets).map_err(NotKept)?),
+            Some(part) => Ok(part.file.write_all(octets).map_err(not_kept("write"))?),
             None => Ok(()),
         }
     }
@@ -200,7 +204,7 @@ impl Part {
     /// Gives it its name, durably: an identifier that is remembered is never taken again.
     #[expect(clippy::disallowed_methods, reason = "the directory is synced right after the rename")]
     fn rename(self, path: &Path) -> Result<()> {
-        fs::rename(&self.path, path).map_err(NotKept)?;
+        fs::rename(&self.path, path).map_err(not_kept("write"))?;
         path.parent().map_or(Ok(()), sync_dir)
     }
 }
@@ -213,7 +217,7 @@ impl Drop for Part {
 }
 
 fn sync_dir(dir: &Path) -> Result<()> {
-    Ok(File::open(dir).and_then(|d| d.sync_all()).map_err(NotKept)?)
+    Ok(File::open(dir).and_then(|d| d.sync_all()).map_err(not_kept("write"))?)
 }
 
 /// An identifier as a file name: letters, digits, `.` and `-` stay, all else becomes `_`; and four

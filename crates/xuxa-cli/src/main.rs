@@ -26,10 +26,13 @@ use std::process::ExitCode;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+/// Exit code after a second Ctrl-C, as shells have it.
+const INTERRUPTED_TWICE: i32 = 130;
+
 /// Submits test messages to an MTA over X.400 P3, and takes deliveries from it.
 ///
 /// Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in part, 4 a message is in
-/// doubt: the MTA may have taken it or not.
+/// doubt: the MTA may have taken it or not; 130 ended by a second Ctrl-C.
 #[derive(Debug, Parser)]
 #[command(version, max_term_width = 100)]
 struct Cli {
@@ -165,11 +168,22 @@ fn parse_dtg(text: &str) -> Result<Utc, String> {
         .ok_or_else(|| format!("{text:?} is no date-time group: write 260504030201Z"))
 }
 
+#[expect(clippy::disallowed_methods, reason = "whoever asks twice waits for nothing any more")]
+fn end_at_once() -> ! {
+    std::process::exit(INTERRUPTED_TWICE)
+}
+
 fn main() -> ExitCode {
     let cli = Cli::parse();
     let interrupted = Interrupted::default();
     let flag = interrupted.clone();
-    if let Err(error) = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed)) {
+    // The second time it ends at once.
+    let set = ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            end_at_once();
+        }
+    });
+    if let Err(error) = set {
         eprintln!("xuxa: Ctrl-C will not unbind in order: {error}");
     }
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
@@ -338,7 +352,7 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     if json {
         println!("{}", serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {
-        if lines.is_empty() && outcome.is_ok() {
+        if lines.is_empty() && matches!(outcome, Ok(0)) {
             println!("nothing waits");
         } else if !lines.is_empty() {
             println!("{}{}", show::received(&lines), show::texts(&lines));
@@ -346,11 +360,15 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     }
     let short = args.count.is_some_and(|n| (lines.len() as u64) < n);
     match outcome {
-        Ok(()) if short => {
+        Ok(_) if short => {
             eprintln!("xuxa: {} of {} deliveries came", lines.len(), args.count.unwrap_or(0));
             ExitCode::from(if lines.is_empty() { 1 } else { 3 })
         }
-        other => finish(other, !lines.is_empty()),
+        Ok(left) if left > 0 => {
+            eprintln!("xuxa: {left} still wait: the MTA has not delivered them, try again later");
+            ExitCode::from(3)
+        }
+        other => finish(other.map(drop), !lines.is_empty()),
     }
 }
 

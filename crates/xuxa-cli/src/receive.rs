@@ -2,7 +2,7 @@
 
 use crate::client::{Client, Lost, Services, describe};
 use crate::clock::Clock;
-use crate::inbox::{Inbox, Incoming};
+use crate::inbox::{Inbox, Incoming, NotKept};
 use crate::send::Way;
 use crate::show;
 use anyhow::{Context, Result, bail};
@@ -111,13 +111,14 @@ pub(crate) struct ReportLine {
     pub diagnostic: Option<String>,
 }
 
-/// Takes deliveries until told to stop.
+/// Takes deliveries until told to stop; how many still wait of those that did when it began, where
+/// it was to take those.
 pub(crate) fn receive(
     way: &Way<'_>,
     inbox: &mut Inbox,
     until: Until,
-    mut each: impl FnMut(&Received),
-) -> Result<()> {
+    each: impl FnMut(&Received),
+) -> Result<u64> {
     let mut client = Client::bind(
         way.profile,
         Services::Delivery,
@@ -129,6 +130,28 @@ pub(crate) fn receive(
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
+    match deliveries(way, &mut client, inbox, until, waiting, each) {
+        Ok(count) => {
+            client.unbind()?;
+            let all = until.wait || until.count.is_some();
+            Ok(if all { 0 } else { waiting.saturating_sub(count) })
+        }
+        Err(error) => {
+            client.abort();
+            Err(error)
+        }
+    }
+}
+
+/// Takes deliveries; how many.
+fn deliveries(
+    way: &Way<'_>,
+    client: &mut Client,
+    inbox: &mut Inbox,
+    until: Until,
+    waiting: u64,
+    mut each: impl FnMut(&Received),
+) -> Result<u64> {
     let end = until.timeout.map(|t| way.clock.mono() + t);
     let mut count = 0u64;
     loop {
@@ -147,23 +170,37 @@ pub(crate) fn receive(
             None => break,
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
-                    operation::MESSAGE_DELIVERY => take_message(way, &mut client, inbox, invoke)?,
-                    operation::REPORT_DELIVERY => take_report(&mut client, inbox, invoke)?,
+                    operation::MESSAGE_DELIVERY => take_message(way, client, inbox, invoke),
+                    operation::REPORT_DELIVERY => take_report(client, inbox, invoke),
                     _ => {
-                        let problem = Problem { kind: 1, value: 1 };
-                        client.request(Request::Reject { invoke: Some(invoke), problem })?;
+                        reject(client, invoke, UNRECOGNIZED_OPERATION)?;
                         continue;
                     }
                 };
-                each(&one);
+                if let Err(error) = &one
+                    && !error.is::<Lost>()
+                {
+                    // Neither of the two deliveries has an error for it (X.411 8.3.1).
+                    let ours = error.is::<NotKept>();
+                    reject(client, invoke, if ours { RESOURCE_LIMITATION } else { MISTYPED })?;
+                }
+                each(&one?);
                 count += 1;
             }
             Some(Indication::Data { .. }) => {}
             other => bail!(Lost(describe(other.as_ref()))),
         }
     }
-    client.unbind()?;
-    Ok(())
+    Ok(count)
+}
+
+/// Invoke problems of a ROSE reject (X.229 clause 9).
+const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
+const MISTYPED: Problem = Problem { kind: 1, value: 2 };
+const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
+
+fn reject(client: &mut Client, invoke: i64, problem: Problem) -> Result<()> {
+    client.request(Request::Reject { invoke: Some(invoke), problem })
 }
 
 /// What a content said of itself.

@@ -1,6 +1,6 @@
 //! `xuxa send`: submits messages and says how long each took to be accepted.
 
-use crate::client::{Client, Interrupted, Lost, Refused, Services, describe};
+use crate::client::{Client, INTERRUPTED, Interrupted, Lost, Refused, Services, describe};
 use crate::clock::Clock;
 use crate::compose::{self, Message};
 use crate::profile::{Profile, Wrong};
@@ -126,7 +126,8 @@ pub(crate) struct Way<'a> {
 }
 
 /// Submits the messages one after the other, on one association while it lasts. One that is refused
-/// or in doubt does not keep the others back; one that does not even leave us does.
+/// or in doubt does not keep the others back; one that does not even leave us does, and so does
+/// Ctrl-C.
 pub(crate) fn send(way: &Way<'_>, messages: &[Message], retry_for: Duration) -> Outcome {
     let mut outcome = Outcome::default();
     let mut client = None;
@@ -137,14 +138,20 @@ pub(crate) fn send(way: &Way<'_>, messages: &[Message], retry_for: Duration) -> 
             Err(failure) => {
                 outcome.add(message, &failure);
                 outcome.is_wrong_use |= failure.is_wrong_use;
-                if failure.fate == Fate::NotSent || way.is_interrupted() {
+                if failure.fate == Fate::NotSent {
                     break;
                 }
             }
         }
+        if way.is_interrupted() {
+            break;
+        }
     }
     for message in rest {
-        let reason = "not tried, for the one before it could not be sent".to_owned();
+        let reason = match way.is_interrupted() {
+            true => "not tried: interrupted".to_owned(),
+            false => "not tried, for the one before it could not be sent".to_owned(),
+        };
         let not_tried = Failure { fate: Fate::NotSent, tries: 0, reason, is_wrong_use: false };
         outcome.add(message, &not_tried);
     }
@@ -183,10 +190,12 @@ fn send_one(
                         let answered = error.is::<NotAccepted>();
                         doubt |= complete && !answered;
                         // Answered in the middle of it, the rest of it would still have to go.
+                        let again = error.is::<Lost>();
                         if answered && complete {
                             *client = Some(bound);
+                        } else if way.is_interrupted() || !again {
+                            bound.abort();
                         }
-                        let again = error.is::<Lost>();
                         (error, again)
                     }
                 }
@@ -263,6 +272,10 @@ fn submit(
         match client.next(None)? {
             // No more goes out: what is left to hear says why.
             Some(Indication::NeedContent { .. }) if client.is_over() => {}
+            // While the MTA lacks a piece, it has not taken the message.
+            Some(Indication::NeedContent { .. }) if way.is_interrupted() => {
+                bail!(Lost(INTERRUPTED.to_owned()));
+            }
             Some(Indication::NeedContent { offset, max }) => {
                 let piece = message.source.read(offset, max)?;
                 hasher.update(&piece);

@@ -1,7 +1,9 @@
-//! A disk without room: submissions are refused, the daemon lives, and goes on when there is room.
+//! A disk without room: the daemon refuses submissions, and a user deliveries; both go on when there
+//! is room.
 
 use super::{SOON, assert_arrived, say};
-use lab::Site;
+use lab::answer::Received;
+use lab::{Event, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -78,4 +80,52 @@ fn a_full_disk_refuses_submissions_and_nothing_else_happens() {
     assert_arrived(&sent, &site.receive("OPS", sent.len()).unwrap());
     site.wait_until("nothing left", SOON, |status| status.waiting() == 0).unwrap();
     assert_eq!(site.stop().unwrap().code(), Some(0));
+}
+
+#[test]
+fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
+    let Some(disk) = SmallDisk::mount(8) else {
+        say("    SKIPPED a_full_inbox_leaves_the_message: mounting a small disk needs root");
+        return;
+    };
+    let builder = Site::builder("naples").run_with(&["--log-format", "json"]);
+    let mut site = builder.build().unwrap();
+    std::os::unix::fs::symlink(disk.path(), site.path().join("inbox-OPS")).unwrap();
+    site.start().unwrap();
+    let sent = site.send("OPS", &["--to", &site.address("OPS"), "--size", "2MB"]).unwrap();
+
+    let ballast = disk.fill();
+    let run = site.xuxa("OPS", &["--json", "receive"]).unwrap();
+    assert_eq!(run.code, 1, "{}", run.stderr);
+    assert!(run.stderr.contains("cannot write the inbox"), "{}", run.stderr);
+    let names = || {
+        let entries = fs::read_dir(disk.path()).unwrap();
+        let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(names(), ["ballast", "received.log"]);
+    // resource-limitation.
+    let is_why = |e: &Event| {
+        let detail = e.detail.as_deref().unwrap_or_default();
+        e.event == "delivery_failed" && detail.contains("kind: 1, value: 3")
+    };
+    let events = site.events().unwrap();
+    assert!(events.iter().any(is_why), "{events:#?}");
+
+    // The MTA tries again when it thinks fit.
+    fs::remove_file(ballast).unwrap();
+    let received = loop {
+        let run = site.xuxa("OPS", &["--json", "receive"]).unwrap();
+        let received: Received = run.json_anyway().unwrap();
+        if !received.deliveries.is_empty() {
+            assert_eq!(run.code, 0, "{}", run.stderr);
+            break received;
+        }
+        assert_eq!(run.code, 3, "{}", run.stderr);
+        assert!(run.stderr.contains("1 still wait"), "{}", run.stderr);
+    };
+    assert_arrived(&sent.messages, &received);
+    assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+    assert_eq!(names().len(), 2, "{:?}", names());
 }

@@ -4,6 +4,7 @@ mod captures;
 mod disk_full;
 mod exchange;
 mod faults;
+mod interrupt;
 mod load;
 mod operation;
 mod proxy;

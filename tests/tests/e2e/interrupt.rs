@@ -1,0 +1,82 @@
+//! Ctrl-C at a client, once and twice.
+
+use super::SOON;
+use super::proxy::{Fate, Proxy};
+use lab::answer::Sent;
+use lab::clock::{Deadline, pause};
+use lab::{Client, Site};
+use nix::sys::signal::Signal;
+use std::time::Duration;
+
+/// More than a busy machine can send before it is interrupted.
+const SIZE: &str = "2GB";
+/// When it is interrupted: in the middle of it.
+const BEGUN: u64 = 3_000_000;
+
+/// A site, and a large submission on its way to it that has got so far.
+fn submission_under_way(fate: Fate) -> (Site, Proxy, Client) {
+    let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
+    site.start().unwrap();
+    let proxy = Proxy::start(site.p3(), fate);
+    let profiles = std::fs::read_to_string(site.profiles()).unwrap();
+    let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
+    std::fs::write(site.profiles(), over_proxy).unwrap();
+    let to = site.address("OPS");
+    let sizes = format!("{SIZE},1kB");
+    let client = site.xuxa_beside("OPS", &["--json", "send", "--to", &to, "--size", &sizes]);
+    (site, proxy, client.unwrap())
+}
+
+/// The client ends soon, and says of both messages that they were not sent; the MTA has neither.
+fn assert_not_sent(site: &Site, client: Client) {
+    let run = client.wait(SOON).unwrap();
+    let sent: Sent = run.json_anyway().unwrap();
+    let counts = [sent.messages.len(), sent.in_doubt.len(), sent.refused.len()];
+    assert_eq!((run.code, counts, sent.not_sent.len()), (1, [0; 3], 2), "{}", run.stderr);
+    assert!(sent.not_sent.iter().all(|m| m.reason.contains("interrupted")), "{:?}", sent.not_sent);
+    let status = site.status().unwrap();
+    assert_eq!((status.counters.submitted, status.waiting()), (0, 0));
+}
+
+#[test]
+fn a_submission_interrupted_in_the_middle_was_not_sent() {
+    let (site, proxy, mut client) = submission_under_way(Fate::Cut(u64::MAX));
+    let begun = || Ok((proxy.to_server() > BEGUN).then_some(()));
+    Deadline::after(SOON).wait_for("the middle of the submission", begun).unwrap();
+    client.signal(Signal::SIGINT).unwrap();
+    assert_not_sent(&site, client);
+    let lost = || {
+        let is_lost = site.events()?.iter().any(|e| e.event == "association_lost");
+        Ok(is_lost.then_some(()))
+    };
+    Deadline::after(SOON).wait_for("the MTA to hear of it", lost).unwrap();
+}
+
+#[test]
+fn a_submission_interrupted_while_the_mta_takes_nothing_was_not_sent() {
+    let (site, proxy, mut client) = submission_under_way(Fate::Hold(BEGUN));
+    proxy.wait_until_struck(SOON);
+    proxy.wait_until_quiet(SOON);
+    client.signal(Signal::SIGINT).unwrap();
+    assert_not_sent(&site, client);
+}
+
+#[test]
+fn interrupted_twice_a_client_waits_for_nothing() {
+    let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
+    site.start().unwrap();
+    let mut client = site.xuxa_beside("OPS", &["receive", "--wait"]).unwrap();
+    let bound = || {
+        let is_bound = site.events()?.iter().any(|e| e.event == "association_opened");
+        Ok(is_bound.then_some(()))
+    };
+    Deadline::after(SOON).wait_for("the bind", bound).unwrap();
+    // An MTA that does not answer: unbinding takes its time.
+    site.signal(Signal::SIGSTOP).unwrap();
+    while !client.ended().unwrap() {
+        let _ = client.signal(Signal::SIGINT);
+        pause(Duration::from_millis(100));
+    }
+    site.signal(Signal::SIGCONT).unwrap();
+    assert_eq!(client.wait(SOON).unwrap().code, 130);
+}
