@@ -189,7 +189,7 @@ impl Access {
     }
 
     /// These have another password, or are no more: that they bound says nothing now.
-    pub(crate) fn forget(&mut self, names: &[Name]) {
+    pub(crate) fn unprove(&mut self, names: &[Name]) {
         self.proven.retain(|(_, name), _| name.is_none_or(|name| !names.contains(&name)));
     }
 

@@ -203,7 +203,7 @@ impl Node {
             return;
         }
         let names: Vec<Name> = changed.iter().map(|mailbox| Name::of(mailbox)).collect();
-        self.access.forget(&names);
+        self.access.unprove(&names);
         for pending in self.pending.values_mut() {
             if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
             {
