@@ -14,7 +14,7 @@ use crate::event::{Kind, Level};
 use crate::hush::{Repeated, Why};
 use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
-use crate::network::Origin;
+use crate::network::{Origin, Prefix};
 use crate::node::Node;
 use base::{AssociationId, Now};
 use osi::api::Role;
@@ -76,8 +76,9 @@ impl Node {
             return;
         };
         let p3 = matches!(purpose, Purpose::User { .. });
-        let known = self.is_configured(remote);
-        let (origin, limits) = (Origin::from(remote), self.config.limits);
+        let remote = remote.to_canonical();
+        let (origin, known) = self.whose(remote);
+        let limits = self.config.limits;
         if let Err(limit) = self.find_room(now, origin, known, p3) {
             let channel = match purpose {
                 Purpose::Responder { channel, .. } => Some(channel),
@@ -97,16 +98,36 @@ impl Node {
         self.touch(id);
     }
 
-    /// Whether an address is one of a peer's in the configuration.
-    fn is_configured(&self, remote: IpAddr) -> bool {
-        self.config.peers.iter().any(|peer| {
-            peer.addresses.contains(&remote) || peer.from.iter().any(|p| p.contains(remote))
-        })
+    /// Whom a connection is counted against, and whether its address is one of a peer's in the
+    /// configuration. What the configuration tells apart within a /64 counts for itself, so that
+    /// strangers there are not taken for the peer.
+    fn whose(&self, remote: IpAddr) -> (Origin, bool) {
+        let peers = &self.config.peers;
+        let exact = peers.iter().any(|peer| peer.addresses.contains(&remote));
+        let from = peers.iter().flat_map(|peer| &peer.from).filter(|p| p.contains(remote));
+        let narrowest = match exact {
+            true => Some(Prefix::from(remote)),
+            false => from.max_by_key(|p| p.length()).copied(),
+        };
+        match narrowest {
+            Some(prefix) if remote.is_ipv6() && prefix.length() > 64 => {
+                (Origin::Configured(prefix), true)
+            }
+            _ => (Origin::from(remote), narrowest.is_some()),
+        }
     }
 
-    /// Makes room for one more, if there can be.
+    /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
     fn find_room(&mut self, now: Now, origin: Origin, known: bool, p3: bool) -> Result<(), Limit> {
         let limits = self.config.limits;
+        let (all, strangers) = self.roll.half_open();
+        // At least one place, where there are two, stays for configured addresses.
+        let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
+        let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
+        // Users, of whom some are not known yet, cannot take what peers need.
+        let users_share = limits.associations - limits.associations / 4;
+        let users = p3 && self.roll.user_count() >= users_share;
+        let associations = self.links.len() - self.turned_away.len() >= limits.associations;
         let of_address = if self.roll.from(origin) >= limits.associations_per_address {
             Some(Limit::PerAddress)
         } else if self.roll.half_open_from(origin) >= limits.half_open_per_address {
@@ -114,27 +135,23 @@ impl Node {
         } else {
             None
         };
-        if let Some(limit) = of_address {
-            let oldest = self.roll.oldest_from(origin).ok_or(limit)?;
-            self.give_way(now, oldest, origin, limit);
-        }
-        let (all, strangers) = self.roll.half_open();
-        let share = if known { limits.half_open } else { limits.half_open.div_ceil(4) * 3 };
-        if all >= limits.half_open || (!known && strangers >= share) {
-            // Strangers make room first, and only they for strangers.
-            let oldest = self.roll.oldest(true).or_else(|| self.roll.oldest(!known));
-            let (oldest, from) = oldest.ok_or(Limit::HalfOpen)?;
-            self.give_way(now, oldest, from, Limit::HalfOpen);
-        }
-        // Users, of whom some are not known yet, cannot take what peers need.
-        let users_share = limits.associations - limits.associations / 4;
-        if p3 && self.roll.user_count() >= users_share {
-            return Err(Limit::Associations);
-        }
-        if self.links.len() - self.turned_away.len() >= limits.associations {
-            let (oldest, from) = self.roll.oldest(true).ok_or(Limit::Associations)?;
-            self.give_way(now, oldest, from, Limit::Associations);
-        }
+        let Some(limit) = of_address
+            .or(half_open.then_some(Limit::HalfOpen))
+            .or((users || associations).then_some(Limit::Associations))
+        else {
+            return Ok(());
+        };
+        // One that is in the way at each limit reached: strangers first, and only they for strangers
+        // from elsewhere.
+        let found = match of_address {
+            Some(_) => self.roll.oldest_from(origin, users).map(|oldest| (oldest, origin)),
+            None => self
+                .roll
+                .oldest(true, users)
+                .or_else(|| known.then(|| self.roll.oldest(false, users)).flatten()),
+        };
+        let (oldest, from) = found.ok_or(limit)?;
+        self.give_way(now, oldest, from, limit);
         Ok(())
     }
 

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 /// How long what repeats is only counted.
 const ROUND: Duration = Duration::from_secs(60);
-/// Addresses told apart; beyond that they are counted together.
-const MOST_ORIGINS: usize = 32;
+/// Pairs of kind and address told apart; beyond that addresses are counted together, by kind.
+const MOST_PAIRS: usize = 32;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,8 +54,7 @@ impl Hush {
     /// Whether to say it now; else it is counted.
     pub(crate) fn says(&mut self, now: Instant, why: Why, origin: Origin, line: Repeated) -> bool {
         let known = self.rounds.contains_key(&(why, origin));
-        let origin =
-            if known || self.rounds.len() < MOST_ORIGINS { origin } else { Origin::Others };
+        let origin = if known || self.rounds.len() < MOST_PAIRS { origin } else { Origin::Others };
         match self.rounds.get_mut(&(why, origin)) {
             Some(round) => {
                 round.more += 1;
@@ -148,7 +147,7 @@ mod tests {
             let origin = Origin::from(IpAddr::V4(n.into()));
             said += usize::from(hush.says(at(0), Why::Bind, origin, line("x")));
         }
-        assert_eq!(said, MOST_ORIGINS + 1);
+        assert_eq!(said, MOST_PAIRS + 1);
         assert_eq!((hush.rounds.len(), hush.ends.len()), (said, said));
         let told = hush.next_due(at(60)).unwrap();
         assert!(

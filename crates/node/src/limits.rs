@@ -10,16 +10,19 @@ pub struct Limits {
     pub envelope: usize,
     /// Most octets of a content.
     pub content: u64,
-    /// Most associations at once, of peers and users, ours included. Users get three quarters.
+    /// Most associations at once, of peers and users. Those we open count, but are not refused:
+    /// each channel has its own bound. Users get three quarters.
     pub associations: usize,
-    /// Most associations of one peer, those we opened included.
+    /// Most associations of one peer. Those we open count, but are not refused.
     pub associations_per_peer: usize,
     /// Most associations a peer may open on one channel.
     pub associations_per_channel: usize,
+    /// Most associations of one user.
+    pub associations_per_user: usize,
     /// Most connections from one address: IPv4, or the /64 of IPv6.
     pub associations_per_address: usize,
-    /// Most connections on which nobody has bound yet. A quarter is kept for addresses that stand
-    /// in the configuration.
+    /// Most connections on which nobody has bound yet. A quarter, and at least one
+    /// of two or more, is kept for addresses that stand in the configuration.
     pub half_open: usize,
     /// Most of those from one address.
     pub half_open_per_address: usize,
@@ -48,6 +51,7 @@ impl Default for Limits {
             associations: 1024,
             associations_per_peer: 256,
             associations_per_channel: 64,
+            associations_per_user: 16,
             associations_per_address: 512,
             half_open: 256,
             half_open_per_address: 128,
@@ -68,6 +72,7 @@ pub(crate) enum Limit {
     Associations,
     PerPeer,
     PerChannel,
+    PerUser,
     PerAddress,
     HalfOpen,
     HalfOpenPerAddress,
@@ -87,6 +92,9 @@ impl Limits {
                 self.associations_per_channel,
                 "associations_per_channel",
             ),
+            Limit::PerUser => {
+                ("associations of this user", self.associations_per_user, "associations_per_user")
+            }
             Limit::PerAddress => (
                 "connections from this address",
                 self.associations_per_address,

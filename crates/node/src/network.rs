@@ -31,6 +31,11 @@ impl Prefix {
         }
     }
 
+    /// How many leading bits it has.
+    pub(crate) fn length(&self) -> u8 {
+        self.length
+    }
+
     /// Whether an address is in it. Families do not mix.
     pub fn contains(&self, address: IpAddr) -> bool {
         match (self.address, address) {
@@ -80,11 +85,13 @@ impl fmt::Display for Prefix {
 }
 
 /// Whom a connection is counted against: an IPv4 address, or the /64 of an IPv6 address, within
-/// which one host may take as many addresses as it likes.
+/// which one host may take as many addresses as it likes; or what the configuration names within a
+/// /64.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Origin {
     V4(Ipv4Addr),
     V6([u16; 4]),
+    Configured(Prefix),
     /// Not told apart any more.
     Others,
 }
@@ -108,6 +115,8 @@ impl fmt::Display for Origin {
             Origin::V6([a, b, c, d]) => {
                 write!(f, "{}/64", Ipv6Addr::new(*a, *b, *c, *d, 0, 0, 0, 0))
             }
+            Origin::Configured(prefix) if prefix.length == 128 => prefix.address.fmt(f),
+            Origin::Configured(prefix) => prefix.fmt(f),
             Origin::Others => f.write_str("several addresses"),
         }
     }

@@ -18,6 +18,26 @@ struct Tally {
     /// is being checked.
     half_open: usize,
     idle: BTreeSet<AssociationId>,
+    /// Of these the future users.
+    idle_users: BTreeSet<AssociationId>,
+}
+
+impl Tally {
+    fn idle(&self, users: bool) -> &BTreeSet<AssociationId> {
+        if users { &self.idle_users } else { &self.idle }
+    }
+
+    fn set_idle(&mut self, id: AssociationId, user: bool) {
+        self.idle.insert(id);
+        if user {
+            self.idle_users.insert(id);
+        }
+    }
+
+    fn not_idle(&mut self, id: AssociationId) {
+        self.idle.remove(&id);
+        self.idle_users.remove(&id);
+    }
 }
 
 #[derive(Debug, Default)]
@@ -40,7 +60,7 @@ impl Roll {
         let tally = self.origins.entry(origin).or_default();
         tally.all += 1;
         tally.half_open += 1;
-        tally.idle.insert(id);
+        tally.set_idle(id, p3);
         self.half_open.insert(id, (origin, known));
         self.strangers += usize::from(!known);
         if p3 {
@@ -53,7 +73,7 @@ impl Roll {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
         {
-            tally.idle.remove(&id);
+            tally.not_idle(id);
         }
     }
 
@@ -62,7 +82,7 @@ impl Roll {
         if let Some((origin, _)) = self.half_open.get(&id)
             && let Some(tally) = self.origins.get_mut(origin)
         {
-            tally.idle.insert(id);
+            tally.set_idle(id, self.future_users.contains(&id));
         }
     }
 
@@ -72,7 +92,7 @@ impl Roll {
         self.future_users.remove(&id);
         if let Some(tally) = self.origins.get_mut(&origin) {
             tally.half_open = tally.half_open.saturating_sub(1);
-            tally.idle.remove(&id);
+            tally.not_idle(id);
         }
     }
 
@@ -154,17 +174,23 @@ impl Roll {
         (self.half_open.len(), self.strangers)
     }
 
-    /// The oldest half-open one of an address that may have to make room.
-    pub(crate) fn oldest_from(&self, origin: Origin) -> Option<AssociationId> {
-        self.origins.get(&origin)?.idle.first().copied()
+    /// The oldest half-open one of an address that may have to make room; of future users, if asked.
+    pub(crate) fn oldest_from(&self, origin: Origin, users: bool) -> Option<AssociationId> {
+        self.origins.get(&origin)?.idle(users).first().copied()
     }
 
     /// The oldest of the address that holds the most of them, among strangers or all.
-    pub(crate) fn oldest(&self, strangers_only: bool) -> Option<(AssociationId, Origin)> {
+    pub(crate) fn oldest(
+        &self,
+        strangers_only: bool,
+        users: bool,
+    ) -> Option<(AssociationId, Origin)> {
         let candidates = self.origins.iter().filter_map(|(origin, tally)| {
-            let oldest = tally.idle.first()?;
+            let idle = tally.idle(users);
+            let oldest = idle.first()?;
+            // All of an origin are known, or none.
             let (_, known) = self.half_open.get(oldest)?;
-            (!strangers_only || !known).then_some((tally.idle.len(), *oldest, *origin))
+            (!strangers_only || !known).then_some((idle.len(), *oldest, *origin))
         });
         // Of equals the one whose oldest is the oldest of all.
         let most = candidates.max_by_key(|(count, oldest, _)| (*count, std::cmp::Reverse(*oldest)));

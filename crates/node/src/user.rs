@@ -4,6 +4,7 @@ use crate::access::{Name, Waiting};
 use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
+use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose, Sending};
 use crate::network::Origin;
 use crate::node::Node;
@@ -248,6 +249,11 @@ impl Node {
 
     /// The user's password is right.
     pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: &str) {
+        let is_theirs = |id| self.links.get(&id).is_some_and(|l| l.mailbox() == Some(mailbox));
+        let bound = self.roll.users().filter(|id| is_theirs(*id)).count();
+        if bound >= self.config.limits.associations_per_user {
+            return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
+        }
         let number = self.queue.mailbox(mailbox);
         let waiting = self.messages_waiting(number);
         // responder-credentials must be there; users authenticate us by the connection they made.

@@ -221,6 +221,63 @@ fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
 }
 
 #[test]
+fn half_open_strangers_keep_no_user_out() {
+    let mut rig = Rig::new(Limits { associations: 100, ..Limits::default() });
+    let silent: Vec<_> = (0..75).map(|_| rig.connect(P3, "203.0.113.2")).collect();
+    let ops = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!(rig.outcome(ops), Outcome::Open);
+    assert_eq!(rig.dropped, [silent[0]].into());
+    // Only one that wants to be a user makes room where users have no more.
+    let mut rig = Rig::new(Limits { associations: 8, ..limits() });
+    let peers: Vec<_> = (0..2).map(|_| rig.connect(ACT_FLASH, "203.0.113.2")).collect();
+    let silent = rig.connect(P3, "203.0.113.3");
+    for n in 4..9 {
+        rig.user(&format!("203.0.113.{n}"), "OPS", "secret");
+    }
+    let ops = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!((rig.outcome(ops), &rig.dropped), (Outcome::Open, &[silent].into()));
+    // Nobody makes room for one who is turned away.
+    let late = rig.connect(P3, "203.0.113.2");
+    assert_eq!(rig.say(late, &CR), CONGESTION);
+    assert!(peers.iter().all(|id| !rig.dropped.contains(id)));
+}
+
+#[test]
+fn one_user_does_not_take_all_places() {
+    let mut rig = Rig::new(Limits { associations_per_user: 2, ..limits() });
+    let [one, two, three] = ["203.0.113.1"; 3].map(|from| rig.user(from, "OPS", "secret"));
+    assert_eq!([one, two].map(|id| rig.outcome(id)), [Outcome::Open, Outcome::Open]);
+    assert_eq!(rig.outcome(three), busy());
+    assert!(rig.refusals()[0].contains("limits.associations_per_user = 2"), "{:?}", rig.refusals());
+    let other = rig.user(STRANGER, "OPS2", "secret");
+    assert_eq!(rig.outcome(other), Outcome::Open);
+    rig.feed(node::Input::Closed { association: one, error: None });
+    let again = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!(rig.outcome(again), Outcome::Open);
+}
+
+#[test]
+fn a_peer_is_not_counted_with_strangers_in_its_ipv6_prefix() {
+    let mut rig = Rig::new(limits());
+    // Configured, slow to bind, and older than all strangers there.
+    let act = rig.connect(ACT_FLASH, "2001:db8:0:9::10");
+    for n in 0..20 {
+        rig.connect(ACT_FLASH, &format!("2001:db8:0:9::{:x}", 0x100 + n));
+    }
+    assert!(!rig.dropped.contains(&act) && rig.dropped.len() == 16);
+    assert_eq!(rig.say(act, &CR)[5], 0xd0, "a CC");
+}
+
+#[test]
+fn some_places_are_kept_for_configured_addresses_however_few_there_are() {
+    for (half_open, strangers) in [(1, 1), (2, 1), (5, 4), (10, 8)] {
+        let mut rig = Rig::new(Limits { half_open, half_open_per_address: 1, ..limits() });
+        (0..20).for_each(|n| assert!(rig.connect(P3, &format!("203.0.113.{n}")).0 > 0));
+        assert_eq!(rig.node.holds().associations, strangers, "of {half_open}");
+    }
+}
+
+#[test]
 fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() {
     let mut rig = Rig::new(Limits { associations_per_address: 1, sockets: 70, ..limits() });
     rig.user(STRANGER, "OPS", "secret");

@@ -30,6 +30,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
         ("associations", &mut limits.associations, COUNT),
         ("associations_per_peer", &mut limits.associations_per_peer, COUNT),
         ("associations_per_channel", &mut limits.associations_per_channel, COUNT),
+        ("associations_per_user", &mut limits.associations_per_user, COUNT),
         ("associations_per_address", &mut limits.associations_per_address, COUNT),
         ("half_open", &mut limits.half_open, COUNT),
         ("half_open_per_address", &mut limits.half_open_per_address, COUNT),

@@ -124,7 +124,7 @@ pub(crate) fn user_address(surname: &str) -> String {
 impl Rig {
     pub(crate) fn new(limits: Limits) -> Rig {
         let mut act = peer("act", &["routine", "flash"]);
-        act.addresses = vec!["192.0.2.10".parse().unwrap()];
+        act.addresses = ["192.0.2.10", "2001:db8:0:9::10"].map(|a| a.parse().unwrap()).to_vec();
         let mut rome = peer("rome", &["all"]);
         rome.from = vec!["198.51.100.0/24".parse().unwrap()];
         let p1 = |peer: &str, channel| {
