@@ -73,7 +73,11 @@ fn exchange(path: &Path, request: Request) -> io::Result<String> {
     stream.set_write_timeout(Some(TIMEOUT))?;
     let mut request = serde_json::to_vec(&request)?;
     request.push(b'\n');
-    stream.write_all(&request)?;
+    match stream.write_all(&request) {
+        // Who may not ask is told so at once, and unheard.
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+        written => written?,
+    }
     let mut line = String::new();
     BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
     Ok(line)

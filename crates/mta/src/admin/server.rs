@@ -3,8 +3,8 @@
 use super::{Answer, Request};
 use nix::sys::stat::{Mode, umask};
 use node::status::Status;
-use std::io;
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::io::{self, Write as _};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -78,18 +78,27 @@ impl Drop for AdminServer {
     }
 }
 
-/// Who may write to its directory could put another socket there.
+/// Who may write to its directory, or owns it, could put another socket there.
 fn check_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mode = std::fs::metadata(directory)?.permissions().mode();
-    // In a sticky directory nobody removes what is another's.
-    if mode & 0o022 != 0 && mode & 0o1000 == 0 {
-        return Err(io::Error::new(
-            io::ErrorKind::PermissionDenied,
-            format!("others may write to its directory (mode {:04o}): chmod go-w", mode & 0o7777),
+    let meta = std::fs::metadata(directory)?;
+    let own = nix::unistd::geteuid().as_raw();
+    match unsafe_directory(meta.uid(), own, meta.permissions().mode()) {
+        Some(why) => Err(io::Error::new(io::ErrorKind::PermissionDenied, why)),
+        None => Ok(()),
+    }
+}
+
+fn unsafe_directory(owner: u32, own: u32, mode: u32) -> Option<String> {
+    if owner != own && owner != 0 {
+        return Some(format!(
+            "its directory is user {owner}'s, not the daemon's or root's: chown it"
         ));
     }
-    Ok(())
+    // In a sticky directory only its owner removes what is another's.
+    (mode & 0o022 != 0 && mode & 0o1000 == 0).then(|| {
+        format!("others may write to its directory (mode {:04o}): chmod go-w", mode & 0o7777)
+    })
 }
 
 async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
@@ -97,21 +106,22 @@ async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
     let own = nix::unistd::geteuid().as_raw();
     let mut denied = 0u64;
     loop {
-        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
         let Ok((stream, _)) = listener.accept().await else {
             tokio::time::sleep(Duration::from_millis(100)).await;
             continue;
         };
         let uid = stream.peer_cred().ok().map(|peer| peer.uid());
-        let allowed = may(uid, own);
-        if !allowed {
+        if !may(uid, own) {
             denied += 1;
             // The first, and then fewer and fewer.
             if denied.is_power_of_two() {
                 tracing::warn!(uid, denied, "a user without permission on the admin socket");
             }
+            deny(stream);
+            continue;
         }
-        let questions = allowed.then(|| questions.clone());
+        let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
+        let questions = questions.clone();
         tokio::spawn(async move {
             // Who hangs up or dawdles is no matter of ours.
             let _ = tokio::time::timeout(TIMEOUT, converse(stream, questions)).await;
@@ -126,18 +136,26 @@ fn may(uid: Option<u32>, own: u32) -> bool {
     uid.is_some_and(|uid| uid == own || uid == 0)
 }
 
-/// Answers one request; where there is nobody to ask, that it is not permitted.
-async fn converse(stream: UnixStream, questions: Option<mpsc::Sender<Asked>>) -> io::Result<()> {
+/// Says so at once and hangs up: it takes no turn and no time.
+fn deny(stream: UnixStream) {
+    let answer = Answer::Error("not permitted: only to the daemon's user and root".to_owned());
+    if let (Ok(mut octets), Ok(mut stream)) = (serde_json::to_vec(&answer), stream.into_std()) {
+        octets.push(b'\n');
+        let _ = stream.write_all(&octets);
+    }
+}
+
+/// Answers one request.
+async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line).await?;
-    let answer = match (questions, serde_json::from_str::<Request>(&line)) {
-        (None, _) => Answer::Error("not permitted: only to the daemon's user and root".to_owned()),
-        (Some(questions), Ok(request)) => {
+    let answer = match serde_json::from_str::<Request>(&line) {
+        Ok(request) => {
             let answered = put(request, &questions).await;
             answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
         }
-        (Some(_), Err(error)) => Answer::Error(format!("not understood: {error}")),
+        Err(error) => Answer::Error(format!("not understood: {error}")),
     };
     let mut octets = serde_json::to_vec(&answer)?;
     octets.push(b'\n');
@@ -199,6 +217,20 @@ mod tests {
         assert!(!may(Some(1_001), 1_000) && !may(None, 1_000) && !may(None, 0));
     }
 
+    #[test]
+    fn whose_directory() {
+        for (owner, mode, good) in [
+            (7, 0o700, true),
+            (0, 0o755, true),
+            (0, 0o1777, true),
+            (8, 0o700, false),
+            (8, 0o1777, false),
+            (7, 0o770, false),
+        ] {
+            assert_eq!(unsafe_directory(owner, 7, mode).is_none(), good, "{owner} {mode:o}");
+        }
+    }
+
     #[tokio::test]
     async fn a_directory_that_others_may_write_to_is_refused() {
         let dir = tempfile::tempdir().unwrap();
@@ -220,13 +252,11 @@ mod tests {
     #[tokio::test]
     async fn who_may_not_is_told_so() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        let served = tokio::spawn(converse(ours, None));
-        let (read, mut write) = theirs.into_split();
-        write.write_all(b"{\"request\":\"stop\"}\n").await.unwrap();
+        // It has asked nothing yet, and is not waited for.
+        deny(ours);
         let mut answer = String::new();
-        BufReader::new(read).read_line(&mut answer).await.unwrap();
+        BufReader::new(theirs).read_line(&mut answer).await.unwrap();
         assert!(answer.starts_with("{\"error\":\"not permitted"), "{answer}");
-        served.await.unwrap().unwrap();
     }
 
     #[tokio::test]

@@ -26,6 +26,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     if let Some(size) = section.optional(problems, "content", &|v| octets(v, 1 << 10, 1 << 40)) {
         limits.content = size.into_inner();
     }
+    let mut places = None;
     for (key, field, most) in [
         ("associations", &mut limits.associations, COUNT),
         ("associations_per_peer", &mut limits.associations_per_peer, COUNT),
@@ -37,9 +38,21 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
         ("verifications", &mut limits.verifications, 64),
     ] {
         let count = section.optional(problems, key, &|v| value::integer(v, 1, most));
+        if let Some(count) = &count
+            && ["associations", "half_open"].contains(&key)
+        {
+            places = Some(count.span());
+        }
         if let Some(count) = count.and_then(|c| usize::try_from(c.into_inner()).ok()) {
             *field = count;
         }
+    }
+    // Bound ones need places that no stranger holds for nothing.
+    if let Some(span) = places.filter(|_| limits.half_open > limits.associations / 2) {
+        let (half_open, associations) = (limits.half_open, limits.associations);
+        let message = format!("half_open of limits: {half_open} of {associations} associations");
+        let remedy = format!("write half_open = {}, or less", (associations / 2).max(1));
+        problems.warning(span, message, "connections without a bind may take most places", remedy);
     }
     let failures = section.optional(problems, "failures", &|v| value::integer(v, 1, 1_000));
     if let Some(count) = failures.and_then(|c| u32::try_from(c.into_inner()).ok()) {

@@ -97,7 +97,8 @@ fn from_file(
                 let message =
                     format!("{key} of {}: others may read the secret file", section.name());
                 let label = format!("its mode is {:04o}", mode & 0o7777);
-                problems.warning(found.span(), message, label, "chmod 600 the file");
+                problems.error(found.span(), message, label, "chmod 600 the file");
+                return None;
             }
             while octets.last().is_some_and(|b| b"\r\n".contains(b)) {
                 octets.pop();

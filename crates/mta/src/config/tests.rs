@@ -202,13 +202,32 @@ fn secrets_from_files() {
     assert_eq!(site.unwrap().node.peers[0].own_password.0, "vesuvio");
 
     let (site, report) = write(b"vesuvio", 0o644);
-    assert!(site.is_some(), "a warning only");
+    assert!(site.is_none());
     insta::assert_snapshot!("secret_readable_by_others", report.render(false));
 
     for unusable in [&b"\n"[..], &[b'x'; 63], &[0xff]] {
         let (site, report) = write(unusable, 0o600);
         assert!(site.is_none());
         assert!(report.problems[0].message.contains("cannot be sent"));
+    }
+}
+
+#[test]
+fn half_open_connections_that_could_take_all_places_are_noted() {
+    let check = |limits: &str| {
+        let file = format!("{}/../../config/sites/act.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let text = text.replacen("[limits]", &format!("[limits]\n{limits}\n#"), 1);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert!(site.is_some());
+        report.problems.iter().map(|p| p.message.clone()).collect::<Vec<_>>()
+    };
+    for good in ["half_open = 512", "associations = 512", "associations = 10\nhalf_open = 5"] {
+        assert_eq!(check(good), [""; 0], "{good}");
+    }
+    for bad in ["half_open = 513", "associations = 100", "associations = 10\nhalf_open = 6"] {
+        let told = check(bad);
+        assert!(told.len() == 1 && told[0].contains("half_open"), "{told:?}");
     }
 }
 
