@@ -82,8 +82,10 @@ impl Node {
                 }
                 self.need_content(id, offset, max);
             }
-            // The peer heard a reject, and the operation is not begun: only the log wants to know.
+            // The peer heard a reject. What was arriving breaks off; APDUs come one after the other,
+            // so no other can be meant.
             Indication::Faulty { detail, .. } => {
+                self.break_off(now, id);
                 self.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
             }
             Indication::Released => {
@@ -355,6 +357,28 @@ impl Node {
         if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
             arrival.paced = arrival.length + PACE;
             link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        }
+    }
+
+    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
+    /// user's is none.
+    fn break_off(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.argument_deadline = None;
+        match std::mem::take(&mut link.unit) {
+            Unit::None => {}
+            Unit::Invocation => {
+                let Some(spool) = link.receiving.take() else { return };
+                // What was refused on the way is answered already.
+                let waits = self.arrivals.get(&spool).is_some_and(Arrival::is_sound);
+                if let Some(link) = self.links.get_mut(&id).filter(|_| waits) {
+                    link.unanswered = link.unanswered.saturating_sub(1);
+                }
+                self.drop_arrival(spool);
+            }
+            Unit::Result { .. } | Unit::Error { .. } => {
+                self.delivery_failed(now, id, "the answer broke off (X.229 7.5.1)");
+            }
         }
     }
 

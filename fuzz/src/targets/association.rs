@@ -125,7 +125,20 @@ fn hear(
         driver.settle();
     }
     driver.finish();
-    driver.heard
+    without_broken_off(driver.heard)
+}
+
+/// Without the data of a unit that its fault broke off: how much of it was told before is up to the
+/// cuts, and the user makes nothing of it.
+fn without_broken_off(heard: Vec<Heard>) -> Vec<Heard> {
+    let mut kept: Vec<Heard> = Vec::new();
+    for one in heard {
+        if one.is("Faulty") && matches!(kept.last(), Some(Heard::Data(_, false))) {
+            kept.pop();
+        }
+        kept.push(one);
+    }
+    kept
 }
 
 /// A stream at its packets' borders; what is no packet is the last piece.

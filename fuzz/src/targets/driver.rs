@@ -240,11 +240,15 @@ impl Driver {
             I::Data { .. } => None,
             I::Checkpoint { octets } => Some(Request::Stored { octets: *octets }),
             I::TransferEnd => Some(Request::TransferSecured),
-            I::TransferStopped { .. } => {
+            I::TransferStopped { .. } | I::Faulty { .. } => {
+                // APDUs come one after the other: what breaks off is what was arriving.
+                if self.open_unit {
+                    self.invoked = None;
+                }
                 self.open_unit = false;
                 None
             }
-            I::Progress(_) | I::TransferFailed { .. } | I::TurnPlease(_) | I::Faulty { .. } => None,
+            I::Progress(_) | I::TransferFailed { .. } | I::TurnPlease(_) => None,
             I::TransferConfirmed | I::Rejected { .. } => self.go_on(),
             I::TurnGiven => (self.role == Role::Responder).then(|| self.go_on()).flatten(),
             I::Invoked { invoke, operation, .. } => {
@@ -312,7 +316,8 @@ impl Driver {
 const HEAD: usize = 4;
 
 impl Heard {
-    fn is(&self, what: &str) -> bool {
+    /// Whether it is something that begins so.
+    pub(super) fn is(&self, what: &str) -> bool {
         matches!(self, Heard::Said(said) if said.starts_with(what))
     }
 }

@@ -11,6 +11,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Duration;
 
 /// A step of the hostile end.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Step {
     /// Sends.
     Send(Vec<u8>),
@@ -23,7 +24,7 @@ pub(crate) enum Step {
 }
 
 /// Who is hostile.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Hostile {
     /// A peer that opened an association.
     Peer,
@@ -96,6 +97,11 @@ impl Case {
     pub(crate) fn must(mut self, answer: &'static str, log: &'static str) -> Case {
         (self.answer, self.log) = (answer, log);
         self
+    }
+
+    /// What is done, by whom: what makes it another case than the others.
+    pub(crate) fn deeds(&self) -> (Hostile, &[Step]) {
+        (self.hostile, &self.steps)
     }
 
     /// What it sends, where that is all it does, and what it must be answered.

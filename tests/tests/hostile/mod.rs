@@ -47,9 +47,15 @@ fn cases() -> Vec<Case> {
 }
 
 #[test]
-fn there_are_as_many_cases_as_promised_each_with_its_own_name() {
+fn there_are_as_many_cases_as_promised_each_with_its_own_name_and_deeds() {
     let cases = cases();
     let names: std::collections::BTreeSet<&str> = cases.iter().map(|c| c.name.as_str()).collect();
     assert_eq!(names.len(), cases.len(), "two cases have the same name");
+    let mut deeds = std::collections::BTreeMap::new();
+    let same: Vec<_> = cases
+        .iter()
+        .filter_map(|case| Some((deeds.insert(case.deeds(), &case.name)?, &case.name)))
+        .collect();
+    assert!(same.is_empty(), "these do the same: {same:?}");
     assert!(names.len() >= 120, "{} cases", names.len());
 }

@@ -127,6 +127,11 @@ pub(crate) fn user_data(context: u8, value: &[u8]) -> Vec<u8> {
     tlv(0x61, &[&tlv(0x30, &[&[2, 1, context], &tlv(0xa0, &[value])])])
 }
 
+/// The same as octets (X.226 8.4.2.3), where the value need not be an element.
+pub(crate) fn aligned_data(context: u8, value: &[u8]) -> Vec<u8> {
+    tlv(0x61, &[&tlv(0x30, &[&[2, 1, context], &tlv(0x81, &[value])])])
+}
+
 /// An RTTR (X.228): OCTET STRING in the context of mta-rtse.
 pub(crate) fn rttr(octets: &[u8]) -> Vec<u8> {
     data(&user_data(3, &tlv(4, &[octets])))

@@ -225,13 +225,6 @@ pub(super) fn cases() -> Vec<Case> {
                 "open, AB(user) ARU ABRT(0) RTAB(1), closed",
                 "RTTP: invalid INTEGER (X.690 8.3)",
             ),
-        Case::peer("turn: sent to us in a monologue")
-            .sends_all(p1_opening())
-            .sends(dt(&[0x15, 0]))
-            .must(
-                "open, GTA, AB(user) ARU ABRT(0) RTAB(4), closed",
-                "tokens given in a monologue, which has no turn (X.218 8.5)",
-            ),
         Case::peer("turn: some tokens given in two-way alternate")
             .sends_all(vec![cr(), connect(|c| c.rtorq = vec![0x80, 1, 0, 0x82, 1, 1])])
             .sends(dt(&[1, 3, 0x10, 1, 1]))

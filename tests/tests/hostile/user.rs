@@ -51,6 +51,10 @@ pub(super) fn cases() -> Vec<Case> {
 fn roses() -> Vec<Case> {
     let sends = |name: &str, packets: Vec<Vec<u8>>| Case::user(name).sends_all(packets);
     let good = p3::good_submission();
+    // The content is longer than the submission.
+    let envelope = tlv(0x31, &[&to(&recipient()).concat()]);
+    let broken = tlv(0x30, &[&envelope, &[4, 0x7f, b'x', b'y']]);
+    let broken = tlv(0xa1, &[&[2, 1, 1, 2, 1, SUBMIT], &broken]);
     vec![
         sends("rose: a good submission", vec![invoke(1, SUBMIT, &good)])
             .must("open, DT result, DT invoke 5", "submitted:"),
@@ -154,6 +158,14 @@ fn roses() -> Vec<Case> {
             "RORJ GeneralProblem unrecognisedAPDU to the peer's APDU (X.229",
         ),
         sends(
+            "rose: three hundred arguments that break off, then a good one",
+            [vec![data(&aligned_data(5, &broken)); 300], vec![invoke(1, SUBMIT, &good)]].concat(),
+        )
+        .must(
+            "open, DT reject(0, 1) x300, DT result, DT invoke 5",
+            "RORJ GeneralProblem mistypedAPDU to the peer's APDU of invocation 1",
+        ),
+        sends(
             "rose: two hundred invocations at once",
             vec![(0..200).flat_map(|n| invoke(n as u8 & 0x7f, 99, &[5, 0])).collect()],
         )
@@ -180,7 +192,7 @@ fn submissions() -> Vec<Case> {
     vec![
         Case::user("submission: a million recipients").sends(invoke(1, SUBMIT, &big)).must(
             "open, DT error 1",
-            "MessageSubmissionEnvelope: longer than the limit of 1048576",
+            "MessageSubmissionEnvelope: longer than the limit of 65536 octets",
         ),
         with("submission: no recipients", &|m| m[2] = vec![0xa1, 0]).must(
             "open, DT reject(1, 2)",
@@ -233,7 +245,7 @@ fn submissions() -> Vec<Case> {
             .waits(600)
             .must(
                 "open, AB(user) ARU ABRT(0), closed",
-                "Timeout in Sta10 (X.219 9; X.227 7.3.3.1): an APDU of the peer",
+                "rose: aborted by us, TemporaryProblem: an argument did not come in time",
             ),
         Case::user("submission: half of it, then gone")
             .sends(activity_free_half())

@@ -228,22 +228,19 @@ impl<'a> Element<'a> {
     /// INTEGER or ENUMERATED.
     ///
     /// # Errors
-    /// Empty, constructed, or beyond 64 bits.
+    /// Empty, constructed, or of more than eight octets.
     pub fn integer(&self) -> Result<i64, Error> {
         let bad = Fault::Value("INTEGER (X.690 8.3)");
         let (Some(first), false) = (self.content.first(), self.constructed) else {
             return Err(bad.into());
         };
-        // Some encoders pad; what counts is that the value fits.
-        let sign = if first & 0x80 != 0 { -1i64 } else { 0 };
-        let mut value = i128::from(sign);
-        for b in self.content {
-            value = value << 8 | i128::from(*b);
-            if i64::try_from(value).is_err() {
-                return Err(bad.into());
-            }
+        // X.690 8.3.2 has no padding, but some encoders write a fixed width: eight octets at most,
+        // so that who collects the contents piece by piece reads as much as who has them all.
+        if self.content.len() > size_of::<i64>() {
+            return Err(bad.into());
         }
-        i64::try_from(value).map_err(|_| bad.into())
+        let sign = if first & 0x80 != 0 { -1i64 } else { 0 };
+        Ok(self.content.iter().fold(sign, |value, b| value << 8 | i64::from(*b)))
     }
 
     /// BOOLEAN.
@@ -349,6 +346,19 @@ mod tests {
         let bits = Element::parse(&e).unwrap().bits().unwrap();
         assert_eq!((bits.len(), bits.get(0), bits.get(4), bits.get(200)), (9, true, false, false));
         assert!(Element::parse(&[0x80, 1, 0]).unwrap().bits().unwrap().is_empty());
+    }
+
+    #[test]
+    fn an_integer_is_padded_to_eight_octets_at_most() {
+        let read = |octets: &[u8]| {
+            let mut w = Writer::new();
+            w.primitive(u::INTEGER, octets);
+            Element::parse(w.as_slice()).unwrap().integer().ok()
+        };
+        assert_eq!(read(&[0, 0, 0, 0, 0, 0, 0, 4]), Some(4));
+        assert_eq!(read(&[0xff; 8]), Some(-1));
+        assert_eq!(read(&[0, 0, 0, 0, 0, 0, 0, 0, 4]), None);
+        assert_eq!((read(&[0xff; 9]), read(&[])), (None, None));
     }
 
     proptest! {

@@ -399,6 +399,10 @@ fn read_mode<'a>(octets: &'a [u8]) -> Result<(bool, Option<Element<'a>>), Error>
     let (mut normal, mut parameters) = (None, None);
     let mut members = set.children()?;
     while let Some(member) = members.next()? {
+        let known = [(0, normal.is_some()), (2, parameters.is_some())];
+        if known.iter().any(|(number, seen)| *seen && member.tag == context(*number)) {
+            return Err(Fault::Unexpected(member.tag).into());
+        }
         if member.tag == context(0) {
             let mode = member.only_child().and_then(|e| e.integer()).field("mode-selector")?;
             normal = Some(match mode {

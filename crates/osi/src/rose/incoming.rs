@@ -72,6 +72,8 @@ pub(super) struct Incoming {
     invoke: Option<i64>,
     linked: Option<i64>,
     invoke_seen: bool,
+    /// [`Found::Invoke`] was told.
+    told: bool,
 }
 
 impl Incoming {
@@ -85,6 +87,7 @@ impl Incoming {
             invoke: None,
             linked: None,
             invoke_seen: false,
+            told: false,
         }
     }
 
@@ -109,6 +112,11 @@ impl Incoming {
                 }
             }
         }
+    }
+
+    /// The invocation that was told of and whose argument has not ended.
+    pub(super) fn invoked(&self) -> Option<i64> {
+        self.invoke.filter(|_| self.told)
     }
 
     /// The APDU's octets have ended; whether it was whole.
@@ -236,6 +244,7 @@ impl Incoming {
                     (Kind::Error, None) => return Err(problem::UNRECOGNISED_ERROR),
                     (Kind::Result | Kind::Reject, _) => Found::Result { invoke },
                 });
+                self.told = self.kind == Kind::Invoke;
                 self.at = At::Stream(self.depth - 1);
             }
             Member::Problem { kind } => {

@@ -521,6 +521,7 @@ impl Rose {
             P::ValueEnd => {
                 let whole = self.incoming.as_ref().is_none_or(Incoming::is_whole);
                 if !whole && !self.mute {
+                    self.abandon();
                     self.bad(below, None, problem::MISTYPED_APDU);
                 }
                 self.incoming = None;
@@ -560,7 +561,20 @@ impl Rose {
                     self.up.push_back(Indication::Data { bytes, last });
                 }
             }
-            Found::Bad { invoke, problem } => self.bad(below, invoke, problem),
+            Found::Bad { invoke, problem } => {
+                self.abandon();
+                self.bad(below, invoke, problem);
+            }
+        }
+    }
+
+    /// The APDU that is arriving breaks off: where its invocation was told of already, the reject
+    /// is its answer, and its identifier is free again (X.229 7.5.1).
+    fn abandon(&mut self) {
+        if let (false, Some(incoming)) = (self.mute, &self.incoming)
+            && let Some(invoke) = incoming.invoked()
+        {
+            self.theirs.remove(&invoke);
         }
     }
 
