@@ -3,7 +3,9 @@
 use super::proxy::{Fate, Proxy};
 use super::{SOON, assert_arrived};
 use lab::answer::Sent;
+use lab::clock::Deadline;
 use lab::{Link, Pair, Site, clock};
+use nix::sys::signal::Signal;
 use std::time::Duration;
 
 /// Where the way is barred: in the middle of 10 MB, past many checkpoints.
@@ -103,7 +105,8 @@ fn what_waits_outlives_both_daemons() {
 
 /// A site whose user `OPS` reaches it over a proxy, and that user's profiles without it.
 fn behind_a_proxy(fate: Fate) -> (Site, Proxy, String) {
-    let mut site = Site::builder("naples").build().unwrap();
+    let builder = Site::builder("naples").run_with(&["--log-format", "json"]);
+    let mut site = builder.build().unwrap();
     site.start().unwrap();
     let proxy = Proxy::start(site.p3(), fate);
     let profiles = std::fs::read_to_string(site.profiles()).unwrap();
@@ -148,6 +151,40 @@ fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
     assert_arrived(&second.messages, &received);
     assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
     assert_eq!(site.status().unwrap().counters.duplicates, 1);
+}
+
+#[test]
+fn a_submission_killed_between_its_commit_and_its_answer_is_one_message() {
+    // Within the store, and in a file of its own.
+    for size in ["10kB", "1200kB"] {
+        let (mut site, proxy, profiles) = behind_a_proxy(Fate::HoldAnswers(5_000));
+        let address = site.address("OPS");
+        let same = ["--json", "send", "--to", &address, "--size", size];
+        let known = ["--content-identifier", "HELD", "--dtg", "260504030201Z"];
+        let again = [&same[..], &known].concat();
+        let mut client = site.xuxa_beside("OPS", &again).unwrap();
+        proxy.wait_until_struck(SOON);
+        let submitted = || {
+            let event = site.events()?.into_iter().find(|e| e.event == "submitted");
+            Ok(event.and_then(|e| e.mts_id))
+        };
+        let committed = Deadline::after(SOON).wait_for("the commit", submitted).unwrap();
+        site.kill().unwrap();
+        // It had sent all of it, so giving up leaves a doubt.
+        assert!(!client.ended().unwrap(), "no answer passed");
+        client.signal(Signal::SIGINT).unwrap();
+        let run = client.wait(SOON).unwrap();
+        let first: Sent = run.json_anyway().unwrap();
+        assert_eq!((run.code, first.in_doubt.len()), (4, 1), "{}", run.stderr);
+
+        std::fs::write(site.profiles(), profiles).unwrap();
+        site.start().unwrap();
+        let second: Sent = site.xuxa("OPS", &again).unwrap().json().unwrap();
+        assert_eq!(second.messages[0].mts_identifier, committed);
+        assert_eq!(site.status().unwrap().counters.duplicates, 1);
+        assert_arrived(&second.messages, &site.receive("OPS", 1).unwrap());
+        assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+    }
 }
 
 #[test]

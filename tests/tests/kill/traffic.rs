@@ -6,6 +6,8 @@ use lab::answer::{Sent, Submitted};
 use lab::{Client, Pair, Run, Site};
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ffi::OsString;
+use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -47,11 +49,14 @@ impl Planned {
             0 => USERS.map(|user| (site, user)).to_vec(),
             n => vec![(site, USERS[n as usize % 2])],
         };
-        let size = match rng.below(20) {
-            0 => "1MB",
-            1..3 => "300kB",
-            3..7 => "40kB",
-            7..11 => "9kB",
+        // Few that have a file for their body (more than 1 MiB), and those in every run.
+        let size = match (number % 32, rng.below(20)) {
+            (9, _) => "5MB",
+            (3 | 15 | 27, _) => "1200kB",
+            (_, 0) => "1MB",
+            (_, 1..3) => "300kB",
+            (_, 3..7) => "40kB",
+            (_, 7..11) => "9kB",
             _ => "1kB",
         };
         Planned {
@@ -106,6 +111,8 @@ pub(super) struct Traffic {
     /// Not sent, or in doubt: to be submitted again as they were.
     again: VecDeque<usize>,
     receiving: BTreeMap<(usize, &'static str), Client>,
+    /// Files of bodies seen at each site.
+    pub(super) bodies: [BTreeSet<OsString>; 2],
 }
 
 impl Traffic {
@@ -116,12 +123,18 @@ impl Traffic {
             submitting: Vec::new(),
             again: VecDeque::new(),
             receiving: BTreeMap::new(),
+            bodies: Default::default(),
         }
     }
 
     /// Looks after all clients; whether any of what was planned is not answered yet. Where
     /// `more`, new messages are submitted, too.
     pub(super) fn tend(&mut self, sites: &[Site; 2], more: bool) -> bool {
+        for (site, seen) in sites.iter().zip(&mut self.bodies) {
+            // Not there before the first start.
+            let files = fs::read_dir(bodies(site)).into_iter().flatten().flatten();
+            seen.extend(files.map(|file| file.file_name()));
+        }
         let mut index = 0;
         while index < self.submitting.len() {
             if self.submitting[index].1.ended().unwrap() {
@@ -211,6 +224,11 @@ impl Traffic {
     }
 }
 
+/// Where bodies have their files.
+pub(super) fn bodies(site: &Site) -> PathBuf {
+    site.path().join("data/queue/bodies")
+}
+
 /// Where this user's messages are kept.
 pub(super) fn inbox(site: &Site, user: &str) -> PathBuf {
     site.path().join(format!("inbox-{user}"))
@@ -218,7 +236,7 @@ pub(super) fn inbox(site: &Site, user: &str) -> PathBuf {
 
 /// What a user's inbox remembers: MTS identifiers of messages, and those that reports are about.
 pub(super) fn received(site: &Site, user: &str) -> (Vec<String>, Vec<String>) {
-    let log = std::fs::read_to_string(inbox(site, user).join("received.log")).unwrap_or_default();
+    let log = fs::read_to_string(inbox(site, user).join("received.log")).unwrap_or_default();
     let (mut messages, mut reports) = (Vec::new(), Vec::new());
     for line in log.lines() {
         // report HASH on IDENTIFIER
