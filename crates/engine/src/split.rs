@@ -104,6 +104,7 @@ impl Engine {
     ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
+        let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
         for (index, fate) in self.fates(&carried.subject(), looped).into_iter().enumerate() {
             match (fate, carried) {
                 (None, _) => {}
@@ -113,11 +114,27 @@ impl Engine {
                 }
                 (Some(Ok(hop)), _) => hops.entry(hop).or_default().push(index),
                 (Some(Err(failure)), _) => {
-                    notes.push(Note::new(NoteKind::NonDelivery, failure.text.clone()));
                     outcomes.push(Outcome::failed(index, &failure));
+                    let alike = |f: &Failure| {
+                        (f.reason, f.diagnostic) == (failure.reason, failure.diagnostic)
+                    };
+                    match failed.iter_mut().find(|(_, first, _)| alike(first)) {
+                        Some((_, _, more)) => *more += 1,
+                        None => failed.push((index, failure, 0)),
+                    }
                 }
             }
         }
+        // One note a reason, however many recipients it is about.
+        let recipients = carried.subject().recipients;
+        notes.extend(failed.into_iter().map(|(index, failure, more)| {
+            let first = recipients.get(index).map(|r| r.recipient.to_string()).unwrap_or_default();
+            let detail = match more {
+                0 => format!("{first}: {}", failure.text),
+                _ => format!("{first}: {}; and {more} more recipients", failure.text),
+            };
+            Note::new(NoteKind::NonDelivery, detail)
+        }));
         (hops, outcomes)
     }
 
@@ -292,6 +309,20 @@ mod tests {
             prop_assert_eq!(served, expected);
             prop_assert_eq!(taken.accepted.body.is_some(), !hops.is_empty());
         }
+    }
+
+    #[test]
+    fn recipients_that_fail_alike_are_one_note_with_a_count() {
+        let many: Vec<String> =
+            (0..500).map(|n| format!("/C=XX/ADMD=/PRMD=ALPHA/S=NEMO{n}")).collect();
+        let to: Vec<&str> = many.iter().map(String::as_str).collect();
+        let done = submit(&mut engine(), &submission(&to));
+        let notes = done.notes.iter().filter(|n| n.kind == NoteKind::NonDelivery);
+        let [note] = notes.collect::<Vec<_>>()[..] else { panic!("{:?}", done.notes) };
+        assert!(note.detail.contains("NEMO0"), "{note:?}");
+        assert!(note.detail.contains("and 499 more recipients"), "{note:?}");
+        let [entry] = &done.accepted.entries[..] else { panic!() };
+        assert_eq!(failures(report(entry)).len(), 500);
     }
 
     #[test]
