@@ -4,6 +4,7 @@ use super::problem::Problems;
 use super::tree::{Bad, Section};
 use super::value;
 use node::config::Limits;
+use toml::Spanned;
 use toml::de::DeValue;
 
 /// Most of what counts connections.
@@ -13,14 +14,27 @@ const COUNT: u64 = 100_000;
 pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     let mut limits = Limits::default();
     let Some(mut section) = top.table(problems, "limits") else { return limits };
+    let mut sizes = None;
     for (key, field, least, most) in [
         ("envelope", &mut limits.envelope, 16 << 10, 64 << 20),
         ("memory", &mut limits.memory, 1 << 20, 1 << 40),
         ("memory_per_peer", &mut limits.memory_per_peer, 1 << 20, 1 << 40),
     ] {
         let size = section.optional(problems, key, &|v| octets(v, least, most));
+        sizes = size.as_ref().map(Spanned::span).or(sizes);
         if let Some(size) = size.and_then(|s| usize::try_from(s.into_inner()).ok()) {
             *field = size;
+        }
+    }
+    // The last of them stands for all: without any they are as by default.
+    if let Some(span) = sizes {
+        let Limits { envelope, memory, memory_per_peer, .. } = limits;
+        for (key, size) in [("memory_per_peer", memory_per_peer), ("memory", memory)] {
+            if size < envelope {
+                let wrong = format!("{key} of limits, {size} octets, is less than envelope");
+                let remedy = format!("make {key} {envelope} octets or more, or envelope smaller");
+                problems.error(span.clone(), wrong, "an envelope as large would not fit", remedy);
+            }
         }
     }
     if let Some(size) = section.optional(problems, "content", &|v| octets(v, 1 << 10, 1 << 40)) {

@@ -161,6 +161,16 @@ fn single_mistakes() {
 }
 
 #[test]
+fn memory_must_hold_an_envelope() {
+    let with = |limits: &str| seen("[p3]", &format!("[limits]\n{limits}\n[p3]"));
+    assert_eq!(with("memory_per_peer = \"2 MiB\"\nenvelope = \"2 MiB\""), "");
+    let said = with("memory_per_peer = \"2 MiB\"\nenvelope = \"3 MiB\"");
+    assert!(said.contains("memory_per_peer of limits, 2097152 octets"), "{said}");
+    assert!(said.contains("make memory_per_peer 3145728 octets or more"), "{said}");
+    assert!(!with("memory = \"2 MiB\"\nenvelope = \"3 MiB\"").is_empty());
+}
+
+#[test]
 fn a_peer_without_channels() {
     let (head, _) = GOOD.split_once("[[peer.channel]]").unwrap();
     let (_, report) = check_in(Path::new("/nowhere"), head);
