@@ -4,7 +4,7 @@
 //! begins again, which the receiver's duplicate check makes harmless.
 
 use crate::api::ChannelId;
-use base::{AssociationId, EntryId, Instant};
+use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
 use osi::api::ResumePoint;
 use osi::rtse::InterruptedReceive;
@@ -15,7 +15,7 @@ use std::time::Duration;
 
 /// How long a transfer that was cut off may be taken up again.
 const KEPT: Duration = Duration::from_secs(600);
-/// Most transfers kept of those we were receiving.
+/// Most transfers kept of those we were receiving from one peer.
 const MOST_RECEIVES: usize = 64;
 
 /// A transfer of ours that was cut off.
@@ -43,8 +43,11 @@ pub(crate) struct Recovery {
     sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
     /// Given to associations that are asking for the recovery now.
     offered: BTreeMap<AssociationId, LostSend>,
-    receives: BTreeMap<ConnectionReference, (Instant, LostReceive)>,
+    /// The peer chose the reference: it is told apart from others' by the peer.
+    receives: BTreeMap<Lost, (Instant, LostReceive)>,
 }
+
+type Lost = (PeerId, ConnectionReference);
 
 impl Recovery {
     /// Keeps a transfer of ours for the next association of its channel.
@@ -106,19 +109,21 @@ impl Recovery {
         self.offered.remove(&id)
     }
 
-    /// Keeps a transfer to us; gives one that has to make room.
+    /// Keeps a transfer to us; gives one of the same peer that has to make room.
     pub(crate) fn keep_receive(&mut self, now: Instant, lost: LostReceive) -> Option<SpoolId> {
-        let replaced = self.receives.insert(lost.state.reference(), (now + KEPT, lost));
-        if self.receives.len() <= MOST_RECEIVES {
+        let peer = lost.channel.peer;
+        let replaced = self.receives.insert((peer, lost.state.reference()), (now + KEPT, lost));
+        let theirs = || self.receives.iter().filter(|((of, _), _)| *of == peer);
+        if theirs().count() <= MOST_RECEIVES {
             return replaced.map(|(_, l)| l.spool);
         }
-        let oldest = self.receives.iter().min_by_key(|(_, (until, _))| *until);
-        let oldest = oldest.map(|(reference, _)| reference.clone());
+        let oldest = theirs().min_by_key(|(_, (until, _))| *until);
+        let oldest = oldest.map(|(key, _)| key.clone());
         oldest.and_then(|r| self.receives.remove(&r)).map(|(_, l)| l.spool)
     }
 
-    /// The transfer to us of this association, if it came over this channel's peer and from the
-    /// same address: a recovery carries no password.
+    /// The transfer to us of this association, if it came over this channel and from the same
+    /// address: a recovery carries no password.
     pub(crate) fn take_receive(
         &mut self,
         channel: ChannelId,
@@ -127,7 +132,7 @@ impl Recovery {
     ) -> Option<LostReceive> {
         // A transfer that was cut off twice is known by the names of both associations.
         let meant = |l: &LostReceive| {
-            l.channel.peer == channel.peer && l.remote == remote && l.state.is_known_by(reference)
+            l.channel == channel && l.remote == remote && l.state.is_known_by(reference)
         };
         let found = self.receives.iter().find(|(_, (_, l))| meant(l));
         let key = found.map(|(key, _)| key.clone())?;
@@ -152,7 +157,7 @@ impl Recovery {
                 sends.pop_front();
             }
         }
-        let late: Vec<ConnectionReference> = self
+        let late: Vec<Lost> = self
             .receives
             .iter()
             .filter(|(_, (at, _))| *at <= now)

@@ -12,8 +12,8 @@ mod rig;
 
 use node::config::Limits;
 use node::event::Kind;
-use osi::api::Request;
-use rig::{Outcome, Rig};
+use osi::api::{Payload, Request};
+use rig::{ACT_FLASH, Outcome, ROME, Rig};
 use std::time::Duration;
 
 fn bound(rig: &mut Rig, from: &str) -> base::AssociationId {
@@ -132,4 +132,29 @@ fn a_user_removed_or_with_another_password_is_bound_no_more() {
     let lost = rig.events.iter().filter(|e| e.kind == Kind::AssociationLost);
     let told = lost.filter(|e| e.detail.contains("the user is gone, or has another password"));
     assert_eq!(told.count(), 2);
+}
+
+#[test]
+fn two_peers_that_chose_one_name_do_not_lose_each_other_s_transfers() {
+    let mut rig = Rig::new(Limits::default());
+    let peers = [(ACT_FLASH, "192.0.2.10", "MTA-ACT"), (ROME, "198.51.100.7", "MTA-ROME")]
+        .map(|(listener, from, name)| rig.mta(listener, from, name, "theirs"));
+    for id in peers {
+        // The beginning of an envelope of 66,000 octets.
+        let head = [0xa0, 0x83, 1, 1, 0xcb, 0x31, 0x83, 1, 1, 0xc6, 0x9f, 0x7f, 0x83, 1, 1, 0xbf];
+        let mut begun = head.to_vec();
+        begun.resize(9_000, 0);
+        let tail = bytes::Bytes::new();
+        let payload = Payload { head: begun.into(), content_length: 57_000, tail };
+        rig.request(id, Request::Transfer { payload, resume: None });
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    let held = rig.node.holds().octets;
+    assert!(held > 8_000, "{held}");
+    for id in peers {
+        rig.feed(node::Input::Closed { association: id, error: Some("reset".to_owned()) });
+    }
+    assert_eq!(rig.node.holds().octets, held, "both may be recovered");
+    rig.pass(Duration::from_secs(601));
+    assert_eq!(rig.node.holds().octets, 0);
 }
