@@ -146,7 +146,7 @@ fn machine() -> String {
     let model = model.map_or("unknown", |(_, model)| model.trim());
     let build = if cfg!(debug_assertions) { "debug" } else { "release" };
     format!(
-        "A {build} build at commit {}, on {processors} processors ({model}, {}).",
+        "A {build} build, begun at commit {} (each row names its own), on {processors} processors ({model}, {}).",
         commit(),
         std::env::consts::OS
     )

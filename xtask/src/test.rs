@@ -21,13 +21,21 @@ pub(crate) struct Args {
 /// What can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// New input for the fuzz targets; what ever broke one is replayed by the tests in any case.
+    /// Input for the fuzz targets that is new with each commit; what ever broke one is replayed by
+    /// the tests in any case.
     Fuzz,
 }
 
 /// The targets, two at once: the debug build with its overflow checks, which the tests made already.
 const FUZZ: &[&str] =
-    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "20", "--jobs", "2", "--seed", "1"];
+    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "20", "--jobs", "2", "--seed"];
+
+/// Another one for each commit, the same each time it is tested; 1 where there is no repository.
+fn seed(workspace: &Workspace) -> String {
+    let head = workspace.command("git", &["rev-parse", "--short=12", "HEAD"]).output();
+    let seed = head.ok().and_then(|head| u64::from_str_radix(head.trim(), 16).ok());
+    seed.unwrap_or(1).to_string()
+}
 
 /// The variable that tests with a longer form look at.
 const LONG: &str = "LONG";
@@ -46,7 +54,10 @@ impl Args {
         let mut succeeded = succeeded;
         if !self.skip.contains(&Part::Fuzz) {
             let mut targets = Tally::default();
-            let held = workspace.cargo(FUZZ).lines(|line| targets.add_target(line))?;
+            let seed = seed(workspace);
+            let held = workspace
+                .cargo(&[FUZZ, &[&seed]].concat())
+                .lines(|line| targets.add_target(line))?;
             let targets = targets.closed(held);
             tally.passed += targets.passed;
             tally.failed += targets.failed;
