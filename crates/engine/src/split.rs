@@ -129,9 +129,10 @@ impl Engine {
         let recipients = carried.subject().recipients;
         notes.extend(failed.into_iter().map(|(index, failure, more)| {
             let first = recipients.get(index).map(|r| r.recipient.to_string()).unwrap_or_default();
+            // The reason first: an address may be of any length, and the log cuts.
             let detail = match more {
-                0 => format!("{first}: {}", failure.text),
-                _ => format!("{first}: {}; and {more} more recipients", failure.text),
+                0 => format!("{}: {first}", failure.text),
+                _ => format!("{}: {} recipients, the first {first}", failure.text, more + 1),
             };
             Note::new(NoteKind::NonDelivery, detail)
         }));
@@ -320,7 +321,7 @@ mod tests {
         let notes = done.notes.iter().filter(|n| n.kind == NoteKind::NonDelivery);
         let [note] = notes.collect::<Vec<_>>()[..] else { panic!("{:?}", done.notes) };
         assert!(note.detail.contains("NEMO0"), "{note:?}");
-        assert!(note.detail.contains("and 499 more recipients"), "{note:?}");
+        assert!(note.detail.contains(": 500 recipients, the first "), "{note:?}");
         let [entry] = &done.accepted.entries[..] else { panic!() };
         assert_eq!(failures(report(entry)).len(), 500);
     }

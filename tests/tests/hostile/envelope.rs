@@ -407,8 +407,10 @@ fn values() -> Vec<Case> {
             "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
             "priority: invalid Priority (X.411 8.2.1.1.1.8)",
         ),
-        and("value: priority of 9 octets", &[0x47, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1])
-            .must("open, AEA(1)", "received:"),
+        and("value: priority of 9 octets", &[0x47, 9, 0, 0, 0, 0, 0, 0, 0, 0, 1]).must(
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "priority: invalid INTEGER (X.690 8.3)",
+        ),
         with("value: content type -1", "content-type", &[0x46, 1, 0xff])
             .must("open, AEA(1)", "received:"),
         with(
