@@ -15,6 +15,9 @@
 //! submitter hears of it. A file without a row in the index is an orphan, removed at the next
 //! open; a file is unlinked only after the transaction that drops its row has committed. Spool
 //! files are created in `bodies/` under their final number, so a commit renames nothing.
+//!
+//! Two things in memory spare the database, and may be wrong about nothing: `recent` holds what the
+//! latest commits put there, `sieve` tells which keys were never remembered.
 
 mod bodies;
 pub mod committer;
