@@ -13,10 +13,10 @@ const LINE: &[u8; 80] =
 /// A military message (P772) with a text of a given size, the same for all submissions of a run:
 /// what tells them apart is the content identifier of the envelope.
 #[derive(Clone, Debug)]
-pub struct Canned {
+pub(crate) struct Canned {
     octets: Bytes,
     /// Its precedence, for the envelope.
-    pub precedence: Precedence,
+    pub(crate) precedence: Precedence,
 }
 
 impl Canned {
@@ -24,7 +24,7 @@ impl Canned {
     ///
     /// # Errors
     /// The heading cannot be written.
-    pub fn new(originator: &ORName, precedence: Precedence, size: usize) -> Result<Canned> {
+    pub(crate) fn new(originator: &ORName, precedence: Precedence, size: usize) -> Result<Canned> {
         let heading = Heading {
             this_ipm: IpmIdentifier { user: Some(originator.clone()), local: "LOAD".to_owned() },
             originator: Some(originator.clone().into()),
@@ -43,17 +43,12 @@ impl Canned {
     }
 
     /// Octets of the whole content.
-    pub fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         self.octets.len()
     }
 
-    /// Whether there are none, which never is.
-    pub fn is_empty(&self) -> bool {
-        self.octets.is_empty()
-    }
-
     /// Up to `max` octets from `offset` on.
-    pub fn piece(&self, offset: u64, max: usize) -> Bytes {
+    pub(crate) fn piece(&self, offset: u64, max: usize) -> Bytes {
         let start = usize::try_from(offset).unwrap_or(usize::MAX).min(self.len());
         self.octets.slice(start..start.saturating_add(max).min(self.len()))
     }
@@ -62,7 +57,7 @@ impl Canned {
     ///
     /// # Errors
     /// Where they differ.
-    pub fn check(&self, offset: usize, arrived: &[u8]) -> Result<()> {
+    pub(crate) fn check(&self, offset: usize, arrived: &[u8]) -> Result<()> {
         match self.octets.get(offset..offset.saturating_add(arrived.len())) {
             Some(sent) if sent == arrived => Ok(()),
             _ => bail!("what was delivered differs from what was submitted, after octet {offset}"),

@@ -11,8 +11,6 @@ mod relay;
 mod summary;
 mod user;
 
-pub use clock::Clock;
-pub use content::Canned;
 pub use relay::{Outcome, Plan, run};
 pub use summary::Summary;
 pub use user::Login;
