@@ -50,10 +50,7 @@ impl Node {
         listener: ListenerId,
         remote: IpAddr,
     ) {
-        let service = usize::try_from(listener.0)
-            .ok()
-            .and_then(|n| self.config.listeners.get(n))
-            .map(|l| l.service.clone());
+        let service = self.config.listener(listener).map(|l| l.service.clone());
         let made = match &service {
             _ if self.stopping => None,
             Some(ListenerService::P1 { peer, channel }) => {

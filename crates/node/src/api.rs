@@ -12,7 +12,7 @@ use engine::journal::{Batch, Digest, SpoolId};
 pub use scheduler::ChannelId;
 use std::net::IpAddr;
 
-/// A configured listener: its index in [`crate::config::NodeConfig::listeners`].
+/// A configured listener ([`crate::config::Listener::id`]).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ListenerId(pub u32);
 

@@ -43,9 +43,7 @@ impl ChannelState {
 
 impl Node {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        let peer = self.config.peer(id.peer)?;
-        let channel = peer.channels.get(usize::try_from(id.index).ok()?)?;
-        Some((peer, channel))
+        self.config.channel(id)
     }
 
     /// Gives every association that is free what goes next, closes those that are too many and

@@ -1,8 +1,9 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
-use crate::api::{ChannelId, Secret};
+use crate::api::{ChannelId, ListenerId, Secret};
 pub use crate::limits::Limits;
 pub use crate::network::{NoPrefix, Prefix};
+pub use crate::numbers::Numbers;
 use base::{PeerId, Precedence};
 use dscp::Dscp;
 use osi::api::{RtseParameters, Selectors};
@@ -79,16 +80,38 @@ impl Peer {
     }
 }
 
+impl Peer {
+    /// Its channels with their identifiers.
+    pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &Channel)> {
+        let peer = self.id();
+        self.channels.iter().map(move |c| (ChannelId { peer, index: c.index }, c))
+    }
+}
+
 impl NodeConfig {
     /// The peer of this identifier.
     pub fn peer(&self, id: PeerId) -> Option<&Peer> {
         self.peers.iter().find(|p| p.id() == id)
+    }
+
+    /// The channel of this identifier, with its peer.
+    pub fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+        let peer = self.peer(id.peer)?;
+        Some((peer, peer.channels.iter().find(|c| c.index == id.index)?))
+    }
+
+    /// The listener of this identifier.
+    pub fn listener(&self, id: ListenerId) -> Option<&Listener> {
+        self.listeners.iter().find(|l| l.id == id)
     }
 }
 
 /// One of several independent ways to the same peer.
 #[derive(Clone, Debug)]
 pub struct Channel {
+    /// Its number, which no other channel of this peer has or had before it: what refers to a
+    /// channel goes on doing so when the configuration changes.
+    pub index: u32,
     /// Name in configuration, log and status.
     pub name: String,
     /// Which precedences may use it.
@@ -126,6 +149,8 @@ pub enum Connection {
 /// Where connections arrive.
 #[derive(Clone, Debug)]
 pub struct Listener {
+    /// Its number, which no other listener has or had before it.
+    pub id: ListenerId,
     /// What is spoken there.
     pub service: ListenerService,
 }
@@ -137,7 +162,7 @@ pub enum ListenerService {
     P1 {
         /// The peer.
         peer: PeerId,
-        /// Index of the channel in the peer's configuration.
+        /// [`Channel::index`] of the channel.
         channel: u32,
     },
     /// P3 with any user.
@@ -167,13 +192,14 @@ pub enum Target {
 
 /// What the scheduler needs of it.
 pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
-    let rules = |peer: &Peer, index: u32, channel: &Channel| {
+    let rules = |peer: &Peer, id: ChannelId, channel: &Channel| {
         // A message without any channel would wait for ever: the first stands in, though the
         // configuration was checked to have one for each.
         let covered = |p: &Precedence| peer.channels.iter().any(|c| c.precedences.contains(p));
-        let bare = Precedence::ALL.into_iter().filter(|p| index == 0 && !covered(p));
+        let is_first = peer.channels.first().is_some_and(|first| first.index == id.index);
+        let bare = Precedence::ALL.into_iter().filter(|p| is_first && !covered(p));
         ChannelRules {
-            id: ChannelId { peer: peer.id(), index },
+            id,
             precedences: channel.precedences.iter().copied().chain(bare).collect(),
             fallback: channel.fallback.clone(),
             permanent: channel.connection == Connection::Permanent,
@@ -183,7 +209,7 @@ pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
         }
     };
     let of_peer =
-        |peer: &Peer| (0..).zip(&peer.channels).map(|(i, c)| rules(peer, i, c)).collect::<Vec<_>>();
+        |peer: &Peer| peer.channels().map(|(id, c)| rules(peer, id, c)).collect::<Vec<_>>();
     config.peers.iter().flat_map(of_peer).collect()
 }
 

@@ -18,6 +18,7 @@ mod link;
 mod memory;
 mod network;
 mod node;
+mod numbers;
 mod pending;
 mod queue;
 mod receiving;

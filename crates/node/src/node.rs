@@ -79,12 +79,8 @@ impl Node {
     /// A node that knows its configuration and nothing else: hand in what the store holds with
     /// [`Input::Recovered`], then [`Input::Started`].
     pub fn new(config: NodeConfig) -> Node {
-        let mut channels = BTreeMap::new();
-        for peer in &config.peers {
-            for (index, _) in (0..).zip(&peer.channels) {
-                channels.insert(ChannelId { peer: peer.id(), index }, ChannelState::default());
-            }
-        }
+        let channels = config.peers.iter().flat_map(|peer| peer.channels());
+        let channels = channels.map(|(id, _)| (id, ChannelState::default())).collect();
         let engine = Engine::new(crate::config::engine_config(&config));
         Node {
             engine,

@@ -14,11 +14,9 @@ impl Node {
     pub fn status(&self, now: Now) -> Status {
         let peers = self.config.peers.iter().map(|config| PeerStatus {
             name: config.name.clone(),
-            channels: (0..)
-                .zip(&config.channels)
-                .map(|(index, channel)| {
-                    self.channel_status(now, ChannelId { peer: config.id(), index }, channel)
-                })
+            channels: config
+                .channels()
+                .map(|(id, channel)| self.channel_status(now, id, channel))
                 .collect(),
         });
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {

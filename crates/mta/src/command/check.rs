@@ -108,15 +108,13 @@ impl Plan {
                 }
                 ListenerService::P3 { .. } => false,
             };
-            let pairs = site.node.listeners.iter().zip(&site.listeners);
-            pairs.filter(|(n, _)| is_it(&n.service)).map(|(_, s)| s.address.to_string()).collect()
+            let its = site.node.listeners.iter().filter(|l| is_it(&l.service));
+            its.filter_map(|l| site.listener(l.id)).map(|s| s.address.to_string()).collect()
         };
         let mut channels = Vec::new();
-        let ids = site.node.peers.iter().flat_map(|peer| {
-            (0..).zip(&peer.channels).map(move |(index, channel)| (peer, index, channel))
-        });
-        for (peer, index, channel) in ids {
-            let id = ChannelId { peer: peer.id(), index };
+        let peers = site.node.peers.iter();
+        let all = peers.flat_map(|peer| peer.channels().map(move |(id, c)| (peer, id, c)));
+        for (peer, id, channel) in all {
             let Some(socket) = site.channels.get(&id) else { continue };
             let (dscp, dscp_name) = marks(&socket.tcp);
             channels.push(PlannedChannel {
@@ -136,15 +134,16 @@ impl Plan {
                 window: channel.rts.window,
             });
         }
-        let p3 = site.node.listeners.iter().zip(&site.listeners);
-        let p3 = p3.filter(|(node, _)| matches!(node.service, ListenerService::P3 { .. }));
+        let listeners = site.node.listeners.iter();
+        let p3 = listeners.filter(|l| matches!(l.service, ListenerService::P3 { .. }));
         let name = |peer: PeerId| site.node.peer(peer).map_or_else(String::new, |p| p.name.clone());
         Plan {
             mta: site.node.mta.0.clone(),
             data_dir: site.paths.data_dir.clone(),
             channels,
             p3: p3
-                .map(|(_, socket)| {
+                .filter_map(|listener| site.listener(listener.id))
+                .map(|socket| {
                     let (dscp, dscp_name) = marks(&socket.tcp);
                     PlannedListener { listen: socket.address.to_string(), dscp, dscp_name }
                 })

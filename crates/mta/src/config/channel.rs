@@ -95,6 +95,7 @@ pub(super) fn read(
             label: format!("{peer}/{name}"),
         },
         node: Channel {
+            index: 0, // its number is given where it is known which it had before
             name,
             precedences,
             fallback,

@@ -3,27 +3,39 @@
 use super::channel::{ReadChannel, default_tcp};
 use super::peer::selectors;
 use super::problem::Problems;
-use super::site::{ListenSocket, Tcp};
+use super::site::{ListenSocket, Numbering, Tcp};
 use super::tree::Section;
 use super::value;
 use dscp::Dscp;
-use node::ChannelId;
-use node::config::{Listener, ListenerService};
+use node::config::{Listener, ListenerService, Numbers};
+use node::{ChannelId, ListenerId};
 use std::net::SocketAddr;
 use std::ops::Range;
 use toml::Spanned;
 
 /// Listeners found so far.
-#[derive(Default)]
-pub(super) struct Listeners {
+pub(super) struct Listeners<'n> {
     /// For the node.
     pub(super) node: Vec<Listener>,
     /// For the edge, in the same order.
     pub(super) sockets: Vec<ListenSocket>,
+    /// Their numbers, and those they had before.
+    pub(super) numbers: Numbers<(SocketAddr, Tcp)>,
+    before: &'n Numbering,
     spans: Vec<Range<usize>>,
 }
 
-impl Listeners {
+impl<'n> Listeners<'n> {
+    pub(super) fn after(before: &'n Numbering) -> Listeners<'n> {
+        Listeners {
+            node: Vec::new(),
+            sockets: Vec::new(),
+            numbers: Numbers::after(&before.listeners),
+            before,
+            spans: Vec::new(),
+        }
+    }
+
     fn add(
         &mut self,
         problems: &mut Problems,
@@ -41,8 +53,9 @@ impl Listeners {
             problems.see_also(span.clone(), format!("taken by {}", socket.label));
             return;
         }
-        self.node.push(Listener { service });
-        self.sockets.push(ListenSocket { address: at, tcp, label });
+        let id = ListenerId(self.numbers.give(&self.before.listeners, (at, tcp.clone())));
+        self.node.push(Listener { id, service });
+        self.sockets.push(ListenSocket { id, address: at, tcp, label });
         self.spans.push(address.span());
     }
 
@@ -69,7 +82,11 @@ fn clash(a: SocketAddr, b: SocketAddr) -> bool {
 }
 
 /// `[p3]`: where users bind.
-pub(super) fn read_p3(top: &mut Section<'_>, problems: &mut Problems, listeners: &mut Listeners) {
+pub(super) fn read_p3(
+    top: &mut Section<'_>,
+    problems: &mut Problems,
+    listeners: &mut Listeners<'_>,
+) {
     let Some(mut section) = top.table(problems, "p3") else { return };
     let present = section.has("listen");
     let addresses = section.list(problems, "listen", &value::socket);

@@ -19,13 +19,13 @@ pub mod value;
 pub use address::canonical_address;
 pub use problem::Report;
 pub use route::Routes;
-pub use site::{ChannelSocket, ListenSocket, Paths, Site, Tcp};
+pub use site::{ChannelSocket, ListenSocket, Numbering, Paths, Site, Tcp};
 
 use self::peer::ReadPeer;
 use self::problem::Problems;
 use self::tree::{Section, TOP};
 use base::PeerId;
-use node::config::NodeConfig;
+use node::config::{NodeConfig, Numbers};
 use node::{ChannelId, Secret};
 use p1::names::{GlobalDomainId, MtaName};
 use p1::text::{StringType, Text};
@@ -53,11 +53,16 @@ pub struct Unreadable {
 /// Reads and checks a configuration file with the process's environment. The site is there only
 /// where the report has no error; it may have warnings.
 pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
+    load_after(path, &Numbering::default())
+}
+
+/// The same while a site runs: channels and listeners that it has keep their numbers.
+pub fn load_after(path: &Path, running: &Numbering) -> Result<(Option<Site>, Report), Unreadable> {
     let text = read_text(path)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     let environment = |name: &str| std::env::var(name).ok();
     let source = secret::Source { base: directory, environment: &environment };
-    Ok(parse(&path.display().to_string(), &text, &source))
+    Ok(parse(&path.display().to_string(), &text, &source, running))
 }
 
 /// The same from text: `file` is its name for the report, `base` the directory that paths are
@@ -68,7 +73,7 @@ pub fn read(
     base: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> (Option<Site>, Report) {
-    parse(file, text, &secret::Source { base, environment })
+    parse(file, text, &secret::Source { base, environment }, &Numbering::default())
 }
 
 /// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
@@ -123,7 +128,12 @@ fn syntax(problems: &mut Problems, error: &toml::de::Error) {
 }
 
 /// Checks the text of a configuration file.
-fn parse(file: &str, text: &str, source: &secret::Source<'_>) -> (Option<Site>, Report) {
+fn parse(
+    file: &str,
+    text: &str,
+    source: &secret::Source<'_>,
+    running: &Numbering,
+) -> (Option<Site>, Report) {
     let mut problems = Problems::default();
     let (root, errors) = DeTable::parse_recoverable(text);
     for error in &errors {
@@ -131,7 +141,7 @@ fn parse(file: &str, text: &str, source: &secret::Source<'_>) -> (Option<Site>, 
     }
     // A file that is no TOML says little about what was meant: only its syntax is reported.
     let site = match errors.is_empty() {
-        true => read_site(root.get_ref(), &mut problems, source),
+        true => read_site(root.get_ref(), &mut problems, source, running),
         false => None,
     };
     let site = site.filter(|_| !problems.any_fatal());
@@ -142,12 +152,13 @@ fn read_site(
     root: &DeTable<'_>,
     problems: &mut Problems,
     source: &secret::Source<'_>,
+    running: &Numbering,
 ) -> Option<Site> {
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source.base);
     let limits = limits::read(&mut top, problems);
     let precedence = precedence::read(&mut top, problems);
-    let mut listeners = listen::Listeners::default();
+    let mut listeners = listen::Listeners::after(running);
     listen::read_p3(&mut top, problems, &mut listeners);
     let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
     let mut names = Vec::new();
@@ -163,7 +174,7 @@ fn read_site(
 
     // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
     let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
-    let parts = assemble(peers, problems, &mut listeners);
+    let parts = assemble(peers, problems, &mut listeners, &running.channels);
     let own = own?;
     Some(Site {
         paths: own.paths,
@@ -184,6 +195,7 @@ fn read_site(
         listeners: listeners.sockets,
         channels: parts.channels,
         expected: parts.expected,
+        numbering: Numbering { channels: parts.numbers, listeners: listeners.numbers },
     })
 }
 
@@ -278,20 +290,28 @@ struct Parts {
     peers: Vec<node::config::Peer>,
     channels: BTreeMap<ChannelId, ChannelSocket>,
     expected: BTreeMap<PeerId, Secret>,
+    numbers: Numbers<(PeerId, String)>,
 }
 
 fn assemble(
     read: Vec<ReadPeer>,
     problems: &mut Problems,
-    listeners: &mut listen::Listeners,
+    listeners: &mut listen::Listeners<'_>,
+    running: &Numbers<(PeerId, String)>,
 ) -> Parts {
-    let mut parts =
-        Parts { peers: Vec::new(), channels: BTreeMap::new(), expected: BTreeMap::new() };
+    let mut parts = Parts {
+        peers: Vec::new(),
+        channels: BTreeMap::new(),
+        expected: BTreeMap::new(),
+        numbers: Numbers::after(running),
+    };
     for peer in read {
         let mut node = peer.node;
         let peer_id = node.id();
-        for (index, channel) in (0u32..).zip(peer.channels) {
-            let id = ChannelId { peer: peer_id, index };
+        for mut channel in peer.channels {
+            let name = channel.node.name.clone();
+            channel.node.index = parts.numbers.give(running, (peer_id, name));
+            let id = ChannelId { peer: peer_id, index: channel.node.index };
             listeners.add_channel(problems, id, &channel);
             node.addresses.extend(channel.socket.remote.host.parse::<std::net::IpAddr>());
             node.channels.push(channel.node);

@@ -3,8 +3,8 @@
 use super::value::Remote;
 use base::PeerId;
 use dscp::Dscp;
-use node::config::NodeConfig;
-use node::{ChannelId, Secret};
+use node::config::{NodeConfig, Numbers};
+use node::{ChannelId, ListenerId, Secret};
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -19,12 +19,31 @@ pub struct Site {
     pub stop_timeout: Duration,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
-    /// Sockets to listen on, in the order of [`NodeConfig::listeners`].
+    /// Sockets to listen on, one for each of [`NodeConfig::listeners`].
     pub listeners: Vec<ListenSocket>,
     /// Sockets to connect from.
     pub channels: BTreeMap<ChannelId, ChannelSocket>,
     /// What each peer must present, by its identifier.
     pub expected: BTreeMap<PeerId, Secret>,
+    /// The numbers of channels and listeners.
+    pub numbering: Numbering,
+}
+
+impl Site {
+    /// The socket of this listener.
+    pub fn listener(&self, id: ListenerId) -> Option<&ListenSocket> {
+        self.listeners.iter().find(|socket| socket.id == id)
+    }
+}
+
+/// What numbers channels and listeners have: a channel is known by its peer and its name, a listener
+/// by its address and what its socket is set to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Numbering {
+    /// [`node::config::Channel::index`].
+    pub channels: Numbers<(PeerId, String)>,
+    /// [`ListenerId`].
+    pub listeners: Numbers<(SocketAddr, Tcp)>,
 }
 
 /// Where the daemon keeps its files.
@@ -44,7 +63,7 @@ impl Paths {
 }
 
 /// What a socket is set to before it connects or listens.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tcp {
     /// The mark of every packet.
     pub dscp: Dscp,
@@ -59,6 +78,8 @@ pub struct Tcp {
 /// A socket to listen on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ListenSocket {
+    /// Its number.
+    pub id: ListenerId,
     /// Where.
     pub address: SocketAddr,
     /// Options; accepted connections have them too.

@@ -51,7 +51,11 @@ fn environment(name: &str) -> Option<String> {
 }
 
 fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
-    parse("site.toml", text, &secret::Source { base, environment: &environment })
+    check_after(base, text, &Numbering::default())
+}
+
+fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, Report) {
+    parse("site.toml", text, &secret::Source { base, environment: &environment }, running)
 }
 
 /// The shipped site `naples`.
@@ -101,6 +105,59 @@ fn a_good_file_is_understood() {
     ];
     assert_eq!(listeners, expected);
     assert_eq!(site.node.listeners.len(), 4);
+}
+
+/// Read again with another order, another name and another mark.
+#[test]
+fn what_stays_keeps_its_number() {
+    let numbers = |site: &Site| -> Vec<(String, u32)> {
+        let channels = site.node.peers[0].channels.iter().map(|c| (c.name.clone(), c.index));
+        let sockets = site.listeners.iter().map(|l| (l.address.to_string(), l.id.0));
+        channels.chain(sockets).collect()
+    };
+    let check = |text: &str, running: &Numbering| {
+        let (site, report) = check_after(Path::new("/nowhere"), text, running);
+        assert_eq!(report.render(false), "");
+        site.unwrap()
+    };
+    let (head, channels) = GOOD.split_once("[[peer.channel]]").unwrap();
+    let (slow, fast) = channels.split_once("[[peer.channel]]").unwrap();
+    let first = check(GOOD, &Numbering::default());
+    let swapped =
+        check(&format!("{head}[[peer.channel]]{fast}[[peer.channel]]{slow}"), &first.numbering);
+    let expected = |list: &[(&str, u32)]| -> Vec<(String, u32)> {
+        list.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+    };
+    let (p3, p3_v6) = (("127.0.0.1:5010", 0), ("[::1]:5010", 1));
+    assert_eq!(
+        numbers(&swapped),
+        expected(&[
+            ("fast", 1),
+            ("slow", 0),
+            p3,
+            p3_v6,
+            ("127.0.0.1:5001", 3),
+            ("127.0.0.1:5000", 2)
+        ])
+    );
+    let service = |site: &Site, id| site.node.listener(node::ListenerId(id)).cloned().unwrap();
+    assert_eq!(format!("{:?}", service(&swapped, 3)), format!("{:?}", service(&first, 3)));
+
+    // The socket of a channel that is only renamed stays; one with another mark is another one.
+    let changed = GOOD.replace("name = \"slow\"", "name = \"bulk\"").replace("46", "34");
+    let changed = check(&changed, &swapped.numbering);
+    assert_eq!(
+        numbers(&changed),
+        expected(&[
+            ("bulk", 2),
+            ("fast", 1),
+            p3,
+            p3_v6,
+            ("127.0.0.1:5000", 2),
+            ("127.0.0.1:5001", 4)
+        ])
+    );
+    assert_eq!(numbers(&check(GOOD, &changed.numbering))[0], ("slow".to_owned(), 3));
 }
 
 #[test]
@@ -277,6 +334,7 @@ fn shipped_sites() {
         }
         full_site.node.listeners.clear();
         site.node.listeners.clear();
+        (full_site.numbering, site.numbering) = Default::default();
         assert_eq!(format!("{full_site:#?}"), format!("{site:#?}"), "{name}");
     }
 }

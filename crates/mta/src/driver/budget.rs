@@ -71,8 +71,7 @@ impl Budgets {
     /// The same for a connection that was accepted. Until somebody has bound, it is the listener
     /// that tells whose it is.
     pub(super) fn share_at(&mut self, site: &Site, listener: ListenerId, remote: IpAddr) -> Share {
-        let index = usize::try_from(listener.0).unwrap_or(usize::MAX);
-        self.share(match site.node.listeners.get(index).map(|l| &l.service) {
+        self.share(match site.node.listener(listener).map(|l| &l.service) {
             Some(ListenerService::P1 { peer, .. }) => Payer::Peer(*peer),
             _ => Payer::Users(remote),
         })

@@ -258,9 +258,9 @@ impl Driver {
                 label: socket.label.clone(),
                 error,
             })?;
-            open.push(listener);
+            open.push((socket.id, listener));
         }
-        for (id, listener) in (0..).map(ListenerId).zip(open) {
+        for (id, listener) in open {
             self.listeners.spawn(accept_all(id, listener, self.newcomers.clone()));
         }
         Ok(())
@@ -346,8 +346,7 @@ impl Driver {
         let admitted = self.node.admit(self.clock.now(), remote);
         self.drain();
         let Some(association) = admitted else { return };
-        let index = usize::try_from(listener.0).unwrap_or(usize::MAX);
-        let socket = self.site.listeners.get(index);
+        let socket = self.site.listener(listener);
         let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
         let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
         let share = self.budgets.share_at(&self.site, listener, remote);

@@ -113,6 +113,7 @@ async fn connect_to(address: SocketAddr, channel: &ChannelSocket) -> io::Result<
 #[cfg(test)]
 mod tests {
     use super::*;
+    use node::ListenerId;
     use socket2::SockRef;
 
     fn tcp(dscp: Dscp) -> Tcp {
@@ -133,10 +134,16 @@ mod tests {
         }
     }
 
+    fn unlabelled(address: SocketAddr) -> ListenSocket {
+        ListenSocket { id: ListenerId(0), address, tcp: tcp(Dscp::CS3), label: String::new() }
+    }
+
     /// A listener marked CS3 and a connection to it marked otherwise or not.
     async fn meet(any: &str, dscp: Dscp) -> (Connected, Connected) {
         let (address, label) = (any.parse().unwrap(), "act/flash".to_owned());
-        let listener = listen(&ListenSocket { address, tcp: tcp(Dscp::CS3), label }).unwrap();
+        let listener =
+            listen(&ListenSocket { id: ListenerId(0), address, tcp: tcp(Dscp::CS3), label })
+                .unwrap();
         let at = listener.local_addr().unwrap();
         let out = connect(&channel(&at.ip().to_string(), at.port(), dscp)).await.unwrap();
         let (inward, from) = accept(&listener).await.unwrap();
@@ -182,7 +189,7 @@ mod tests {
     async fn a_name_with_addresses_of_both_families_is_tried_through() {
         // Only the IPv4 one answers; most hosts files give `localhost` both.
         let address = "127.0.0.1:0".parse().unwrap();
-        let listener = ListenSocket { address, tcp: tcp(Dscp::CS3), label: String::new() };
+        let listener = unlabelled(address);
         let listener = listen(&listener).unwrap();
         let port = listener.local_addr().unwrap().port();
         let out = connect(&channel("localhost", port, Dscp::CS3)).await.unwrap();
@@ -192,7 +199,7 @@ mod tests {
     #[tokio::test]
     async fn errors_name_every_address_tried() {
         let address = "127.0.0.1:0".parse().unwrap();
-        let listener = ListenSocket { address, tcp: tcp(Dscp::CS3), label: String::new() };
+        let listener = unlabelled(address);
         let port = listen(&listener).unwrap().local_addr().unwrap().port();
         let error = connect(&channel("127.0.0.1", port, Dscp::CS3)).await.unwrap_err();
         assert!(error.starts_with(&format!("127.0.0.1:{port}: ")), "{error}");

@@ -83,7 +83,8 @@ pub(crate) struct Rig {
 }
 
 fn peer(name: &str, channels: &[&str]) -> Peer {
-    let channel = |name: &&str| Channel {
+    let channel = |(index, name): (u32, &&str)| Channel {
+        index,
         name: (*name).to_owned(),
         precedences: Precedence::ALL.to_vec(),
         fallback: Vec::new(),
@@ -113,7 +114,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
-        channels: channels.iter().map(channel).collect(),
+        channels: (0..).zip(channels).map(channel).collect(),
     }
 }
 
@@ -127,16 +128,21 @@ impl Rig {
         act.addresses = ["192.0.2.10", "2001:db8:0:9::10"].map(|a| a.parse().unwrap()).to_vec();
         let mut rome = peer("rome", &["all"]);
         rome.from = vec!["198.51.100.0/24".parse().unwrap()];
-        let p1 = |peer: &str, channel| {
+        let p1 = |id, peer: &str, channel| {
             let peer = PeerId::of_name(peer);
-            Listener { service: ListenerService::P1 { peer, channel } }
+            Listener { id, service: ListenerService::P1 { peer, channel } }
         };
-        let p3 = Listener { service: ListenerService::P3 { local: Selectors::default() } };
+        let p3 = Listener { id: P3, service: ListenerService::P3 { local: Selectors::default() } };
         let config = NodeConfig {
             mta: MtaName("MTA-HERE".to_owned()),
             domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
             peers: vec![act, rome],
-            listeners: vec![p3, p1("act", 0), p1("act", 1), p1("rome", 0)],
+            listeners: vec![
+                p3,
+                p1(ACT_ROUTINE, "act", 0),
+                p1(ACT_FLASH, "act", 1),
+                p1(ROME, "rome", 0),
+            ],
             routes: vec![Route {
                 prefix: "/C=XX/ADMD=NATO/PRMD=HERE".parse().unwrap(),
                 to: Target::Local,

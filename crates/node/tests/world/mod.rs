@@ -169,6 +169,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         remote: Selectors::default(),
         tpdu_size: None,
         channels: vec![Channel {
+            index: 0,
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),
             dscp: dscp::Dscp::CS3,
@@ -186,7 +187,10 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         mta: MtaName(names[site].to_uppercase()),
         domain: domain(site),
         peers: vec![peer],
-        listeners: vec![Listener { service: ListenerService::P3 { local: Selectors::default() } }],
+        listeners: vec![Listener {
+            id: P3,
+            service: ListenerService::P3 { local: Selectors::default() },
+        }],
         routes: vec![route(site, Target::Local), route(other, Target::Peer(id))],
         mailboxes: ["OPS", "LOG"].map(|s| canonical(&address(site, s))).to_vec(),
         classify: engine::classify::Policy::default(),
@@ -197,7 +201,10 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
     };
     (setup.node)(&mut config);
     let channels = 0..config.peers[0].channels.len() as u32;
-    let listener = |channel| Listener { service: ListenerService::P1 { peer: id, channel } };
+    let listener = |channel| Listener {
+        id: ListenerId(P3.0 + 1 + channel),
+        service: ListenerService::P1 { peer: id, channel },
+    };
     config.listeners.extend(channels.map(listener));
     config
 }
@@ -213,8 +220,9 @@ pub(crate) fn five_channels(config: &mut NodeConfig) {
     ];
     let names = ["routine", "priority", "immediate", "flash", "override"];
     let model = config.peers[0].channels[0].clone();
-    let channels = schedules.iter().zip(names).map(|(schedule, name)| {
+    let channels = (0..).zip(schedules.iter().zip(names)).map(|(index, (schedule, name))| {
         let mut channel = model.clone();
+        channel.index = index;
         channel.name = name.to_owned();
         channel.precedences = schedule.to_vec();
         channel.connection = Connection::Permanent;
