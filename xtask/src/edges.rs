@@ -74,7 +74,7 @@ const RULES: &[Rule] = &[
         reason: "the daemon drives the node; crash tests drive the same node on another disk",
     },
     Rule {
-        from: &["xuxa-cli", "load"],
+        from: &["ua", "xuxa-cli", "load"],
         to: Forbidden::Packages(&["engine", "node"]),
         reason: "clients speak P3 to any MTA, and so cannot lean on ours",
     },

@@ -4,13 +4,11 @@
 //! Submission and delivery are stamped by one clock. Every content that arrives is compared with
 //! what was sent; every delivery is on the disk before it is confirmed.
 
-mod clock;
-mod content;
 mod journal;
+mod login;
 mod relay;
 mod summary;
-mod user;
 
+pub use login::Login;
 pub use relay::{Outcome, Plan, run};
 pub use summary::Summary;
-pub use user::Login;

@@ -1,23 +1,14 @@
 //! A run: users submit at one MTA, others receive at another.
 
-use crate::clock::Clock;
-use crate::content::Canned;
 use crate::journal::Journal;
+use crate::login::Login;
 use crate::summary::Summary;
-use crate::user::{Login, User};
 use anyhow::{Context, Result, bail};
-use base::ber::{Element, Writer};
+use base::ber::Writer;
 use base::{Instant, Precedence};
-use bytes::Bytes;
-use osi::api::{Indication, Payload, Request};
-use osi::profiles::abstract_syntax;
-use p1::content_type::ContentType;
-use p1::extension::{Dialect, Extensions};
+use osi::api::Indication;
 use p1::names::ORName;
-use p1::p3::{
-    ArgumentEvent, DeliveryParser, DeliveryResult, MessageSubmissionEnvelope,
-    PerRecipientSubmissionFields, SubmissionResult, operation,
-};
+use p1::p3::{ArgumentEvent, DeliveryParser, DeliveryResult, MessageSubmissionEnvelope, operation};
 use serde::{Deserialize, Serialize};
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -26,6 +17,7 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
+use ua::{Clock, Content, Message, Services, User};
 
 /// What is to be done.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -54,7 +46,7 @@ pub struct Plan {
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Outcome {
     /// Octets of a whole content: heading and text.
-    pub content_length: usize,
+    pub content_length: u64,
     /// Messages accepted.
     pub accepted: u64,
     /// Of those, delivered, compared and kept.
@@ -93,7 +85,8 @@ struct Run {
     /// Tells the content identifiers of this run from those of earlier ones: what is submitted
     /// again with the same is answered with the first MTS identifier and not sent again.
     tag: u64,
-    canned: Canned,
+    /// The same for all: what tells the submissions apart is the content identifier.
+    content: Content,
     clock: Clock,
     until: Instant,
     tally: RefCell<Tally>,
@@ -118,21 +111,23 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     let clock = Clock::start();
     let first = plan.submitters.first().context("no submitters")?;
     let originator: ORName = first.address.parse().context("a submitter's address")?;
-    let canned = Canned::new(&originator, plan.precedence, plan.size)?;
+    let size = plan.size as u64;
+    let message = Message::canned(originator, Vec::new(), plan.precedence, size, "LOAD");
+    let content = message.content()?;
     let journal = Journal::start(&plan.journal)?;
     let mut receivers = Vec::new();
     for login in &plan.receivers {
-        receivers.push(User::bind(login, true, clock).await?);
+        receivers.push(login.bind(Services::Delivery, clock).await?);
     }
     let mut submitters = Vec::new();
     for login in &plan.submitters {
-        submitters.push(User::bind(login, false, clock).await?);
+        submitters.push(login.bind(Services::Submission, clock).await?);
     }
     let until = clock.now() + Duration::from_secs_f64(plan.seconds);
     let run = Rc::new(Run {
         plan,
         tag: (Clock::utc().0 / 1_000) & 0xff_ffff,
-        canned,
+        content,
         clock,
         until,
         tally: RefCell::default(),
@@ -239,26 +234,17 @@ impl Run {
         let mut tally = self.tally.borrow_mut();
         let first = tally.first.context("nothing was submitted")?;
         Ok(Outcome {
-            content_length: self.canned.len(),
+            content_length: self.content.len(),
             accepted: tally.accepted,
             delivered: tally.delivered,
             again: tally.again,
             accepting_seconds: micros(tally.last_accepted, first) as f64 / 1e6,
             seconds: micros(tally.last_delivered, first) as f64 / 1e6,
-            processor_seconds: processor_seconds(),
+            processor_seconds: lab::processor_time(std::process::id())?.as_secs_f64(),
             accepted_ms: Summary::of(std::mem::take(&mut tally.accepted_us)),
             delivered_ms: Summary::of(std::mem::take(&mut tally.delivered_us)),
         })
     }
-}
-
-/// Processor time of this process so far; zero where the system does not tell.
-fn processor_seconds() -> f64 {
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
-    let after_name = stat.rsplit_once(')').map_or("", |(_, rest)| rest);
-    // utime and stime of proc_pid_stat(5), in hundredths of a second.
-    let ticks = after_name.split_whitespace().skip(11).take(2);
-    ticks.filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
 fn micros(later: Instant, earlier: Instant) -> u64 {
@@ -269,11 +255,14 @@ async fn submit_all(run: &Run, mut user: User, number: usize) -> Result<()> {
     let receivers = run.plan.receivers.len().max(1);
     let login = run.plan.receivers.get(number % receivers).context("no receivers")?;
     let to: ORName = login.address.parse().context("a receiver's address")?;
+    let name = user.name.clone();
+    let mut envelope = Message::canned(name, vec![to], run.plan.precedence, 0, "").envelope();
     let mut invoke = 0;
     while let Some(identifier) = run.begin() {
         invoke += 1;
         let begun = run.clock.now();
-        submit(run, &mut user, &to, &identifier, invoke).await?;
+        envelope.content_identifier = Some(identifier.clone());
+        submit(run, &mut user, &envelope, invoke).await.with_context(|| identifier.clone())?;
         run.accepted(&identifier, begun);
         if let Some(pause) = run.plan.pause_ms {
             let limit = run.clock.now() + Duration::from_secs_f64(run.plan.drain_seconds);
@@ -287,82 +276,26 @@ async fn submit_all(run: &Run, mut user: User, number: usize) -> Result<()> {
 async fn submit(
     run: &Run,
     user: &mut User,
-    to: &ORName,
-    identifier: &str,
+    envelope: &MessageSubmissionEnvelope,
     invoke: i64,
 ) -> Result<()> {
-    let (priority, qualifier) = p1::grade::split(run.canned.precedence);
-    let envelope = MessageSubmissionEnvelope {
-        originator: user.name.clone(),
-        original_eits: None,
-        content_type: ContentType::p772(),
-        content_identifier: Some(identifier.to_owned()),
-        priority,
-        indicators: Default::default(),
-        deferred_delivery_time: None,
-        recipients: vec![PerRecipientSubmissionFields {
-            recipient: to.clone(),
-            ..PerRecipientSubmissionFields::default()
-        }],
-        extensions: Extensions(qualifier.extension(Dialect::Modern).into_iter().collect()),
-        unknown: Vec::new(),
-    };
-    let length = run.canned.len() as u64;
-    let argument = Payload {
-        head: envelope.argument_head(length).into(),
-        content_length: length,
-        tail: Bytes::new(),
-    };
-    user.request(Request::Invoke {
-        invoke,
-        syntax: abstract_syntax::msse(),
-        operation: operation::MESSAGE_SUBMISSION,
-        argument,
-    });
-    let (mut octets, mut returned) = (Vec::new(), false);
-    loop {
-        match user.next().await? {
-            Indication::NeedContent { offset, max } => {
-                user.request(Request::Content(run.canned.piece(offset, max)));
-            }
-            Indication::Returned { .. } => returned = true,
-            Indication::ReturnedError { error, .. } => {
-                bail!("the MTA refused {identifier} with error {error}")
-            }
-            Indication::Rejected { problem, .. } => {
-                bail!("the MTA rejected {identifier}: {problem:?}")
-            }
-            Indication::Data { bytes, last } => {
-                octets.extend_from_slice(&bytes);
-                if last && returned {
-                    break;
-                }
-            }
-            other => bail!("the MTA's answer is out of place ({})", other.name()),
-        }
-    }
-    let element = Element::parse(&octets).context("in the submission result")?;
-    SubmissionResult::read(&element).context("in the submission result")?;
-    Ok(())
+    ua::submit(user, invoke, envelope, &run.content, |_| {}).await.outcome.map(drop)
 }
 
 /// Takes deliveries until the run drops the task.
 async fn receive(run: &Run, mut user: User, journal: &Journal) -> Result<()> {
     loop {
-        match user.next().await? {
-            Indication::Invoked { invoke, operation: operation::MESSAGE_DELIVERY } => {
+        match user.next(None).await? {
+            Some(Indication::Invoked { invoke, operation: operation::MESSAGE_DELIVERY }) => {
                 let identifier = take(run, &mut user, journal).await?;
                 journal.commit().await?;
                 let mut writer = Writer::new();
                 DeliveryResult::default().write(&mut writer);
-                let result = Payload::whole(writer.into_vec());
-                let operation = operation::MESSAGE_DELIVERY;
-                user.request(Request::Result { invoke, operation, result });
-                user.flush().await?;
+                user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
                 run.delivered(&identifier);
             }
-            Indication::Data { .. } => {}
-            other => bail!("a receiving user was told {}", other.name()),
+            Some(Indication::Data { .. }) => {}
+            other => bail!("a receiving user: {}", ua::describe(other.as_ref())),
         }
     }
 }
@@ -372,16 +305,14 @@ async fn take(run: &Run, user: &mut User, journal: &Journal) -> Result<String> {
     let mut parser = DeliveryParser::default();
     let (mut identifier, mut length) = (None, 0);
     loop {
-        let Indication::Data { bytes, last } = user.next().await? else {
-            bail!("a delivery was cut short")
-        };
+        let (bytes, last) = user.data().await.context("a delivery was cut short")?;
         let mut rest: &[u8] = &bytes;
         while let Some(event) = parser.next(&mut rest).context("in the message delivery")? {
             match event {
                 ArgumentEvent::Envelope(envelope) => identifier = envelope.content_identifier,
                 ArgumentEvent::Content(octets) => {
-                    run.canned.check(length, octets)?;
-                    length += octets.len();
+                    run.content.check(length, octets)?;
+                    length += octets.len() as u64;
                 }
                 ArgumentEvent::End => {}
             }
@@ -391,8 +322,8 @@ async fn take(run: &Run, user: &mut User, journal: &Journal) -> Result<String> {
             break;
         }
     }
-    if length != run.canned.len() {
-        bail!("{length} of {} octets were delivered", run.canned.len());
+    if length != run.content.len() {
+        bail!("{length} of {} octets were delivered", run.content.len());
     }
     identifier.context("a delivery without the content identifier of its submission")
 }

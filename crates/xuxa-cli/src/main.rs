@@ -1,19 +1,14 @@
 //! The client `xuxa`: submits canned messages at any precedence, and receives them.
 
-mod client;
-mod clock;
-mod compose;
 mod inbox;
 mod profile;
+mod quantity;
 mod receive;
 mod send;
 mod show;
-mod source;
+mod submission;
 
-use crate::client::Interrupted;
-use crate::clock::Clock;
-use crate::send::Way;
-use crate::source::Source;
+use crate::submission::{Prepared, Way};
 use anyhow::{Result, bail};
 use base::rng::Rng;
 use base::{Precedence, Utc};
@@ -23,8 +18,8 @@ use p772::{Charset, MessageType, PartForm};
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
+use ua::{Clock, Interrupted, Message, Source};
 
 /// Exit code after a second Ctrl-C, as shells have it.
 const INTERRUPTED_TWICE: i32 = 130;
@@ -76,7 +71,7 @@ enum ReportArg {
 #[group(id = "body", required = true, multiple = false)]
 struct Body {
     /// Canned text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
-    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = source::parse_size)]
+    #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = quantity::parse_size)]
     size: Vec<u64>,
     /// A file, as a binary body part; streamed, of any size
     #[arg(long, value_name = "FILE")]
@@ -128,7 +123,7 @@ struct SendArgs {
     #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_dtg)]
     dtg: Option<Utc>,
     /// How long to submit again where an answer was lost: 500ms, 60s, 5m; 0s: not at all
-    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = source::parse_time)]
+    #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
     retry_for: Duration,
 }
 
@@ -179,13 +174,25 @@ fn main() -> ExitCode {
     let flag = interrupted.clone();
     // The second time it ends at once.
     let set = ctrlc::set_handler(move || {
-        if flag.swap(true, Ordering::Relaxed) {
+        if flag.set() {
             end_at_once();
         }
     });
     if let Err(error) = set {
         eprintln!("xuxa: Ctrl-C will not unbind in order: {error}");
     }
+    let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        Ok(runtime) => runtime,
+        Err(error) => {
+            eprintln!("xuxa: cannot start: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
+    runtime.block_on(run(&cli, interrupted))
+}
+
+async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
+    let is_terminal = std::io::stderr().is_terminal();
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
         Err(error) => {
@@ -201,15 +208,15 @@ fn main() -> ExitCode {
         pcap: cli.pcap.as_deref(),
         clock: Clock::start(),
         interrupted,
-        progress: !cli.json && std::io::stderr().is_terminal(),
+        progress: !cli.json && is_terminal,
     };
     match &cli.verb {
-        Verb::Send(args) => run_send(&way, args, cli.json),
-        Verb::Receive(args) => run_receive(&way, args, cli.json),
+        Verb::Send(args) => run_send(&way, args, cli.json).await,
+        Verb::Receive(args) => run_receive(&way, args, cli.json).await,
     }
 }
 
-fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
+async fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
     let messages = match messages(way, args) {
         Ok(messages) => messages,
         Err(error) => {
@@ -217,7 +224,7 @@ fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let outcome = send::send(way, &messages, args.retry_for);
+    let outcome = send::send(way, &messages, args.retry_for).await;
     if json {
         println!("{}", serde_json::json!(outcome));
     } else if !outcome.messages.is_empty() {
@@ -256,7 +263,7 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
     }
 }
 
-fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
+fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
     let address = |text: &String| profile::address("recipient", text);
     let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
     let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
@@ -267,7 +274,7 @@ fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
     }
     let mut made = Vec::new();
     for (number, (form, source)) in bodies.into_iter().enumerate() {
-        let message = compose::Message {
+        let message = Message {
             precedence: args.precedence,
             copy_precedence: args.copy_precedence,
             to: to.clone(),
@@ -292,8 +299,7 @@ fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<compose::Message>> {
             source,
         };
         check_identifier(&message.content_identifier)?;
-        message.framing()?;
-        made.push(message);
+        made.push(Prepared::new(message)?);
     }
     Ok(made)
 }
@@ -328,7 +334,7 @@ fn check_identifier(identifier: &str) -> Result<()> {
     Ok(())
 }
 
-fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
+async fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     let mut inbox = match inbox::Inbox::open(&way.profile.inbox(), !args.discard) {
         Ok(inbox) => inbox,
         Err(error) => {
@@ -348,7 +354,8 @@ fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
             println!("{}{}", show::received(line), show::texts(line));
         }
         lines.push(line.clone());
-    });
+    })
+    .await;
     if json {
         println!("{}", serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {

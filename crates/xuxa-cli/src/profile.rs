@@ -1,6 +1,9 @@
 //! Who we are and which MTA we bind to: profiles in a configuration file, or options.
 
 use anyhow::{Context, Result, bail};
+use bytes::Bytes;
+use osi::api::Selectors;
+use p1::bind::{Password, PasswordForm};
 use p1::names::ORName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -104,6 +107,25 @@ impl Profile {
     /// [`Wrong`].
     pub(crate) fn user(&self) -> Result<ORName> {
         address("the profile's user", &self.user)
+    }
+
+    /// How to bind.
+    ///
+    /// # Errors
+    /// [`Wrong`].
+    pub(crate) fn login(&self) -> Result<ua::Login> {
+        let octets = |text: &Option<String>| text.clone().map(Bytes::from);
+        let password = Bytes::from(self.password.read()?.into_bytes());
+        Ok(ua::Login {
+            mta: self.mta.clone(),
+            user: self.user()?,
+            password: Password::new(password, PasswordForm::Ia5),
+            called: Selectors {
+                transport: octets(&self.tsel),
+                session: octets(&self.ssel),
+                presentation: octets(&self.psel),
+            },
+        })
     }
 
     /// Where received messages are kept.

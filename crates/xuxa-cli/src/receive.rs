@@ -1,15 +1,12 @@
 //! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
 
-use crate::client::{Client, Lost, Services, describe};
-use crate::clock::Clock;
 use crate::inbox::{Inbox, Incoming, NotKept};
-use crate::send::Way;
 use crate::show;
+use crate::submission::Way;
 use anyhow::{Context, Result, bail};
 use base::Precedence;
 use base::ber::{Element, Writer};
-use bytes::Bytes;
-use osi::api::{Indication, Payload, Problem, Request};
+use osi::api::{Indication, Problem, Request};
 use p1::envelope::ReportType;
 use p1::p3::{
     ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
@@ -19,6 +16,7 @@ use p772::{Charset, ContentParser, Event, Heading, PartKind};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
+use ua::{Clock, Lost, Services, User, describe};
 
 /// Without `--wait`, the end comes when what waited is there, or nothing came for so long.
 const QUIET: Duration = Duration::from_secs(5);
@@ -113,46 +111,40 @@ pub(crate) struct ReportLine {
 
 /// Takes deliveries until told to stop; how many still wait of those that did when it began, where
 /// it was to take those.
-pub(crate) fn receive(
+pub(crate) async fn receive(
     way: &Way<'_>,
     inbox: &mut Inbox,
     until: Until,
     each: impl FnMut(&Received),
 ) -> Result<u64> {
-    let mut client = Client::bind(
-        way.profile,
-        Services::Delivery,
-        way.pcap,
-        way.clock,
-        way.interrupted.clone(),
-    )?;
-    let waiting = client.bound.messages_waiting.map_or(0, |w| {
+    let mut user = way.bind(Services::Delivery).await?;
+    let waiting = user.bound.messages_waiting.map_or(0, |w| {
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
-    match deliveries(way, &mut client, inbox, until, waiting, each) {
+    match deliveries(way, &mut user, inbox, until, waiting, each).await {
         Ok(count) => {
-            client.unbind()?;
+            user.unbind().await?;
             let all = until.wait || until.count.is_some();
             Ok(if all { 0 } else { waiting.saturating_sub(count) })
         }
         Err(error) => {
-            client.abort();
+            user.abort().await;
             Err(error)
         }
     }
 }
 
 /// Takes deliveries; how many.
-fn deliveries(
+async fn deliveries(
     way: &Way<'_>,
-    client: &mut Client,
+    user: &mut User,
     inbox: &mut Inbox,
     until: Until,
     waiting: u64,
     mut each: impl FnMut(&Received),
 ) -> Result<u64> {
-    let end = until.timeout.map(|t| way.clock.mono() + t);
+    let end = until.timeout.map(|t| way.clock.now() + t);
     let mut count = 0u64;
     loop {
         let enough = until.count.is_some_and(|n| count >= n)
@@ -160,29 +152,25 @@ fn deliveries(
         if enough {
             break;
         }
-        let left = end.map(|at| at.since(way.clock.mono()));
+        let left = end.map(|at| at.since(way.clock.now()));
         let patience = if until.wait || until.count.is_some() {
             left
         } else {
             Some(left.map_or(QUIET, |l| l.min(QUIET)))
         };
-        match client.next(patience)? {
+        match user.next(patience).await? {
             None => break,
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
-                    operation::MESSAGE_DELIVERY => take_message(way, client, inbox, invoke),
-                    operation::REPORT_DELIVERY => take_report(client, inbox, invoke),
+                    operation::MESSAGE_DELIVERY => take_message(way, user, inbox, invoke).await,
+                    operation::REPORT_DELIVERY => take_report(user, inbox, invoke).await,
                     _ => {
-                        reject(client, invoke, UNRECOGNIZED_OPERATION)?;
+                        reject(user, invoke, UNRECOGNIZED_OPERATION).await?;
                         continue;
                     }
                 };
-                if let Err(error) = &one
-                    && !error.is::<Lost>()
-                {
-                    // Neither of the two deliveries has an error for it (X.411 8.3.1).
-                    let ours = error.is::<NotKept>();
-                    reject(client, invoke, if ours { RESOURCE_LIMITATION } else { MISTYPED })?;
+                if let Err(error) = &one {
+                    refuse(user, invoke, error).await?;
                 }
                 each(&one?);
                 count += 1;
@@ -199,8 +187,19 @@ const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 const MISTYPED: Problem = Problem { kind: 1, value: 2 };
 const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
 
-fn reject(client: &mut Client, invoke: i64, problem: Problem) -> Result<()> {
-    client.request(Request::Reject { invoke: Some(invoke), problem })
+/// Tells the MTA that a delivery was not taken, where it is still there to be told.
+pub(crate) async fn refuse(user: &mut User, invoke: i64, error: &anyhow::Error) -> Result<()> {
+    if error.is::<Lost>() {
+        return Ok(());
+    }
+    // Neither of the two deliveries has an error for it (X.411 8.3.1).
+    let ours = error.is::<NotKept>();
+    reject(user, invoke, if ours { RESOURCE_LIMITATION } else { MISTYPED }).await
+}
+
+async fn reject(user: &mut User, invoke: i64, problem: Problem) -> Result<()> {
+    user.request(Request::Reject { invoke: Some(invoke), problem });
+    user.flush().await
 }
 
 /// What a content said of itself.
@@ -215,13 +214,13 @@ struct Reading {
     opaque: bool,
 }
 
-fn take_message(
+async fn take_message(
     way: &Way<'_>,
-    client: &mut Client,
+    user: &mut User,
     inbox: &mut Inbox,
     invoke: i64,
 ) -> Result<Received> {
-    let start = way.clock.mono();
+    let start = way.clock.now();
     let mut parser = DeliveryParser::default();
     let mut content = ContentParser::new();
     let mut reading = Reading::default();
@@ -229,7 +228,7 @@ fn take_message(
     let mut length = 0u64;
     let mut head: Option<(Box<MessageDeliveryEnvelope>, String, Incoming)> = None;
     loop {
-        let (bytes, last) = data(client)?;
+        let (bytes, last) = user.data().await?;
         let mut rest: &[u8] = &bytes;
         while let Some(event) = parser.next(&mut rest).context("in the message delivery")? {
             match event {
@@ -259,13 +258,12 @@ fn take_message(
     if !parser.is_done() {
         bail!("the MTA's message delivery was cut short");
     }
-    let elapsed = way.clock.mono().since(start);
+    let elapsed = way.clock.now().since(start);
     let kept = inbox.finish(incoming, &identifier, "content")?;
     let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
-    let result = Payload::whole(writer.into_vec());
-    client.request(Request::Result { invoke, operation: operation::MESSAGE_DELIVERY, result })?;
+    user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
     let military = reading.heading.as_deref().map(|h| &h.military);
     Ok(Received::Message(Box::new(Message {
         mts_identifier: identifier,
@@ -336,17 +334,14 @@ impl Reading {
     }
 }
 
-fn data(client: &mut Client) -> Result<(Bytes, bool)> {
-    match client.next(None)? {
-        Some(Indication::Data { bytes, last }) => Ok((bytes, last)),
-        other => bail!(Lost(describe(other.as_ref()))),
-    }
-}
-
-fn take_report(client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Received> {
+pub(crate) async fn take_report(
+    user: &mut User,
+    inbox: &mut Inbox,
+    invoke: i64,
+) -> Result<Received> {
     let mut octets = Vec::new();
     loop {
-        let (bytes, last) = data(client)?;
+        let (bytes, last) = user.data().await?;
         if octets.len() + bytes.len() > MOST_REPORT {
             bail!("the MTA delivered a report of more than {MOST_REPORT} octets");
         }
@@ -364,8 +359,7 @@ fn take_report(client: &mut Client, inbox: &mut Inbox, invoke: i64) -> Result<Re
     let mut incoming = inbox.begin(&name)?;
     incoming.write(&octets)?;
     let kept = inbox.finish(incoming, &name, "report")?;
-    let result = Payload::whole(&EMPTY_RESULT[..]);
-    client.request(Request::Result { invoke, operation: operation::REPORT_DELIVERY, result })?;
+    user.answer(invoke, operation::REPORT_DELIVERY, EMPTY_RESULT.to_vec()).await?;
     let recipients = report.recipients.iter().map(|r| {
         let mut line = ReportLine {
             recipient: r.actual_recipient.address.to_string(),

@@ -67,6 +67,7 @@ pub(crate) fn size(octets: u64) -> String {
     format!("{octets} B")
 }
 
+/// An aligned table; these columns to the right.
 fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);

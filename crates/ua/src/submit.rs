@@ -1,0 +1,122 @@
+//! Message-submission, once (X.411 8.2.1.1).
+
+use crate::content::Content;
+use crate::user::{INTERRUPTED, Lost, User, describe};
+use anyhow::{Context, Result, bail};
+use base::ber::Element;
+use osi::api::{Indication, Payload, Request};
+use osi::profiles::abstract_syntax;
+use p1::p3::{AccessError, MessageSubmissionEnvelope, SubmissionResult, operation};
+
+/// The MTA answered a submission with an error: what it said.
+#[derive(Debug, thiserror::Error)]
+#[error("the MTA refused the message: {0}")]
+pub struct NotAccepted(pub String);
+
+/// What became of one attempt.
+#[derive(Debug)]
+pub struct Attempt {
+    /// The last octet went out: without an answer, the MTA may have taken the message or not.
+    pub complete: bool,
+    /// The MTA's answer; [`NotAccepted`], [`Lost`], or what kept us from sending it.
+    pub outcome: Result<SubmissionResult>,
+}
+
+/// Submits and waits for the answer; `each` is given every piece of the content as it goes out.
+pub async fn submit(
+    user: &mut User,
+    invoke: i64,
+    envelope: &MessageSubmissionEnvelope,
+    content: &Content,
+    each: impl FnMut(&[u8]),
+) -> Attempt {
+    let mut end = None;
+    let outcome = converse(user, invoke, envelope, content, &mut end, each).await;
+    // Of what could not be written the MTA has a part at most.
+    Attempt { complete: end.is_some_and(|end| user.written() >= end), outcome }
+}
+
+/// `end` is set to what [`User::written`] comes to once the last octet is out.
+async fn converse(
+    user: &mut User,
+    invoke: i64,
+    envelope: &MessageSubmissionEnvelope,
+    content: &Content,
+    end: &mut Option<u64>,
+    mut each: impl FnMut(&[u8]),
+) -> Result<SubmissionResult> {
+    let mut head = envelope.argument_head(content.len());
+    head.extend_from_slice(&content.head);
+    each(&content.head);
+    let body = content.source.len();
+    let argument = Payload { head: head.into(), content_length: body, tail: Default::default() };
+    user.request(Request::Invoke {
+        invoke,
+        syntax: abstract_syntax::msse(),
+        operation: operation::MESSAGE_SUBMISSION,
+        argument,
+    });
+    *end = (body == 0).then(|| user.requested());
+    let mut answer = Answer::None;
+    let mut octets = Vec::new();
+    loop {
+        match user.next(None).await? {
+            // No more goes out: what is left to hear says why.
+            Some(Indication::NeedContent { .. }) if user.is_over() => {}
+            // While the MTA lacks a piece, it has not taken the message.
+            Some(Indication::NeedContent { .. }) if user.is_interrupted() => {
+                bail!(Lost(INTERRUPTED.to_owned()));
+            }
+            Some(Indication::NeedContent { offset, max }) => {
+                let piece = content.source.read(offset, max)?;
+                each(&piece);
+                let is_last = offset + piece.len() as u64 >= body;
+                user.request(Request::Content(piece));
+                *end = is_last.then(|| user.requested());
+            }
+            Some(Indication::Returned { .. }) => answer = Answer::Result,
+            Some(Indication::ReturnedError { error, .. }) => answer = Answer::Error(error),
+            Some(Indication::Data { bytes, last }) => {
+                octets.extend_from_slice(&bytes);
+                if last {
+                    return accepted(answer, &octets);
+                }
+            }
+            Some(other @ Indication::Rejected { .. }) => {
+                bail!(NotAccepted(describe(Some(&other))));
+            }
+            other => bail!(Lost(describe(other.as_ref()))),
+        }
+    }
+}
+
+#[derive(Clone, Copy)]
+enum Answer {
+    None,
+    Result,
+    Error(i64),
+}
+
+fn accepted(answer: Answer, octets: &[u8]) -> Result<SubmissionResult> {
+    match answer {
+        Answer::Result => {
+            let element = Element::parse(octets).context("in the submission result")?;
+            SubmissionResult::read(&element).context("in the submission result")
+        }
+        Answer::Error(code) => {
+            let parameter = Element::parse(octets).ok();
+            match AccessError::read(code, parameter.as_ref()) {
+                Ok(AccessError::RecipientImproperlySpecified(names)) => {
+                    let names: Vec<String> = names.iter().map(|n| n.address.to_string()).collect();
+                    bail!(NotAccepted(format!(
+                        "recipient-improperly-specified: {}",
+                        names.join(", ")
+                    )))
+                }
+                Ok(error) => bail!(NotAccepted(error.name().to_owned())),
+                Err(error) => bail!(NotAccepted(format!("error {code}: {error}"))),
+            }
+        }
+        Answer::None => bail!(Lost("data without an answer".to_owned())),
+    }
+}
