@@ -7,7 +7,9 @@ pub mod ids;
 pub mod precedence;
 pub mod rng;
 pub mod time;
+pub mod window;
 
 pub use ids::{AssociationId, BodyId, EntryId, PeerId};
 pub use precedence::Precedence;
 pub use time::{Instant, Now, Utc};
+pub use window::{Window, Windows};

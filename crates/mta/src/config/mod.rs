@@ -15,6 +15,7 @@ mod secret;
 pub mod site;
 pub mod tree;
 pub mod value;
+mod window;
 
 pub use address::canonical_address;
 pub use problem::Report;

@@ -1,7 +1,7 @@
 //! What single values mean: text with its bounds, durations, sizes, code points, addresses.
 
 use super::tree::{Bad, kind};
-use base::Precedence;
+use base::{Precedence, Window};
 use bytes::Bytes;
 use dscp::Dscp;
 use node::config::Prefix;
@@ -149,6 +149,14 @@ pub fn precedence(value: &DeValue<'_>) -> Result<Precedence, Bad> {
     text.parse().map_err(|_| Bad::new(format!("{text:?} is no precedence"), remedy))
 }
 
+/// A weekly time window in UTC.
+pub fn window(value: &DeValue<'_>) -> Result<Window, Bad> {
+    const REMEDY: &str = "write days and times in UTC: \"mon-fri 06:00-18:00\", \"sat,sun 00:00-24:00\", or \
+         \"22:00-02:00\" for every day, over midnight";
+    let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
+    text.parse().map_err(|wrong: base::window::WindowError| Bad::new(wrong.to_string(), REMEDY))
+}
+
 /// An IP address and port to listen on.
 pub fn socket(value: &DeValue<'_>) -> Result<SocketAddr, Bad> {
     const REMEDY: &str = "write an IP address and a port: \"10.0.0.1:5000\" or \"[::1]:5000\"";
@@ -259,6 +267,15 @@ mod tests {
         assert_eq!(with("0", checkpoint), Some(0));
         assert_eq!(with("'64kB'", checkpoint), None);
         assert_eq!(with("'2GiB'", checkpoint), None);
+    }
+
+    #[test]
+    fn windows_say_what_is_wrong() {
+        let shown = with("'fri-mon 22:00-02:00'", window).map(|w| w.to_string());
+        assert_eq!(shown.as_deref(), Some("mon,fri-sun 22:00-02:00"));
+        let wrong = |toml: &str| window(DeValue::parse(toml).unwrap().get_ref()).unwrap_err();
+        assert!(wrong("'fri 22:00-25:00'").message.contains("\"25:00\" is no time of the day"));
+        assert!(wrong("5").remedy.contains("mon-fri 06:00-18:00"));
     }
 
     #[test]
