@@ -1,0 +1,173 @@
+//! What the associations that are free do next, and who has their turn.
+
+use crate::api::ChannelId;
+use crate::config::{Channel, Connection, Peer};
+use crate::event::{Kind, Level};
+use crate::link::{Link, Phase};
+use crate::node::Node;
+use base::{AssociationId, Now};
+use osi::api::Request;
+use scheduler::Associations;
+
+impl Node {
+    /// Gives every association that is free what goes next, closes those that are too many and
+    /// opens those that are wanted.
+    pub(crate) fn dispatch(&mut self, now: Now) {
+        if !self.started {
+            return;
+        }
+        self.queue.scheduler.tick(now.mono);
+        if !self.stopping {
+            let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+            // All first: the rules look across the channels of a peer.
+            for channel in &ids {
+                self.tell_associations(now, *channel);
+            }
+            self.leave_lost_channels(now);
+            for channel in ids {
+                self.dispatch_channel(now, channel);
+                self.tell_associations(now, channel);
+            }
+            self.open_wanted(now);
+        }
+        self.dispatch_mailboxes(now);
+    }
+
+    /// Tells the scheduler how a channel's associations stand.
+    fn tell_associations(&mut self, now: Now, channel: ChannelId) {
+        // One that is opened by traffic fails only where there is traffic for it.
+        let permanent = |(_, c): (&Peer, &Channel)| c.connection == Connection::Permanent;
+        let needed = || {
+            self.peer_and_channel(channel).is_some_and(permanent)
+                || self.recovery.has_send(channel)
+                || self.queue.scheduler.status(channel).by_precedence.iter().any(|n| *n > 0)
+        };
+        let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
+        let failing = failed && needed();
+        let mut seen = Associations { failing, ..Associations::default() };
+        for link in self.links_of(channel) {
+            let ours = link.is_initiator();
+            match link.phase {
+                Phase::Connecting | Phase::Opening | Phase::Releasing if ours => {
+                    seen.ours += 1;
+                    seen.changing += 1;
+                }
+                Phase::Open => {
+                    seen.ours += u32::from(ours);
+                    if ours || link.two_way {
+                        seen.usable += 1;
+                        seen.free += u32::from(link.is_free());
+                    }
+                }
+                _ => {}
+            }
+        }
+        self.queue.scheduler.associations(now.mono, channel, seen);
+    }
+
+    /// A transfer that was cut off waits for its channel to recover it; but not where the channel
+    /// is down and another one may carry it.
+    fn leave_lost_channels(&mut self, now: Now) {
+        let Node { queue, recovery, .. } = self;
+        let leaving = recovery.let_go(|channel, entry| {
+            let precedence = queue.get(entry).map(|e| e.precedence);
+            queue.scheduler.is_down(channel)
+                && precedence.is_some_and(|p| queue.scheduler.has_way(channel.peer, p))
+        });
+        for entry in leaving {
+            queue.scheduler.put_back(now.mono, entry);
+        }
+    }
+
+    fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
+        self.release_surplus(now, channel);
+        let free: Vec<AssociationId> = self
+            .links_of(channel)
+            .filter(|l| l.is_idle() && !l.interrupting)
+            .map(|l| l.id)
+            .collect();
+        for id in free {
+            if self.links.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
+                self.after_failure(now, id);
+                if self.links.get(&id).is_none_or(|l| !l.can_send()) {
+                    continue;
+                }
+                // It waits for another try: the next one need not wait for anything.
+                self.tell_associations(now, channel);
+            }
+            let Some(link) = self.links.get_mut(&id) else { continue };
+            if !link.can_send() {
+                let may_ask = link.two_way && !link.turn_wanted;
+                if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
+                    self.want_turn(now, id);
+                }
+                continue;
+            }
+            if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
+                self.begin_sending(id, start.id, start.licence);
+            } else {
+                self.tell_held(now, channel);
+            }
+        }
+        self.give_turns(channel);
+    }
+
+    /// Says what a free association of this channel would start but for a higher message.
+    fn tell_held(&mut self, now: Now, channel: ChannelId) {
+        while let Some((id, reason)) = self.queue.scheduler.newly_held(now.mono, channel) {
+            let Some(entry) = self.queue.get(id) else { continue };
+            self.event(Level::Info, Kind::Held, reason.to_string())
+                .channel(Some(channel))
+                .entry(id)
+                .precedence(entry.precedence);
+        }
+    }
+
+    /// Releases one association that growth opened and that is not needed any more: the youngest.
+    fn release_surplus(&mut self, now: Now, channel: ChannelId) {
+        if !self.queue.scheduler.has_surplus(now.mono, channel) {
+            return;
+        }
+        let free = |l: &&Link| l.is_initiator() && l.is_free() && l.turn;
+        let youngest = self.links_of(channel).rfind(free).map(|l| l.id);
+        if let Some(id) = youngest {
+            self.release(id);
+            self.tell_associations(now, channel);
+        }
+    }
+
+    // ----- turns --------------------------------------------------------------------------------
+
+    fn want_turn(&mut self, now: Now, id: AssociationId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.turn_wanted = true;
+        }
+        self.await_turn(now, id);
+        // Priority 0 is highest (X.228 7.5); transfers of any precedence ask alike here, the
+        // channel being the precedence.
+        self.request(id, Request::TurnPlease(0));
+    }
+
+    /// An idle peer that was asked for the turn has to give it in time.
+    pub(crate) fn await_turn(&mut self, now: Now, id: AssociationId) {
+        let channel = self.links.get(&id).and_then(Link::channel);
+        let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
+        if let (Some(link), Some(wait)) = (self.links.get_mut(&id), wait) {
+            let waits = link.turn_wanted && link.receiving.is_none();
+            link.turn_deadline = waits.then_some(now.mono + wait);
+        }
+    }
+
+    /// Gives the turn where the peer asked for it and nothing of ours is in transfer.
+    fn give_turns(&mut self, channel: ChannelId) {
+        let giving: Vec<AssociationId> =
+            self.links_of(channel).filter(|l| l.can_send() && l.turn_asked).map(|l| l.id).collect();
+        for id in giving {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.turn = false;
+                link.turn_asked = false;
+            }
+            self.request(id, Request::TurnGive);
+        }
+    }
+}
