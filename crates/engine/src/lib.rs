@@ -43,7 +43,7 @@ pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
     put_entries,
 };
-pub use record::{Kind, NextHop, Record, RecordError};
+pub use record::{Brief, Kind, NextHop, Record, RecordError};
 pub use route::{Route, RouteTarget, RoutingTable, canonical};
 pub use transfer::Payload;
 

@@ -8,6 +8,7 @@ use p1::apdu::{
 };
 use p1::envelope::ProbeTransferEnvelope;
 use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
 
 /// Version of the encoding, its first octet.
 const VERSION: u8 = 1;
@@ -74,19 +75,36 @@ pub enum RecordError {
     Empty,
 }
 
-/// The fields as they are stored.
+/// All of a record but its envelope: what its place in the queue is decided by. Read without looking
+/// at the envelope, of which a start with many messages queued would read one each.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Brief<'a> {
+    /// What it is a copy of.
+    pub kind: Kind,
+    /// Where it goes.
+    pub next_hop: Cow<'a, NextHop>,
+    /// MTS identifier as text, for the log.
+    #[serde(borrow)]
+    pub message: Cow<'a, str>,
+    /// Its level.
+    pub precedence: Precedence,
+    /// When we accepted it.
+    pub accepted: Utc,
+    /// See [`Record::first_arrival`].
+    pub first_arrival: Utc,
+    /// Deferred until then.
+    pub not_before: Option<Utc>,
+    /// Octets of content.
+    pub size: u64,
+    /// The content.
+    pub body: Option<BodyId>,
+}
+
+/// A record as it is stored.
 #[derive(Serialize, Deserialize)]
 struct Stored<'a> {
-    kind: Kind,
-    next_hop: NextHop,
-    message: String,
-    precedence: Precedence,
-    accepted: Utc,
-    first_arrival: Utc,
-    not_before: Option<Utc>,
-    size: u64,
-    body: Option<BodyId>,
     #[serde(borrow)]
+    brief: Brief<'a>,
     head: &'a [u8],
 }
 
@@ -100,6 +118,21 @@ impl Record {
         }
     }
 
+    /// All of it but its envelope.
+    pub fn brief(&self) -> Brief<'_> {
+        Brief {
+            kind: self.kind(),
+            next_hop: Cow::Borrowed(&self.next_hop),
+            message: Cow::Borrowed(&self.message),
+            precedence: self.precedence,
+            accepted: self.accepted,
+            first_arrival: self.first_arrival,
+            not_before: self.not_before,
+            size: self.size,
+            body: self.body,
+        }
+    }
+
     /// Encodes it.
     pub fn encode(&self) -> Bytes {
         let head = match &self.head {
@@ -107,18 +140,7 @@ impl Record {
             MtsApduHead::Probe(envelope) => encode_probe(envelope),
             MtsApduHead::Report(report) => encode_report(report),
         };
-        let stored = Stored {
-            kind: self.kind(),
-            next_hop: self.next_hop.clone(),
-            message: self.message.clone(),
-            precedence: self.precedence,
-            accepted: self.accepted,
-            first_arrival: self.first_arrival,
-            not_before: self.not_before,
-            size: self.size,
-            body: self.body,
-            head: &head,
-        };
+        let stored = Stored { brief: self.brief(), head: &head };
         // Plain data into a growing buffer: there is nothing that could fail.
         postcard::to_extend(&stored, vec![VERSION]).unwrap_or_default().into()
     }
@@ -128,23 +150,35 @@ impl Record {
     /// # Errors
     /// Another version, or malformed.
     pub fn decode(octets: &[u8]) -> Result<Record, RecordError> {
-        let (version, fields) = octets.split_first().ok_or(RecordError::Empty)?;
-        if *version != VERSION {
-            return Err(RecordError::Version(*version));
-        }
-        let stored: Stored<'_> = postcard::from_bytes(fields)?;
+        let Stored { brief, head } = stored(octets)?;
         Ok(Record {
-            next_hop: stored.next_hop,
-            message: stored.message,
-            precedence: stored.precedence,
-            accepted: stored.accepted,
-            first_arrival: stored.first_arrival,
-            not_before: stored.not_before,
-            size: stored.size,
-            body: stored.body,
-            head: read_head(stored.kind, stored.head)?,
+            next_hop: brief.next_hop.into_owned(),
+            message: brief.message.into_owned(),
+            precedence: brief.precedence,
+            accepted: brief.accepted,
+            first_arrival: brief.first_arrival,
+            not_before: brief.not_before,
+            size: brief.size,
+            body: brief.body,
+            head: read_head(brief.kind, head)?,
         })
     }
+
+    /// Reads all but the envelope, which may be malformed.
+    ///
+    /// # Errors
+    /// Another version, or malformed fields.
+    pub fn peek(octets: &[u8]) -> Result<Brief<'_>, RecordError> {
+        Ok(stored(octets)?.brief)
+    }
+}
+
+fn stored(octets: &[u8]) -> Result<Stored<'_>, RecordError> {
+    let (version, fields) = octets.split_first().ok_or(RecordError::Empty)?;
+    if *version != VERSION {
+        return Err(RecordError::Version(*version));
+    }
+    Ok(postcard::from_bytes(fields)?)
 }
 
 fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
@@ -164,7 +198,12 @@ fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{BAKER, JONES, NOBODY, engine, submission, submit};
+    use crate::canonical;
+    use crate::testing::{
+        BAKER, JONES, NOBODY, SMITH, address, at, engine, engine_of, submission, submit,
+    };
+    use p1::p3::ProbeSubmissionEnvelope;
+    use proptest::prelude::*;
 
     #[test]
     fn encodes_and_decodes_messages_and_reports() {
@@ -180,6 +219,77 @@ mod tests {
                 (r.next_hop.clone(), r.message.clone(), r.precedence, times, r.size, r.body)
             };
             assert_eq!(fields(&back), fields(&entry.record));
+        }
+    }
+
+    /// A report, a message from Smith with as many recipients as wanted, or a probe of them.
+    fn record(kind: u8, (prmds, user): (&[u8], &str), fields: &Fields) -> Record {
+        let to: Vec<String> =
+            prmds.iter().map(|p| format!("C=XX;ADMD=;PRMD=p{};S={user}", p % 3)).collect();
+        let to: Vec<&str> = to.iter().map(String::as_str).collect();
+        // Nobody has a route, so a report is made; and one is there to be copied from.
+        let mut engine = engine_of("alpha", "mta1", &["Smith"], &[("p0", 0), ("p1", 1), ("p2", 2)]);
+        let recipients = if kind == 0 { vec![NOBODY] } else { to };
+        let done = if kind == 1 {
+            let message = submission(&recipients);
+            let probe = ProbeSubmissionEnvelope {
+                originator: message.originator,
+                original_eits: None,
+                content_type: message.content_type,
+                content_identifier: message.content_identifier,
+                content_length: None,
+                indicators: message.indicators,
+                recipients: message.recipients,
+                extensions: message.extensions,
+                unknown: Vec::new(),
+            };
+            engine.submit_probe(at(0), &canonical(&address(SMITH)), &probe).unwrap()
+        } else {
+            submit(&mut engine, &submission(&recipients))
+        };
+        let mut record = done.accepted.entries.into_iter().next_back().unwrap().record;
+        let (precedence, accepted, first_arrival, not_before, size, body, mailbox) = fields.clone();
+        record.precedence = Precedence::from_number(i64::from(precedence)).unwrap();
+        (record.accepted, record.first_arrival) = (Utc(accepted), Utc(first_arrival));
+        (record.not_before, record.size) = (not_before.map(Utc), size);
+        record.body = body.map(BodyId);
+        if let Some(mailbox) = mailbox {
+            record.next_hop = NextHop::Mailbox(mailbox);
+        }
+        record
+    }
+
+    type Fields = (u8, u64, u64, Option<u64>, u64, Option<u64>, Option<String>);
+
+    proptest! {
+        #[test]
+        fn a_peek_says_what_the_whole_says(
+            kind in 0u8..3,
+            prmds in prop::collection::vec(any::<u8>(), 1..5),
+            user in "[A-Za-z]{1,20}",
+            fields in (
+                0u8..6,
+                any::<u64>(),
+                any::<u64>(),
+                any::<Option<u64>>(),
+                any::<u64>(),
+                any::<Option<u64>>(),
+                any::<Option<String>>(),
+            ),
+            damaged in prop::option::of((any::<prop::sample::Index>(), 1u8..)),
+        ) {
+            let octets = record(kind, (&prmds, &user), &fields).encode();
+            let mut octets = octets.to_vec();
+            if let Some((at, flip)) = damaged {
+                let at = at.index(octets.len());
+                octets[at] ^= flip;
+            }
+            match (Record::peek(&octets), Record::decode(&octets)) {
+                (Ok(brief), Ok(whole)) => prop_assert_eq!(brief, whole.brief()),
+                (Err(brief), Err(whole)) => prop_assert_eq!(brief, whole),
+                (Ok(_), Err(RecordError::Envelope(_))) => {}
+                (brief, whole) => prop_assert!(false, "{brief:?} {whole:?}"),
+            }
         }
     }
 

@@ -18,7 +18,7 @@ use base::rng::Rng;
 use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
-use engine::{Engine, NewEntry, NextHop, Record};
+use engine::{Brief, Engine, NewEntry, NextHop, Record};
 use osi::api as stack;
 use scheduler::Destination;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -422,15 +422,19 @@ impl Node {
     }
 
     fn recovered(&mut self, now: Now, precedence: Precedence, id: EntryId, record: &Bytes) {
-        match Record::decode(record) {
-            Ok(record) => {
-                self.enqueue(now, id, precedence, &record);
-                if let NextHop::Peer(peer) = record.next_hop
-                    && self.config.peer(peer).is_none()
-                {
-                    self.reroute(now, id, &record);
-                }
-            }
+        // The envelope only where it decides something: there may be a million of them.
+        let taken = Record::peek(record).and_then(|brief| {
+            let gone = match &*brief.next_hop {
+                NextHop::Peer(peer) => self.config.peer(*peer).is_none(),
+                NextHop::Mailbox(_) => false,
+            };
+            let whole = gone.then(|| Record::decode(record)).transpose()?;
+            self.enqueue(now, id, precedence, &brief);
+            Ok(whole)
+        });
+        match taken {
+            Ok(None) => {}
+            Ok(Some(whole)) => self.reroute(now, id, &whole),
             Err(error) => {
                 self.unreadable = true;
                 self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
@@ -479,19 +483,19 @@ impl Node {
         now: Now,
         id: EntryId,
         precedence: Precedence,
-        record: &Record,
+        brief: &Brief<'_>,
     ) {
-        let destination = match &record.next_hop {
+        let destination = match &*brief.next_hop {
             NextHop::Peer(peer) => Destination::Peer(*peer),
             NextHop::Mailbox(address) => Destination::Mailbox(self.queue.mailbox(address)),
         };
-        let entry = Entry { precedence, destination, body: record.body };
-        self.queue.insert(now, id, entry, record.size, record.accepted, record.not_before);
+        let entry = Entry { precedence, destination, body: brief.body };
+        self.queue.insert(now, id, entry, brief.size, brief.accepted, brief.not_before);
     }
 
     pub(crate) fn enqueue_new(&mut self, now: Now, entries: Vec<NewEntry>) {
         for entry in entries {
-            self.enqueue(now, entry.id, entry.precedence, &entry.record);
+            self.enqueue(now, entry.id, entry.precedence, &entry.record.brief());
         }
     }
 
