@@ -10,6 +10,6 @@ pub mod time;
 pub mod window;
 
 pub use ids::{AssociationId, BodyId, EntryId, PeerId};
-pub use precedence::Precedence;
+pub use precedence::{PerPrecedence, Precedence};
 pub use time::{Instant, Now, Utc};
 pub use window::{Window, Windows};

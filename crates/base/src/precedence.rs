@@ -63,6 +63,53 @@ impl fmt::Display for Precedence {
     }
 }
 
+/// One value for each precedence.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PerPrecedence<T>([T; 6]);
+
+impl<T> PerPrecedence<T> {
+    /// The values, lowest precedence first.
+    pub const fn new(values: [T; 6]) -> PerPrecedence<T> {
+        PerPrecedence(values)
+    }
+
+    /// The value `of` gives for each.
+    pub fn from_fn(mut of: impl FnMut(Precedence) -> T) -> PerPrecedence<T> {
+        PerPrecedence(Precedence::ALL.map(&mut of))
+    }
+
+    /// The value of this one.
+    pub fn get(&self, precedence: Precedence) -> &T {
+        let [deferred, routine, priority, immediate, flash, over] = &self.0;
+        match precedence {
+            Precedence::Deferred => deferred,
+            Precedence::Routine => routine,
+            Precedence::Priority => priority,
+            Precedence::Immediate => immediate,
+            Precedence::Flash => flash,
+            Precedence::Override => over,
+        }
+    }
+
+    /// The same, to be changed.
+    pub fn get_mut(&mut self, precedence: Precedence) -> &mut T {
+        let [deferred, routine, priority, immediate, flash, over] = &mut self.0;
+        match precedence {
+            Precedence::Deferred => deferred,
+            Precedence::Routine => routine,
+            Precedence::Priority => priority,
+            Precedence::Immediate => immediate,
+            Precedence::Flash => flash,
+            Precedence::Override => over,
+        }
+    }
+
+    /// All of them, lowest precedence first.
+    pub fn iter(&self) -> impl Iterator<Item = (Precedence, &T)> {
+        Precedence::ALL.into_iter().zip(&self.0)
+    }
+}
+
 /// The text is none of the six names.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown precedence {0:?}: use deferred, routine, priority, immediate, flash or override")]
@@ -93,5 +140,15 @@ mod tests {
         assert!(Precedence::Override > Precedence::Flash);
         assert_eq!(Precedence::from_number(6), None);
         assert!("urgent".parse::<Precedence>().is_err());
+    }
+
+    #[test]
+    fn each_precedence_has_its_own_value() {
+        let mut table = PerPrecedence::from_fn(|p| p.number());
+        for precedence in Precedence::ALL {
+            assert_eq!(*table.get(precedence), precedence.number());
+            *table.get_mut(precedence) += 10;
+        }
+        assert!(table.iter().all(|(precedence, value)| *value == precedence.number() + 10));
     }
 }

@@ -4,6 +4,7 @@
 //! critical stops there: a submission is refused with unsupported-critical-function, a relay or a
 //! delivery reports non-delivery with that diagnostic.
 
+use crate::expire::latest_delivery;
 use p1::extension::{
     Dialect, ExtensionField, ExtensionType, Extensions, number as n, standard_name,
 };
@@ -22,7 +23,7 @@ pub enum Step {
 
 /// The first extension that is critical for this step and not understood, by name or identifier.
 pub fn unsupported(step: Step, extensions: &Extensions) -> Option<String> {
-    extensions.0.iter().find(|f| is_critical(step, f) && !is_understood(step, &f.kind)).map(|f| {
+    extensions.0.iter().find(|f| is_critical(step, f) && !is_understood(step, f)).map(|f| {
         match &f.kind {
             ExtensionType::Private(oid) => oid.to_string(),
             ExtensionType::Standard(number) => match standard_name(*number) {
@@ -47,12 +48,16 @@ fn is_qualifier(kind: &ExtensionType) -> bool {
     own.is_some_and(|own| own.kind == *kind)
 }
 
-fn is_understood(step: Step, kind: &ExtensionType) -> bool {
-    let ExtensionType::Standard(number) = *kind else { return is_qualifier(kind) };
+fn is_understood(step: Step, field: &ExtensionField) -> bool {
+    let ExtensionType::Standard(number) = field.kind else { return is_qualifier(&field.kind) };
     match step {
         // A relay's part in every extension of X.411 is to pass it on, but for those that ask the
         // MTS to do something on the way, which we leave to the MTA that delivers.
         Step::Transfer => standard_name(number).is_some(),
+        // Performed, where it can be read.
+        Step::Submission | Step::Delivery if number == n::LATEST_DELIVERY_TIME => {
+            latest_delivery(field).is_some()
+        }
         // We never reassign, expand or convert, so that prohibitions are honoured; tokens, checks
         // and labels are between the users, who get them as they are. No security policy that would
         // compare labels is in force here.
@@ -146,7 +151,7 @@ mod tests {
             e.0[0].kind = ExtensionType::Standard(number);
             e
         };
-        for number in [n::PROOF_OF_SUBMISSION_REQUEST, n::LATEST_DELIVERY_TIME, 99] {
+        for number in [n::PROOF_OF_SUBMISSION_REQUEST, n::PROOF_OF_DELIVERY_REQUEST, 99] {
             assert!(unsupported(Step::Submission, &asks(number)).is_some(), "{number}");
         }
         for number in [n::MESSAGE_SECURITY_LABEL, n::MESSAGE_TOKEN, n::DL_EXPANSION_PROHIBITED] {

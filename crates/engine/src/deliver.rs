@@ -5,7 +5,7 @@ use crate::outcome::Concluded;
 use crate::record::Record;
 use crate::report::Outcome;
 use crate::split::Failure;
-use crate::subject::{Subject, first_arrival};
+use crate::subject::Subject;
 use crate::transfer::Payload;
 use base::Utc;
 use base::ber::Writer;
@@ -147,7 +147,7 @@ fn submission_time(record: &Record, e: &MessageTransferEnvelope) -> Time {
         .first()
         .map(|t| t.arrival_time.clone())
         .filter(|t| t.utc.is_some())
-        .unwrap_or_else(|| Time::from(first_arrival(&e.trace, record.accepted)))
+        .unwrap_or_else(|| Time::from(record.first_arrival))
 }
 
 /// Whether a delivery envelope has this extension: not those that ask the MTS to do something, nor

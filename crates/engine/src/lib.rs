@@ -5,21 +5,22 @@
 //! into one durable change. Nobody is answered before that change is committed. Later each entry's
 //! [`Record`] is transferred ([`Engine::transfer_payload`]) or delivered
 //! ([`Engine::delivery_argument`], then [`Engine::delivered`]), or given up
-//! ([`Engine::undeliverable`]), of which reports may come; or it finds its peer gone and is routed
-//! again ([`Engine::reroute`]).
+//! ([`Engine::undeliverable`]), or its time is over ([`Engine::expire`]), of which reports may come;
+//! or it finds its peer gone and is routed again ([`Engine::reroute`]).
 //!
 //! The content itself never passes through here: an entry names a body in the store.
 //!
 //! Not performed, and so reported where an extension makes it critical (see [`critical`]):
 //! redirection and alternate recipients, expansion of distribution lists, conversion, return of
-//! content in reports, proofs, physical delivery, latest delivery time. A list expanded elsewhere
-//! gets the reports of its members (X.411 14.3.3, reporting to the list).
+//! content in reports, proofs, physical delivery. A list expanded elsewhere gets the reports of its
+//! members (X.411 14.3.3, reporting to the list).
 
 mod accept;
 pub mod classify;
 pub mod critical;
 mod dedupe;
 mod deliver;
+mod expire;
 mod ids;
 pub mod journal;
 mod outcome;
@@ -39,6 +40,7 @@ mod testing;
 
 pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use deliver::{Delivery, permanent};
+pub use expire::Periods;
 pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
     put_entries,
@@ -47,9 +49,10 @@ pub use record::{Brief, Kind, NextHop, Record, RecordError};
 pub use route::{Route, RouteTarget, RoutingTable, canonical};
 pub use transfer::Payload;
 
+use base::PeerId;
 use bytes::Bytes;
 use p1::names::{GlobalDomainId, MtaName};
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What the engine is told of its MTA.
 #[derive(Clone, Debug)]
@@ -62,6 +65,8 @@ pub struct Config {
     pub routes: Vec<Route>,
     /// Canonical addresses of the local mailboxes (see [`canonical`]).
     pub mailboxes: BTreeSet<String>,
+    /// Most octets of content a peer takes, where it is known to take only so many.
+    pub content_max: BTreeMap<PeerId, u64>,
     /// How the precedence of a message is found.
     pub classify: classify::Policy,
     /// Number of this start of the MTA, durable and never used before.
@@ -87,6 +92,7 @@ pub struct Engine {
     domain: GlobalDomainId,
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
+    content_max: BTreeMap<PeerId, u64>,
     policy: classify::Policy,
     ids: ids::Source,
 }
@@ -100,6 +106,7 @@ impl Engine {
             domain: config.domain,
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
+            content_max: config.content_max,
             policy: config.classify,
         }
     }

@@ -45,8 +45,8 @@ pub struct Record {
     pub precedence: Precedence,
     /// When we accepted it.
     pub accepted: Utc,
-    /// When the first domain accepted it, by its trace, but not after `accepted`: what expiry is
-    /// counted from.
+    /// When it was first taken up anywhere, or its deferral elsewhere ended, by its trace, but not
+    /// after `accepted`: what expiry is counted from.
     pub first_arrival: Utc,
     /// Deferred until then.
     pub not_before: Option<Utc>,

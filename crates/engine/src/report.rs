@@ -213,7 +213,11 @@ impl Engine {
             message: report.envelope.report_identifier.to_string(),
             precedence,
             accepted: now,
-            first_arrival: first_arrival(&report.envelope.trace, now),
+            first_arrival: first_arrival(
+                &report.envelope.trace,
+                &report.envelope.extensions,
+                now,
+            ),
             not_before: None,
             size: 0,
             body: None,

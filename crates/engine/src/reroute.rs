@@ -33,7 +33,7 @@ impl Engine {
                 return Concluded { entries, notes };
             }
         };
-        let (hops, outcomes) = self.sort_out(now, &carried, false, &mut notes);
+        let (hops, outcomes) = self.sort_out(now, &carried, record.size, false, &mut notes);
         let copies = hops.into_iter().map(|(next_hop, mine)| {
             let record = Record {
                 not_before: record.not_before.or_else(|| deferred(now, &carried, &next_hop)),

@@ -84,9 +84,9 @@ impl Engine {
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
-        let (hops, outcomes) = self.sort_out(now, &carried, looped, notes);
-        let precedence = level(&self.policy, &carried, content);
         let size = content.map_or(0, |c| c.length);
+        let (hops, outcomes) = self.sort_out(now, &carried, size, looped, notes);
+        let precedence = level(&self.policy, &carried, content);
         let common = Common { carried: &carried, precedence, size, held };
         let mut accepted = self.copies(now, &common, hops);
         let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
@@ -94,11 +94,29 @@ impl Engine {
         accepted
     }
 
-    /// Which recipients go to which next hop, and what there is to report at once.
+    /// That the peer does not take a content of so many octets: it would be tried in vain until it
+    /// expires.
+    fn too_long(&self, carried: &Carried, size: u64, hop: &NextHop) -> Option<Failure> {
+        let NextHop::Peer(peer) = hop else { return None };
+        let most = *self.content_max.get(peer)?;
+        let octets = match carried {
+            Carried::Message(_) => size,
+            Carried::Probe(e) => e.content_length.and_then(|n| u64::try_from(n).ok()).unwrap_or(0),
+        };
+        (octets > most).then(|| Failure {
+            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+            diagnostic: Diagnostic::CONTENT_TOO_LONG,
+            text: format!("{octets} octets of content, and the next MTA takes {most}"),
+        })
+    }
+
+    /// Which recipients go to which next hop, and what there is to report at once. `size` is of the
+    /// content, in octets.
     pub(crate) fn sort_out(
         &self,
         now: Utc,
         carried: &Carried,
+        size: u64,
         looped: bool,
         notes: &mut Vec<Note>,
     ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
@@ -106,6 +124,11 @@ impl Engine {
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
         for (index, fate) in self.fates(&carried.subject(), looped).into_iter().enumerate() {
+            let fits = |hop: NextHop| match self.too_long(carried, size, &hop) {
+                None => Ok(hop),
+                Some(failure) => Err(failure),
+            };
+            let fate = fate.map(|fate| fate.and_then(fits));
             match (fate, carried) {
                 (None, _) => {}
                 (Some(Ok(NextHop::Mailbox(_))), Carried::Probe(_)) => {
@@ -324,6 +347,24 @@ mod tests {
         assert!(note.detail.contains(": 500 recipients, the first "), "{note:?}");
         let [entry] = &done.accepted.entries[..] else { panic!() };
         assert_eq!(failures(report(entry)).len(), 500);
+    }
+
+    #[test]
+    fn what_a_peer_does_not_take_is_reported_at_once_and_the_rest_goes() {
+        let mut alpha = engine();
+        alpha.content_max.insert(base::PeerId(0), 999);
+        alpha.content_max.insert(base::PeerId(1), 1_000);
+        let done = submit(&mut alpha, &submission(&[BAKER, CARTER, JONES]));
+        let [copy, local, told] = &done.accepted.entries[..] else { panic!("{done:?}") };
+        assert_eq!(copy.record.next_hop, NextHop::Peer(base::PeerId(1)));
+        assert_eq!(local.record.kind(), Kind::Message);
+        // unable-to-transfer, content-too-long.
+        assert_eq!(failures(report(told)), [(1, Some((1, Some(7))))]);
+        // One that is queued already is found by a reroute.
+        alpha.content_max.insert(base::PeerId(1), 10);
+        let again = alpha.reroute(at(9), &copy.record);
+        assert_eq!(failures(report(&again.entries[0])), [(2, Some((1, Some(7))))]);
+        assert_eq!(again.entries.len(), 1);
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! A message or a probe on its way through: what both have.
 
+use crate::trace::internal;
 use base::Utc;
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;
@@ -7,6 +8,7 @@ use p1::eits::EncodedInformationTypes;
 use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ProbeTransferEnvelope};
 use p1::extension::Extensions;
 use p1::names::{MtsIdentifier, ORName};
+use p1::time::Time;
 use p1::trace::TraceElement;
 
 /// A message or a probe, owned.
@@ -90,14 +92,25 @@ impl Carried {
 }
 
 impl Subject<'_> {
-    /// When the first domain accepted it, by its trace; never later than `now`, which stands in for
-    /// a time that is missing or nonsense.
+    /// See [`first_arrival`].
     pub(crate) fn first_arrival(&self, now: Utc) -> Utc {
-        first_arrival(self.trace, now)
+        first_arrival(self.trace, self.extensions, now)
     }
 }
 
-/// The arrival time of the oldest trace element, at most `now`.
-pub(crate) fn first_arrival(trace: &[TraceElement], now: Utc) -> Utc {
-    p1::trace::first_arrival(trace).map_or(now, |t| t.min(now))
+/// When it was first taken up anywhere: the arrival time of the oldest trace element or, where that
+/// is no time, of the oldest internal one; or the end of the deferral that is noted there. Never
+/// later than `now`, which stands in where neither trace tells.
+pub(crate) fn first_arrival(trace: &[TraceElement], extensions: &Extensions, now: Utc) -> Utc {
+    let held = |arrival: Utc, deferred: Option<&Time>| {
+        deferred.and_then(|t| t.utc).map_or(arrival, |until| until.max(arrival))
+    };
+    let external = trace.first().and_then(|t| {
+        Some(held(t.arrival_time.utc?, t.additional.deferred_time.as_ref()))
+    });
+    let inside = || {
+        let first = internal(extensions).into_iter().next()?;
+        Some(held(first.arrival_time.utc?, first.additional.deferred_time.as_ref()))
+    };
+    external.or_else(inside).map_or(now, |t| t.min(now))
 }

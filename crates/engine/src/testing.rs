@@ -65,6 +65,7 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         domain: GlobalDomainId::new("XX", " ", Some(own)),
         routes,
         mailboxes: users.iter().map(mailbox).collect(),
+        content_max: Default::default(),
         classify: Policy::default(),
         epoch: 1,
     })

@@ -69,6 +69,8 @@ pub struct Peer {
     pub remote: Selectors,
     /// Largest TPDU proposed or accepted; `None` for RFC 1006's default.
     pub tpdu_size: Option<u32>,
+    /// Most octets of content it takes, where that is known: what is longer is reported at once.
+    pub content_max: Option<u64>,
     /// Its channels, in configuration order.
     pub channels: Vec<Channel>,
 }
@@ -227,6 +229,11 @@ pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
         domain: config.domain.clone(),
         routes: routes.collect(),
         mailboxes: config.mailboxes.iter().cloned().collect(),
+        content_max: config
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.id(), peer.content_max?)))
+            .collect(),
         classify: config.classify,
         epoch: config.epoch,
     }

@@ -42,6 +42,7 @@ fn config() -> NodeConfig {
         dialogue: Dialogue::Monologue,
         indefinite_lengths: false,
         transfer_timeout: Duration::from_secs(30),
+        longest_pause: Duration::ZERO,
     };
     let peer = Peer {
         name: "there".to_owned(),
@@ -55,6 +56,7 @@ fn config() -> NodeConfig {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        content_max: None,
         channels: vec![Channel {
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),

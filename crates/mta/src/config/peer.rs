@@ -75,6 +75,13 @@ pub(super) fn read(
             Err(super::tree::Bad::new(message, "class 0 knows powers of two, 128 to 8192"))
         }
     });
+    let content_max = section.optional(problems, "content_max", &|v| match value::size(v)? {
+        size if (1 << 10..=1 << 40).contains(&size) => Ok(size),
+        size => {
+            let message = format!("a content_max of {size} octets");
+            Err(super::tree::Bad::new(message, "write a size from 1 KiB to 1 TiB"))
+        }
+    });
     let label = name.as_ref().map_or("?", |name| name.get_ref().as_str()).to_owned();
     let (channels, span) = read_channels(&mut section, problems, &label, plan);
     section.finish(problems);
@@ -100,6 +107,7 @@ pub(super) fn read(
                 local,
                 remote,
                 tpdu_size: tpdu_size.map(Spanned::into_inner),
+                content_max: content_max.map(Spanned::into_inner),
                 channels: Vec::new(),
             },
             expected: expected?,

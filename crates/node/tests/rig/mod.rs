@@ -99,6 +99,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
             dialogue: Dialogue::Monologue,
             indefinite_lengths: false,
             transfer_timeout: Duration::from_secs(30),
+            longest_pause: Duration::ZERO,
         },
         setup_timeout: Duration::from_secs(60),
     };
@@ -114,6 +115,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        content_max: None,
         channels: (0..).zip(channels).map(channel).collect(),
     }
 }

@@ -147,6 +147,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         dialogue: Dialogue::Monologue,
         indefinite_lengths: false,
         transfer_timeout: Duration::from_secs(30),
+        longest_pause: Duration::ZERO,
     };
     (setup.rts)(&mut rts);
     let domain = |s: usize| GlobalDomainId::new("XX", "NATO", Some(["NAPLES", "ACT"][s]));
@@ -168,6 +169,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        content_max: None,
         channels: vec![Channel {
             index: 0,
             name: "all".to_owned(),
