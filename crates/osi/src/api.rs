@@ -54,6 +54,9 @@ pub struct RtseParameters {
     /// confirmed, or the peer took nothing of what was sent. On a slow connection it must be longer
     /// than 64 KiB take.
     pub transfer_timeout: Duration,
+    /// How long a sender may pause behind a checkpoint we confirmed; what is shorter than
+    /// `transfer_timeout` counts for nothing.
+    pub longest_pause: Duration,
 }
 
 /// What runs above ACSE.
@@ -249,6 +252,10 @@ pub enum Request {
     ContentFailed,
     /// Stops the transfer in progress after the next checkpoint (X.228 7.3.4); it can be resumed.
     Interrupt,
+    /// RTSE: with `true`, sends nothing more of the transfer in progress from the next checkpoint on;
+    /// with `false`, goes on. The association stays as it is and no timer of ours runs. The peer
+    /// only sees that nothing comes. A transfer without checkpoints does not pause.
+    Pause(bool),
     /// Answers [`Indication::Checkpoint`]: that many user octets are stored.
     Stored {
         /// As in the indication; confirms it and all earlier ones.
@@ -395,6 +402,8 @@ pub enum Indication {
     },
     /// RTSE sender: the peer has stored up to this point.
     Progress(ResumePoint),
+    /// RTSE sender: the transfer pauses, as [`Request::Pause`] asked; each time once.
+    Paused,
     /// RTSE sender: RT-TRANSFER.confirm positive; the peer is responsible.
     TransferConfirmed,
     /// RTSE sender: the transfer did not succeed; the APDU is still ours.
@@ -501,6 +510,7 @@ shown!(Request {
     Content(octets),
     ContentFailed,
     Interrupt,
+    Pause(on),
     Stored { octets },
     TransferSecured,
     TransferRefused(reason),
@@ -527,6 +537,7 @@ shown!(Indication {
     TransferEnd,
     TransferStopped { may_resume },
     Progress(point),
+    Paused,
     TransferConfirmed,
     TransferFailed { resume, detail },
     TurnPlease(priority),

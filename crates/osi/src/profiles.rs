@@ -90,6 +90,7 @@ pub fn p1(local: Selectors, remote: Selectors, reference: ConnectionReference) -
             dialogue: Dialogue::TwoWayAlternate,
             indefinite_lengths: false,
             transfer_timeout: Duration::from_secs(120),
+            longest_pause: Duration::ZERO,
         }),
         application_contexts: vec![application_context::mts_transfer()],
         contexts: contexts(&[acse(), s::mta_rtse(), s::mtse()]),

@@ -210,6 +210,7 @@ fn read_rts(
         dialogue: Dialogue::TwoWayAlternate,
         indefinite_lengths: false,
         transfer_timeout,
+        longest_pause: Duration::ZERO,
     };
     let Some(mut table) = section.table(problems, "rts") else { return rts };
     if let Some(units) = table.optional(problems, "checkpoint", &value::checkpoint) {

@@ -34,6 +34,7 @@ fn config(tpdu_size: Option<u32>) -> Config {
             dialogue: Dialogue::TwoWayAlternate,
             indefinite_lengths: false,
             transfer_timeout: SETUP,
+            longest_pause: Duration::ZERO,
         }),
         application_contexts: Vec::new(),
         contexts: Vec::new(),

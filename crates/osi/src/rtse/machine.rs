@@ -13,6 +13,7 @@ use crate::stack::Below;
 use base::ber::Oid;
 use base::time::Instant;
 use std::collections::VecDeque;
+use std::time::Duration;
 
 /// The machine. It calls ACSE and presentation below; what it tells the user is taken from `up`.
 #[derive(Debug)]
@@ -126,8 +127,8 @@ impl Rtse {
     fn awaits_peer(&self) -> bool {
         match self.state {
             State::Sta30 => self.receiving.as_ref().is_none_or(Receiving::is_confirmed),
-            State::Sta20
-            | State::Sta21
+            State::Sta20 => !self.outflow.as_ref().is_some_and(Outflow::holds),
+            State::Sta21
             | State::Sta22
             | State::Sta23
             | State::Sta24
@@ -142,7 +143,12 @@ impl Rtse {
         if !waiting {
             self.timer = None;
         } else if self.timer.is_none() || progress || before != self.state {
-            self.timer = Some(now + self.parameters.transfer_timeout);
+            let receiving = self.receiving.as_ref().filter(|_| self.state == State::Sta30);
+            let pause = match receiving {
+                Some(receiving) if receiving.is_at_checkpoint() => self.parameters.longest_pause,
+                _ => Duration::ZERO,
+            };
+            self.timer = Some(now + self.parameters.transfer_timeout.max(pause));
         }
     }
 
@@ -187,6 +193,7 @@ impl Rtse {
             (Action::SendContent, R::Content(bytes)) => self.content(below, bytes),
             (Action::GiveUpContent, _) => self.content_failed(below),
             (Action::MarkInterrupt, _) => self.mark_interrupt(),
+            (Action::MarkPause, R::Pause(on)) => self.mark_pause(on),
             (Action::ConfirmCheckpoint, R::Stored { octets }) => self.stored(below, octets),
             (Action::ConfirmEnd, _) => self.secured(below),
             (Action::ReportException, R::TransferRefused(reason)) => {
@@ -264,7 +271,10 @@ impl Rtse {
         let before = self.state;
         let mut progress = false;
         match indication {
-            P::ValueStart { context } => self.value_start(below, context),
+            P::ValueStart { context } => {
+                progress = self.state == State::Sta30;
+                self.value_start(below, context);
+            }
             P::ValueData(bytes) => {
                 progress = self.state == State::Sta30;
                 self.value_data(below, bytes);
@@ -422,6 +432,7 @@ fn event_of(request: &api::Request) -> Option<Event> {
         R::Content(_) => Event::Content,
         R::ContentFailed => Event::ContentFailed,
         R::Interrupt => Event::InterruptReq,
+        R::Pause(_) => Event::PauseReq,
         R::Stored { .. } => Event::Stored,
         R::TransferSecured => Event::TransferRsp,
         R::TransferRefused(_) => Event::TransferRefused,

@@ -90,6 +90,10 @@ pub(super) struct Outflow {
     pub(super) waiting: Option<usize>,
     /// Stop at the next checkpoint.
     pub(super) interrupt: bool,
+    /// Send nothing beyond the next checkpoint.
+    pub(super) pause: bool,
+    /// The user was told that it pauses.
+    pub(super) told_pause: bool,
     /// Goes on with an earlier activity.
     pub(super) resumed: bool,
 }
@@ -140,6 +144,8 @@ impl Outflow {
             confirmed: start,
             waiting: None,
             interrupt: false,
+            pause: false,
+            told_pause: false,
             resumed: resume.is_some(),
         }
     }
@@ -147,6 +153,13 @@ impl Outflow {
     /// Whether all was sent.
     pub(super) fn is_sent(&self) -> bool {
         self.end.is_none() && self.next >= self.octets.length()
+    }
+
+    /// Whether it pauses here: between two RTTRs, behind a checkpoint that is confirmed, with
+    /// something left to send.
+    pub(super) fn holds(&self) -> bool {
+        let behind = self.end.is_none() && self.unconfirmed.is_empty() && self.confirmed.is_some();
+        self.pause && !self.interrupt && behind && !self.is_sent()
     }
 
     /// Begins an RTTR; gives its length in octets.

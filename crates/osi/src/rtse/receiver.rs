@@ -64,6 +64,11 @@ impl Receiving {
         self.pending.is_empty()
     }
 
+    /// Whether it is behind a checkpoint that we confirmed: where a sender may pause.
+    pub(super) fn is_at_checkpoint(&self) -> bool {
+        self.rttr.is_none() && self.is_confirmed() && !self.confirmed.is_empty()
+    }
+
     /// Takes octets of an RTTR.
     fn take(
         &mut self,

@@ -52,8 +52,11 @@ impl Rtse {
                 return;
             }
             if outflow.end.is_none() {
+                let holds = outflow.holds();
                 if let Some(event) = self.between(window) {
                     self.turn_to(below, event);
+                } else if holds {
+                    return self.tell_pause();
                 } else {
                     self.begin_rttr(below);
                 }
@@ -80,7 +83,7 @@ impl Rtse {
         match outflow.outstanding() {
             0 if stop => Some(Event::InterruptDue),
             0 => None,
-            n if n >= window || outflow.interrupt => Some(Event::Suspend),
+            n if n >= window || outflow.interrupt || outflow.pause => Some(Event::Suspend),
             _ => None,
         }
     }
@@ -169,6 +172,20 @@ impl Rtse {
     pub(super) fn mark_interrupt(&mut self) {
         if let Some(outflow) = &mut self.outflow {
             outflow.interrupt = true;
+        }
+    }
+
+    pub(super) fn mark_pause(&mut self, on: bool) {
+        if let Some(outflow) = &mut self.outflow {
+            outflow.pause = on;
+            outflow.told_pause &= on;
+        }
+    }
+
+    fn tell_pause(&mut self) {
+        if let Some(outflow) = self.outflow.as_mut().filter(|outflow| !outflow.told_pause) {
+            outflow.told_pause = true;
+            self.up.push_back(Indication::Paused);
         }
     }
 

@@ -88,6 +88,8 @@ events! {
     ContentFailed,
     /// The user wants the transfer interrupted.
     InterruptReq,
+    /// The user wants the transfer to pause, or to go on.
+    PauseReq,
     /// Octets up to a checkpoint are stored.
     Stored,
     /// RT-TRANSFER response: secured.
@@ -185,6 +187,8 @@ pub(crate) enum Action {
     GiveUpContent,
     /// Remembers to interrupt at the next checkpoint.
     MarkInterrupt,
+    /// Remembers to pause at the next checkpoint, or goes on.
+    MarkPause,
     /// P-SYNC-MINOR response.
     ConfirmCheckpoint,
     /// P-ACTIVITY-END response.
@@ -300,6 +304,7 @@ fn sending(state: State, event: Event) -> Found {
         (E::Content, Sta20) => go(A::SendContent, Sta20, "X.228 7.3.3"),
         (E::ContentFailed, Sta20) => go(A::GiveUpContent, Sta20, "X.228 7.7.2"),
         (E::InterruptReq, Sta20 | Sta21) => go(A::MarkInterrupt, state, "X.228 7.7.1"),
+        (E::PauseReq, Sta20 | Sta21) => go(A::MarkPause, state, "X.228 7.3.4"),
         (E::SyncCnf, Sta20 | Sta21) => go(A::CheckpointConfirmed, Sta20, "X.228 7.3.4"),
         (E::SyncCnf, Sta22) => go(A::CheckpointConfirmed, Sta22, "X.228 7.3.4"),
         (E::Suspend, Sta20) => go(A::Nothing, Sta21, "X.228 7.3.4"),
@@ -370,6 +375,7 @@ fn otherwise(state: State, event: Event) -> Cell<State, Action> {
         E::Content
         | E::ContentFailed
         | E::InterruptReq
+        | E::PauseReq
         | E::Stored
         | E::TransferRsp
         | E::TransferRefused
