@@ -23,14 +23,14 @@ pub enum Step {
 
 /// The first extension that is critical for this step and not understood, by name or identifier.
 pub fn unsupported(step: Step, extensions: &Extensions) -> Option<String> {
-    extensions.0.iter().find(|f| is_critical(step, f) && !is_understood(step, f)).map(|f| {
-        match &f.kind {
-            ExtensionType::Private(oid) => oid.to_string(),
-            ExtensionType::Standard(number) => match standard_name(*number) {
-                Some(name) => name.to_owned(),
-                None => format!("standard extension {number}"),
-            },
-        }
+    extensions.0.iter().find(|f| is_critical(step, f) && !is_understood(step, f)).map(|f| match &f
+        .kind
+    {
+        ExtensionType::Private(oid) => oid.to_string(),
+        ExtensionType::Standard(number) => match standard_name(*number) {
+            Some(name) => name.to_owned(),
+            None => format!("standard extension {number}"),
+        },
     })
 }
 

@@ -39,7 +39,8 @@ impl Record {
     pub fn expires(&self, periods: &Periods) -> Option<Utc> {
         let waits = match self.next_hop {
             NextHop::Peer(_) => {
-                let from = self.not_before.map_or(self.first_arrival, |t| t.max(self.first_arrival));
+                let from =
+                    self.not_before.map_or(self.first_arrival, |t| t.max(self.first_arrival));
                 Some(from + *periods.0.get(self.precedence))
             }
             NextHop::Mailbox(_) => None,
@@ -96,7 +97,8 @@ mod tests {
     fn the_time_goes_by_precedence_and_is_durable() {
         let hours = Precedence::ALL.map(|p| Periods::default().0.get(p).as_secs() / HOUR);
         assert_eq!(hours, [36, 36, 24, 24, 4, 4]);
-        for (priority, hours) in [(Priority::Urgent, 4), (Priority::Normal, 24), (Priority::NonUrgent, 36)]
+        for (priority, hours) in
+            [(Priority::Urgent, 4), (Priority::Normal, 24), (Priority::NonUrgent, 36)]
         {
             let mut envelope = submission(&[BAKER]);
             envelope.priority = priority;

@@ -213,11 +213,7 @@ impl Engine {
             message: report.envelope.report_identifier.to_string(),
             precedence,
             accepted: now,
-            first_arrival: first_arrival(
-                &report.envelope.trace,
-                &report.envelope.extensions,
-                now,
-            ),
+            first_arrival: first_arrival(&report.envelope.trace, &report.envelope.extensions, now),
             not_before: None,
             size: 0,
             body: None,

@@ -105,9 +105,9 @@ pub(crate) fn first_arrival(trace: &[TraceElement], extensions: &Extensions, now
     let held = |arrival: Utc, deferred: Option<&Time>| {
         deferred.and_then(|t| t.utc).map_or(arrival, |until| until.max(arrival))
     };
-    let external = trace.first().and_then(|t| {
-        Some(held(t.arrival_time.utc?, t.additional.deferred_time.as_ref()))
-    });
+    let external = trace
+        .first()
+        .and_then(|t| Some(held(t.arrival_time.utc?, t.additional.deferred_time.as_ref())));
     let inside = || {
         let first = internal(extensions).into_iter().next()?;
         Some(held(first.arrival_time.utc?, first.additional.deferred_time.as_ref()))

@@ -277,7 +277,9 @@ fn a_paused_transfer_waits_behind_a_checkpoint_and_goes_on() {
 /// is missing within an RTTR, whatever the leave.
 #[test]
 fn a_receiver_waits_longer_only_where_a_sender_may_pause() {
-    for (longest, within, gives_up) in [(0, false, true), (4_000, true, true), (4_000, false, false)] {
+    for (longest, within, gives_up) in
+        [(0, false, true), (4_000, true, true), (4_000, false, false)]
+    {
         let config = rtse(p1(), |p| {
             p.checkpoint_size = 128;
             p.transfer_timeout = Duration::from_secs(30);
@@ -317,7 +319,10 @@ fn a_paused_transfer_can_be_interrupted_and_one_without_checkpoints_does_not_pau
     pair.ask(A, Request::Interrupt);
     pair.run();
     let failed = pair.sides[A].find(|i| matches!(i, Indication::TransferFailed { .. }));
-    assert!(matches!(failed, Some(Indication::TransferFailed { resume: Some(_), .. })), "{failed:?}");
+    assert!(
+        matches!(failed, Some(Indication::TransferFailed { resume: Some(_), .. })),
+        "{failed:?}"
+    );
 
     let config = rtse(p1(), |p| p.checkpoint_size = 0);
     let mut pair = Pair::open(config.clone(), config);

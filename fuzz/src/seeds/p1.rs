@@ -32,6 +32,7 @@ pub(super) fn engine() -> Engine {
             route("/C=XX/ADMD=NATO/PRMD=HERE", RouteTarget::Peer(PeerId(1))),
         ],
         mailboxes: [canonical(&address(REMOTE))].into(),
+        content_max: Default::default(),
         classify: engine::classify::Policy::default(),
         epoch: 9,
     })

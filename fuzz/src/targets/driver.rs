@@ -248,7 +248,7 @@ impl Driver {
                 self.open_unit = false;
                 None
             }
-            I::Progress(_) | I::TransferFailed { .. } | I::TurnPlease(_) => None,
+            I::Progress(_) | I::Paused | I::TransferFailed { .. } | I::TurnPlease(_) => None,
             I::TransferConfirmed | I::Rejected { .. } => self.go_on(),
             I::TurnGiven => (self.role == Role::Responder).then(|| self.go_on()).flatten(),
             I::Invoked { invoke, operation, .. } => {

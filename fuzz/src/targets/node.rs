@@ -58,6 +58,7 @@ fn config() -> NodeConfig {
         tpdu_size: None,
         content_max: None,
         channels: vec![Channel {
+            index: 0,
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
@@ -78,8 +79,14 @@ fn config() -> NodeConfig {
         domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
         peers: vec![peer],
         listeners: vec![
-            Listener { service: ListenerService::P1 { peer: id, channel: 0 } },
-            Listener { service: ListenerService::P3 { local: Selectors::default() } },
+            Listener {
+                id: ListenerId(0),
+                service: ListenerService::P1 { peer: id, channel: 0 },
+            },
+            Listener {
+                id: ListenerId(1),
+                service: ListenerService::P3 { local: Selectors::default() },
+            },
         ],
         routes: vec![route("HERE", Target::Local), route("THERE", Target::Peer(id))],
         mailboxes: vec![engine::canonical(&address(USER))],

@@ -128,11 +128,7 @@ impl Rtse {
         match self.state {
             State::Sta30 => self.receiving.as_ref().is_none_or(Receiving::is_confirmed),
             State::Sta20 => !self.outflow.as_ref().is_some_and(Outflow::holds),
-            State::Sta21
-            | State::Sta22
-            | State::Sta23
-            | State::Sta24
-            | State::Sta32 => true,
+            State::Sta21 | State::Sta22 | State::Sta23 | State::Sta24 | State::Sta32 => true,
             _ => false,
         }
     }
