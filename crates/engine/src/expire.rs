@@ -198,7 +198,7 @@ mod tests {
             content_identifier: None,
             content_length: Some(1),
             indicators: envelope.indicators,
-            recipients: envelope.recipients.clone(),
+            recipients: envelope.recipients,
             extensions: Extensions::default(),
             unknown: Vec::new(),
         };
