@@ -9,10 +9,10 @@
 
 use crate::Engine;
 use crate::outcome::{Concluded, Note, NoteKind};
-use crate::record::{Kind, NextHop, Record};
+use crate::record::{Brief, Kind, NextHop, Record};
+use crate::subject::Carried;
 use base::ber::Element;
 use base::{PerPrecedence, Utc};
-use p1::apdu::MtsApduHead;
 use p1::extension::{ExtensionField, number};
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
@@ -34,10 +34,20 @@ pub(crate) fn latest_delivery(field: &ExtensionField) -> Option<Utc> {
     Time::read(&Element::parse(&field.value).ok()?).ok()?.utc
 }
 
-impl Record {
+/// The latest-delivery-time of a message.
+pub(crate) fn latest(carried: &Carried) -> Option<Utc> {
+    match carried {
+        Carried::Message(e) => {
+            e.extensions.standard(number::LATEST_DELIVERY_TIME).and_then(latest_delivery)
+        }
+        Carried::Probe(_) => None,
+    }
+}
+
+impl Brief<'_> {
     /// When it is given up; `None` where it waits without end.
     pub fn expires(&self, periods: &Periods) -> Option<Utc> {
-        let waits = match self.next_hop {
+        let waits = match *self.next_hop {
             NextHop::Peer(_) => {
                 let from =
                     self.not_before.map_or(self.first_arrival, |t| t.max(self.first_arrival));
@@ -45,13 +55,14 @@ impl Record {
             }
             NextHop::Mailbox(_) => None,
         };
-        let latest = match &self.head {
-            MtsApduHead::Message(e) => {
-                e.extensions.standard(number::LATEST_DELIVERY_TIME).and_then(latest_delivery)
-            }
-            MtsApduHead::Probe(_) | MtsApduHead::Report(_) => None,
-        };
-        waits.into_iter().chain(latest).min()
+        waits.into_iter().chain(self.latest).min()
+    }
+}
+
+impl Record {
+    /// As [`Brief::expires`].
+    pub fn expires(&self, periods: &Periods) -> Option<Utc> {
+        self.brief().expires(periods)
     }
 }
 
@@ -80,6 +91,7 @@ mod tests {
         submission, submit,
     };
     use base::Precedence;
+    use p1::apdu::MtsApduHead;
     use p1::extension::{Criticality, ExtensionType, Extensions};
     use p1::flags::Priority;
     use p1::p3::ProbeSubmissionEnvelope;
@@ -157,6 +169,9 @@ mod tests {
         envelope.extensions.set(latest(at(HOUR)));
         let done = submit(&mut engine(), &envelope);
         assert_eq!((expires(0, &done), expires(1, &done)), (Some(at(HOUR)), Some(at(HOUR))));
+        let octets = done.accepted.entries[1].record.encode();
+        let brief = Record::peek(&octets).unwrap();
+        assert_eq!(brief.expires(&Periods::default()), Some(at(HOUR)), "durable");
         // Later than what the MTA allows: that holds.
         envelope.extensions.set(latest(at(90 * HOUR)));
         let done = submit(&mut engine(), &envelope);

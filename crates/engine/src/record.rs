@@ -10,8 +10,10 @@ use p1::envelope::ProbeTransferEnvelope;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Version of the encoding, its first octet.
-const VERSION: u8 = 1;
+/// Version of the encoding, its first octet. The first one had no latest delivery time; it is still
+/// read.
+const VERSION: u8 = 2;
+const WITHOUT_LATEST: u8 = 1;
 
 /// Where a copy goes next.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
@@ -50,6 +52,8 @@ pub struct Record {
     pub first_arrival: Utc,
     /// Deferred until then.
     pub not_before: Option<Utc>,
+    /// The originator's latest-delivery-time.
+    pub latest: Option<Utc>,
     /// Octets of content; 0 for probes and reports.
     pub size: u64,
     /// The content; `None` for probes and reports.
@@ -98,6 +102,9 @@ pub struct Brief<'a> {
     pub size: u64,
     /// The content.
     pub body: Option<BodyId>,
+    /// See [`Record::latest`]; stands before the others.
+    #[serde(skip)]
+    pub latest: Option<Utc>,
 }
 
 /// A record as it is stored.
@@ -130,6 +137,7 @@ impl Record {
             not_before: self.not_before,
             size: self.size,
             body: self.body,
+            latest: self.latest,
         }
     }
 
@@ -142,7 +150,7 @@ impl Record {
         };
         let stored = Stored { brief: self.brief(), head: &head };
         // Plain data into a growing buffer: there is nothing that could fail.
-        postcard::to_extend(&stored, vec![VERSION]).unwrap_or_default().into()
+        postcard::to_extend(&(self.latest, stored), vec![VERSION]).unwrap_or_default().into()
     }
 
     /// Reads one back.
@@ -158,6 +166,7 @@ impl Record {
             accepted: brief.accepted,
             first_arrival: brief.first_arrival,
             not_before: brief.not_before,
+            latest: brief.latest,
             size: brief.size,
             body: brief.body,
             head: read_head(brief.kind, head)?,
@@ -175,10 +184,15 @@ impl Record {
 
 fn stored(octets: &[u8]) -> Result<Stored<'_>, RecordError> {
     let (version, fields) = octets.split_first().ok_or(RecordError::Empty)?;
-    if *version != VERSION {
-        return Err(RecordError::Version(*version));
+    match *version {
+        VERSION => {
+            let (latest, mut stored): (Option<Utc>, Stored<'_>) = postcard::from_bytes(fields)?;
+            stored.brief.latest = latest;
+            Ok(stored)
+        }
+        WITHOUT_LATEST => Ok(postcard::from_bytes(fields)?),
+        version => Err(RecordError::Version(version)),
     }
-    Ok(postcard::from_bytes(fields)?)
 }
 
 fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
@@ -291,6 +305,17 @@ mod tests {
                 (brief, whole) => prop_assert!(false, "{brief:?} {whole:?}"),
             }
         }
+    }
+
+    #[test]
+    fn reads_the_first_version_too() {
+        let done = submit(&mut engine(), &submission(&[BAKER]));
+        let record = &done.accepted.entries[0].record;
+        let octets = record.encode().to_vec();
+        // Without the latest delivery time: absent, it is one octet.
+        let first = [&[1], &octets[2..]].concat();
+        assert_eq!(Record::decode(&first).unwrap().encode().to_vec(), octets);
+        assert_eq!(Record::peek(&first), Ok(record.brief()));
     }
 
     #[test]

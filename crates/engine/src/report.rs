@@ -215,6 +215,7 @@ impl Engine {
             accepted: now,
             first_arrival: first_arrival(&report.envelope.trace, &report.envelope.extensions, now),
             not_before: None,
+            latest: None,
             size: 0,
             body: None,
             head: MtsApduHead::Report(Box::new(report)),

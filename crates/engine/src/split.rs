@@ -182,6 +182,7 @@ impl Engine {
                 precedence: common.precedence,
                 accepted: now,
                 first_arrival: subject.first_arrival(now),
+                latest: crate::expire::latest(common.carried),
                 size: common.size,
                 body,
                 head: copy_for(common.carried, &next_hop, &mine).into_head(),

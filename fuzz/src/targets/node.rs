@@ -79,10 +79,7 @@ fn config() -> NodeConfig {
         domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
         peers: vec![peer],
         listeners: vec![
-            Listener {
-                id: ListenerId(0),
-                service: ListenerService::P1 { peer: id, channel: 0 },
-            },
+            Listener { id: ListenerId(0), service: ListenerService::P1 { peer: id, channel: 0 } },
             Listener {
                 id: ListenerId(1),
                 service: ListenerService::P3 { local: Selectors::default() },
