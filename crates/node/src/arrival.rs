@@ -6,7 +6,7 @@ use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
 use crate::memory::{Charge, Payer};
 use crate::network::Origin;
-use crate::node::{DEBT_RETRY, Node};
+use crate::node::{Copies, DEBT_RETRY, Node};
 use crate::pending::{AfterCommit, Debt, Outcome, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::recovery::LostReceive;
@@ -501,14 +501,21 @@ impl Node {
         }
         match result {
             Ok(()) => {
+                let copies = match &after {
+                    AfterCommit::Secure { message, .. }
+                    | AfterCommit::SubmissionResult { message, .. } => {
+                        Copies::of(message, &entries)
+                    }
+                    AfterCommit::Sent { .. } => Copies::default(),
+                };
                 self.enqueue_new(now, entries);
-                self.after_commit(now, link, after);
+                self.after_commit(now, link, after, copies);
             }
             Err(error) => self.commit_failed(now, link, entries, after, &error),
         }
     }
 
-    fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit) {
+    fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit, copies: Copies) {
         match after {
             AfterCommit::Secure { arrival, message, .. } => {
                 self.counters.received += 1;
@@ -516,11 +523,14 @@ impl Node {
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
-                    .message(message);
+                    .committed(message, copies);
                 self.arrival_over(now, id, arrival, Request::TransferSecured);
             }
             AfterCommit::SubmissionResult { invoke, operation, result, message, .. } => {
-                self.submission_committed(id, invoke, operation, result, message);
+                self.event(Level::Info, Kind::Submitted, "")
+                    .association(id)
+                    .committed(message, copies);
+                self.submission_committed(id, invoke, operation, result);
             }
             AfterCommit::Sent { outcome, bodies, .. } => {
                 self.release_bodies(bodies);

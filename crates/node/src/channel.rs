@@ -39,6 +39,11 @@ impl Node {
         self.config.channel(id)
     }
 
+    /// The names of a channel's peer and of the channel, for the log.
+    pub fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
+        self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
+    }
+
     /// What follows when an association has ended, in order or not: what was being sent waits
     /// again, what was being received may be taken up by a recovered association.
     pub(crate) fn association_over(

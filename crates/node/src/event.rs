@@ -1,7 +1,9 @@
 //! What happens, for the log: structured, in the field's terms, without secrets or content.
 
 use crate::api::ChannelId;
-use base::{AssociationId, EntryId, Precedence};
+use base::{AssociationId, EntryId, Precedence, Utc};
+use serde::Serialize;
+use std::borrow::Cow;
 
 /// How much an operator should care.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,8 +33,95 @@ pub struct Event {
     pub entry: Option<EntryId>,
     /// At which precedence.
     pub precedence: Option<Precedence>,
+    /// Octets of its content, where they are known and it has one.
+    pub bytes: Option<u64>,
     /// What else there is to say.
     pub detail: String,
+}
+
+impl Event {
+    /// Whether it is about one message, or a copy of one.
+    pub fn is_about_a_message(&self) -> bool {
+        self.message.is_some() || self.entry.is_some()
+    }
+
+    /// Itself as a line of the event log: `place` is the name of its peer and of its channel.
+    pub fn line<'a>(
+        &'a self,
+        utc: Utc,
+        mta: &'a str,
+        place: Option<(&'a str, &'a str)>,
+    ) -> Line<'a> {
+        Line {
+            time: utc.to_string(),
+            time_us: utc.0,
+            mta,
+            event: self.kind.name(),
+            mts_id: self.message.as_deref().map(plain),
+            entry: self.entry.map(|entry| entry.to_string()),
+            precedence: self.precedence,
+            peer: place.map(|(peer, _)| peer),
+            channel: place.map(|(_, channel)| channel),
+            association: self.association.map(|association| association.to_string()),
+            bytes: self.bytes,
+            detail: (!self.detail.is_empty()).then(|| plain(&self.detail)),
+        }
+    }
+}
+
+/// A line of the event log, for JSON: what happened to a message, so that lines of several MTAs can
+/// be joined by the MTS identifier and put on one clock. What is not known is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line<'a> {
+    /// When the node handled it: RFC 3339 UTC with microseconds.
+    pub time: String,
+    /// The same in microseconds since 1970.
+    pub time_us: u64,
+    /// Our MTA name.
+    pub mta: &'a str,
+    /// [`Kind::name`].
+    pub event: &'static str,
+    /// MTS identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mts_id: Option<Cow<'a, str>>,
+    /// Queue entry, here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Its level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<Precedence>,
+    /// From or to which peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<&'a str>,
+    /// On which of its channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<&'a str>,
+    /// On which association.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<String>,
+    /// Octets of content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Cow<'a, str>>,
+}
+
+/// A text that others may have chosen, with control characters escaped: one line stays one line, and
+/// no terminal is told anything.
+pub fn plain(text: &str) -> Cow<'_, str> {
+    let bad = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
+    if !text.contains(bad) {
+        return text.into();
+    }
+    let mut plain = String::with_capacity(text.len());
+    for c in text.chars() {
+        match bad(c) {
+            true => plain.extend(c.escape_default()),
+            false => plain.push(c),
+        }
+    }
+    plain.into()
 }
 
 /// What happened.
@@ -108,5 +197,45 @@ impl Kind {
             Kind::MarkMismatch => "mark_mismatch",
             Kind::StoreFailed => "store_failed",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_what_is_known_and_no_more() {
+        let mut event = Event {
+            level: Level::Info,
+            kind: Kind::TransferStarted,
+            association: Some(AssociationId(7)),
+            channel: None,
+            message: Some("[/C=IT/;a\n\u{9b}2J]".to_owned()),
+            entry: Some(EntryId(9)),
+            precedence: Some(Precedence::Flash),
+            bytes: Some(1_000),
+            detail: "1000 octets of content".to_owned(),
+        };
+        assert!(event.is_about_a_message());
+        let line = event.line(Utc(1_767_323_045_678_901), "MTA-A", Some(("act", "flash")));
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            "{\"time\":\"2026-01-02T03:04:05.678901Z\",\"time_us\":1767323045678901,\
+             \"mta\":\"MTA-A\",\"event\":\"transfer_started\",\
+             \"mts_id\":\"[/C=IT/;a\\\\n\\\\u{9b}2J]\",\"entry\":\"e9\",\"precedence\":\"flash\",\
+             \"peer\":\"act\",\"channel\":\"flash\",\"association\":\"a7\",\"bytes\":1000,\
+             \"detail\":\"1000 octets of content\"}"
+        );
+        event = Event { message: None, association: None, precedence: None, bytes: None, ..event };
+        event.detail.clear();
+        assert!(event.is_about_a_message());
+        assert_eq!(
+            serde_json::to_string(&event.line(Utc(0), "MTA-A", None)).unwrap(),
+            "{\"time\":\"1970-01-01T00:00:00.000000Z\",\"time_us\":0,\"mta\":\"MTA-A\",\
+             \"event\":\"transfer_started\",\"entry\":\"e9\"}"
+        );
+        event.entry = None;
+        assert!(!event.is_about_a_message());
     }
 }

@@ -261,6 +261,7 @@ impl Node {
             detail = format!("{detail}, {}", sending.licence);
         }
         sending.record = Some(record);
+        let bytes = sending.bytes();
         let payload = Payload {
             head: payload.head,
             content_length: payload.content_length,
@@ -272,7 +273,8 @@ impl Node {
             .channel(Some(channel))
             .message(message)
             .entry(entry)
-            .precedence(precedence);
+            .precedence(precedence)
+            .bytes(bytes);
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
@@ -296,14 +298,15 @@ impl Node {
             return;
         };
         sending.confirmed = true;
-        let (entry, message, precedence) =
-            (sending.entry, sending.message.clone(), sending.precedence);
+        let (entry, message, precedence, bytes) =
+            (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
         self.event(Level::Info, Kind::TransferConfirmed, "")
             .association(id)
             .channel(Some(channel))
             .message(message)
             .entry(entry)
-            .precedence(precedence);
+            .precedence(precedence)
+            .bytes(bytes);
         self.blips.remove(&entry);
         let (batch, bodies) = self.queue.forget(entry);
         let outcome = Outcome::Transferred;
@@ -318,16 +321,18 @@ impl Node {
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
-        let goes_on = sending.resume.filter(|_| !interrupted && !sending.resumed);
+        let goes_on = sending.resume.clone().filter(|_| !interrupted && !sending.resumed);
         if !interrupted {
             link.failed = Some(Failed { entry: sending.entry, goes_on });
         }
+        let bytes = sending.bytes();
         self.event(Level::Warning, Kind::TransferFailed, detail)
             .association(id)
             .channel(channel)
             .message(sending.message)
             .entry(sending.entry)
-            .precedence(sending.precedence);
+            .precedence(sending.precedence)
+            .bytes(bytes);
         if interrupted {
             self.queue.scheduler.put_back(now.mono, sending.entry);
         }
@@ -365,6 +370,23 @@ impl Node {
         }
     }
 
+    /// Says of a message whose association ended under it that it is not through.
+    fn cut_off(&mut self, id: AssociationId, sending: Sending) {
+        let bytes = sending.bytes();
+        if sending.record.is_none() {
+            return; // nothing was said of it yet
+        }
+        let channel = self.links.get(&id).and_then(|link| link.channel());
+        let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
+        self.event(Level::Warning, kind, "the association ended")
+            .association(id)
+            .channel(channel)
+            .message(sending.message)
+            .entry(sending.entry)
+            .precedence(sending.precedence)
+            .bytes(bytes);
+    }
+
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
     /// checkpoint, the channel's next association tries to recover it first.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) {
@@ -384,7 +406,12 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         let sending = link.sending.take().filter(|s| !s.confirmed);
         let failed = match sending {
-            Some(s) => Failed { entry: s.entry, goes_on: s.resume.filter(|_| !s.resumed) },
+            Some(s) => {
+                let failed =
+                    Failed { entry: s.entry, goes_on: s.resume.clone().filter(|_| !s.resumed) };
+                self.cut_off(id, s);
+                failed
+            }
             None => match link.failed.take() {
                 Some(failed) => failed,
                 None => return,
@@ -472,7 +499,13 @@ impl Node {
         match result {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {
-                self.event(Level::Error, Kind::StoreFailed, error).association(id);
+                let about = sending.map(|s| (s.message.clone(), s.entry, s.precedence));
+                let draft = self.event(Level::Error, Kind::StoreFailed, error).association(id);
+                if let Some((message, entry, precedence)) = about {
+                    draft.message(message).entry(entry).precedence(precedence);
+                } else {
+                    drop(draft);
+                }
                 self.request(id, Request::ContentFailed);
             }
         }

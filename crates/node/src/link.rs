@@ -98,6 +98,13 @@ impl Sending {
     }
 }
 
+impl Sending {
+    /// Octets of its content, where it has one and is loaded.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        (self.body.is_some() && self.record.is_some()).then_some(self.content_length)
+    }
+}
+
 /// A transfer that failed.
 #[derive(Debug)]
 pub(crate) struct Failed {

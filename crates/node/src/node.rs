@@ -238,6 +238,7 @@ impl Node {
                 message: None,
                 entry: None,
                 precedence: None,
+                bytes: None,
                 detail: bounded(detail.into()),
             },
             outputs: &mut self.outputs,
@@ -465,7 +466,8 @@ impl Node {
         self.event(Level::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
             .entry(id)
-            .precedence(record.precedence);
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
             self.queue.hold(body);
@@ -551,6 +553,27 @@ impl Node {
     }
 }
 
+/// What the log says of the copies of a message that were committed together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copies {
+    /// The one, where there is no other.
+    entry: Option<EntryId>,
+    precedence: Option<Precedence>,
+    bytes: Option<u64>,
+}
+
+impl Copies {
+    pub(crate) fn of(message: &str, entries: &[NewEntry]) -> Copies {
+        let mut its = entries.iter().filter(|entry| entry.record.message == message);
+        let Some(first) = its.next() else { return Copies::default() };
+        Copies {
+            entry: its.next().is_none().then_some(first.id),
+            precedence: Some(first.precedence),
+            bytes: first.record.body.map(|_| first.record.size),
+        }
+    }
+}
+
 /// An event being put together; it is given out when dropped.
 pub(crate) struct EventDraft<'a> {
     event: Event,
@@ -590,6 +613,17 @@ impl EventDraft<'_> {
         self.event.precedence = Some(precedence);
         self
     }
+    pub(crate) fn bytes(mut self, bytes: Option<u64>) -> Self {
+        self.event.bytes = bytes;
+        self
+    }
+    /// A message and what was committed for it.
+    pub(crate) fn committed(mut self, message: String, copies: Copies) -> Self {
+        self.event.entry = copies.entry;
+        self.event.precedence = copies.precedence;
+        self.event.bytes = copies.bytes;
+        self.message(message)
+    }
 }
 
 impl Drop for EventDraft<'_> {
@@ -602,6 +636,7 @@ impl Drop for EventDraft<'_> {
             message: None,
             entry: None,
             precedence: None,
+            bytes: None,
             detail: String::new(),
         };
         self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));

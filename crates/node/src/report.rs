@@ -31,6 +31,7 @@ impl Node {
             peers: peers.collect(),
             mailboxes: mailboxes.collect(),
             counters: self.counters,
+            events_lost: None,
         }
     }
 

@@ -20,6 +20,9 @@ pub struct Status {
     pub mailboxes: Vec<MailboxStatus>,
     /// Counters since start.
     pub counters: Counters,
+    /// Lines of the event log that could not be written; absent where there is no such log.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub events_lost: Option<u64>,
 }
 
 /// What the node holds in memory for what is under way.

@@ -5,7 +5,7 @@ use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
-use crate::link::{Link, Phase, Purpose, Sending};
+use crate::link::{Link, Phase, Purpose};
 use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
@@ -473,10 +473,8 @@ impl Node {
         invoke: i64,
         operation: i64,
         result: Bytes,
-        message: String,
     ) {
         self.counters.submitted += 1;
-        self.event(Level::Info, Kind::Submitted, "").association(id).message(message);
         self.answer(id, invoke, operation, result);
     }
 
@@ -662,12 +660,12 @@ impl Node {
         else {
             return;
         };
-        let message = record.message.clone();
         self.event(Level::Info, Kind::Delivered, "")
             .association(id)
-            .message(message)
+            .message(record.message.clone())
             .entry(entry)
-            .precedence(precedence);
+            .precedence(precedence)
+            .bytes(record.body.map(|_| record.size));
         let concluded = self.engine.delivered(now.utc, time, &record);
         self.conclude(id, entry, &record.message, concluded, Outcome::Delivered);
     }
@@ -702,7 +700,9 @@ impl Node {
         self.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
             .association(id)
             .message(record.message.clone())
-            .entry(entry);
+            .entry(entry)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
         let concluded = self.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
         self.conclude(id, entry, &record.message, concluded, Outcome::Concluded);
         true
@@ -713,12 +713,13 @@ impl Node {
         link.idle_since = now.mono;
         link.delivery_deadline = None;
         let Some(sending) = link.sending.take() else { return };
-        let Sending { entry, precedence, message, .. } = sending;
+        let (entry, bytes) = (sending.entry, sending.bytes());
         self.event(Level::Warning, Kind::DeliveryFailed, why)
             .association(id)
-            .message(message)
+            .message(sending.message)
             .entry(entry)
-            .precedence(precedence);
+            .precedence(sending.precedence)
+            .bytes(bytes);
         let seed = self.rng.next_u64();
         self.queue.scheduler.retry(now.mono, entry, seed);
     }

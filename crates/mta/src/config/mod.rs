@@ -5,6 +5,7 @@
 
 mod address;
 mod channel;
+mod events;
 mod limits;
 mod listen;
 mod peer;
@@ -20,7 +21,7 @@ mod window;
 pub use address::canonical_address;
 pub use problem::Report;
 pub use route::Routes;
-pub use site::{ChannelSocket, ListenSocket, Numbering, Paths, Site, Tcp};
+pub use site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
 
 use self::peer::ReadPeer;
 use self::problem::Problems;
@@ -157,6 +158,7 @@ fn read_site(
 ) -> Option<Site> {
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source.base);
+    let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
     let limits = limits::read(&mut top, problems);
     let precedence = precedence::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
@@ -180,6 +182,7 @@ fn read_site(
     Some(Site {
         paths: own.paths,
         stop_timeout: own.stop_timeout,
+        events,
         node: NodeConfig {
             mta: own.mta,
             domain: own.domain,

@@ -17,6 +17,8 @@ pub struct Site {
     pub paths: Paths,
     /// Longest wait for the node to stop.
     pub stop_timeout: Duration,
+    /// Where events about messages are kept, if they are.
+    pub events: Option<EventLog>,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
     /// Sockets to listen on, one for each of [`NodeConfig::listeners`].
@@ -44,6 +46,17 @@ pub struct Numbering {
     pub channels: Numbers<(PeerId, String)>,
     /// [`ListenerId`].
     pub listeners: Numbers<(SocketAddr, Tcp)>,
+}
+
+/// The event log of messages.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EventLog {
+    /// The file written to; older ones have `.1` (the youngest), `.2` and so on behind its name.
+    pub path: PathBuf,
+    /// Octets at which another file is begun.
+    pub size: u64,
+    /// How many older files are kept.
+    pub keep: u64,
 }
 
 /// Where the daemon keeps its files.

@@ -210,6 +210,8 @@ fn single_mistakes() {
         ("stall", "[p3]", "[precedence]\nstall = 15\n[p3]"),
         ("own_fallback", "dscp = 46", "fallback = [\"flash\", \"routine\"]"),
         ("unknown_fallback", "dscp = 46", "fallback = [\"urgent\"]"),
+        ("own_events", "[p3]", "[events]\nfile = \"users.toml\"\n[p3]"),
+        ("events", "[p3]", "[events]\nsize = 1000\nkeep = 0\n[p3]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
     ];
     for (name, part, by) in cases {
@@ -310,8 +312,8 @@ fn shipped_sites() {
         assert_eq!((site.node.peers[0].channels.len(), site.listeners.len()), (5, 6));
 
         // The same with all optional keys, at the defaults the comments give.
-        let key =
-            |line: &str| line.strip_prefix("# ").filter(|l| l.contains(" = ")).map(str::to_owned);
+        let is_key = |line: &&str| line.contains(" = ") || line.starts_with('[');
+        let key = |line: &str| line.strip_prefix("# ").filter(is_key).map(str::to_owned);
         let optional = text.lines().filter_map(key).count();
         assert!(optional > 25, "{optional} keys in comments");
         let full: Vec<String> =
@@ -319,6 +321,8 @@ fn shipped_sites() {
         let (full_site, report) = check_in(Path::new("/nowhere"), &full.join("\n"));
         assert!(!report.any_fatal(), "{}", report.render(false));
         let (mut full_site, mut site) = (full_site.unwrap(), site);
+        let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
+        assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         // Selectors and the rest of what has no default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size) = Default::default();

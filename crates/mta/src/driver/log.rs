@@ -1,8 +1,7 @@
 //! The node's events as structured log lines, and where lines go.
 
 use super::labels::Labels;
-use node::event::{Event, Level};
-use std::borrow::Cow;
+use node::event::{Event, Level, plain};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -45,6 +44,7 @@ pub(super) fn event(labels: &Labels, event: &Event) {
                 mts_id = mts_id.as_deref(),
                 entry = event.entry.map(|e| e.to_string()),
                 precedence = event.precedence.map(|p| p.name()),
+                bytes = event.bytes,
                 detail = detail.as_deref(),
             )
         };
@@ -54,23 +54,6 @@ pub(super) fn event(labels: &Labels, event: &Event) {
         Level::Warning => log!(warn),
         Level::Error => log!(error),
     }
-}
-
-/// A text that others may have chosen, with control characters escaped: one line stays one line, and
-/// no terminal is told anything.
-fn plain(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(bad) {
-        return text.into();
-    }
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        match bad(c) {
-            true => plain.extend(c.escape_default()),
-            false => plain.push(c),
-        }
-    }
-    plain.into()
 }
 
 #[cfg(test)]
@@ -102,6 +85,7 @@ mod tests {
             message: Some("[/PRMD=A/C=XX;a\n2026 ERROR forged\u{1b}[2J\u{85}]".to_owned()),
             entry: None,
             precedence: None,
+            bytes: None,
             detail: "said \"a\"\r\nERROR \u{9b}2J".to_owned(),
         };
         for json in [false, true] {

@@ -17,6 +17,7 @@ mod budget;
 mod connection;
 mod disk;
 mod gauge;
+mod journal;
 mod labels;
 pub mod log;
 mod socket;
@@ -31,12 +32,13 @@ use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
 use crate::pcap::Pcap;
 use crate::users::Users;
-use base::AssociationId;
+use base::{AssociationId, Now};
 use budget::{Budgets, Payer};
 use connection::{Arrival, Connection};
 use disk::DiskDesk;
 use dscp::Dscp;
 use engine::journal::SpoolId;
+use journal::Journal;
 use labels::Labels;
 use node::{ChannelId, Input, ListenerId, Node, Output, Token};
 use socket::Connected;
@@ -104,6 +106,7 @@ struct Driver {
     disk: DiskDesk,
     verifier: Verifier,
     pcap: Option<Pcap>,
+    events: Option<Journal>,
     answers: mpsc::UnboundedSender<Answer>,
     arrivals: mpsc::Sender<Arrival>,
     newcomers: mpsc::Sender<Newcomer>,
@@ -129,6 +132,7 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
     let store = start::open_store(&site)?;
     let users = Users::read(&site.paths.data_dir)?;
     let node = start::make_node(&site, &users, &store)?;
+    let events = start::open_events(&site)?;
 
     let (answers, mut answered) = mpsc::unbounded_channel();
     let (arrivals, mut arrived) = mpsc::channel(ARRIVALS);
@@ -143,6 +147,7 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
         disk: DiskDesk::start(Arc::clone(&store), answers.clone())?,
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
+        events,
         answers,
         arrivals,
         newcomers,
@@ -279,13 +284,14 @@ impl Driver {
 
     /// Hands the node an input and does what it wants.
     fn input(&mut self, input: Input) {
-        self.node.handle(self.clock.now(), input);
-        self.drain();
+        let now = self.clock.now();
+        self.node.handle(now, input);
+        self.drain(now);
     }
 
-    fn drain(&mut self) {
+    fn drain(&mut self, now: Now) {
         while let Some(output) = self.node.poll() {
-            self.perform(output);
+            self.perform(now, output);
         }
     }
 
@@ -343,8 +349,9 @@ impl Driver {
     fn accepted(&mut self, Newcomer { listener, connected, remote }: Newcomer) {
         let Connected { stream, seen } = connected;
         let remote = remote.ip().to_canonical();
-        let admitted = self.node.admit(self.clock.now(), remote);
-        self.drain();
+        let now = self.clock.now();
+        let admitted = self.node.admit(now, remote);
+        self.drain(now);
         let Some(association) = admitted else { return };
         let socket = self.site.listener(listener);
         let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
@@ -377,7 +384,9 @@ impl Driver {
     fn asked(&mut self, asked: Asked) -> bool {
         match asked {
             Asked::Status(answer) => {
-                let _ = answer.send(self.node.status(self.clock.now()));
+                let mut status = self.node.status(self.clock.now());
+                status.events_lost = self.events.as_ref().map(Journal::lost);
+                let _ = answer.send(status);
                 false
             }
             Asked::ReloadUsers(answer) => {
@@ -404,7 +413,7 @@ impl Driver {
         }
     }
 
-    fn perform(&mut self, output: Output) {
+    fn perform(&mut self, now: Now, output: Output) {
         match output {
             Output::Connect { association, channel } => self.connect(association, channel),
             Output::Write { association, bytes } => {
@@ -430,9 +439,7 @@ impl Driver {
             Output::SpoolDiscard { spool } => self.disk.spool_discard(spool),
             Output::Commit { token, batch } => self.disk.commit(token, batch),
             Output::Load { token, precedence, id } => self.disk.load(token, precedence, id),
-            Output::LookUp { token, keys } => {
-                self.disk.look_up(token, keys, self.clock.now().utc);
-            }
+            Output::LookUp { token, keys } => self.disk.look_up(token, keys, now.utc),
             Output::ReadContent { token, association, body, offset, len } => {
                 let outgoing = match self.links.get(&association) {
                     Some(Link::Open(c)) => Some(Arc::clone(&c.outgoing)),
@@ -447,7 +454,13 @@ impl Driver {
                     let _ = answers.send(Answer::Input(Input::Verified { token, right }));
                 });
             }
-            Output::Event(event) => log::event(&self.labels, &event),
+            Output::Event(event) => {
+                log::event(&self.labels, &event);
+                if let Some(events) = self.events.as_ref().filter(|_| event.is_about_a_message()) {
+                    let place = event.channel.and_then(|channel| self.node.place(channel));
+                    events.put(&event.line(now.utc, &self.site.node.mta.0, place));
+                }
+            }
             Output::Stopped => self.stopped = true,
         }
     }

@@ -1,6 +1,7 @@
 //! Before the node runs: the data directory, the store, the epoch, and what is in the queue.
 
-use crate::config::Site;
+use super::journal::Journal;
+use crate::config::{EventLog, Site};
 use crate::users::{Users, UsersError};
 use argon2::password_hash::rand_core::{OsRng, RngCore};
 use bytes::Bytes;
@@ -57,6 +58,14 @@ pub enum DriverError {
         /// Why.
         error: io::Error,
     },
+    /// The event log cannot be opened.
+    #[error("cannot open the event log {path}: {error} (file of [events])")]
+    Events {
+        /// It.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
@@ -97,6 +106,14 @@ pub(super) fn sockets(site: &Site) -> usize {
         );
     }
     sockets
+}
+
+/// Opens the event log, where there is to be one.
+pub(super) fn open_events(site: &Site) -> Result<Option<Journal>, DriverError> {
+    let open = |log: &EventLog| {
+        Journal::open(log).map_err(|error| DriverError::Events { path: log.path.clone(), error })
+    };
+    site.events.as_ref().map(open).transpose()
 }
 
 /// Opens the store and says what was amiss in it.

@@ -1,0 +1,229 @@
+//! The event log of messages: JSON lines in a file, a new file when it is full.
+//!
+//! The network thread only appends to a buffer; a thread writes it out a few milliseconds later.
+//! What the disk does not take is lost, counted and said once: the MTA goes on.
+
+use crate::config::EventLog;
+use node::event::Line;
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// Lines are gathered for so long before they are written together.
+const GATHER: Duration = Duration::from_millis(20);
+
+/// Octets that wait for a slow disk; what comes then is lost.
+const WAITING_MAX: usize = 16 << 20;
+
+/// The open log. Dropping it writes what waits.
+pub(super) struct Journal {
+    shared: Arc<Shared>,
+    writer: Option<JoinHandle<()>>,
+}
+
+#[derive(Default)]
+struct Shared {
+    waiting: Mutex<Waiting>,
+    more: Condvar,
+    lost: AtomicU64,
+}
+
+#[derive(Default)]
+struct Waiting {
+    lines: Vec<u8>,
+    /// The writer sleeps until there is something.
+    idle: bool,
+    ended: bool,
+}
+
+impl Journal {
+    /// Opens the file, behind what is in it.
+    pub(super) fn open(log: &EventLog) -> io::Result<Journal> {
+        let mut file = LogFile::open(log)?;
+        let shared = Arc::new(Shared::default());
+        let theirs = Arc::clone(&shared);
+        let writer = std::thread::Builder::new()
+            .name("events".to_owned())
+            .spawn(move || write_all(&theirs, &mut file))?;
+        Ok(Journal { shared, writer: Some(writer) })
+    }
+
+    /// Adds a line; others can read it some 20 ms later.
+    pub(super) fn put(&self, line: &Line<'_>) {
+        let mut waiting = self.shared.lock();
+        let before = waiting.lines.len();
+        let put = before < WAITING_MAX && serde_json::to_writer(&mut waiting.lines, line).is_ok();
+        if put {
+            waiting.lines.push(b'\n');
+        } else {
+            waiting.lines.truncate(before);
+            self.shared.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        if std::mem::take(&mut waiting.idle) {
+            self.shared.more.notify_one();
+        }
+    }
+
+    /// Lines lost since the start.
+    pub(super) fn lost(&self) -> u64 {
+        self.shared.lost.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for Journal {
+    fn drop(&mut self) {
+        self.shared.lock().ended = true;
+        self.shared.more.notify_one();
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join(); // its panic was told by the hook
+        }
+    }
+}
+
+impl Shared {
+    fn lock(&self) -> std::sync::MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What waits; nothing once the log ends.
+    fn next(&self) -> Vec<u8> {
+        let mut waiting = self.lock();
+        waiting.idle = waiting.lines.is_empty();
+        let is_idle = |w: &mut Waiting| w.lines.is_empty() && !w.ended;
+        waiting = self.more.wait_while(waiting, is_idle).unwrap_or_else(PoisonError::into_inner);
+        let gathers = |w: &mut Waiting| !w.ended;
+        let gathered = self.more.wait_timeout_while(waiting, GATHER, gathers);
+        let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
+        std::mem::take(&mut waiting.lines)
+    }
+}
+
+fn write_all(shared: &Shared, file: &mut LogFile) {
+    let mut failing = false;
+    let path = file.log.path.display().to_string();
+    loop {
+        let lines = shared.next();
+        if lines.is_empty() {
+            return;
+        }
+        match file.write(&lines) {
+            Ok(()) if std::mem::take(&mut failing) => {
+                let lost = shared.lost.load(Ordering::Relaxed);
+                tracing::info!(path, lost, "the event log is written again");
+            }
+            Ok(()) => {}
+            Err((error, written)) => {
+                let rest = lines.get(written..).unwrap_or_default();
+                let lost = rest.iter().filter(|octet| **octet == b'\n').count() as u64;
+                shared.lost.fetch_add(lost, Ordering::Relaxed);
+                if !std::mem::replace(&mut failing, true) {
+                    tracing::warn!(path, %error, "the event log loses lines until it can be written");
+                }
+            }
+        }
+    }
+}
+
+struct LogFile {
+    log: EventLog,
+    /// None after a failure: it is opened again.
+    file: Option<File>,
+    length: u64,
+}
+
+impl LogFile {
+    fn open(log: &EventLog) -> io::Result<LogFile> {
+        let mut new = LogFile { log: log.clone(), file: None, length: 0 };
+        new.file = Some(new.reopen()?);
+        Ok(new)
+    }
+
+    /// Opens the file, whose last line may have been cut short.
+    fn reopen(&mut self) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        let mut file =
+            options.read(true).append(true).create(true).mode(0o600).open(&self.log.path)?;
+        self.length = file.seek(SeekFrom::End(0))?;
+        let mut last = [b'\n'];
+        if self.length > 0 {
+            file.seek(SeekFrom::End(-1))?;
+            file.read_exact(&mut last)?;
+        }
+        if last != [b'\n'] {
+            file.write_all(b"\n")?;
+            self.length += 1;
+        }
+        Ok(file)
+    }
+
+    /// Writes whole lines; on an error also how many octets of them are there.
+    fn write(&mut self, lines: &[u8]) -> Result<(), (io::Error, usize)> {
+        let mut written = 0;
+        while let Some(rest) = lines.get(written..).filter(|rest| !rest.is_empty()) {
+            let part = self.fitting(rest);
+            self.append(part).map_err(|error| (error, written))?;
+            written += part.len();
+        }
+        Ok(())
+    }
+
+    /// The lines that the file has room for; of an empty file one at least.
+    fn fitting<'a>(&self, lines: &'a [u8]) -> &'a [u8] {
+        let room = usize::try_from(self.log.size.saturating_sub(self.length)).unwrap_or(usize::MAX);
+        let newline = |octet: &u8| *octet == b'\n';
+        let end = match lines.get(..room) {
+            None => lines.len(),
+            Some(part) => match part.iter().rposition(newline) {
+                Some(at) => at + 1,
+                None if self.length > 0 => 0,
+                None => lines.iter().position(newline).map_or(lines.len(), |at| at + 1),
+            },
+        };
+        lines.get(..end).unwrap_or_default()
+    }
+
+    /// Appends lines, or begins another file where there are none that fit.
+    fn append(&mut self, lines: &[u8]) -> io::Result<()> {
+        if lines.is_empty() {
+            self.file = None;
+            self.rotate()?;
+        }
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => self.reopen()?,
+        };
+        if let Err(error) = file.write_all(lines) {
+            let _ = file.set_len(self.length); // else who opens it next ends the line
+            return Err(error);
+        }
+        self.file = Some(file);
+        self.length += lines.len() as u64;
+        Ok(())
+    }
+
+    /// The oldest goes, each of the others gets the next number.
+    #[expect(clippy::disallowed_methods, reason = "a log may lose its last seconds in a power cut")]
+    fn rotate(&self) -> io::Result<()> {
+        for older in (1..self.log.keep).rev() {
+            match std::fs::rename(self.numbered(older), self.numbered(older + 1)) {
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        std::fs::rename(&self.log.path, self.numbered(1))
+    }
+
+    fn numbered(&self, number: u64) -> PathBuf {
+        let mut name = self.log.path.clone().into_os_string();
+        name.push(format!(".{number}"));
+        name.into()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,101 @@
+use super::*;
+use base::{EntryId, Utc};
+use node::event::{Event, Kind, Level};
+use std::path::Path;
+
+fn log(dir: &Path, size: u64) -> EventLog {
+    EventLog { path: dir.join("events.jsonl"), size, keep: 2 }
+}
+
+fn event(number: u64) -> Event {
+    Event {
+        level: Level::Info,
+        kind: Kind::Received,
+        association: None,
+        channel: None,
+        message: None,
+        entry: Some(EntryId(number)),
+        precedence: None,
+        bytes: Some(number),
+        detail: String::new(),
+    }
+}
+
+/// The sizes in a file, each line being one JSON object.
+fn numbers(path: &Path) -> Vec<u64> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
+    text.lines().map(|text| line(text)["bytes"].as_u64().unwrap()).collect()
+}
+
+#[test]
+fn every_line_is_there_once_over_a_restart_and_a_rotation() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(dir.path(), 64 << 10);
+    let mut number = 0;
+    // As a daemon that died in the middle of a line leaves it.
+    std::fs::write(&log.path, "{\"bytes\":0}\n{\"bytes\":1").unwrap();
+    for _ in 0..3 {
+        let journal = Journal::open(&log).unwrap();
+        for _ in 0..400 {
+            number += 1;
+            journal.put(&event(number).line(Utc(number), "MTA-A", None));
+        }
+        assert_eq!(journal.lost(), 0);
+    }
+    let file = |n: u32| dir.path().join(format!("events.jsonl.{n}"));
+    assert!(!file(3).exists());
+    let torn = std::fs::read_to_string(file(2)).unwrap_or_default();
+    let (zero, rest) = torn.split_once("\n{\"bytes\":1\n").unwrap();
+    assert_eq!(zero, "{\"bytes\":0}");
+    std::fs::write(file(2), rest).unwrap();
+    let all: Vec<u64> = [file(2), file(1), log.path].iter().flat_map(|f| numbers(f)).collect();
+    assert_eq!(all, (1..=1_200).collect::<Vec<u64>>());
+    for older in [file(1), file(2)] {
+        let length = std::fs::metadata(older).unwrap().len();
+        assert!((60 << 10..=64 << 10).contains(&length), "{length}");
+    }
+}
+
+#[test]
+fn a_line_can_be_read_while_the_log_is_open() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(dir.path(), 64 << 10);
+    let journal = Journal::open(&log).unwrap();
+    journal.put(&event(5).line(Utc(5), "MTA-A", None));
+    while numbers(&log.path).is_empty() {
+        std::thread::yield_now();
+    }
+    assert_eq!(numbers(&log.path), [5]);
+    drop(journal);
+}
+
+#[test]
+fn what_cannot_be_written_is_told_and_no_line_is_torn() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = EventLog { keep: 1, ..log(dir.path(), 64 << 10) };
+    let mut file = LogFile::open(&log).unwrap();
+    file.write(b"{\"bytes\":1}\n").unwrap();
+    // A directory stands where the next file should go.
+    std::fs::create_dir_all(dir.path().join("events.jsonl.1/in the way")).unwrap();
+    let line = format!("{{\"bytes\":2,\"x\":\"{}\"}}\n", "y".repeat(60 << 10));
+    let lines = format!("{line}{line}");
+    let (_, written) = file.write(lines.as_bytes()).unwrap_err();
+    assert_eq!(written, line.len());
+    assert_eq!(numbers(&log.path), [1, 2]);
+    std::fs::remove_dir_all(dir.path().join("events.jsonl.1")).unwrap();
+    file.write(lines.as_bytes()).unwrap();
+    assert_eq!(numbers(&log.path), [2]);
+    assert_eq!(numbers(&dir.path().join("events.jsonl.1")), [2]);
+}
+
+#[test]
+fn a_full_disk_loses_lines_and_nothing_else() {
+    let log = EventLog { path: "/dev/full".into(), size: 64 << 10, keep: 1 };
+    let Ok(journal) = Journal::open(&log) else { return };
+    journal.put(&event(1).line(Utc(1), "MTA-A", None));
+    journal.put(&event(2).line(Utc(2), "MTA-A", None));
+    while journal.lost() < 2 {
+        std::thread::yield_now();
+    }
+}
