@@ -325,7 +325,7 @@ fn shipped_sites() {
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         // Selectors and the rest of what has no default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
-            (peer.local, peer.remote, peer.tpdu_size) = Default::default();
+            (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
             for channel in &mut peer.channels {
                 channel.connection = node::config::Connection::Permanent;
             }
