@@ -40,7 +40,7 @@ impl Node {
         let needed = || {
             self.peer_and_channel(channel).is_some_and(permanent)
                 || self.recovery.has_send(channel)
-                || self.queue.scheduler.status(channel).by_precedence.iter().any(|n| *n > 0)
+                || !self.queue.scheduler.status(channel).is_empty()
         };
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
         let failing = failed && needed();

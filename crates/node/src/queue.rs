@@ -4,7 +4,7 @@
 use base::Instant;
 use base::{BodyId, EntryId, Now, Precedence, Utc};
 use engine::journal::Op;
-use scheduler::{ChannelRules, Destination, Item, Policy, Scheduler};
+use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
 use std::collections::BTreeMap;
 
 #[derive(Clone, Copy, Debug)]
@@ -76,8 +76,19 @@ impl Queue {
             Some(at) if at > now.utc => now.mono + at.since(now.utc),
             _ => Instant(0),
         };
-        let Entry { precedence, destination, .. } = entry;
-        let item = Item { id, destination, precedence, size, accepted, not_before };
+        let Entry { precedence, destination, body } = entry;
+        let (expires, alert_at) = (NEVER, NEVER);
+        let item = Item {
+            id,
+            destination,
+            precedence,
+            size,
+            accepted,
+            not_before,
+            expires,
+            alert_at,
+            body,
+        };
         self.scheduler.insert(now.mono, item);
     }
 

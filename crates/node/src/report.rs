@@ -21,7 +21,7 @@ impl Node {
         });
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
-            queued: by_precedence(&self.queue.scheduler.mailbox_status(number).by_precedence),
+            queued: by_precedence(&self.queue.scheduler.mailbox_status(number).queued()),
             bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
         });
         Status {
@@ -58,14 +58,11 @@ impl Node {
                 .filter(|l| l.channel() == Some(id))
                 .map(|l| self.association_status(l, config.dscp))
                 .collect(),
-            queued: by_precedence(&queue.by_precedence),
-            queued_bytes: queue.bytes,
-            held: by_precedence(&queue.held),
-            held_because: queue
-                .oldest_held
-                .and_then(|id| self.queue.scheduler.held_because(id))
-                .map(|reason| reason.to_string()),
-            oldest_age_seconds: queue.oldest.map(|at| now.utc.since(at).as_secs_f64()),
+            queued: by_precedence(&queue.queued()),
+            queued_bytes: queue.bytes(),
+            held: by_precedence(&queue.held()),
+            held_because: queue.first_held().map(|(_, reason)| reason.to_string()),
+            oldest_age_seconds: queue.oldest().map(|at| now.utc.since(at).as_secs_f64()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
     }

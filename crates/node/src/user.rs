@@ -279,8 +279,7 @@ impl Node {
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()
-                .filter_map(|p| status.by_precedence.get(usize::from(p.number())))
-                .map(|n| i64::try_from(*n).unwrap_or(i64::MAX))
+                .map(|p| i64::try_from(status.level(*p).queued).unwrap_or(i64::MAX))
                 .sum(),
             octets: None,
         };

@@ -21,6 +21,9 @@ fn item(id: u64) -> Item {
         size: 1_000,
         accepted: Utc(id),
         not_before: Instant(0),
+        expires: Instant(u64::MAX / 2 + id),
+        alert_at: Instant(u64::MAX / 4 + id),
+        body: None,
     }
 }
 

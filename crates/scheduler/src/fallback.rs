@@ -1,8 +1,7 @@
 //! Rule 5: who may carry a precedence whose own channels are down.
 
-use crate::peer::{Channel, Peer};
-use base::{Instant, Precedence};
-use std::time::Duration;
+use crate::peer::{Channel, Peer, View};
+use base::Precedence;
 
 impl Channel {
     pub(crate) fn owns(&self, precedence: Precedence) -> bool {
@@ -15,33 +14,62 @@ impl Channel {
 }
 
 impl Peer {
-    /// Channels that could carry this precedence, in their own right or as a fallback.
-    fn carriers(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
-        self.channels.values().filter(move |c| c.owns(precedence) || c.stands_in(precedence))
+    /// Channels that have this precedence in their schedule.
+    fn owners(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
+        self.channels().filter(move |c| c.owns(precedence))
     }
 
-    /// Whether any channel could ever carry this precedence.
-    pub(crate) fn has_carrier(&self, precedence: Precedence) -> bool {
-        self.carriers(precedence).next().is_some()
+    /// Channels that could carry this precedence but for MINIMIZE.
+    pub(crate) fn able(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
+        self.channels().filter(move |c| c.owns(precedence) || c.stands_in(precedence))
+    }
+
+    /// Channels that could carry this precedence, in their own right or as a fallback. A fallback
+    /// stands in for what is down, not for what MINIMIZE bars.
+    fn carriers<'a>(
+        &'a self,
+        view: &View<'a>,
+        precedence: Precedence,
+    ) -> impl Iterator<Item = &'a Channel> {
+        let open = |c: &Channel| c.bars(precedence) && !c.is_down(view);
+        let barred = self.owners(precedence).any(open);
+        self.able(precedence)
+            .filter(move |c| !c.bars(precedence) && (c.owns(precedence) || !barred))
+    }
+
+    /// Whether any channel could carry this precedence, now or once it is open.
+    pub(crate) fn has_carrier(&self, view: &View<'_>, precedence: Precedence) -> bool {
+        self.carriers(view, precedence).next().is_some()
     }
 
     /// Whether a channel that could carry this precedence is there.
-    pub(crate) fn has_way(&self, now: Instant, patience: Duration, precedence: Precedence) -> bool {
-        self.carriers(precedence).any(|c| !c.is_down(now, patience))
+    pub(crate) fn has_way(&self, view: &View<'_>, precedence: Precedence) -> bool {
+        self.carriers(view, precedence).any(|c| !c.is_down(view))
     }
 
-    /// Whether `channel` may carry this precedence now: `Some(true)` as a fallback.
-    pub(crate) fn may_carry(
+    /// Whether `channel` would carry this precedence now but for MINIMIZE: `Some(true)` as a
+    /// fallback.
+    pub(crate) fn would_carry(
         &self,
-        now: Instant,
-        patience: Duration,
+        view: &View<'_>,
         channel: &Channel,
         precedence: Precedence,
     ) -> Option<bool> {
         if channel.owns(precedence) {
             return Some(false);
         }
-        let mut owners = self.channels.values().filter(|c| c.owns(precedence));
-        (channel.stands_in(precedence) && owners.all(|c| c.is_down(now, patience))).then_some(true)
+        let down = || self.owners(precedence).all(|c| c.is_down(view));
+        (channel.stands_in(precedence) && down()).then_some(true)
+    }
+
+    /// Whether `channel` may carry this precedence now: `Some(true)` as a fallback.
+    pub(crate) fn may_carry(
+        &self,
+        view: &View<'_>,
+        channel: &Channel,
+        precedence: Precedence,
+    ) -> Option<bool> {
+        let barred = channel.bars(precedence) || self.below_floor(view, precedence).is_some();
+        self.would_carry(view, channel, precedence).filter(|_| !barred)
     }
 }

@@ -1,4 +1,4 @@
-//! Rule 4: how many associations a channel has.
+//! What may start on a channel, and rule 4: how many associations it has.
 //!
 //! With one of ours at work, a further one opens when `grow_at` messages of equal precedence wait
 //! and could start, up to `max`; and at once, from the slot reserved beyond `max`, for a message
@@ -6,9 +6,10 @@
 //! becomes free; of several, one closes after one was free for `keep` without a break.
 
 use crate::hold::Standing;
-use crate::peer::{Channel, Peer};
-use crate::rules::{ChannelId, Policy};
-use base::{Instant, Precedence};
+use crate::machine::{Licence, Start};
+use crate::peer::{Channel, Peer, View};
+use crate::rules::ChannelId;
+use base::Precedence;
 
 /// An association that should be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,60 +22,75 @@ pub struct Open {
 
 impl Peer {
     /// Precedences that could start on a channel now, highest first, with what licenses each.
-    pub(crate) fn startable<'a>(
+    fn startable<'a>(
         &'a self,
-        now: Instant,
-        policy: &'a Policy,
+        view: &'a View<'a>,
         channel: &'a Channel,
-    ) -> impl Iterator<Item = (Precedence, crate::Licence)> + 'a {
-        self.queues.iter().filter(|(_, queue)| queue.ready() > 0).filter_map(
+    ) -> impl Iterator<Item = (Precedence, Licence)> + 'a {
+        let by_share = self.licensed_by_share(view).map(|starving| starving.precedence);
+        self.queues.iter().filter(|(_, queue)| queue.first().is_some()).filter_map(
             move |(precedence, _)| {
-                let fallback = self.may_carry(now, policy.patience, channel, precedence)?;
-                match self.standing(now, policy, precedence) {
-                    Standing::Free { passes } => {
-                        Some((precedence, crate::Licence { passes, fallback }))
-                    }
-                    Standing::Held(_) => None,
-                }
+                let fallback = self.may_carry(view, channel, precedence)?;
+                let (passes, share) = match self.standing(view, precedence) {
+                    Standing::Free { passes } => (passes, false),
+                    Standing::Held(_) => (by_share == Some(precedence)).then_some((None, true))?,
+                };
+                Some((precedence, Licence { passes, fallback, share }))
             },
         )
     }
 
+    /// What starts on a free association of this channel: what the share pays for, else the
+    /// highest.
+    pub(crate) fn pick(&self, view: &View<'_>, channel: &Channel) -> Option<Start> {
+        let by_share = view
+            .policy
+            .share
+            .and_then(|_| self.startable(view, channel).find(|(_, licence)| licence.share));
+        let (precedence, licence) = by_share.or_else(|| self.startable(view, channel).next())?;
+        let id = self.queues.get(precedence)?.first()?;
+        Some(Start { id, precedence, licence })
+    }
+
     /// Whether something that could start is above everything in transfer on the channel, where
     /// there is a transfer at all.
-    fn is_urgent(&self, now: Instant, policy: &Policy, channel: &Channel) -> bool {
-        let highest = self.startable(now, policy, channel).next().map(|(p, _)| p);
-        channel.highest_in_transfer().is_some_and(|busy| highest.is_some_and(|p| p > busy))
+    fn is_urgent(&self, view: &View<'_>, channel: &Channel) -> bool {
+        let busy = channel.highest_in_transfer();
+        busy.is_some_and(|busy| self.startable(view, channel).next().is_some_and(|(p, _)| p > busy))
     }
 
     /// The association this channel should open now, if any.
-    pub(crate) fn wanted(&self, now: Instant, policy: &Policy, channel: &Channel) -> Option<Open> {
+    pub(crate) fn wanted(&self, view: &View<'_>, channel: &Channel) -> Option<Open> {
         let (rules, seen) = (&channel.rules, &channel.associations);
         let open = |urgent| Some(Open { channel: rules.id, urgent });
-        let mut startable = self.startable(now, policy, channel);
+        if seen.barred || seen.changing > 0 || (seen.ours > 0 && seen.free > 0) {
+            return None;
+        }
+        let mut startable = self.startable(view, channel);
         if seen.ours == 0 {
             return (rules.permanent || startable.next().is_some()).then(|| open(false))?;
         }
-        if seen.changing > 0 || seen.free > 0 {
-            return None;
-        }
         let max = rules.max.max(1);
-        if seen.ours <= max && self.is_urgent(now, policy, channel) {
+        if seen.ours <= max && self.is_urgent(view, channel) {
             return open(true);
         }
-        let crowded = startable.any(|(p, _)| self.queues.ready(p) >= u64::from(rules.grow_at));
+        // The share pays for one.
+        let waiting = |(p, licence): (Precedence, Licence)| {
+            if licence.share { 1 } else { self.queues.ready(p) }
+        };
+        let crowded = startable.any(|s| waiting(s) >= u64::from(rules.grow_at));
         (seen.ours < max && crowded).then(|| open(false))?
     }
 
     /// Whether the channel has one association of ours too many, one being free.
-    pub(crate) fn has_surplus(&self, now: Instant, policy: &Policy, channel: &Channel) -> bool {
+    pub(crate) fn has_surplus(&self, view: &View<'_>, channel: &Channel) -> bool {
         let (rules, seen) = (&channel.rules, &channel.associations);
         if seen.ours < 2 || seen.changing > 0 || seen.free == 0 {
             return false;
         }
-        if self.is_urgent(now, policy, channel) {
+        if self.is_urgent(view, channel) {
             return false; // it is about to be used
         }
-        seen.ours > rules.max.max(1) || channel.shrinks_at().is_some_and(|at| at <= now)
+        seen.ours > rules.max.max(1) || channel.shrinks_at().is_some_and(|at| at <= view.now)
     }
 }

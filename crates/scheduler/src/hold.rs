@@ -1,8 +1,9 @@
 //! Rules 1 and 2: what a higher message for the same peer holds.
 
-use crate::peer::Peer;
-use crate::rules::{Hold, Policy};
-use base::{EntryId, Instant, Precedence};
+use crate::minimize::Floor;
+use crate::peer::{Peer, View};
+use crate::rules::Hold;
+use base::{EntryId, Precedence};
 use std::fmt;
 
 /// Why an item is held.
@@ -10,6 +11,8 @@ use std::fmt;
 pub enum Reason {
     /// An operator said so.
     Operator,
+    /// Rule 6: it is below a floor.
+    Minimize(Floor),
     /// Rule 1: a higher message for the same peer waits.
     Waiting(Precedence, EntryId),
     /// Rule 1: a higher message for the same peer is in transfer.
@@ -20,6 +23,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Reason::Operator => f.write_str("held by an operator"),
+            Reason::Minimize(floor) => fmt::Display::fmt(floor, f),
             Reason::Waiting(precedence, id) => write!(f, "{precedence} {id} waits"),
             Reason::InTransfer(precedence, id) => write!(f, "{precedence} {id} is in transfer"),
         }
@@ -39,20 +43,14 @@ pub(crate) enum Standing {
 impl Peer {
     /// Whether what is ready of this precedence may start. Everything above is asked, highest
     /// first: what holds is either in transfer and alive, or ready and not without any channel.
-    pub(crate) fn standing(
-        &self,
-        now: Instant,
-        policy: &Policy,
-        precedence: Precedence,
-    ) -> Standing {
+    pub(crate) fn standing(&self, view: &View<'_>, precedence: Precedence) -> Standing {
         let mut passes = None;
-        if policy.hold == Hold::Off {
+        if view.policy.hold == Hold::Off {
             return Standing::Free { passes };
         }
         for (above, _) in self.queues.iter().take_while(|(p, _)| *p > precedence) {
-            let Some(reason) = self.holder(now, policy, above) else { continue };
-            let conserving = policy.hold == Hold::Conserving;
-            if conserving && !self.has_way(now, policy.patience, above) {
+            let Some(reason) = self.holder(view, above) else { continue };
+            if self.is_passed(view, above) {
                 passes = passes.or(Some(above));
             } else {
                 return Standing::Held(reason);
@@ -62,30 +60,33 @@ impl Peer {
     }
 
     /// What of exactly this precedence holds the lower ones by rule 1.
-    fn holder(&self, now: Instant, policy: &Policy, precedence: Precedence) -> Option<Reason> {
-        let queue = self.queues.get(precedence)?;
-        if let Some((progress, id)) = queue.liveliest()
-            && progress + policy.stall > now
-        {
+    fn holder(&self, view: &View<'_>, precedence: Precedence) -> Option<Reason> {
+        if let Some(id) = self.alive(view, precedence) {
             return Some(Reason::InTransfer(precedence, id));
         }
-        let id = queue.first()?;
-        self.has_carrier(precedence).then_some(Reason::Waiting(precedence, id))
+        let id = self.queues.get(precedence)?.first()?;
+        let could_go = self.below_floor(view, precedence).is_none();
+        let could_go = could_go && self.has_carrier(view, precedence);
+        could_go.then_some(Reason::Waiting(precedence, id))
     }
 
-    /// When rules 1, 2 and 5 may next answer differently though nothing happens: a transfer
-    /// stalls, or a channel begins to count as down. Only where something waits for it.
-    pub(crate) fn deadline(&self, now: Instant, policy: &Policy) -> Option<Instant> {
-        let stalls = self
-            .queues
-            .iter()
-            .filter_map(|(_, queue)| queue.liveliest())
-            .map(|(progress, _)| progress + policy.stall);
-        let queued = self.queues.first().is_some();
-        let channels = self.channels.values();
-        let losses = channels.clone().filter_map(|c| c.down_at(policy.patience));
-        let held = stalls.chain(losses).filter(|_| queued);
-        let shrinks = channels.filter_map(|c| c.shrinks_at());
-        held.chain(shrinks).filter(|at| *at > now).min()
+    /// A transfer of this precedence that neither stalls nor is paused.
+    pub(crate) fn alive(&self, view: &View<'_>, precedence: Precedence) -> Option<EntryId> {
+        let (progress, id) = self.queues.get(precedence)?.liveliest()?;
+        (progress + view.policy.stall > view.now).then_some(id)
+    }
+
+    /// Rule 2: whether what holds goes unheeded, because it has no channel that is there.
+    pub(crate) fn is_passed(&self, view: &View<'_>, holder: Precedence) -> bool {
+        view.policy.hold == Hold::Conserving && !self.has_way(view, holder)
+    }
+
+    /// Why what is ready of this precedence is held by a rule.
+    pub(crate) fn held(&self, view: &View<'_>, precedence: Precedence) -> Option<Reason> {
+        let held = || match self.standing(view, precedence) {
+            Standing::Held(reason) => Some(reason),
+            Standing::Free { .. } => None,
+        };
+        self.minimized(view, precedence).or_else(held)
     }
 }

@@ -10,27 +10,45 @@
 //! | 3 | within a precedence first in, first out | `queue.rs` |
 //! | 4 | when a further association opens and when one closes | `growth.rs` |
 //! | 5 | a channel may stand in for one that is down | `fallback.rs` |
+//! | 6 | MINIMIZE: nothing below a floor starts | `minimize.rs` |
+//! | 7 | a minimum share for what rule 1 holds | `share.rs` |
+//! | 8 | a transfer pauses while a higher one makes progress | `preempt.rs` |
+//! | 9 | how long a failed message waits; when one is overdue, and when given up | `retry.rs`, `expiry.rs` |
 //!
-//! An item is *waiting* (ready, delayed until its time, or held by an operator), or *in transfer*
-//! after [`Scheduler::next`] named it. It leaves with [`Scheduler::finished`], or goes back to
-//! waiting with [`Scheduler::retry`] (after growing delays) or [`Scheduler::put_back`] (at once).
-//! Mailboxes are plain queues: no rule but the order.
+//! An item is *waiting* (ready, delayed until its time, or held by an operator), *in transfer* after
+//! [`Scheduler::next`] named it, or *expired*. It leaves with [`Scheduler::finished`], or goes back
+//! from transfer to waiting with [`Scheduler::retry`] (after growing delays) or
+//! [`Scheduler::put_back`] (at once). Mailboxes are plain queues: no rule but the order, and no
+//! expiry.
+//!
+//! `machine.rs` has the verbs and the indices, `items.rs` the items, `peer.rs` what is known of a
+//! peer and its channels, `configure.rs` what is set from outside, `status.rs` what an operator sees.
 
-mod backoff;
+mod configure;
+mod expiry;
 mod fallback;
 mod growth;
 mod hold;
+mod items;
 mod machine;
+mod minimize;
 mod peer;
+mod preempt;
 mod queue;
+mod retry;
 mod rules;
+mod share;
+mod status;
+mod steps;
 
-pub use backoff::{FIRST_DELAY, LONGEST_DELAY, delay};
 pub use growth::Open;
 pub use hold::Reason;
-pub use machine::{Destination, Item, Licence, Scheduler, Start};
-pub use queue::QueueStatus;
+pub use items::{Destination, Item, NEVER};
+pub use machine::{Licence, Scheduler, Start};
+pub use minimize::{Floor, Scope};
+pub use retry::Retry;
 pub use rules::{Associations, ChannelId, ChannelRules, Hold, Policy};
+pub use status::{LIST_MOST, LevelStatus, Listed, QueueStatus, Whereabouts};
 
 #[cfg(test)]
 mod tests;

@@ -1,40 +1,16 @@
-//! The machine: items, where they are, and the verbs.
+//! The machine: its verbs for items and channels, and the indices below them.
 
-use crate::backoff::delay;
 use crate::growth::Open;
-use crate::hold::{Reason, Standing};
+use crate::items::{Destination, Item, Items, Slot, State};
 use crate::peer::{Channel, Peer};
-use crate::queue::{Place, QueueStatus, Queues, status};
+use crate::preempt::Transfer;
+use crate::queue::{Place, Queues};
+use crate::retry;
 use crate::rules::{Associations, ChannelId, ChannelRules, Policy};
-use base::{EntryId, Instant, PeerId, Precedence, Utc};
+use crate::steps::Counted;
+use base::{EntryId, Instant, PeerId, Precedence};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
-
-/// Whom an item waits for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Destination {
-    /// A peer, on any channel that may carry it.
-    Peer(PeerId),
-    /// A mailbox, by a number of the caller's.
-    Mailbox(u32),
-}
-
-/// What the scheduler is told of one copy of a message.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Item {
-    /// Its entry in the durable queue.
-    pub id: EntryId,
-    /// Where it goes.
-    pub destination: Destination,
-    /// Its precedence.
-    pub precedence: Precedence,
-    /// Octets of content.
-    pub size: u64,
-    /// When we accepted it: the order within its precedence.
-    pub accepted: Utc,
-    /// Not to be started earlier (deferred delivery); `Instant(0)` where there is no such time.
-    pub not_before: Instant,
-}
 
 /// The rules other than order that let a transfer start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -43,18 +19,25 @@ pub struct Licence {
     pub passes: Option<Precedence>,
     /// Rule 5: the channel is a fallback for this precedence.
     pub fallback: bool,
+    /// Rule 7: rule 1 holds it, but its share pays for it.
+    pub share: bool,
 }
 
 impl fmt::Display for Licence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut first = true;
+        let mut part = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
+            let separator = if std::mem::take(&mut first) { "" } else { "; " };
+            write!(f, "{separator}{text}")
+        };
         if let Some(above) = self.passes {
-            write!(f, "by rule 2, work-conserving: {above} has no channel")?;
-        }
-        if self.passes.is_some() && self.fallback {
-            f.write_str("; ")?;
+            part(f, format_args!("by rule 2, work-conserving: {above} has no channel"))?;
         }
         if self.fallback {
-            f.write_str("by rule 5, fallback: its own channel is down")?;
+            part(f, format_args!("by rule 5, fallback: its own channel is down"))?;
+        }
+        if self.share {
+            part(f, format_args!("by rule 7, minimum share"))?;
         }
         Ok(())
     }
@@ -71,67 +54,61 @@ pub struct Start {
     pub licence: Licence,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
-    Ready,
-    Delayed { until: Instant },
-    Operator { until: Instant },
-    InTransfer { channel: Option<ChannelId>, progress: Instant },
-}
-
-impl State {
-    fn place(self) -> Place {
-        match self {
-            State::Ready => Place::Ready,
-            State::Delayed { .. } => Place::Delayed,
-            State::Operator { .. } => Place::Operator,
-            State::InTransfer { progress, .. } => Place::InTransfer(progress),
-        }
-    }
-}
-
-#[derive(Clone, Debug)]
-struct Known {
-    item: Item,
-    state: State,
-    failures: u32,
-    /// An operator holds it, or will once its transfer ends.
-    operator: bool,
-    /// It was given out by [`Scheduler::newly_held`].
-    told: bool,
-}
-
 /// The machine. Every verb costs O(log n) in the number of items; those that apply the rules look
-/// besides at six precedences and the channels of one peer, [`Scheduler::wanted`] and
-/// [`Scheduler::deadline`] at all channels.
+/// besides at six precedences, and the channels and transfers of one peer.
 ///
-/// Time is handed in; where it steps back, it stands.
+/// Time is handed in; where it steps back, it stands. After each verb, [`Scheduler::expired`],
+/// [`Scheduler::overdue`] and [`Scheduler::pauses`] are to be asked until they give nothing.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
-    now: Instant,
-    policy: Policy,
-    items: BTreeMap<EntryId, Known>,
-    peers: BTreeMap<PeerId, Peer>,
-    mailboxes: BTreeMap<u32, Queues>,
-    delayed: BTreeSet<(Instant, EntryId)>,
+    pub(crate) now: Instant,
+    pub(crate) policy: Policy,
+    /// Rule 6, of the switch.
+    pub(crate) floor: Option<Precedence>,
+    pub(crate) items: Items,
+    /// What is in transfer.
+    pub(crate) transfers: BTreeMap<EntryId, Transfer>,
+    pub(crate) peers: BTreeMap<PeerId, Peer>,
+    pub(crate) mailboxes: BTreeMap<u32, Queues>,
+    /// When time alone next does something to an item.
+    pub(crate) timers: BTreeSet<Counted<(Instant, EntryId)>>,
+    /// When the rules for a peer may next answer differently.
+    pub(crate) deadlines: BTreeSet<(Instant, PeerId)>,
+    /// Given up, and not told yet.
+    pub(crate) expired: BTreeSet<(Instant, EntryId)>,
+    /// Overdue, and not told yet.
+    pub(crate) overdue: BTreeSet<(Instant, EntryId)>,
+    /// Paused or going on, and not told yet.
+    pub(crate) pausing: BTreeSet<EntryId>,
+    /// The associations that should be opened, but for those of `stale`.
+    pub(crate) wanting: BTreeMap<ChannelId, Open>,
+    pub(crate) stale: BTreeSet<PeerId>,
+    /// Peers with a change that was not told yet.
+    pub(crate) changed: BTreeSet<PeerId>,
 }
 
 impl Scheduler {
     /// An empty scheduler for these channels; all are taken as closed.
     pub fn new(rules: impl IntoIterator<Item = ChannelRules>, policy: Policy) -> Scheduler {
-        let mut peers: BTreeMap<PeerId, Peer> = BTreeMap::new();
-        for rules in rules {
-            let peer = peers.entry(rules.id.peer).or_default();
-            peer.channels.insert(rules.id.index, Channel::new(rules));
-        }
-        Scheduler {
+        let mut scheduler = Scheduler {
             now: Instant(0),
             policy,
-            items: BTreeMap::new(),
-            peers,
+            floor: None,
+            items: Items::default(),
+            transfers: BTreeMap::new(),
+            peers: BTreeMap::new(),
             mailboxes: BTreeMap::new(),
-            delayed: BTreeSet::new(),
-        }
+            timers: BTreeSet::new(),
+            deadlines: BTreeSet::new(),
+            expired: BTreeSet::new(),
+            overdue: BTreeSet::new(),
+            pausing: BTreeSet::new(),
+            wanting: BTreeMap::new(),
+            stale: BTreeSet::new(),
+            changed: BTreeSet::new(),
+        };
+        scheduler.configure(Instant(0), rules, policy);
+        scheduler
     }
 
     // ----- items ----------------------------------------------------------------------------------
@@ -139,20 +116,25 @@ impl Scheduler {
     /// Takes an item. False where its identifier is already here: nothing changes then.
     pub fn insert(&mut self, now: Instant, item: Item) -> bool {
         self.tick(now);
-        if self.items.contains_key(&item.id) {
+        if self.items.contains(item.id) || !self.items.insert(Slot::new(&item)) {
             return false;
         }
-        let (id, until) = (item.id, item.not_before);
-        let state = State::Ready;
-        self.items.insert(id, Known { item, state, failures: 0, operator: false, told: false });
-        self.wait(id, until);
+        self.settle(item.id);
+        self.refresh_to(item.destination);
+        self.tick(now); // it may be overdue already
         true
     }
 
     /// The transfer that starts on a free association of this channel; it is in transfer from now.
     pub fn next(&mut self, now: Instant, channel: ChannelId) -> Option<Start> {
         let start = self.peek(now, channel)?;
-        self.start(start.id, Some(channel));
+        let size = self.items.get(start.id)?.size;
+        let peer = self.peers.get(&channel.peer)?;
+        let credit = peer.credit_after(&self.view(), start.precedence, size, start.licence.share);
+        if let Some(peer) = self.peers.get_mut(&channel.peer) {
+            peer.credit = credit;
+        }
+        self.start(start.id, Some(channel), start.licence.share);
         Some(start)
     }
 
@@ -160,16 +142,14 @@ impl Scheduler {
     pub fn peek(&mut self, now: Instant, channel: ChannelId) -> Option<Start> {
         self.tick(now);
         let (peer, config) = self.channel(channel)?;
-        let (precedence, licence) = peer.startable(self.now, &self.policy, config).next()?;
-        let id = peer.queues.get(precedence)?.first()?;
-        Some(Start { id, precedence, licence })
+        peer.pick(&self.view(), config)
     }
 
     /// The item that goes next to this mailbox; it is in transfer from now on.
     pub fn next_for_mailbox(&mut self, now: Instant, mailbox: u32) -> Option<EntryId> {
         self.tick(now);
         let id = self.mailboxes.get(&mailbox)?.first()?;
-        self.start(id, None);
+        self.start(id, None, false);
         Some(id)
     }
 
@@ -182,33 +162,68 @@ impl Scheduler {
     /// the item is not in transfer.
     pub fn progress(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
-        match self.items.get(&id).map(|known| known.state) {
-            Some(State::InTransfer { channel, .. }) => {
-                let progress = self.now;
-                self.change(id, State::InTransfer { channel, progress });
-                true
-            }
-            _ => false,
+        if !self.transfers.contains_key(&id) {
+            return false;
         }
+        self.take_out(id);
+        if let Some(transfer) = self.transfers.get_mut(&id) {
+            transfer.progress = self.now;
+        }
+        self.put_in(id);
+        self.refresh_of(id);
+        true
     }
 
     /// The transfer succeeded, or the item was given up: it is forgotten, whatever its state.
     pub fn finished(&mut self, id: EntryId) -> Option<Item> {
         self.take_out(id);
-        self.items.remove(&id).map(|known| known.item)
+        let succeeded = self.end_transfer(id).is_some();
+        let slot = self.items.remove(id)?;
+        let (to, precedence) = (slot.destination(), slot.precedence);
+        self.expired.remove(&(slot.expires(), id));
+        self.overdue.remove(&(slot.alert_at(), id));
+        let queues = self.queues_mut(to);
+        queues.at(precedence).overdue -= u64::from(slot.is_overdue());
+        queues.tidy(precedence);
+        match to {
+            Destination::Mailbox(mailbox) if queues.is_empty() => {
+                self.mailboxes.remove(&mailbox);
+            }
+            Destination::Mailbox(_) => {}
+            Destination::Peer(peer) => {
+                if let Some(peer) = self.peers.get_mut(&peer).filter(|_| succeeded) {
+                    peer.failures = retry::Failures::default();
+                }
+                self.refresh(peer);
+            }
+        }
+        Some(slot.item())
     }
 
-    /// The transfer failed: the item waits for 10 s, each time 1.5 times longer up to 10 min, with
-    /// a jitter of a fifth that `seed` decides. Gives the time it may go again; `None` where the
-    /// item is not in transfer.
+    /// The transfer failed: the item waits, longer each time, as its precedence's [`crate::Retry`]
+    /// says. Gives the time it may go again; `None` where the item is not in transfer.
     pub fn retry(&mut self, now: Instant, id: EntryId, seed: u64) -> Option<Instant> {
         self.tick(now);
-        let known = self.items.get_mut(&id)?;
-        let State::InTransfer { .. } = known.state else { return None };
-        known.failures = known.failures.saturating_add(1);
-        let until = self.now + delay(known.failures, seed ^ id.0);
         self.take_out(id);
-        self.wait(id, until);
+        let transfer = self.end_transfer(id);
+        if transfer.is_none() {
+            self.put_in(id);
+        }
+        let (transfer, now) = (transfer?, self.now);
+        let slot = self.items.get_mut(id)?;
+        slot.failures = slot.failures.saturating_add(1);
+        let (failures, precedence) = (u32::from(slot.failures), slot.precedence);
+        let to = slot.destination();
+        let of_peer = match to {
+            Destination::Peer(peer) => self.peers.get_mut(&peer),
+            Destination::Mailbox(_) => None,
+        };
+        let of_peer = of_peer.map_or(0, |peer| peer.failures.failed(now, transfer.started));
+        let retry = retry::of(&self.policy.retry, precedence);
+        let until = now + retry.delay(failures.max(of_peer), seed ^ id.0);
+        self.items.get_mut(id)?.until = until;
+        self.settle(id);
+        self.refresh_to(to);
         Some(until)
     }
 
@@ -216,65 +231,37 @@ impl Scheduler {
     /// go again at once. False where the item is not in transfer.
     pub fn put_back(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
-        match self.items.get(&id).map(|known| known.state) {
-            Some(State::InTransfer { .. }) => {
-                self.take_out(id);
-                self.wait(id, Instant(0));
-                true
-            }
-            _ => false,
-        }
+        self.take_out(id);
+        let ended = self.end_transfer(id).is_some();
+        self.settle(id);
+        self.refresh_of(id);
+        ended
     }
 
     /// An operator holds an item: it does not start, and holds nothing. One in transfer goes on,
-    /// and is held if it comes back. False where it is unknown or held already.
+    /// and is held if it comes back. False where it is unknown, held already, or given up.
     pub fn hold(&mut self, id: EntryId) -> bool {
-        let Some(known) = self.items.get_mut(&id).filter(|known| !known.operator) else {
-            return false;
-        };
-        known.operator = true;
-        let until = match known.state {
-            State::InTransfer { .. } => return true,
-            State::Delayed { until } | State::Operator { until } => until,
-            State::Ready => Instant(0),
-        };
-        self.take_out(id);
-        self.wait(id, until);
-        true
+        self.set_operator(id, true)
     }
 
     /// An operator lets an item go again. False where it was not held by one.
     pub fn release(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
-        let Some(known) = self.items.get_mut(&id).filter(|known| known.operator) else {
+        self.set_operator(id, false)
+    }
+
+    fn set_operator(&mut self, id: EntryId, on: bool) -> bool {
+        let may = |slot: &Slot| slot.is_operators() != on && slot.state != State::Expired;
+        if !self.items.get(id).is_some_and(may) {
             return false;
-        };
-        known.operator = false;
-        if let State::Operator { until } = known.state {
-            self.take_out(id);
-            self.wait(id, until);
         }
+        self.take_out(id);
+        if let Some(slot) = self.items.get_mut(id) {
+            slot.set_operators(on);
+        }
+        self.settle(id);
+        self.refresh_of(id);
         true
-    }
-
-    /// An item as it was inserted.
-    pub fn get(&self, id: EntryId) -> Option<&Item> {
-        self.items.get(&id).map(|known| &known.item)
-    }
-
-    /// How often the item's transfer failed.
-    pub fn failures(&self, id: EntryId) -> u32 {
-        self.items.get(&id).map_or(0, |known| known.failures)
-    }
-
-    /// How many items there are, in any state.
-    pub fn len(&self) -> usize {
-        self.items.len()
-    }
-
-    /// Whether there is none.
-    pub fn is_empty(&self) -> bool {
-        self.items.is_empty()
     }
 
     // ----- channels -------------------------------------------------------------------------------
@@ -284,8 +271,10 @@ impl Scheduler {
     pub fn associations(&mut self, now: Instant, channel: ChannelId, seen: Associations) {
         self.tick(now);
         let now = self.now;
-        if let Some(channel) = self.channel_mut(channel) {
-            channel.see(now, seen);
+        let Some(known) = self.channel_mut(channel) else { return };
+        if known.associations != seen {
+            known.see(now, seen);
+            self.refresh(channel.peer);
         }
     }
 
@@ -293,189 +282,166 @@ impl Scheduler {
     /// what is not opened is wanted again.
     pub fn wanted(&mut self, now: Instant) -> impl Iterator<Item = Open> + '_ {
         self.tick(now);
-        self.peers.values().flat_map(|peer| {
-            peer.channels.values().filter_map(|c| peer.wanted(self.now, &self.policy, c))
-        })
+        while let Some(peer) = self.stale.pop_first() {
+            let of_peer = ChannelId { peer, index: 0 }..=ChannelId { peer, index: u32::MAX };
+            let old: Vec<ChannelId> = self.wanting.range(of_peer).map(|(id, _)| *id).collect();
+            for id in old {
+                self.wanting.remove(&id);
+            }
+            let Some(known) = self.peers.get(&peer) else { continue };
+            let view = self.view();
+            let new: Vec<Open> = known.channels().filter_map(|c| known.wanted(&view, c)).collect();
+            self.wanting.extend(new.into_iter().map(|open| (open.channel, open)));
+        }
+        self.wanting.values().copied()
+    }
+
+    /// A peer to which something may start, close or open that could not before, or the other way
+    /// round: each once after a change.
+    pub fn changed(&mut self, now: Instant) -> Option<PeerId> {
+        self.tick(now);
+        self.changed.pop_first()
     }
 
     /// Whether one free association of ours on this channel should be closed. To be asked before
     /// it is given the next message.
     pub fn has_surplus(&mut self, now: Instant, channel: ChannelId) -> bool {
         self.tick(now);
-        self.channel(channel)
-            .is_some_and(|(peer, config)| peer.has_surplus(self.now, &self.policy, config))
+        self.channel(channel).is_some_and(|(peer, config)| peer.has_surplus(&self.view(), config))
     }
 
     /// Whether this channel counts as down.
     pub fn is_down(&self, channel: ChannelId) -> bool {
-        self.channel(channel).is_some_and(|(_, c)| c.is_down(self.now, self.policy.patience))
+        self.channel(channel).is_some_and(|(_, c)| c.is_down(&self.view()))
     }
 
     /// Whether a channel that could carry this precedence to a peer is there.
     pub fn has_way(&self, peer: PeerId, precedence: Precedence) -> bool {
-        let peer = self.peers.get(&peer);
-        peer.is_some_and(|peer| peer.has_way(self.now, self.policy.patience, precedence))
-    }
-
-    // ----- what an operator sees ------------------------------------------------------------------
-
-    /// The first message of a precedence that a free association of this channel would start now
-    /// but for rule 1, with the reason: once for each message.
-    pub fn newly_held(&mut self, now: Instant, channel: ChannelId) -> Option<(EntryId, Reason)> {
-        self.tick(now);
-        let (peer, config) = self.channel(channel)?;
-        let found = peer.queues.iter().find_map(|(precedence, queue)| {
-            peer.may_carry(self.now, self.policy.patience, config, precedence)?;
-            let id = queue.first().filter(|id| self.items.get(id).is_some_and(|k| !k.told))?;
-            match peer.standing(self.now, &self.policy, precedence) {
-                Standing::Held(reason) => Some((id, reason)),
-                Standing::Free { .. } => None,
-            }
-        })?;
-        if let Some(known) = self.items.get_mut(&found.0) {
-            known.told = true;
-        }
-        Some(found)
-    }
-
-    /// Why an item is held, by the time last handed in; `None` where it is not.
-    pub fn held_because(&self, id: EntryId) -> Option<Reason> {
-        let known = self.items.get(&id)?;
-        match (known.state, known.item.destination) {
-            (State::Operator { .. }, _) => Some(Reason::Operator),
-            (State::Ready, Destination::Peer(peer)) => {
-                let peer = self.peers.get(&peer)?;
-                match peer.standing(self.now, &self.policy, known.item.precedence) {
-                    Standing::Held(reason) => Some(reason),
-                    Standing::Free { .. } => None,
-                }
-            }
-            _ => None,
-        }
-    }
-
-    /// What waits for a channel, by the time last handed in. A precedence that several channels
-    /// share is counted at the first of them.
-    pub fn status(&self, channel: ChannelId) -> QueueStatus {
-        let Some((peer, _)) = self.channel(channel) else { return QueueStatus::default() };
-        let home = |precedence| peer.channels.values().find(|c| c.owns(precedence));
-        let queues =
-            peer.queues.iter().filter(|(p, _)| home(*p).is_some_and(|c| c.rules.id == channel));
-        status(queues.map(|(precedence, queue)| {
-            let standing = peer.standing(self.now, &self.policy, precedence);
-            (precedence, queue, matches!(standing, Standing::Held(_)))
-        }))
-    }
-
-    /// What waits for a mailbox.
-    pub fn mailbox_status(&self, mailbox: u32) -> QueueStatus {
-        let queues = self.mailboxes.get(&mailbox).into_iter().flat_map(Queues::iter);
-        status(queues.map(|(precedence, queue)| (precedence, queue, false)))
-    }
-
-    // ----- time -----------------------------------------------------------------------------------
-
-    /// Makes ready what was delayed until now or earlier. Every verb that takes a time does so.
-    pub fn tick(&mut self, now: Instant) {
-        self.now = self.now.max(now);
-        while let Some((until, id)) = self.delayed.first().copied() {
-            if until > self.now {
-                break;
-            }
-            self.take_out(id);
-            self.wait(id, Instant(0));
-        }
-    }
-
-    /// When to ask again though nothing happened: an item's delay ends, a transfer stalls, or a
-    /// channel begins to count as down.
-    pub fn deadline(&self) -> Option<Instant> {
-        let delayed = self.delayed.first().map(|(until, _)| *until);
-        let rules = self.peers.values().filter_map(|p| p.deadline(self.now, &self.policy));
-        delayed.into_iter().chain(rules).min()
+        self.peers.get(&peer).is_some_and(|peer| peer.has_way(&self.view(), precedence))
     }
 
     // ----- inside ---------------------------------------------------------------------------------
 
-    fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+    pub(crate) fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         let peer = self.peers.get(&id.peer)?;
-        Some((peer, peer.channels.get(&id.index)?))
+        Some((peer, peer.by_index.get(&id.index)?))
     }
 
-    fn channel_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
-        self.peers.get_mut(&id.peer)?.channels.get_mut(&id.index)
+    pub(crate) fn channel_mut(&mut self, id: ChannelId) -> Option<&mut Channel> {
+        self.peers.get_mut(&id.peer)?.by_index.get_mut(&id.index)
     }
 
-    fn start(&mut self, id: EntryId, channel: Option<ChannelId>) {
-        let progress = self.now;
-        self.change(id, State::InTransfer { channel, progress });
-    }
-
-    fn change(&mut self, id: EntryId, state: State) {
-        self.take_out(id);
-        self.put_in(id, state);
-    }
-
-    /// Puts an item that is nowhere where it waits until then.
-    fn wait(&mut self, id: EntryId, until: Instant) {
-        let operator = self.items.get(&id).is_some_and(|known| known.operator);
-        let state = match (operator, until > self.now) {
-            (true, _) => State::Operator { until },
-            (false, true) => State::Delayed { until },
-            (false, false) => State::Ready,
-        };
-        self.put_in(id, state);
-    }
-
-    fn put_in(&mut self, id: EntryId, state: State) {
-        let Some(known) = self.items.get_mut(&id) else { return };
-        known.state = state;
-        let Item { destination, precedence, accepted, size, .. } = known.item;
-        match state {
-            State::Delayed { until } => {
-                self.delayed.insert((until, id));
-            }
-            State::InTransfer { channel: Some(channel), .. } => {
-                if let Some(channel) = self.channel_mut(channel) {
-                    channel.started(precedence);
-                }
-            }
-            _ => {}
+    pub(crate) fn queues(&self, to: Destination) -> Option<&Queues> {
+        match to {
+            Destination::Peer(peer) => self.peers.get(&peer).map(|peer| &peer.queues),
+            Destination::Mailbox(mailbox) => self.mailboxes.get(&mailbox),
         }
-        let queues = match destination {
-            Destination::Peer(peer) => &mut self.peers.entry(peer).or_default().queues,
+    }
+
+    pub(crate) fn queues_mut(&mut self, to: Destination) -> &mut Queues {
+        match to {
+            Destination::Peer(peer) => {
+                &mut self.peers.entry(peer).or_insert_with(|| Peer::new(peer)).queues
+            }
             Destination::Mailbox(mailbox) => self.mailboxes.entry(mailbox).or_default(),
-        };
-        queues.at(precedence).insert(state.place(), accepted, id, size);
+        }
     }
 
-    /// Takes an item from where it is; its state is to be set anew.
-    fn take_out(&mut self, id: EntryId) {
-        let Some(known) = self.items.get(&id) else { return };
-        let Item { destination, precedence, accepted, size, .. } = known.item;
-        let state = known.state;
-        match state {
-            State::Delayed { until } => {
-                self.delayed.remove(&(until, id));
-            }
-            State::InTransfer { channel: Some(channel), .. } => {
-                if let Some(channel) = self.channel_mut(channel) {
-                    channel.ended(precedence);
-                }
-            }
-            _ => {}
+    fn start(&mut self, id: EntryId, channel: Option<ChannelId>, by_share: bool) {
+        let now = self.now;
+        self.take_out(id);
+        let Some(slot) = self.items.get_mut(id) else { return };
+        (slot.state, slot.until) = (State::InTransfer, Instant(0));
+        let precedence = slot.precedence;
+        let (started, progress) = (now, now);
+        let new = Transfer { channel, started, progress, by_share, paused: false, told: false };
+        self.transfers.insert(id, new);
+        if let Some(channel) = channel.and_then(|id| self.channel_mut(id)) {
+            channel.started(precedence);
         }
-        let queues = match destination {
-            Destination::Peer(peer) => self.peers.get_mut(&peer).map(|p| &mut p.queues),
-            Destination::Mailbox(mailbox) => self.mailboxes.get_mut(&mailbox),
-        };
-        let Some(queues) = queues else { return };
-        queues.at(precedence).remove(state.place(), accepted, id, size);
-        queues.tidy(precedence);
-        if let Destination::Mailbox(mailbox) = destination
-            && self.mailboxes.get(&mailbox).is_some_and(Queues::is_empty)
-        {
-            self.mailboxes.remove(&mailbox);
+        self.put_in(id);
+        self.refresh_of(id);
+    }
+
+    /// Ends the transfer of an item that was taken out; it is ready, or what it belongs to.
+    fn end_transfer(&mut self, id: EntryId) -> Option<Transfer> {
+        let transfer = self.transfers.remove(&id)?;
+        self.pausing.remove(&id);
+        let slot = self.items.get_mut(id)?;
+        slot.state = State::Ready;
+        let precedence = slot.precedence;
+        if let Some(channel) = transfer.channel.and_then(|id| self.channel_mut(id)) {
+            channel.ended(precedence);
+        }
+        Some(transfer)
+    }
+
+    fn place(&self, slot: &Slot) -> Place {
+        match slot.state {
+            State::Ready => Place::Ready,
+            State::Delayed => Place::Delayed,
+            State::Operator => Place::Operator,
+            State::Expired => Place::Expired,
+            State::InTransfer => {
+                self.transfers.get(&slot.id).map_or(Place::Paused, Transfer::place)
+            }
+        }
+    }
+
+    /// Files an item under its state.
+    pub(crate) fn put_in(&mut self, id: EntryId) {
+        let Some(slot) = self.items.get(id).copied() else { return };
+        if let Some(at) = slot.timer() {
+            self.timers.insert(Counted((at, id)));
+        }
+        let place = self.place(&slot);
+        let queue = self.queues_mut(slot.destination()).at(slot.precedence);
+        queue.insert(place, slot.key(), slot.size);
+    }
+
+    /// Takes an item from where it is filed, before its state changes.
+    pub(crate) fn take_out(&mut self, id: EntryId) {
+        let Some(slot) = self.items.get(id).copied() else { return };
+        if let Some(at) = slot.timer() {
+            self.timers.remove(&Counted((at, id)));
+        }
+        let place = self.place(&slot);
+        let queue = self.queues_mut(slot.destination()).at(slot.precedence);
+        queue.remove(place, slot.key(), slot.size);
+    }
+
+    fn refresh_of(&mut self, id: EntryId) {
+        if let Some(to) = self.items.get(id).map(Slot::destination) {
+            self.refresh_to(to);
+        }
+    }
+
+    fn refresh_to(&mut self, to: Destination) {
+        if let Destination::Peer(peer) = to {
+            self.refresh(peer);
+        }
+    }
+
+    /// Something about a peer changed, or its deadline has come.
+    pub(crate) fn refresh(&mut self, peer: PeerId) {
+        self.repause(peer);
+        let view = self.view();
+        let next = self.peers.get(&peer).and_then(|known| known.next_deadline(&view));
+        self.changed.insert(peer);
+        self.stale.insert(peer);
+        let Some(known) = self.peers.get_mut(&peer) else { return };
+        let old = std::mem::replace(&mut known.deadline, next);
+        if known.is_idle() {
+            self.peers.remove(&peer);
+        }
+        if old == next {
+            return;
+        }
+        if let Some(old) = old {
+            self.deadlines.remove(&(old, peer));
+        }
+        if let Some(next) = next {
+            self.deadlines.insert((next, peer));
         }
     }
 }

@@ -1,15 +1,30 @@
 //! A peer: its channels and all that is queued for it.
 
+use crate::items::Items;
 use crate::queue::Queues;
-use crate::rules::{Associations, ChannelRules};
-use base::{Instant, Precedence};
+use crate::retry::Failures;
+use crate::rules::{Associations, ChannelRules, Policy};
+use crate::share::Credit;
+use crate::steps::step;
+use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeMap;
-use std::time::Duration;
+
+/// What the rules look at besides the peer.
+#[derive(Clone, Copy)]
+pub(crate) struct View<'a> {
+    pub(crate) now: Instant,
+    pub(crate) policy: &'a Policy,
+    /// The floor of the switch.
+    pub(crate) floor: Option<Precedence>,
+    pub(crate) items: &'a Items,
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Channel {
     pub(crate) rules: ChannelRules,
     pub(crate) associations: Associations,
+    /// Rule 6: nothing below it starts here.
+    pub(crate) floor: Option<Precedence>,
     /// Since when there is none to send on though there should be.
     absent_since: Option<Instant>,
     /// Since when one of its associations has been free without a break.
@@ -23,6 +38,7 @@ impl Channel {
         Channel {
             rules,
             associations: Associations::default(),
+            floor: None,
             absent_since: None,
             free_since: None,
             transfers: BTreeMap::new(),
@@ -30,28 +46,31 @@ impl Channel {
     }
 
     /// Tries to open that follow a failure do not begin the count again: a channel that cannot
-    /// be opened would hold the lower messages at every try.
+    /// be opened would hold the lower messages at every try. One that is barred begins it anew when
+    /// it no longer is.
     pub(crate) fn see(&mut self, now: Instant, associations: Associations) {
         self.associations = associations;
         let at_rest = associations.free > 0 && associations.changing == 0;
         self.free_since = at_rest.then(|| self.free_since.unwrap_or(now));
-        self.absent_since = if associations.usable > 0 {
-            None
-        } else if associations.changing > 0 || associations.failing {
-            self.absent_since.or(Some(now))
-        } else {
-            None // closed in order: it can be opened at any time
-        };
+        let lacking = associations.usable == 0
+            && !associations.barred
+            && (associations.changing > 0 || associations.failing);
+        // Closed in order, it can be opened at any time.
+        self.absent_since = lacking.then(|| self.absent_since.unwrap_or(now));
     }
 
-    /// Whether it has had no association for so long that it does not count any more.
-    pub(crate) fn is_down(&self, now: Instant, patience: Duration) -> bool {
-        self.absent_since.is_some_and(|since| since + patience <= now)
+    /// Whether it may have no association now, or has had none for so long that it does not count.
+    pub(crate) fn is_down(&self, view: &View<'_>) -> bool {
+        self.is_barred() || self.down_at(view.policy).is_some_and(|at| at <= view.now)
     }
 
-    /// When it will count as down, or since when it does.
-    pub(crate) fn down_at(&self, patience: Duration) -> Option<Instant> {
-        self.absent_since.map(|since| since + patience)
+    fn is_barred(&self) -> bool {
+        self.associations.barred && self.associations.usable == 0
+    }
+
+    /// When it will count as down, or since when it does, for want of an association.
+    pub(crate) fn down_at(&self, policy: &Policy) -> Option<Instant> {
+        self.absent_since.map(|since| since + policy.patience)
     }
 
     /// When one of several associations will have been free for long enough to be closed.
@@ -79,9 +98,59 @@ impl Channel {
     }
 }
 
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub(crate) struct Peer {
+    pub(crate) id: PeerId,
     /// By [`crate::ChannelId::index`].
-    pub(crate) channels: BTreeMap<u32, Channel>,
+    pub(crate) by_index: BTreeMap<u32, Channel>,
     pub(crate) queues: Queues,
+    /// Rule 6: nothing below it starts to this peer.
+    pub(crate) floor: Option<Precedence>,
+    /// Rule 7.
+    pub(crate) credit: Credit,
+    /// Rule 9.
+    pub(crate) failures: Failures,
+    /// When its rules may next answer differently, as it is filed.
+    pub(crate) deadline: Option<Instant>,
+}
+
+impl Peer {
+    pub(crate) fn new(id: PeerId) -> Peer {
+        Peer {
+            id,
+            by_index: BTreeMap::new(),
+            queues: Queues::default(),
+            floor: None,
+            credit: Credit::default(),
+            failures: Failures::default(),
+            deadline: None,
+        }
+    }
+
+    pub(crate) fn channels(&self) -> impl Iterator<Item = &Channel> {
+        self.by_index.values().inspect(|_| step())
+    }
+
+    /// Whether there is nothing to remember of a peer without channels.
+    pub(crate) fn is_idle(&self) -> bool {
+        let nothing = self.by_index.is_empty() && self.queues.is_empty() && self.floor.is_none();
+        nothing && self.credit == Credit::default() && self.failures == Failures::default()
+    }
+
+    /// When the rules may next answer differently though nothing happens: a transfer stalls, a
+    /// channel begins to count as down, or one has an association too many. The first two only
+    /// where something waits for it.
+    pub(crate) fn next_deadline(&self, view: &View<'_>) -> Option<Instant> {
+        let waits = self
+            .queues
+            .iter()
+            .any(|(_, queue)| queue.first().is_some() || queue.in_transfer().1 > 0);
+        let stall = view.policy.stall;
+        let live = self.queues.iter().filter_map(|(_, queue)| queue.liveliest());
+        let stalls = live.map(|(progress, _)| progress + stall);
+        let losses = self.channels().filter_map(|c| c.down_at(view.policy));
+        let shrinks = self.channels().filter_map(Channel::shrinks_at);
+        let held = stalls.chain(losses).filter(|_| waits);
+        held.chain(shrinks).filter(|at| *at > view.now).min()
+    }
 }

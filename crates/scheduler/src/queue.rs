@@ -1,143 +1,120 @@
 //! What waits, precedence by precedence, and its order (rule 3).
 
+use crate::steps::{Counted, step};
 use base::{EntryId, Instant, Precedence, Utc};
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Bound;
 
 /// First in, first out: by acceptance time, then by identifier.
-type Key = (Utc, EntryId);
+pub(crate) type Key = (Utc, EntryId);
 
-/// Where an item waits, or that it does not.
+/// Where in its queue an item is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// It could go now, by what is known of it alone.
     Ready,
-    /// Until a deferred delivery time, or the end of its own backoff.
     Delayed,
-    /// Until the operator releases it.
     Operator,
+    Expired,
     /// In transfer, with confirmed progress at this time.
-    InTransfer(Instant),
-}
-
-/// What waits in one queue, delayed and held items included, those in transfer not.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct QueueStatus {
-    /// How many, by [`Precedence::number`].
-    pub by_precedence: [u64; 6],
-    /// Octets of content.
-    pub bytes: u64,
-    /// Acceptance time of the oldest.
-    pub oldest: Option<Utc>,
-    /// How many of them are held by rule 1 or by an operator, by [`Precedence::number`].
-    pub held: [u64; 6],
-    /// The held one that was accepted first.
-    pub oldest_held: Option<EntryId>,
+    Live(Instant),
+    /// In transfer, but paused (rule 8).
+    Paused,
 }
 
 /// The items of one precedence for one destination.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Queue {
-    ready: BTreeSet<Key>,
-    delayed: BTreeSet<Key>,
-    operator: BTreeSet<Key>,
-    transfers: BTreeSet<(Instant, EntryId)>,
+    pub(crate) ready: Keys,
+    pub(crate) delayed: Keys,
+    pub(crate) operator: Keys,
+    pub(crate) expired: Keys,
+    live: BTreeSet<(Instant, EntryId)>,
+    paused: BTreeSet<EntryId>,
     /// Octets of what waits.
-    bytes: u64,
+    pub(crate) bytes: u64,
+    /// How many are overdue, in any place.
+    pub(crate) overdue: u64,
+}
+
+/// Items in order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Keys(BTreeSet<Counted<Key>>);
+
+impl Keys {
+    pub(crate) fn first(&self) -> Option<Key> {
+        self.0.first().map(|key| key.0)
+    }
+
+    pub(crate) fn len(&self) -> u64 {
+        self.0.len() as u64
+    }
+
+    /// Those after a key, in order.
+    pub(crate) fn after(&self, key: Option<Key>) -> impl Iterator<Item = Key> + '_ {
+        let from = key.map_or(Bound::Unbounded, |key| Bound::Excluded(Counted(key)));
+        self.0.range((from, Bound::Unbounded)).map(|key| key.0)
+    }
 }
 
 impl Queue {
-    fn waiting_place(&mut self, place: Place) -> Option<&mut BTreeSet<Key>> {
+    pub(crate) fn insert(&mut self, place: Place, key: Key, size: u64) {
+        self.bytes = self.bytes.saturating_add(if waits(place) { size } else { 0 });
         match place {
-            Place::Ready => Some(&mut self.ready),
-            Place::Delayed => Some(&mut self.delayed),
-            Place::Operator => Some(&mut self.operator),
-            Place::InTransfer(_) => None,
+            Place::Ready => _ = self.ready.0.insert(Counted(key)),
+            Place::Delayed => _ = self.delayed.0.insert(Counted(key)),
+            Place::Operator => _ = self.operator.0.insert(Counted(key)),
+            Place::Expired => _ = self.expired.0.insert(Counted(key)),
+            Place::Live(progress) => _ = self.live.insert((progress, key.1)),
+            Place::Paused => _ = self.paused.insert(key.1),
         }
     }
 
-    pub(crate) fn insert(&mut self, place: Place, accepted: Utc, id: EntryId, size: u64) {
-        match (place, self.waiting_place(place)) {
-            (_, Some(set)) => {
-                set.insert((accepted, id));
-                self.bytes = self.bytes.saturating_add(size);
-            }
-            (Place::InTransfer(progress), _) => {
-                self.transfers.insert((progress, id));
-            }
-            (_, None) => {}
-        }
-    }
-
-    pub(crate) fn remove(&mut self, place: Place, accepted: Utc, id: EntryId, size: u64) {
-        match (place, self.waiting_place(place)) {
-            (_, Some(set)) => {
-                set.remove(&(accepted, id));
-                self.bytes = self.bytes.saturating_sub(size);
-            }
-            (Place::InTransfer(progress), _) => {
-                self.transfers.remove(&(progress, id));
-            }
-            (_, None) => {}
+    pub(crate) fn remove(&mut self, place: Place, key: Key, size: u64) {
+        self.bytes = self.bytes.saturating_sub(if waits(place) { size } else { 0 });
+        match place {
+            Place::Ready => _ = self.ready.0.remove(&Counted(key)),
+            Place::Delayed => _ = self.delayed.0.remove(&Counted(key)),
+            Place::Operator => _ = self.operator.0.remove(&Counted(key)),
+            Place::Expired => _ = self.expired.0.remove(&Counted(key)),
+            Place::Live(progress) => _ = self.live.remove(&(progress, key.1)),
+            Place::Paused => _ = self.paused.remove(&key.1),
         }
     }
 
     /// The one that goes next.
     pub(crate) fn first(&self) -> Option<EntryId> {
-        self.ready.first().map(|(_, id)| *id)
+        self.ready.first().map(|(_, id)| id)
     }
 
-    /// The transfer that made progress last.
+    /// The transfer that made progress last, of those not paused.
     pub(crate) fn liveliest(&self) -> Option<(Instant, EntryId)> {
-        self.transfers.last().copied()
+        self.live.last().copied()
     }
 
-    /// How many could go now.
-    pub(crate) fn ready(&self) -> u64 {
-        self.ready.len() as u64
+    /// What is in transfer, with whether it is paused.
+    pub(crate) fn transfers(&self) -> impl Iterator<Item = (EntryId, bool)> + '_ {
+        let live = self.live.iter().map(|(_, id)| (*id, false));
+        live.chain(self.paused.iter().map(|id| (*id, true))).inspect(|_| step())
     }
 
-    fn waiting(&self) -> u64 {
-        (self.ready.len() + self.delayed.len() + self.operator.len()) as u64
+    /// How many are in transfer, and how many of these are paused.
+    pub(crate) fn in_transfer(&self) -> (u64, u64) {
+        let paused = self.paused.len() as u64;
+        (self.live.len() as u64 + paused, paused)
+    }
+
+    /// How many wait: given up ones do not.
+    pub(crate) fn waiting(&self) -> u64 {
+        self.ready.len() + self.delayed.len() + self.operator.len()
     }
 
     fn is_empty(&self) -> bool {
-        self.waiting() == 0 && self.transfers.is_empty()
-    }
-
-    /// Adds this queue to a status; `held` says whether rule 1 holds what is ready.
-    fn report(&self, to: &mut QueueStatus, precedence: Precedence, held: bool) {
-        let at = usize::from(precedence.number());
-        if let Some(count) = to.by_precedence.get_mut(at) {
-            *count += self.waiting();
-        }
-        to.bytes = to.bytes.saturating_add(self.bytes);
-        let fronts = [self.ready.first(), self.delayed.first(), self.operator.first()];
-        let oldest = fronts.into_iter().flatten().map(|(accepted, _)| *accepted);
-        to.oldest = to.oldest.into_iter().chain(oldest).min();
-        if let Some(count) = to.held.get_mut(at) {
-            *count += self.operator.len() as u64 + if held { self.ready() } else { 0 };
-        }
-    }
-
-    /// The first accepted of what is held.
-    fn oldest_held(&self, held: bool) -> Option<Key> {
-        let by_rule = self.ready.first().filter(|_| held);
-        by_rule.into_iter().chain(self.operator.first()).min().copied()
+        self.waiting() + self.expired.len() == 0 && self.in_transfer().0 == 0
     }
 }
 
-/// What waits in these queues, each with whether rule 1 holds what is ready in it.
-pub(crate) fn status<'q>(
-    queues: impl Iterator<Item = (Precedence, &'q Queue, bool)>,
-) -> QueueStatus {
-    let mut status = QueueStatus::default();
-    let mut oldest_held = None;
-    for (precedence, queue, held) in queues {
-        queue.report(&mut status, precedence, held);
-        oldest_held = oldest_held.into_iter().chain(queue.oldest_held(held)).min();
-    }
-    status.oldest_held = oldest_held.map(|(_, id)| id);
-    status
+fn waits(place: Place) -> bool {
+    matches!(place, Place::Ready | Place::Delayed | Place::Operator)
 }
 
 /// The items of all precedences for one destination.
@@ -162,12 +139,12 @@ impl Queues {
 
     /// How many of a precedence could go now.
     pub(crate) fn ready(&self, precedence: Precedence) -> u64 {
-        self.0.get(&precedence).map_or(0, Queue::ready)
+        self.0.get(&precedence).map_or(0, |queue| queue.ready.len())
     }
 
     /// Precedences of which there is something, highest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Precedence, &Queue)> {
-        self.0.iter().rev().map(|(precedence, queue)| (*precedence, queue))
+        self.0.iter().rev().map(|(precedence, queue)| (*precedence, queue)).inspect(|_| step())
     }
 
     /// The highest that could go now.

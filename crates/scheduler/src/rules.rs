@@ -1,5 +1,6 @@
 //! What the scheduler is configured with, and what it is told of associations.
 
+use crate::retry::Retry;
 use base::{PeerId, Precedence};
 use std::time::Duration;
 
@@ -8,7 +9,7 @@ use std::time::Duration;
 pub struct ChannelId {
     /// The peer.
     pub peer: PeerId,
-    /// Index in the peer's channels.
+    /// Which of the peer's channels; the same one keeps its number over a change of configuration.
     pub index: u32,
 }
 
@@ -54,6 +55,13 @@ pub struct Policy {
     /// A channel counts as down after so long without an association, counted from the loss of
     /// the last one or from the first try to open one.
     pub patience: Duration,
+    /// Rule 7: the share of the octets, in percent, that goes to messages that rule 1 holds; 1 to
+    /// 50, what is beyond counts as 50. `None`: they wait.
+    pub share: Option<u8>,
+    /// Rule 8: a transfer is paused while a higher one for the same peer makes progress.
+    pub preempt: bool,
+    /// Rule 9: how long a message whose transfer failed waits, by [`Precedence::number`].
+    pub retry: [Retry; 6],
 }
 
 impl Default for Policy {
@@ -62,6 +70,9 @@ impl Default for Policy {
             hold: Hold::default(),
             stall: Duration::from_secs(15),
             patience: Duration::from_secs(5),
+            share: None,
+            preempt: false,
+            retry: Retry::DEFAULTS,
         }
     }
 }
@@ -79,4 +90,7 @@ pub struct Associations {
     pub free: u32,
     /// The last one was lost, or the last try to open one failed.
     pub failing: bool,
+    /// None may be opened now (a scheduled channel outside its windows): without a usable one it
+    /// counts as down at once.
+    pub barred: bool,
 }

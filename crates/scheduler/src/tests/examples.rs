@@ -18,13 +18,14 @@ fn up(ours: u32, free: u32) -> Associations {
     Associations { ours, usable: ours, free, ..Associations::default() }
 }
 
-const LOST: Associations = Associations { ours: 0, changing: 0, usable: 0, free: 0, failing: true };
+const LOST: Associations =
+    Associations { ours: 0, changing: 0, usable: 0, free: 0, failing: true, barred: false };
 
 fn started(s: &mut Scheduler, now: u64, channel: ChannelId) -> Option<(u64, Licence)> {
     s.next(at(now), channel).map(|start| (start.id.0, start.licence))
 }
 
-const PLAIN: Licence = Licence { passes: None, fallback: false };
+const PLAIN: Licence = Licence { passes: None, fallback: false, share: false };
 
 #[test]
 fn a_higher_message_starts_beside_a_lower_one_and_holds_the_next() {
@@ -48,7 +49,7 @@ fn a_higher_message_starts_beside_a_lower_one_and_holds_the_next() {
     assert_eq!(s.newly_held(at(2), ROUTINE), None, "once");
     s.finished(EntryId(3));
     assert_eq!(s.held_because(EntryId(2)), Some(Reason::Waiting(Flash, EntryId(4))));
-    assert_eq!(s.status(ROUTINE).held, [0, 1, 0, 0, 0, 0]);
+    assert_eq!(s.status(ROUTINE).held(), [0, 1, 0, 0, 0, 0]);
     assert_eq!(started(&mut s, 3, FLASH), Some((4, PLAIN)));
     s.finished(EntryId(4));
     assert_eq!(started(&mut s, 4, ROUTINE), Some((2, PLAIN)));
@@ -102,7 +103,7 @@ fn lower_ones_pass_a_message_without_a_channel_unless_strict() {
         let opening = Associations { ours: 1, changing: 1, ..LOST };
         s.associations(at(14), FLASH, opening);
         assert_eq!(s.deadline(), Some(at(15)));
-        let licence = Licence { passes: Some(Flash), fallback: false };
+        let licence = Licence { passes: Some(Flash), ..PLAIN };
         assert_eq!(started(&mut s, 15, ROUTINE), after.then_some((2, licence)));
     }
 }
@@ -116,12 +117,12 @@ fn a_fallback_carries_what_has_no_channel_and_holds_for_it() {
         s.insert(at(0), message(id, precedence));
     }
     assert_eq!(s.peek(at(4), ROUTINE), None, "its own channel may come back");
-    let fallback = Licence { passes: None, fallback: true };
+    let fallback = Licence { fallback: true, ..PLAIN };
     assert_eq!(started(&mut s, 5, ROUTINE), Some((3, fallback)));
     assert_eq!(s.peek(at(6), ROUTINE), None, "Routine waits for it");
     s.finished(EntryId(3));
     // Priority has neither a channel nor a fallback.
-    let passes = Licence { passes: Some(Priority), fallback: false };
+    let passes = Licence { passes: Some(Priority), ..PLAIN };
     assert_eq!(started(&mut s, 7, ROUTINE), Some((1, passes)));
 }
 
@@ -201,5 +202,5 @@ fn mailboxes_are_served_in_order_without_holding() {
     assert_eq!(s.next_for_mailbox(at(0), 5), Some(EntryId(2)));
     assert_eq!(s.next_for_mailbox(at(0), 5), Some(EntryId(1)), "beside it");
     assert_eq!(s.next_for_mailbox(at(0), 5), None);
-    assert_eq!(s.mailbox_status(6).by_precedence, [0, 1, 0, 0, 0, 0]);
+    assert_eq!(s.mailbox_status(6).queued(), [0, 1, 0, 0, 0, 0]);
 }

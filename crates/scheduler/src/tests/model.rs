@@ -1,238 +1,310 @@
-//! The rules once more, naively: one unsorted `Vec` of rows, everything recomputed from it.
+//! The nine rules once more, naively: unsorted rows, everything recomputed from them.
 
 use crate::*;
-use base::{EntryId, Instant, PeerId, Precedence, Utc};
+use base::{EntryId, Instant, PeerId, Precedence};
 use std::cmp::Reverse;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum At {
     Waiting { until: Instant },
-    InTransfer { channel: Option<ChannelId>, progress: Instant },
+    InTransfer { channel: Option<ChannelId>, since: Instant, progress: Instant, share: bool },
+    Expired,
 }
+use At::InTransfer;
 
+/// An item, with what the scheduler told of it: held, expired, overdue, paused.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) item: Item,
     pub(super) at: At,
     pub(super) failures: u32,
     pub(super) operator: bool,
-    pub(super) told: bool,
+    pub(super) paused: bool,
+    pub(super) told: [bool; 4],
 }
 
 #[derive(Clone, Debug)]
 pub(super) struct Line {
     pub(super) rules: ChannelRules,
     pub(super) seen: Associations,
-    absent: Option<Instant>,
-    free: Option<Instant>,
+    pub(super) absent: Option<Instant>,
+    pub(super) free: Option<Instant>,
 }
 
+#[derive(Clone)]
 pub(super) struct Model {
     pub(super) now: Instant,
     pub(super) policy: Policy,
     pub(super) rows: Vec<Row>,
     pub(super) lines: Vec<Line>,
+    pub(super) floors: Vec<(Scope, Precedence)>,
+    pub(super) credit: Vec<(PeerId, u64)>,
+    /// Failures in a row, and when the last was counted.
+    pub(super) failures: Vec<(PeerId, u32, Instant)>,
+}
+
+fn highest_first() -> impl Iterator<Item = Precedence> {
+    Precedence::ALL.into_iter().rev()
 }
 
 impl Model {
-    pub(super) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Model {
-        let line = |rules| Line { rules, seen: Associations::default(), absent: None, free: None };
-        let lines = rules.into_iter().map(line).collect();
-        Model { now: Instant(0), policy, rows: Vec::new(), lines }
-    }
-
     pub(super) fn row(&mut self, id: EntryId) -> Option<&mut Row> {
         self.rows.iter_mut().find(|r| r.item.id == id)
     }
-
     pub(super) fn in_transfer(&mut self, id: EntryId) -> Option<&mut Row> {
-        self.row(id).filter(|r| matches!(r.at, At::InTransfer { .. }))
+        self.row(id).filter(|r| matches!(r.at, InTransfer { .. }))
     }
-
     pub(super) fn is_ready(&self, row: &Row) -> bool {
         !row.operator && matches!(row.at, At::Waiting { until } if until <= self.now)
     }
-
-    fn is_for(row: &Row, peer: PeerId, precedence: Precedence) -> bool {
-        row.item.destination == Destination::Peer(peer) && row.item.precedence == precedence
+    pub(super) fn of(&self, to: Destination, p: Precedence) -> impl Iterator<Item = &Row> {
+        self.rows.iter().filter(move |r| r.item.destination == to && r.item.precedence == p)
     }
-
-    /// Ready ones for a peer of a precedence, first in first out.
+    /// Ready ones for a peer of a precedence, first in first out: rule 3.
     pub(super) fn ready(&self, peer: PeerId, p: Precedence) -> Vec<&Row> {
-        let mut ready: Vec<&Row> =
-            self.rows.iter().filter(|r| Model::is_for(r, peer, p) && self.is_ready(r)).collect();
+        let of = self.of(Destination::Peer(peer), p);
+        let mut ready: Vec<&Row> = of.filter(|r| self.is_ready(r)).collect();
         ready.sort_by_key(|r| (r.item.accepted, r.item.id));
         ready
     }
-
-    pub(super) fn line(&self, id: ChannelId) -> &Line {
-        self.lines.iter().find(|l| l.rules.id == id).unwrap()
+    pub(super) fn line(&self, id: ChannelId) -> Option<&Line> {
+        self.lines.iter().find(|l| l.rules.id == id)
     }
-
     pub(super) fn see(&mut self, id: ChannelId, seen: Associations) {
         let now = self.now;
-        let line = self.lines.iter_mut().find(|l| l.rules.id == id).unwrap();
-        line.seen = seen;
-        let lacking = seen.usable == 0 && (seen.changing > 0 || seen.failing);
+        let Some(l) = self.lines.iter_mut().find(|l| l.rules.id == id) else { return };
+        let lacking = seen.usable == 0 && !seen.barred && (seen.changing > 0 || seen.failing);
         let at_rest = seen.free > 0 && seen.changing == 0;
-        line.free = at_rest.then(|| line.free.unwrap_or(now));
-        line.absent = lacking.then(|| line.absent.unwrap_or(now));
+        l.free = at_rest.then(|| l.free.unwrap_or(now));
+        l.absent = lacking.then(|| l.absent.unwrap_or(now));
+        l.seen = seen;
     }
-
     pub(super) fn down(&self, line: &Line) -> bool {
-        line.absent.is_some_and(|since| self.now.since(since) >= self.policy.patience)
+        let lost = line.absent.is_some_and(|at| self.now.since(at) >= self.policy.patience);
+        lost || (line.seen.barred && line.seen.usable == 0)
     }
 
-    fn able(&self, peer: PeerId, p: Precedence) -> impl Iterator<Item = &Line> {
-        self.lines.iter().filter(move |l| {
-            let rules = &l.rules;
-            rules.id.peer == peer
-                && [&rules.precedences, &rules.fallback].iter().any(|s| s.contains(&p))
-        })
+    // Rule 6.
+    pub(super) fn below(&self, scope: Scope, p: Precedence) -> Option<Floor> {
+        let mut floors = self.floors.iter().filter(|(s, lowest)| *s == scope && p < *lowest);
+        floors.next().map(|(scope, lowest)| Floor { lowest: *lowest, scope: *scope })
     }
-
+    pub(super) fn below_peer(&self, peer: PeerId, p: Precedence) -> Option<Floor> {
+        self.below(Scope::Switch, p).or_else(|| self.below(Scope::Peer(peer), p))
+    }
+    fn owns(line: &Line, p: Precedence) -> bool {
+        line.rules.precedences.contains(&p)
+    }
+    fn able(&self, peer: PeerId, p: Precedence) -> Vec<&Line> {
+        let able = |l: &&Line| Model::owns(l, p) || l.rules.fallback.contains(&p);
+        self.lines.iter().filter(|l| l.rules.id.peer == peer).filter(able).collect()
+    }
+    fn carriers(&self, peer: PeerId, p: Precedence) -> Vec<&Line> {
+        let bars = |l: &Line| self.below(Scope::Channel(l.rules.id), p).is_some();
+        let able = self.able(peer, p);
+        let up_but_barred = able.iter().any(|l| Model::owns(l, p) && bars(l) && !self.down(l));
+        let free = |l: &&Line| !bars(l) && (Model::owns(l, p) || !up_but_barred);
+        able.into_iter().filter(free).collect()
+    }
     pub(super) fn way(&self, peer: PeerId, p: Precedence) -> bool {
-        self.able(peer, p).any(|l| !self.down(l))
+        self.carriers(peer, p).iter().any(|l| !self.down(l))
+    }
+    fn minimized(&self, peer: PeerId, p: Precedence) -> Option<Reason> {
+        let barred = || {
+            self.able(peer, p).into_iter().find_map(|l| self.below(Scope::Channel(l.rules.id), p))
+        };
+        let none = self.carriers(peer, p).is_empty();
+        self.below_peer(peer, p).or_else(|| barred().filter(|_| none)).map(Reason::Minimize)
     }
 
-    /// Rule 1, of one higher precedence.
+    // Rules 1 and 2.
+    fn alive(&self, peer: PeerId, p: Precedence) -> Option<EntryId> {
+        let transfers = self.of(Destination::Peer(peer), p).filter(|r| !r.paused);
+        let alive = transfers.filter_map(|r| match r.at {
+            InTransfer { progress, .. } => Some((progress, r.item.id)),
+            _ => None,
+        });
+        alive.max().filter(|t| self.now.since(t.0) < self.policy.stall).map(|t| t.1)
+    }
     pub(super) fn holder(&self, peer: PeerId, p: Precedence) -> Option<Reason> {
-        let alive =
-            self.rows.iter().filter(|r| Model::is_for(r, peer, p)).filter_map(|r| match r.at {
-                At::InTransfer { progress, .. } if self.now.since(progress) < self.policy.stall => {
-                    Some((progress, r.item.id))
-                }
-                _ => None,
-            });
-        if let Some((_, id)) = alive.max() {
-            return Some(Reason::InTransfer(p, id));
-        }
-        let first = self.ready(peer, p).first().map(|r| r.item.id)?;
-        self.able(peer, p).next().map(|_| Reason::Waiting(p, first))
+        let could = self.below_peer(peer, p).is_none() && !self.carriers(peer, p).is_empty();
+        let waits =
+            self.ready(peer, p).first().filter(|_| could).map(|r| Reason::Waiting(p, r.item.id));
+        self.alive(peer, p).map(|id| Reason::InTransfer(p, id)).or(waits)
+    }
+    fn is_passed(&self, peer: PeerId, p: Precedence) -> bool {
+        self.policy.hold == Hold::Conserving && !self.way(peer, p)
+    }
+    /// What is passed, or what holds.
+    fn standing(&self, peer: PeerId, p: Precedence) -> Result<Option<Precedence>, Reason> {
+        let on = self.policy.hold != Hold::Off;
+        let above: Vec<_> = highest_first().filter(|a| on && *a > p).collect();
+        let holders = above.into_iter().filter_map(|a| Some((a, self.holder(peer, a)?)));
+        let (passed, held): (Vec<_>, Vec<_>) = holders.partition(|(a, _)| self.is_passed(peer, *a));
+        held.first().map_or(Ok(passed.first().map(|(a, _)| *a)), |(_, why)| Err(*why))
+    }
+    fn held(&self, peer: PeerId, p: Precedence) -> Option<Reason> {
+        self.minimized(peer, p).or(self.standing(peer, p).err())
     }
 
-    /// Rules 1 and 2: what is passed, or what holds.
-    pub(super) fn standing(
-        &self,
-        peer: PeerId,
-        p: Precedence,
-    ) -> Result<Option<Precedence>, Reason> {
-        let mut passes = None;
-        for above in Precedence::ALL.into_iter().rev().filter(|a| *a > p) {
-            match self.holder(peer, above) {
-                Some(_) if self.policy.hold == Hold::Off => {}
-                Some(_) if self.policy.hold == Hold::Conserving && !self.way(peer, above) => {
-                    passes = passes.max(Some(above));
-                }
-                Some(reason) => return Err(reason),
-                None => {}
-            }
-        }
-        Ok(passes)
+    // Rule 5: whether a channel may carry a precedence, and if so whether as a fallback.
+    fn would_carry(&self, line: &Line, p: Precedence) -> Option<bool> {
+        let able = self.able(line.rules.id.peer, p);
+        let down = able.iter().filter(|l| Model::owns(l, p)).all(|l| self.down(l));
+        let fallback = line.rules.fallback.contains(&p) && down;
+        (Model::owns(line, p) || fallback).then_some(!Model::owns(line, p))
     }
 
-    /// Rule 5: whether a channel may carry a precedence, and if so whether as a fallback.
-    pub(super) fn carries(&self, id: ChannelId, p: Precedence) -> Option<bool> {
-        let rules = &self.line(id).rules;
-        if rules.precedences.contains(&p) {
-            return Some(false);
-        }
-        let peers = self.lines.iter().filter(|l| l.rules.id.peer == id.peer);
-        let owners: Vec<&Line> = peers.filter(|l| l.rules.precedences.contains(&p)).collect();
-        (rules.fallback.contains(&p) && owners.iter().all(|l| self.down(l))).then_some(true)
+    // Rule 7: what rule 1 alone holds and was accepted first, and what its start leaves of the credit.
+    fn starving(&self, peer: PeerId, below: Option<Precedence>) -> Option<&Row> {
+        self.policy.share?;
+        let alone = |p: &Precedence| self.below_peer(peer, *p).is_none() && self.way(peer, *p);
+        let held = highest_first().filter(|p| below.is_none_or(|b| *p < b) && alone(p));
+        let firsts = held
+            .filter(|p| self.standing(peer, *p).is_err())
+            .filter_map(|p| self.ready(peer, p).first().copied());
+        firsts.min_by_key(|r| (r.item.accepted, r.item.id))
     }
-
+    pub(super) fn credit(&mut self, peer: PeerId) -> &mut u64 {
+        let at = self.credit.iter().position(|(of, _)| *of == peer);
+        let at = at.unwrap_or_else(|| {
+            self.credit.push((peer, 0));
+            self.credit.len() - 1
+        });
+        &mut self.credit[at].1
+    }
+    pub(super) fn account(&mut self, peer: PeerId, start: Start) {
+        let size = self.row(start.id).unwrap().item.size.max(1);
+        let share = u64::from(self.policy.share.unwrap_or(1));
+        let next = self.starving(peer, None).map(|r| r.item.size.max(1));
+        let earns = self.starving(peer, Some(start.precedence)).is_some();
+        let earned = (size * share / (100 - share)).max(1);
+        let credit = self.credit(peer);
+        *credit = match next {
+            None => 0,
+            Some(_) if start.licence.share => *credit - size,
+            Some(next) if earns => (*credit).max((*credit + earned).min(earned.max(next))),
+            Some(_) => *credit,
+        };
+    }
     pub(super) fn startable(&self, id: ChannelId) -> Vec<Start> {
+        let Some(line) = self.line(id) else { return Vec::new() };
+        let credit = self.credit.iter().find(|(of, _)| *of == id.peer).map_or(0, |c| c.1);
+        let paid = self.starving(id.peer, None).filter(|r| r.item.size.max(1) <= credit);
         let start = |p: Precedence| {
             let first = self.ready(id.peer, p).first().map(|r| r.item.id)?;
-            let fallback = self.carries(id, p)?;
-            let passes = self.standing(id.peer, p).ok()?;
-            Some(Start { id: first, precedence: p, licence: Licence { passes, fallback } })
+            let fallback = self.would_carry(line, p)?;
+            let standing = self.standing(id.peer, p);
+            let share = standing.is_err() && paid.is_some_and(|r| r.item.id == first);
+            let barred = self.below_peer(id.peer, p).or(self.below(Scope::Channel(id), p));
+            let passes = standing.ok().or(share.then_some(None)).filter(|_| barred.is_none())?;
+            Some(Start { id: first, precedence: p, licence: Licence { passes, fallback, share } })
         };
-        Precedence::ALL.into_iter().rev().filter_map(start).collect()
+        highest_first().filter_map(start).collect()
     }
-
+    pub(super) fn pick(&self, id: ChannelId) -> Option<Start> {
+        let startable = self.startable(id);
+        startable.iter().find(|s| s.licence.share).or(startable.first()).copied()
+    }
     pub(super) fn newly_held(&self, id: ChannelId) -> Option<(EntryId, Reason)> {
-        Precedence::ALL.into_iter().rev().find_map(|p| {
-            self.carries(id, p)?;
-            let reason = self.standing(id.peer, p).err()?;
-            let ready = self.ready(id.peer, p);
-            ready.first().filter(|r| !r.told).map(|r| (r.item.id, reason))
+        highest_first().find_map(|p| {
+            self.would_carry(self.line(id)?, p)?;
+            let reason = self.held(id.peer, p)?;
+            self.ready(id.peer, p).first().filter(|r| !r.told[0]).map(|r| (r.item.id, reason))
         })
     }
 
+    // Rule 4.
     fn urgent(&self, id: ChannelId) -> bool {
-        let on = |r: &&Row| matches!(r.at, At::InTransfer { channel, .. } if channel == Some(id));
+        let on = |r: &&Row| matches!(r.at, InTransfer { channel, .. } if channel == Some(id));
         let busy = self.rows.iter().filter(on).map(|r| r.item.precedence).max();
         busy.is_some_and(|busy| self.startable(id).iter().any(|s| s.precedence > busy))
     }
-
-    /// Most messages of one precedence that could start.
-    fn crowd(&self, id: ChannelId) -> u64 {
-        let crowds =
-            self.startable(id).into_iter().map(|s| self.ready(id.peer, s.precedence).len());
-        crowds.max().unwrap_or(0) as u64
-    }
-
     pub(super) fn wanted(&self, line: &Line) -> Option<Open> {
         let (rules, seen, id) = (&line.rules, line.seen, line.rules.id);
-        let all_busy = seen.changing == 0 && seen.free == 0 && seen.ours > 0;
-        let first = seen.ours == 0 && (rules.permanent || !self.startable(id).is_empty());
-        let urgent = all_busy && seen.ours < rules.max + 1 && self.urgent(id);
-        let grow = all_busy && seen.ours < rules.max && self.crowd(id) >= u64::from(rules.grow_at);
+        let may = self.startable(id);
+        let crowd =
+            |s: &Start| if s.licence.share { 1 } else { self.ready(id.peer, s.precedence).len() };
+        let crowded = may.iter().map(crowd).max().unwrap_or(0) >= rules.grow_at as usize;
+        let busy = seen.changing == 0 && seen.free == 0 && seen.ours > 0 && !seen.barred;
+        let first = seen.ours == 0 && !seen.barred && (rules.permanent || !may.is_empty());
+        let urgent = busy && seen.ours < rules.max + 1 && self.urgent(id);
+        let grow = busy && seen.ours < rules.max && crowded;
         (first || urgent || grow).then_some(Open { channel: id, urgent })
     }
-
-    pub(super) fn surplus(&self, id: ChannelId) -> bool {
-        let Line { rules, seen, free, .. } = self.line(id);
+    pub(super) fn surplus(&self, line: &Line) -> bool {
+        let Line { rules, seen, free, .. } = line;
         let spare = seen.ours > 1 && seen.changing == 0 && seen.free > 0;
         let kept = free.is_some_and(|since| self.now.since(since) >= rules.keep);
-        spare && !self.urgent(id) && (kept || seen.ours > rules.max)
+        spare && !self.urgent(rules.id) && (kept || seen.ours > rules.max)
     }
 
-    pub(super) fn held_because(&self, id: EntryId) -> Option<Reason> {
-        let row = self.rows.iter().find(|r| r.item.id == id)?;
-        match (row.at, row.item.destination) {
-            (At::InTransfer { .. }, _) => None,
-            _ if row.operator => Some(Reason::Operator),
-            (_, Destination::Peer(peer)) if self.is_ready(row) => {
-                self.standing(peer, row.item.precedence).err()
+    /// Rule 8 and the second half of rule 9: what time and other items do to the rows.
+    pub(super) fn settle(&mut self) {
+        let now = self.now;
+        let peers = |r: &Row| matches!(r.item.destination, Destination::Peer(_));
+        for r in self.rows.iter_mut().filter(|r| peers(r) && r.item.expires <= now) {
+            r.at = if matches!(r.at, At::Waiting { .. }) { At::Expired } else { r.at };
+        }
+        self.rows.sort_by_key(|r| Reverse(r.item.precedence));
+        for at in 0..self.rows.len() {
+            let Row { item, at: InTransfer { share, .. }, .. } = self.rows[at] else { continue };
+            let Destination::Peer(peer) = item.destination else { continue };
+            let on = self.policy.preempt && self.policy.hold != Hold::Off && !share;
+            let above = highest_first().filter(|a| on && *a > item.precedence);
+            let fresh = |a: &Precedence| {
+                self.of(item.destination, *a).any(|r| matches!(r.at, InTransfer { progress, .. } if now.since(progress) < self.policy.stall))
+            };
+            let pauses = above.filter(fresh).any(|a| !self.is_passed(peer, a));
+            let row = &mut self.rows[at];
+            if let InTransfer { progress, .. } = &mut row.at
+                && row.paused
+                && !pauses
+            {
+                *progress = now;
             }
+            row.paused = pauses;
+        }
+    }
+
+    // What an operator sees.
+    pub(super) fn held_because(&self, row: &Row) -> Option<Reason> {
+        let by_operator = matches!(row.at, At::Waiting { .. }) && row.operator;
+        match row.item.destination {
+            _ if by_operator => Some(Reason::Operator),
+            Destination::Peer(peer) if self.is_ready(row) => self.held(peer, row.item.precedence),
             _ => None,
         }
     }
-
-    /// What waits of these rows.
-    pub(super) fn status<'r>(&self, rows: impl Iterator<Item = &'r Row>) -> QueueStatus {
-        let (mut status, mut oldest_held) = (QueueStatus::default(), None::<(Utc, EntryId)>);
-        for r in rows.filter(|r| matches!(r.at, At::Waiting { .. })) {
-            let n = usize::from(r.item.precedence.number());
-            status.by_precedence[n] += 1;
-            status.bytes += r.item.size;
-            status.oldest = status.oldest.into_iter().chain([r.item.accepted]).min();
-            if self.held_because(r.item.id).is_some() {
-                status.held[n] += 1;
-                let key = (r.item.accepted, r.item.id);
-                oldest_held = oldest_held.into_iter().chain([key]).min();
+    pub(super) fn level(&self, to: Destination, p: Precedence) -> LevelStatus {
+        let mut level = LevelStatus::default();
+        let mut rows: Vec<&Row> = self.of(to, p).collect();
+        rows.sort_by_key(|r| (r.item.accepted, r.item.id));
+        for r in rows {
+            level.overdue += u64::from(r.item.alert_at <= self.now);
+            match r.at {
+                At::Expired => level.expired += 1,
+                InTransfer { .. } => {
+                    (level.in_transfer, level.paused) =
+                        (level.in_transfer + 1, level.paused + u64::from(r.paused))
+                }
+                At::Waiting { .. } => {
+                    (level.queued, level.bytes) = (level.queued + 1, level.bytes + r.item.size);
+                    level.oldest = level.oldest.or(Some(r.item.accepted));
+                    let why = self.held_because(r);
+                    level.first_held =
+                        level.first_held.or(why.map(|why| (r.item.accepted, r.item.id, why)));
+                    match why {
+                        Some(Reason::Operator) => level.operator += 1,
+                        Some(Reason::Minimize(_)) => level.minimized += 1,
+                        Some(_) => level.held += 1,
+                        None => level.delayed += u64::from(!self.is_ready(r)),
+                    }
+                }
             }
         }
-        status.oldest_held = oldest_held.map(|(_, id)| id);
-        status
+        level
     }
-
-    pub(super) fn channel_status(&self, id: ChannelId) -> QueueStatus {
-        let home = |p| {
-            self.lines
-                .iter()
-                .find(|l| l.rules.id.peer == id.peer && l.rules.precedences.contains(&p))
-        };
-        let mine = |r: &&Row| {
-            r.item.destination == Destination::Peer(id.peer)
-                && home(r.item.precedence).is_some_and(|l| l.rules.id == id)
-        };
-        self.status(self.rows.iter().filter(mine))
-    }
-
     pub(super) fn next_for_mailbox(&self, mailbox: u32) -> Option<EntryId> {
         let mine =
             |r: &&Row| r.item.destination == Destination::Mailbox(mailbox) && self.is_ready(r);

@@ -1,0 +1,80 @@
+//! What is set from outside while the machine runs: channels, policy, floors.
+
+use crate::machine::Scheduler;
+use crate::minimize::Scope;
+use crate::peer::{Channel, Peer};
+use crate::rules::{ChannelId, ChannelRules, Policy};
+use base::{Instant, PeerId, Precedence};
+use std::collections::BTreeSet;
+
+impl Scheduler {
+    /// Takes these channels and this policy for those before. A channel that stays keeps its
+    /// associations, its floor and what is in transfer on it; a new one is taken as closed. What is
+    /// in transfer on one that is gone stays in transfer, and items stay, whomever they are for.
+    pub fn configure(
+        &mut self,
+        now: Instant,
+        rules: impl IntoIterator<Item = ChannelRules>,
+        policy: Policy,
+    ) {
+        self.tick(now);
+        self.policy = policy;
+        let mut kept = BTreeSet::new();
+        for rules in rules {
+            let id = rules.id;
+            kept.insert(id);
+            match self.channel_mut(id) {
+                Some(channel) => channel.rules = rules,
+                None => self.add(rules),
+            }
+        }
+        for (id, peer) in &mut self.peers {
+            peer.by_index.retain(|index, _| kept.contains(&ChannelId { peer: *id, index: *index }));
+        }
+        self.refresh_all();
+    }
+
+    fn add(&mut self, rules: ChannelRules) {
+        let id = rules.id;
+        let mut channel = Channel::new(rules);
+        // It may have been here before, and left something in transfer.
+        for (item, transfer) in &self.transfers {
+            if transfer.channel == Some(id)
+                && let Some(slot) = self.items.get(*item)
+            {
+                channel.started(slot.precedence);
+            }
+        }
+        let peer = self.peers.entry(id.peer).or_insert_with(|| Peer::new(id.peer));
+        peer.by_index.insert(id.index, channel);
+    }
+
+    /// Rule 6: nothing below `lowest` starts in this scope from now on; `None` lifts it. False where
+    /// the channel is not known.
+    pub fn set_floor(&mut self, now: Instant, scope: Scope, lowest: Option<Precedence>) -> bool {
+        self.tick(now);
+        match scope {
+            Scope::Switch => {
+                self.floor = lowest;
+                self.refresh_all();
+            }
+            Scope::Peer(peer) => {
+                self.peers.entry(peer).or_insert_with(|| Peer::new(peer)).floor = lowest;
+                self.refresh(peer);
+            }
+            Scope::Channel(id) => {
+                let Some(channel) = self.channel_mut(id) else { return false };
+                channel.floor = lowest;
+                self.refresh(id.peer);
+            }
+        }
+        true
+    }
+
+    fn refresh_all(&mut self) {
+        let peers: Vec<PeerId> = self.peers.keys().copied().collect();
+        for peer in peers {
+            self.refresh(peer);
+        }
+    }
+}

@@ -1,0 +1,303 @@
+//! What an operator sees of the queues.
+
+use crate::hold::Reason;
+use crate::items::{Destination, Item, State};
+use crate::machine::Scheduler;
+use crate::minimize::Floor;
+use crate::peer::{Peer, View};
+use crate::queue::{Key, Queue};
+use crate::rules::ChannelId;
+use base::{EntryId, Instant, Precedence, Utc};
+
+/// What there is of one precedence for one destination.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LevelStatus {
+    /// How many wait: delayed and held ones too, those in transfer or given up not.
+    pub queued: u64,
+    /// Octets of content of these.
+    pub bytes: u64,
+    /// Acceptance time of the oldest of these.
+    pub oldest: Option<Utc>,
+    /// How many of these rule 1 holds.
+    pub held: u64,
+    /// How many of these are below a floor (rule 6).
+    pub minimized: u64,
+    /// How many of these an operator holds.
+    pub operator: u64,
+    /// How many of these wait for a time: deferred, or in their own backoff.
+    pub delayed: u64,
+    /// Of those that a rule or an operator holds, the one accepted first, when, and why it is held.
+    pub first_held: Option<(Utc, EntryId, Reason)>,
+    /// How many are in transfer.
+    pub in_transfer: u64,
+    /// How many of these are paused (rule 8).
+    pub paused: u64,
+    /// How many are given up, their report not yet durable (rule 9).
+    pub expired: u64,
+    /// How many are overdue, wherever they are.
+    pub overdue: u64,
+}
+
+/// What there is for a channel or a mailbox.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct QueueStatus {
+    /// By [`Precedence::number`].
+    pub levels: [LevelStatus; 6],
+}
+
+impl QueueStatus {
+    /// Of one precedence.
+    pub fn level(&self, precedence: Precedence) -> &LevelStatus {
+        self.levels.get(usize::from(precedence.number())).unwrap_or(&EMPTY)
+    }
+
+    /// How many wait, by [`Precedence::number`].
+    pub fn queued(&self) -> [u64; 6] {
+        self.levels.map(|level| level.queued)
+    }
+
+    /// Whether anything waits.
+    pub fn is_empty(&self) -> bool {
+        self.levels.iter().all(|level| level.queued == 0)
+    }
+
+    /// Octets of content of what waits.
+    pub fn bytes(&self) -> u64 {
+        self.levels.iter().fold(0, |sum, level| sum.saturating_add(level.bytes))
+    }
+
+    /// Acceptance time of the oldest that waits.
+    pub fn oldest(&self) -> Option<Utc> {
+        self.levels.iter().filter_map(|level| level.oldest).min()
+    }
+
+    /// How many a rule or an operator holds, by [`Precedence::number`].
+    pub fn held(&self) -> [u64; 6] {
+        self.levels.map(|level| level.held + level.minimized + level.operator)
+    }
+
+    /// Of those held, the one accepted first, and why it is held.
+    pub fn first_held(&self) -> Option<(EntryId, Reason)> {
+        let held = self.levels.iter().filter_map(|level| level.first_held);
+        held.min_by_key(|(at, id, _)| (*at, *id)).map(|(_, id, reason)| (id, reason))
+    }
+}
+
+const EMPTY: LevelStatus = LevelStatus {
+    queued: 0,
+    bytes: 0,
+    oldest: None,
+    held: 0,
+    minimized: 0,
+    operator: 0,
+    delayed: 0,
+    first_held: None,
+    in_transfer: 0,
+    paused: 0,
+    expired: 0,
+    overdue: 0,
+};
+
+/// Where an item is and what it waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Whereabouts {
+    /// It goes as soon as an association that may carry it is free.
+    Ready,
+    /// A rule or an operator holds it.
+    Held(Reason),
+    /// It waits until then.
+    Delayed(Instant),
+    /// It is in transfer, to a peer on this channel.
+    InTransfer {
+        /// `None` for a mailbox.
+        channel: Option<ChannelId>,
+        /// By rule 8.
+        paused: bool,
+    },
+    /// It was given up; its report is not durable yet.
+    Expired,
+}
+
+/// One line of a queue's listing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Listed {
+    /// The item.
+    pub item: Item,
+    /// Where it is.
+    pub at: Whereabouts,
+    /// How often its transfer failed.
+    pub failures: u32,
+    /// Whether it is overdue.
+    pub overdue: bool,
+}
+
+fn level(queue: &Queue, by_rule: Option<Reason>) -> LevelStatus {
+    let ready = queue.ready.len();
+    let fronts = [queue.ready.first(), queue.delayed.first(), queue.operator.first()];
+    let held_ready = queue.ready.first().zip(by_rule).map(|((at, id), why)| (at, id, why));
+    let held_operator = queue.operator.first().map(|(at, id)| (at, id, Reason::Operator));
+    let held = [held_ready, held_operator].into_iter().flatten();
+    let (in_transfer, paused) = queue.in_transfer();
+    let is_minimized = matches!(by_rule, Some(Reason::Minimize(_)));
+    LevelStatus {
+        queued: queue.waiting(),
+        bytes: queue.bytes,
+        oldest: fronts.into_iter().flatten().map(|(accepted, _)| accepted).min(),
+        held: if by_rule.is_some() && !is_minimized { ready } else { 0 },
+        minimized: if is_minimized { ready } else { 0 },
+        operator: queue.operator.len(),
+        delayed: queue.delayed.len(),
+        first_held: held.min_by_key(|(at, id, _)| (*at, *id)),
+        in_transfer,
+        paused,
+        expired: queue.expired.len(),
+        overdue: queue.overdue,
+    }
+}
+
+fn collect<'q>(
+    queues: impl Iterator<Item = (Precedence, &'q Queue, Option<Reason>)>,
+) -> QueueStatus {
+    let mut status = QueueStatus::default();
+    for (precedence, queue, by_rule) in queues {
+        if let Some(at) = status.levels.get_mut(usize::from(precedence.number())) {
+            *at = level(queue, by_rule);
+        }
+    }
+    status
+}
+
+/// Most lines [`Scheduler::list`] gives at once.
+pub const LIST_MOST: usize = 10_000;
+
+impl Scheduler {
+    /// An item as it stands.
+    pub fn get(&self, id: EntryId) -> Option<Item> {
+        self.items.get(id).map(|slot| slot.item())
+    }
+
+    /// How often the item's transfer failed, 255 at most.
+    pub fn failures(&self, id: EntryId) -> u32 {
+        self.items.get(id).map_or(0, |slot| u32::from(slot.failures))
+    }
+
+    /// How many items there are, in any state.
+    pub fn len(&self) -> usize {
+        self.items.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.items.len() == 0
+    }
+
+    /// The first message of a precedence that a free association of this channel would start now
+    /// but for rule 1 or 6, with the reason: once for each message.
+    pub fn newly_held(&mut self, now: Instant, channel: ChannelId) -> Option<(EntryId, Reason)> {
+        self.tick(now);
+        let (peer, config) = self.channel(channel)?;
+        let view = self.view();
+        let found = peer.queues.iter().find_map(|(precedence, queue)| {
+            peer.would_carry(&view, config, precedence)?;
+            let id =
+                queue.first().filter(|id| self.items.get(*id).is_some_and(|s| !s.is_told()))?;
+            peer.held(&view, precedence).map(|reason| (id, reason))
+        })?;
+        if let Some(slot) = self.items.get_mut(found.0) {
+            slot.set_told();
+        }
+        Some(found)
+    }
+
+    /// Why an item is held, by the time last handed in; `None` where it is not.
+    pub fn held_because(&self, id: EntryId) -> Option<Reason> {
+        let slot = self.items.get(id)?;
+        match (slot.state, slot.destination()) {
+            (State::Operator, _) => Some(Reason::Operator),
+            (State::Ready, Destination::Peer(peer)) => {
+                self.peers.get(&peer)?.held(&self.view(), slot.precedence)
+            }
+            _ => None,
+        }
+    }
+
+    /// The floor that counts on a channel, and where it was set: the highest of the three.
+    pub fn floor_on(&self, channel: ChannelId) -> Option<Floor> {
+        let (peer, config) = self.channel(channel)?;
+        peer.floor_on(&self.view(), config)
+    }
+
+    /// What there is for a channel, by the time last handed in. A precedence that several channels
+    /// share is counted at the first of them.
+    pub fn status(&self, channel: ChannelId) -> QueueStatus {
+        let Some((peer, _)) = self.channel(channel) else { return QueueStatus::default() };
+        let home = |precedence| peer.channels().find(|c| c.owns(precedence));
+        self.collect(peer, |p| home(p).is_some_and(|c| c.rules.id == channel))
+    }
+
+    fn collect(&self, peer: &Peer, of: impl Fn(Precedence) -> bool) -> QueueStatus {
+        let view: View<'_> = self.view();
+        let queues = peer.queues.iter().filter(|(precedence, _)| of(*precedence));
+        collect(queues.map(|(precedence, queue)| (precedence, queue, peer.held(&view, precedence))))
+    }
+
+    /// What there is for a peer or a mailbox as a whole.
+    pub fn status_of(&self, to: Destination) -> QueueStatus {
+        match to {
+            Destination::Peer(peer) => self
+                .peers
+                .get(&peer)
+                .map_or(QueueStatus::default(), |peer| self.collect(peer, |_| true)),
+            Destination::Mailbox(mailbox) => self.mailbox_status(mailbox),
+        }
+    }
+
+    /// What there is for a mailbox.
+    pub fn mailbox_status(&self, mailbox: u32) -> QueueStatus {
+        let queues = self.mailboxes.get(&mailbox).into_iter().flat_map(|queues| queues.iter());
+        collect(queues.map(|(precedence, queue)| (precedence, queue, None)))
+    }
+
+    /// The items of a precedence for a destination, in order, in any state: at most `limit` of them
+    /// and [`LIST_MOST`], those after an acceptance time and identifier where one is given. The
+    /// cost follows the number listed, not the number queued.
+    pub fn list(
+        &self,
+        to: Destination,
+        precedence: Precedence,
+        after: Option<(Utc, EntryId)>,
+        limit: usize,
+    ) -> Vec<Listed> {
+        let Some(queue) = self.queues(to).and_then(|queues| queues.get(precedence)) else {
+            return Vec::new();
+        };
+        let limit = limit.min(LIST_MOST);
+        let mut keys: Vec<Key> = [&queue.ready, &queue.delayed, &queue.operator, &queue.expired]
+            .into_iter()
+            .flat_map(|place| place.after(after).take(limit))
+            .collect();
+        let transfers = queue.transfers().filter_map(|(id, _)| Some(self.items.get(id)?.key()));
+        keys.extend(transfers.filter(|key| after.is_none_or(|after| *key > after)));
+        keys.sort_unstable();
+        keys.truncate(limit);
+        keys.into_iter().filter_map(|(_, id)| self.listed(id)).collect()
+    }
+
+    /// One item as [`Scheduler::list`] gives it.
+    pub fn listed(&self, id: EntryId) -> Option<Listed> {
+        let slot = self.items.get(id)?;
+        let at = match slot.state {
+            State::Ready | State::Operator => {
+                self.held_because(id).map_or(Whereabouts::Ready, Whereabouts::Held)
+            }
+            State::Delayed => Whereabouts::Delayed(slot.until),
+            State::Expired => Whereabouts::Expired,
+            State::InTransfer => {
+                let transfer = self.transfers.get(&id)?;
+                Whereabouts::InTransfer { channel: transfer.channel, paused: transfer.paused }
+            }
+        };
+        let (failures, overdue) = (u32::from(slot.failures), slot.is_overdue());
+        Some(Listed { item: slot.item(), at, failures, overdue })
+    }
+}

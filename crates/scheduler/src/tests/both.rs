@@ -1,0 +1,495 @@
+//! The machine and its model side by side, with the associations as a caller would have them.
+
+use super::model::{At, Line, Model, Row};
+use super::*;
+use std::collections::BTreeMap;
+
+/// Channels that a configuration may have.
+pub(super) const CHANNELS: usize = 4;
+
+#[derive(Clone, Debug)]
+pub(super) enum Verb {
+    Insert(Item),
+    Next(usize),
+    Mailbox(u32),
+    Progress(u64),
+    Finished(u64),
+    Retry(u64, u64),
+    PutBack(u64),
+    Hold(u64),
+    Release(u64),
+    Floor(usize, Option<Precedence>),
+    Configure(usize, Policy),
+    /// Ask for all that is to be told once.
+    Drain,
+    /// Open all that is wanted; then each try succeeds or fails.
+    OpenWanted,
+    Opened(usize),
+    OpenFailed(usize),
+    Lost(usize),
+    /// A scheduled channel's window ends, or begins.
+    Bar(usize, bool),
+    /// The peer opens an association, or closes it.
+    PeerOpens(usize),
+    PeerCloses(usize),
+    Wait(u64),
+    /// The clock is handed in as it was.
+    StepBack(u64),
+}
+
+pub(super) struct Both {
+    pub(super) s: Scheduler,
+    pub(super) m: Model,
+    /// By channel: those of ours that are open, those opening, those of the peer's.
+    open: [[u32; 3]; CHANNELS],
+    failing: [bool; CHANNELS],
+    barred: [bool; CHANNELS],
+    /// Starts by share since nothing of the peer was held: what starvation is measured by.
+    pub(super) starts: u64,
+    /// Comparing everything at each step takes long: not in the end phase.
+    draining: bool,
+}
+
+fn line(rules: ChannelRules) -> Line {
+    Line { rules, seen: Associations::default(), absent: None, free: None }
+}
+
+fn id(channel: usize) -> ChannelId {
+    network(0)[channel].id
+}
+
+impl Both {
+    pub(super) fn new(policy: Policy) -> Both {
+        let m = Model {
+            now: Instant(0),
+            policy,
+            rows: Vec::new(),
+            lines: network(0).into_iter().map(line).collect(),
+            floors: Vec::new(),
+            credit: Vec::new(),
+            failures: Vec::new(),
+        };
+        let s = Scheduler::new(network(0), policy);
+        let (open, failing, barred) = Default::default();
+        Both { s, m, open, failing, barred, starts: 0, draining: false }
+    }
+
+    fn on(&self, channel: usize) -> Vec<EntryId> {
+        let on =
+            |r: &&Row| matches!(r.at, At::InTransfer { channel: c, .. } if c == Some(id(channel)));
+        self.m.rows.iter().filter(on).map(|r| r.item.id).collect()
+    }
+
+    fn free(&self, channel: usize) -> u32 {
+        let [ours, _, theirs] = self.open[channel];
+        ours + theirs - self.on(channel).len() as u32
+    }
+
+    fn put_back(&mut self, now: Instant, id: EntryId) {
+        let row = self.m.in_transfer(id);
+        assert_eq!(self.s.put_back(now, id), row.is_some());
+        if let Some(row) = row {
+            row.at = At::Waiting { until: Instant(0) };
+            (row.paused, row.told[3]) = (false, false);
+        }
+        self.m.settle();
+    }
+
+    /// Tells both of all associations.
+    fn tell(&mut self, now: Instant) {
+        for channel in 0..CHANNELS {
+            if self.m.line(id(channel)).is_none() {
+                continue;
+            }
+            // Transfers whose association is gone go back.
+            let [ours, opening, theirs] = self.open[channel];
+            for id in self.on(channel).into_iter().skip((ours + theirs) as usize) {
+                self.put_back(now, id);
+            }
+            let seen = Associations {
+                ours: ours + opening,
+                changing: opening,
+                usable: ours + theirs,
+                free: self.free(channel),
+                failing: self.failing[channel],
+                barred: self.barred[channel],
+            };
+            self.s.associations(now, id(channel), seen);
+            self.m.see(id(channel), seen);
+            self.m.settle();
+        }
+    }
+
+    fn next(&mut self, now: Instant, channel: usize) {
+        let id = id(channel);
+        if self.m.line(id).is_none() || self.free(channel) == 0 {
+            return;
+        }
+        // An association too many closes before it is given more.
+        if self.s.has_surplus(now, id) && self.open[channel][0] > 0 {
+            self.open[channel][0] -= 1;
+            return;
+        }
+        let expected = self.m.pick(id);
+        if let Some(start) = expected {
+            self.check_start(id, start);
+            self.m.account(id.peer, start);
+        }
+        let start = self.s.next(now, id);
+        assert_eq!(start, expected);
+        let Some(start) = start else {
+            let held = self.m.newly_held(id);
+            assert_eq!(self.s.newly_held(now, id), held);
+            if let Some((id, _)) = held {
+                self.m.row(id).unwrap().told[0] = true;
+            }
+            return;
+        };
+        self.starts += 1;
+        let (since, share) = (self.m.now, start.licence.share);
+        self.m.row(start.id).unwrap().at =
+            At::InTransfer { channel: Some(id), since, progress: since, share };
+        self.m.settle();
+    }
+
+    /// The invariants of every start.
+    fn check_start(&self, channel: ChannelId, start: Start) {
+        let (peer, p) = (channel.peer, start.precedence);
+        let above = || Precedence::ALL.into_iter().filter(|a| *a > p);
+        if self.m.policy.hold != Hold::Off && !start.licence.share {
+            // Rule 1, but for what rules 2 and 7 license: nothing above is ready or alive.
+            for a in above().filter(|a| self.m.holder(peer, *a).is_some()) {
+                assert_eq!(self.m.policy.hold, Hold::Conserving);
+                assert!(start.licence.passes >= Some(a) && !self.m.way(peer, a), "{start:?}");
+            }
+        }
+        // Rule 3.
+        assert_eq!(self.m.ready(peer, p)[0].item.id, start.id);
+        // Rule 5: outside its schedule only as a fallback.
+        let rules = &self.m.line(channel).unwrap().rules;
+        assert_eq!(start.licence.fallback, !rules.precedences.contains(&p));
+        // Rule 6: nothing below a floor, by whatever licence.
+        let scopes = [Scope::Switch, Scope::Peer(peer), Scope::Channel(channel)];
+        assert!(scopes.into_iter().all(|scope| self.m.below(scope, p).is_none()));
+        // Rule 9: nothing whose time is over.
+        assert!(self.s.get(start.id).unwrap().expires > self.m.now);
+    }
+
+    /// Both tell the same of what is told once.
+    fn drain_told(&mut self, now: Instant) {
+        let expect = |b: &mut Both, which: usize, of: &dyn Fn(&Row) -> Option<Instant>| {
+            let new = |r: &&mut Row| !r.told[which] && of(r).is_some();
+            let mut new: Vec<&mut Row> = b.m.rows.iter_mut().filter(new).collect();
+            new.iter_mut().for_each(|r| r.told[which] = true);
+            new.sort_by_key(|r| (of(r), r.item.id));
+            new.into_iter().map(|r| r.item.id).collect::<Vec<_>>()
+        };
+        let expired = expect(self, 1, &|r| (r.at == At::Expired).then_some(r.item.expires));
+        assert_eq!(std::iter::from_fn(|| self.s.expired(now)).collect::<Vec<_>>(), expired);
+        let m_now = self.m.now;
+        let overdue = expect(self, 2, &|r| (r.item.alert_at <= m_now).then_some(r.item.alert_at));
+        assert_eq!(std::iter::from_fn(|| self.s.overdue(now)).collect::<Vec<_>>(), overdue);
+        let mut changes = BTreeMap::new();
+        for r in self.m.rows.iter_mut().filter(|r| r.paused != r.told[3]) {
+            r.told[3] = r.paused;
+            changes.insert(r.item.id, r.paused);
+        }
+        let told = std::iter::from_fn(|| self.s.pauses(now)).collect::<Vec<_>>();
+        assert_eq!(told, changes.into_iter().collect::<Vec<_>>());
+    }
+
+    fn agree(&mut self, now: Instant) {
+        assert_eq!(self.s.len(), self.m.rows.len());
+        let wanted: Vec<Open> = self.s.wanted(now).collect();
+        self.m.lines.sort_by_key(|l| l.rules.id);
+        let expected: Vec<Open> = self.m.lines.iter().filter_map(|l| self.m.wanted(l)).collect();
+        assert_eq!(wanted, expected);
+        for channel in 0..CHANNELS {
+            let id = id(channel);
+            let Some(line) = self.m.line(id) else {
+                assert_eq!(self.s.peek(now, id), None);
+                continue;
+            };
+            assert_eq!(self.s.is_down(id), self.m.down(line));
+            assert_eq!(self.s.has_surplus(now, id), self.m.surplus(line));
+            assert_eq!(self.s.peek(now, id), self.m.pick(id));
+            let home = |p| {
+                let owns =
+                    |l: &&Line| l.rules.id.peer == id.peer && l.rules.precedences.contains(&p);
+                self.m.lines.iter().find(owns).is_some_and(|l| l.rules.id == id)
+            };
+            let level = |p| self.m.level(Destination::Peer(id.peer), p);
+            let level = |p| if home(p) { level(p) } else { LevelStatus::default() };
+            assert_eq!(self.s.status(id).levels, Precedence::ALL.map(level));
+        }
+        for row in &self.m.rows {
+            let until = match row.at {
+                At::Waiting { until } => until,
+                At::InTransfer { .. } => Instant(0),
+                At::Expired => self.s.get(row.item.id).unwrap().not_before,
+            };
+            assert_eq!(self.s.get(row.item.id), Some(Item { not_before: until, ..row.item }));
+            assert_eq!(self.s.failures(row.item.id), row.failures);
+            assert_eq!(self.s.held_because(row.item.id), self.m.held_because(row));
+            assert_eq!(self.s.is_paused(row.item.id), row.paused);
+        }
+        for p in Precedence::ALL {
+            assert_eq!(self.s.has_way(PEER, p), self.m.way(PEER, p));
+            for mailbox in 0..2 {
+                let to = Destination::Mailbox(mailbox);
+                assert_eq!(*self.s.mailbox_status(mailbox).level(p), self.m.level(to, p));
+            }
+            self.agree_on_list(Destination::Peer(PEER), p);
+        }
+        assert!(self.s.deadline().is_none_or(|at| at > self.m.now), "no deadline has passed");
+    }
+
+    /// Paging three by three gives everything once, in order.
+    fn agree_on_list(&self, to: Destination, p: Precedence) {
+        let mut all: Vec<_> = self.m.of(to, p).map(|r| (r.item.accepted, r.item.id)).collect();
+        all.sort();
+        let mut listed = Vec::new();
+        loop {
+            let page = self.s.list(to, p, listed.last().copied(), 3);
+            listed.extend(page.iter().map(|l| (l.item.accepted, l.item.id)));
+            if page.len() < 3 {
+                break;
+            }
+        }
+        assert_eq!(listed, all);
+    }
+
+    /// Nothing changes before the deadline by time alone.
+    fn wait(&mut self, to: Instant) {
+        while let Some(at) = self.s.deadline().filter(|at| *at < to) {
+            self.wait_still(at);
+        }
+        self.wait_still(to);
+    }
+
+    fn wait_still(&mut self, to: Instant) {
+        let before = snapshot(&self.m);
+        self.m.now = Instant(to.0 - 1).max(self.m.now);
+        let mut later = self.m.clone();
+        later.settle();
+        assert_eq!(before, snapshot(&later), "a change nobody was told of");
+        self.m.now = to;
+        self.m.settle();
+        self.s.tick(to);
+    }
+
+    pub(super) fn step(&mut self, verb: Verb) {
+        let mut now = self.m.now;
+        match verb {
+            Verb::Insert(item) => {
+                let new = self.m.row(item.id).is_none();
+                assert_eq!(self.s.insert(now, item), new);
+                if new {
+                    let at = At::Waiting { until: item.not_before };
+                    let (told, failures) = ([false; 4], 0);
+                    self.m.rows.push(Row {
+                        item,
+                        at,
+                        failures,
+                        operator: false,
+                        paused: false,
+                        told,
+                    });
+                }
+            }
+            Verb::Next(channel) => self.next(now, channel),
+            Verb::Mailbox(mailbox) => {
+                let next = self.m.next_for_mailbox(mailbox);
+                assert_eq!(self.s.next_for_mailbox(now, mailbox), next);
+                if let Some(id) = next {
+                    let (since, progress) = (now, now);
+                    self.m.row(id).unwrap().at =
+                        At::InTransfer { channel: None, since, progress, share: false };
+                }
+            }
+            Verb::Progress(id) => {
+                let row = self.m.in_transfer(EntryId(id));
+                assert_eq!(self.s.progress(now, EntryId(id)), row.is_some());
+                if let Some(Row { at: At::InTransfer { progress, .. }, .. }) = row {
+                    *progress = now;
+                }
+            }
+            Verb::Finished(id) => self.finish(EntryId(id)),
+            Verb::Retry(id, seed) => self.retry(now, EntryId(id), seed),
+            Verb::PutBack(id) => self.put_back(now, EntryId(id)),
+            Verb::Hold(id) => {
+                let row = self.m.row(EntryId(id)).filter(|r| !r.operator && r.at != At::Expired);
+                assert_eq!(self.s.hold(EntryId(id)), row.is_some());
+                if let Some(row) = row {
+                    row.operator = true;
+                }
+            }
+            Verb::Release(id) => {
+                let row = self.m.row(EntryId(id)).filter(|r| r.operator && r.at != At::Expired);
+                assert_eq!(self.s.release(now, EntryId(id)), row.is_some());
+                if let Some(row) = row {
+                    row.operator = false;
+                }
+            }
+            Verb::Floor(which, lowest) => {
+                let scopes =
+                    [Scope::Switch, Scope::Peer(PEER), Scope::Channel(id(which % CHANNELS))];
+                let scope = scopes[which % 3];
+                let known = !matches!(scope, Scope::Channel(id) if self.m.line(id).is_none());
+                assert_eq!(self.s.set_floor(now, scope, lowest), known);
+                self.m.floors.retain(|(s, _)| *s != scope);
+                self.m.floors.extend(lowest.filter(|_| known).map(|lowest| (scope, lowest)));
+            }
+            Verb::Configure(variant, policy) => self.configure(now, variant, policy),
+            Verb::Drain => self.drain_told(now),
+            Verb::OpenWanted => self.open_wanted(now),
+            Verb::Opened(c) if self.open[c][1] > 0 => {
+                self.open[c][1] -= 1;
+                self.open[c][0] += 1;
+                self.failing[c] = false;
+            }
+            Verb::OpenFailed(c) if self.open[c][1] > 0 => {
+                self.open[c][1] -= 1;
+                self.failing[c] = true;
+            }
+            Verb::Lost(c) if self.open[c][0] > 0 => {
+                self.open[c][0] -= 1;
+                self.failing[c] = true;
+            }
+            Verb::Bar(c, barred) => self.barred[c] = barred,
+            Verb::PeerOpens(c) => self.open[c][2] = 1,
+            Verb::PeerCloses(c) => self.open[c][2] = 0,
+            Verb::Wait(d) => {
+                now = Instant(now.0 + d);
+                if d > 0 {
+                    self.wait(now);
+                }
+            }
+            Verb::StepBack(d) => self.s.tick(Instant(now.0.saturating_sub(d))),
+            Verb::Opened(_) | Verb::OpenFailed(_) | Verb::Lost(_) => {}
+        }
+        self.m.settle();
+        self.tell(now);
+        if !self.draining {
+            self.agree(now);
+        }
+    }
+
+    fn finish(&mut self, id: EntryId) {
+        let at = self.m.rows.iter().position(|r| r.item.id == id);
+        let row = at.map(|at| self.m.rows.remove(at));
+        assert_eq!(self.s.finished(id).map(|item| item.id), row.as_ref().map(|r| r.item.id));
+        if let Some(Row { at: At::InTransfer { .. }, item, .. }) = row
+            && let Destination::Peer(peer) = item.destination
+        {
+            self.m.failures.retain(|(of, ..)| *of != peer);
+        }
+    }
+
+    fn retry(&mut self, now: Instant, id: EntryId, seed: u64) {
+        let again = self.s.retry(now, id, seed);
+        let row = self.m.in_transfer(id).cloned();
+        assert_eq!(again.is_some(), row.is_some());
+        let (Some(row), Some(again)) = (row, again) else { return };
+        let At::InTransfer { since, .. } = row.at else { return };
+        let mut failures = row.failures + 1;
+        if let Destination::Peer(peer) = row.item.destination {
+            let known = self.m.failures.iter().find(|(of, ..)| *of == peer).copied();
+            let (_, count, last) = known.unwrap_or((peer, 0, Instant(0)));
+            let counts = count == 0 || since > last;
+            let new = (peer, count + u32::from(counts), if counts { now } else { last });
+            self.m.failures.retain(|(of, ..)| *of != peer);
+            self.m.failures.push(new);
+            failures = failures.max(new.1);
+        }
+        let retry = self.m.policy.retry[usize::from(row.item.precedence.number())];
+        assert_eq!(again, now + retry.delay(failures, seed ^ id.0));
+        let row = self.m.row(id).unwrap();
+        (row.failures, row.at) = (row.failures + 1, At::Waiting { until: again });
+        (row.paused, row.told[3]) = (false, false);
+    }
+
+    fn configure(&mut self, now: Instant, variant: usize, policy: Policy) {
+        let rules = network(variant);
+        self.s.configure(now, rules.clone(), policy);
+        self.m.policy = policy;
+        let old = std::mem::take(&mut self.m.lines);
+        self.m.lines = rules
+            .into_iter()
+            .map(|rules| match old.iter().find(|l| l.rules.id == rules.id) {
+                Some(known) => Line { rules, ..known.clone() },
+                None => line(rules),
+            })
+            .collect();
+        for channel in 0..CHANNELS {
+            let is = |lines: &[Line]| lines.iter().any(|l| l.rules.id == id(channel));
+            match (is(&old), is(&self.m.lines)) {
+                // What is in transfer there still has its associations.
+                (false, true) => self.open[channel] = [self.on(channel).len() as u32, 0, 0],
+                (true, false) => {
+                    self.m.floors.retain(|(s, _)| *s != Scope::Channel(id(channel)));
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn open_wanted(&mut self, now: Instant) {
+        let wanted: Vec<Open> = self.s.wanted(now).collect();
+        for open in wanted {
+            let at = (0..CHANNELS).find(|c| id(*c) == open.channel).unwrap();
+            self.open[at][1] += 1;
+            let rules = &self.m.line(open.channel).unwrap().rules;
+            let max = rules.max + u32::from(open.urgent);
+            let [ours, opening, _] = self.open[at];
+            assert!(ours + opening <= max, "{open:?}: {ours} open, {opening} opening");
+        }
+    }
+
+    /// With all channels up and no floor, everything that may leave leaves: nothing is forgotten.
+    pub(super) fn drain(&mut self) {
+        self.draining = true;
+        let policy = self.m.policy;
+        self.step(Verb::Configure(0, policy));
+        for which in 0..12 {
+            self.step(Verb::Floor(which, None));
+            self.step(Verb::Bar(which % CHANNELS, false));
+        }
+        for id in IDS {
+            self.step(Verb::Release(id));
+        }
+        for _ in 0..IDS.end + 3 {
+            self.step(Verb::OpenWanted);
+            self.step(Verb::Wait(1_800_000_000));
+            for channel in 0..CHANNELS {
+                self.step(Verb::Opened(channel));
+                self.next(self.m.now, channel);
+                self.tell(self.m.now);
+            }
+            for mailbox in 0..2 {
+                self.step(Verb::Mailbox(mailbox));
+            }
+            self.drain_told(self.m.now);
+            let waits = |r: &&Row| !matches!(r.at, At::Waiting { .. });
+            let done: Vec<EntryId> = self.m.rows.iter().filter(waits).map(|r| r.item.id).collect();
+            for id in done {
+                self.step(Verb::Finished(id.0));
+            }
+        }
+        // But for what no channel ever carries.
+        let stays = |r: &Row| {
+            r.item.destination == Destination::Peer(PeerId(8))
+                && r.item.precedence == Precedence::Flash
+        };
+        assert!(self.m.rows.iter().all(stays), "{:?}", self.m.rows);
+        assert_eq!(self.s.len(), self.m.rows.len());
+    }
+}
+
+/// All that time alone might change.
+fn snapshot(m: &Model) -> impl PartialEq + std::fmt::Debug + use<> {
+    let starts = m.lines.iter().map(|l| m.startable(l.rules.id)).collect::<Vec<_>>();
+    let lines = m.lines.iter().map(|l| (m.wanted(l), m.surplus(l))).collect::<Vec<_>>();
+    let row = |r: &Row| (r.item.id, r.paused, r.at == At::Expired, r.item.alert_at <= m.now);
+    (starts, lines, m.rows.iter().map(row).collect::<Vec<_>>())
+}
