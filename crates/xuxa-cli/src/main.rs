@@ -1,5 +1,6 @@
 //! The client `xuxa`: submits canned messages at any precedence, and receives them.
 
+mod burst;
 mod inbox;
 mod profile;
 mod quantity;
@@ -54,6 +55,8 @@ enum Verb {
     Send(Box<SendArgs>),
     /// Take what waits for us
     Receive(ReceiveArgs),
+    /// Submit the messages of a plan, and say when each was where
+    Burst(burst::BurstArgs),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -193,6 +196,15 @@ fn main() -> ExitCode {
 
 async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let is_terminal = std::io::stderr().is_terminal();
+    if let Verb::Burst(args) = &cli.verb {
+        if cli.pcap.is_some() {
+            eprintln!("xuxa: --pcap writes one association, and a burst has several: leave it out");
+            return ExitCode::from(2);
+        }
+        let profiles =
+            burst::Profiles { file: cli.config.as_deref(), name: cli.profile.as_deref() };
+        return burst::burst(args, &profiles, cli.json, is_terminal, interrupted).await;
+    }
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
         Err(error) => {
@@ -213,6 +225,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     match &cli.verb {
         Verb::Send(args) => run_send(&way, args, cli.json).await,
         Verb::Receive(args) => run_receive(&way, args, cli.json).await,
+        Verb::Burst(_) => ExitCode::SUCCESS,
     }
 }
 

@@ -67,8 +67,13 @@ pub(crate) fn size(octets: u64) -> String {
     format!("{octets} B")
 }
 
+/// A time in milliseconds, or a dash where there is none.
+pub(crate) fn ms(ms: Option<f64>) -> String {
+    ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
+}
+
 /// An aligned table; these columns to the right.
-fn table(header: &[&str], right: &[usize]) -> Table {
+pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for column in right {

@@ -1,5 +1,6 @@
 //! Whole sites as a user and an operator have them: the programs `mta` and `xuxa` on loopback.
 
+mod burst;
 mod captures;
 mod disk_full;
 mod exchange;

@@ -1,0 +1,111 @@
+//! What is seen while a burst runs: a table in place on a terminal, else a line now and then.
+
+use super::run::Run;
+use super::summary::{Counts, Stretch, Times, of, precedences};
+use crate::show;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How often the table is drawn, and a line written.
+const TABLE: Duration = Duration::from_millis(250);
+const LINE: Duration = Duration::from_secs(5);
+
+/// Where it is shown: standard error.
+#[derive(Clone)]
+pub(crate) struct Live {
+    /// On a terminal.
+    bar: Option<ProgressBar>,
+}
+
+impl Live {
+    pub(crate) fn new(is_terminal: bool) -> Live {
+        let bar = is_terminal.then(|| {
+            let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr());
+            if let Ok(style) = ProgressStyle::with_template("{msg}") {
+                bar.set_style(style);
+            }
+            bar
+        });
+        Live { bar }
+    }
+
+    /// Says something without spoiling the table.
+    pub(crate) fn say(&self, what: &str) {
+        match &self.bar {
+            Some(bar) => bar.suspend(|| eprintln!("xuxa: {what}")),
+            None => eprintln!("xuxa: {what}"),
+        }
+    }
+
+    /// Shows how it goes until dropped.
+    pub(crate) async fn show(self, run: Rc<Run>, elapsed: impl Fn() -> Duration) {
+        let mut interval = tokio::time::interval(self.bar.as_ref().map_or(LINE, |_| TABLE));
+        // The first tick comes at once.
+        interval.tick().await;
+        loop {
+            interval.tick().await;
+            match &self.bar {
+                Some(bar) => bar.set_message(table(&run, elapsed())),
+                None => eprintln!("{}", line(&run, elapsed())),
+            }
+        }
+    }
+
+    /// Takes the table away.
+    pub(crate) fn clear(&self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// All precedences in one line.
+fn line(run: &Run, elapsed: Duration) -> String {
+    let tally = run.tally.borrow();
+    let counts = Counts::of(tally.rows.iter());
+    format!(
+        "{:.0} s: {} planned, {} submitted, {} accepted, {} in transfer, {} delivered",
+        elapsed.as_secs_f64(),
+        counts.planned,
+        counts.submitted,
+        counts.accepted,
+        counts.in_transfer,
+        counts.delivered
+    )
+}
+
+fn table(run: &Run, elapsed: Duration) -> String {
+    let tally = run.tally.borrow();
+    let header = [
+        "precedence",
+        "planned",
+        "submitted",
+        "accepted",
+        "in transfer",
+        "delivered",
+        "p50 ms",
+        "p95 ms",
+        "max ms",
+    ];
+    let mut table = show::table(&header, &[1, 2, 3, 4, 5, 6, 7, 8]);
+    for precedence in precedences(&tally.rows) {
+        let counts = Counts::of(of(&tally.rows, precedence));
+        let times = of(&tally.rows, precedence).filter_map(|row| Stretch::Delivery.of(row));
+        let times = Times::of(times).quantiles();
+        let numbers = [
+            counts.planned,
+            counts.submitted,
+            counts.accepted,
+            counts.in_transfer,
+            counts.delivered,
+        ];
+        let mut cells = vec![precedence.to_string()];
+        cells.extend(numbers.map(|number| number.to_string()));
+        let known = times.count > 0;
+        let ms = [times.p50, times.p95, times.max].map(|ms| show::ms(known.then_some(ms)));
+        cells.extend(ms);
+        table.add_row(cells);
+    }
+    format!("{table}\n{:.0} s; Ctrl-C stops submitting", elapsed.as_secs_f64())
+}

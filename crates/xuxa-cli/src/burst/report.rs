@@ -1,0 +1,357 @@
+//! What a burst came to, for people and as JSON.
+
+use super::plan::Plan;
+use super::run::Run;
+use super::summary::{Counts, Overtaken, Quantiles, Stretch, Times, of, overtaken, precedences};
+use super::tally::{Micros, Row, Submission};
+use crate::show;
+use crate::submission::Fate;
+use anyhow::{Context as _, Result};
+use base::{Precedence, Utc};
+use comfy_table::Table;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+use std::time::Duration;
+
+/// All of it. What nobody observes here is null; what is not known of one message is absent.
+#[derive(Debug, Serialize)]
+pub(crate) struct Report {
+    pub plan: String,
+    pub seed: u64,
+    pub began_at: String,
+    pub elapsed_seconds: f64,
+    pub interrupted: bool,
+    pub counts: Counts,
+    /// Messages whose moments are out of order: clocks were set, or differ between hosts.
+    pub out_of_order: u64,
+    pub observed: Observed,
+    /// The highest first.
+    pub precedences: Vec<OfPrecedence>,
+    pub messages: Vec<OfMessage>,
+    /// The times themselves, for the histograms.
+    #[serde(skip)]
+    times: Vec<(Precedence, Stretch, Times)>,
+}
+
+/// What could be seen, and what was lost of it.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub(crate) struct Observed {
+    pub event_logs: u64,
+    pub recipients: u64,
+    pub deliveries: bool,
+    pub events: u64,
+    pub lines_skipped: u64,
+    /// Times that a log was rotated away unread.
+    pub gaps: u64,
+    /// Events forgotten before it was known whose they are.
+    pub events_dropped: u64,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct OfPrecedence {
+    pub precedence: Precedence,
+    #[serde(flatten)]
+    pub counts: Counts,
+    pub late_ms: Option<Quantiles>,
+    pub acceptance_ms: Option<Quantiles>,
+    pub waiting_ms: Option<Quantiles>,
+    pub transfer_ms: Option<Quantiles>,
+    pub delivery_ms: Option<Quantiles>,
+    pub overtaken: Option<Overtaken>,
+}
+
+#[derive(Debug, Serialize)]
+pub(crate) struct OfMessage {
+    pub number: u32,
+    pub group: String,
+    pub precedence: Precedence,
+    pub size: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_length: Option<u64>,
+    pub content_identifier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mts_identifier: Option<String>,
+    pub outcome: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    pub tries: u32,
+    /// How often its transfer was started.
+    pub transfers: u32,
+    /// The moments, each as RFC 3339 in microseconds.
+    #[serde(flatten)]
+    pub moments: BTreeMap<&'static str, String>,
+    /// The stretches between, in milliseconds.
+    #[serde(flatten)]
+    pub stretches: BTreeMap<&'static str, f64>,
+    pub overtaken_by: u64,
+}
+
+fn outcome(row: &Row) -> (&'static str, Option<String>) {
+    match &row.submission {
+        Submission::Waiting | Submission::UnderWay => ("not_sent", None),
+        Submission::Failed(fate, reason) => {
+            let fate = match fate {
+                Fate::InDoubt => "in_doubt",
+                Fate::Refused => "refused",
+                Fate::NotSent => "not_sent",
+            };
+            (fate, Some(reason.clone()))
+        }
+        Submission::Accepted if row.delivered().is_some() => ("delivered", None),
+        Submission::Accepted if row.non_delivery => ("non_delivery", None),
+        Submission::Accepted => ("accepted", None),
+    }
+}
+
+fn of_message(row: &Row, overtaken_by: u64, plan: &Plan) -> OfMessage {
+    let moments: [(&str, Option<Micros>); 8] = [
+        ("planned_at", row.due),
+        ("submission_at", row.submitted),
+        ("answered_at", row.answered),
+        ("accepted_at", row.accepted),
+        ("transfer_started_at", row.started()),
+        ("received_at", row.received),
+        ("transfer_confirmed_at", row.confirmed()),
+        ("delivered_at", row.delivered()),
+    ];
+    let moments = moments.into_iter().filter_map(|(name, at)| Some((name, Utc(at?).to_string())));
+    let stretches = [
+        ("late_ms", Stretch::Late),
+        ("acceptance_ms", Stretch::Acceptance),
+        ("waiting_ms", Stretch::Waiting),
+        ("transfer_ms", Stretch::Transfer),
+        ("delivery_ms", Stretch::Delivery),
+    ];
+    let stretches = stretches
+        .into_iter()
+        .filter_map(|(name, stretch)| Some((name, stretch.of(row)? as f64 / 1e3)));
+    let (outcome, reason) = outcome(row);
+    OfMessage {
+        number: row.planned.number,
+        group: plan.groups.get(row.planned.group).map(|g| g.name.clone()).unwrap_or_default(),
+        precedence: row.planned.precedence,
+        size: row.planned.size,
+        content_length: (row.content_length > 0).then_some(row.content_length),
+        content_identifier: row.content_identifier.clone(),
+        mts_identifier: row.mts_identifier.clone(),
+        outcome,
+        reason,
+        tries: row.tries,
+        transfers: row.transfers.iter().map(|transfer| transfer.starts).sum(),
+        moments: moments.collect(),
+        stretches: stretches.collect(),
+        overtaken_by,
+    }
+}
+
+impl Report {
+    pub(crate) fn of(run: &Run, path: &Path, elapsed: Duration) -> Report {
+        let tally = run.tally.borrow();
+        let (rows, plan) = (&tally.rows, run.plan());
+        let sees_transfers = !plan.events.is_empty();
+        let by = overtaken(rows);
+        let mut times = Vec::new();
+        let mut summaries = Vec::new();
+        for precedence in precedences(rows) {
+            let mut quantiles = Stretch::ALL.map(|stretch| {
+                let all = Times::of(of(rows, precedence).filter_map(|row| stretch.of(row)));
+                let is_seen = match stretch {
+                    Stretch::Late | Stretch::Acceptance => true,
+                    Stretch::Waiting | Stretch::Transfer => sees_transfers,
+                    Stretch::Delivery => run.sees_deliveries(),
+                };
+                let quantiles = is_seen.then(|| all.quantiles());
+                times.push((precedence, stretch, all));
+                quantiles
+            });
+            let mut overtaken = Overtaken::default();
+            for (row, by) in rows.iter().zip(&by).filter(|(_, by)| **by > 0) {
+                if row.planned.precedence == precedence {
+                    overtaken.messages += 1;
+                    overtaken.starts += by;
+                    overtaken.most = overtaken.most.max(*by);
+                }
+            }
+            let [late, acceptance, waiting, transfer, delivery] =
+                quantiles.each_mut().map(Option::take);
+            summaries.push(OfPrecedence {
+                precedence,
+                counts: Counts::of(of(rows, precedence)),
+                late_ms: late,
+                acceptance_ms: acceptance,
+                waiting_ms: waiting,
+                transfer_ms: transfer,
+                delivery_ms: delivery,
+                overtaken: sees_transfers.then_some(overtaken),
+            });
+        }
+        let counts = run.counts.get();
+        let messages = rows.iter().zip(by).map(|(row, by)| of_message(row, by, plan));
+        Report {
+            plan: path.display().to_string(),
+            seed: plan.seed,
+            began_at: run.dtg.to_string(),
+            elapsed_seconds: elapsed.as_secs_f64(),
+            interrupted: run.is_interrupted(),
+            counts: Counts::of(rows.iter()),
+            out_of_order: rows.iter().filter(|row| row.is_out_of_order()).count() as u64,
+            observed: Observed {
+                event_logs: plan.events.len() as u64,
+                recipients: plan.receive.len() as u64,
+                deliveries: run.sees_deliveries(),
+                events: counts.events,
+                lines_skipped: counts.skipped,
+                gaps: counts.gaps,
+                events_dropped: tally.dropped,
+            },
+            precedences: summaries,
+            messages: messages.collect(),
+            times,
+        }
+    }
+
+    /// 0 all came where they were to, as far as it is seen; 3 a part did; 1 nothing; 4 a submission
+    /// is in doubt.
+    pub(crate) fn exit_code(&self) -> u8 {
+        let Counts { planned, accepted, in_doubt, delivered, altered, .. } = self.counts;
+        let arrived = if self.observed.deliveries { delivered } else { accepted };
+        match () {
+            () if in_doubt > 0 => 4,
+            () if arrived == planned && altered == 0 => 0,
+            () if accepted > 0 => 3,
+            () => 1,
+        }
+    }
+
+    /// Counts, and times in milliseconds.
+    pub(crate) fn tables(&self) -> String {
+        let header = [
+            "precedence",
+            "planned",
+            "accepted",
+            "in doubt",
+            "refused",
+            "not sent",
+            "delivered",
+            "not delivered",
+            "overtaken",
+        ];
+        let mut counts = show::table(&header, &[1, 2, 3, 4, 5, 6, 7, 8]);
+        for line in &self.precedences {
+            let c = &line.counts;
+            let lost = c.accepted.saturating_sub(c.delivered);
+            let seen =
+                |n: u64| if self.observed.deliveries { n.to_string() } else { "-".to_owned() };
+            let overtaken = line.overtaken.map_or_else(
+                || "-".to_owned(),
+                |o| match o.messages {
+                    0 => "0".to_owned(),
+                    n => format!("{n} (by up to {})", o.most),
+                },
+            );
+            counts.add_row([
+                line.precedence.to_string(),
+                c.planned.to_string(),
+                c.accepted.to_string(),
+                c.in_doubt.to_string(),
+                c.refused.to_string(),
+                c.not_sent.to_string(),
+                seen(c.delivered),
+                seen(lost),
+                overtaken,
+            ]);
+        }
+        format!("{counts}\n\n{}", self.times_table())
+    }
+
+    fn times_table(&self) -> Table {
+        let header = ["precedence", "ms", "count", "p50", "p90", "p99", "max"];
+        let mut table = show::table(&header, &[2, 3, 4, 5, 6]);
+        for line in &self.precedences {
+            let stretches = [
+                ("late", &line.late_ms),
+                ("acceptance", &line.acceptance_ms),
+                ("waiting", &line.waiting_ms),
+                ("transfer", &line.transfer_ms),
+                ("submit to delivered", &line.delivery_ms),
+            ];
+            for (name, quantiles) in stretches {
+                let Some(q) = quantiles.filter(|q| q.count > 0) else {
+                    continue;
+                };
+                let mut cells =
+                    vec![line.precedence.to_string(), name.to_owned(), q.count.to_string()];
+                cells.extend([q.p50, q.p90, q.p99, q.max].map(|ms| show::ms(Some(ms))));
+                table.add_row(cells);
+            }
+        }
+        table
+    }
+
+    /// What the tables do not tell.
+    pub(crate) fn remarks(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        let reasons = self.messages.iter().filter_map(|m| Some((m.outcome, m.reason.as_ref()?)));
+        let mut by_reason: BTreeMap<(&str, &String), u64> = BTreeMap::new();
+        reasons.for_each(|reason| *by_reason.entry(reason).or_default() += 1);
+        for ((outcome, reason), count) in by_reason.into_iter().take(MOST_REASONS) {
+            lines.push(format!("{count} {}: {reason}", outcome.replace('_', " ")));
+        }
+        let o = &self.observed;
+        if o.event_logs == 0 {
+            lines.push(
+                "no event logs: waiting and transfer are not seen; name the MTAs' logs in events"
+                    .to_owned(),
+            );
+        }
+        if !o.deliveries {
+            lines.push(
+                "deliveries are not seen: name event logs in events, or all recipients in receive"
+                    .to_owned(),
+            );
+        }
+        let counted = [
+            (self.counts.altered, "contents differ from what was submitted"),
+            (self.counts.delivered_again, "deliveries of what was delivered before"),
+            (self.counts.non_delivery, "messages that a recipient will not get"),
+            (
+                self.out_of_order,
+                "messages with times out of order: are the hosts' clocks the same?",
+            ),
+            (o.lines_skipped, "lines of event logs that cannot be read"),
+            (o.gaps, "event logs rotated away unread: set a larger size or keep"),
+            (o.events_dropped, "events that came too long before the answer to their submission"),
+        ];
+        let counted = counted.into_iter().filter(|(count, _)| *count > 0);
+        lines.extend(counted.map(|(count, what)| format!("{count} {what}")));
+        lines
+    }
+
+    /// Writes a file for each precedence and stretch that has times, `routine-delivery.hgrm`.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn write_histograms(&self, directory: &Path) -> Result<()> {
+        std::fs::create_dir_all(directory)
+            .with_context(|| format!("cannot make {}", directory.display()))?;
+        for (precedence, stretch, times) in &self.times {
+            if times.quantiles().count > 0 {
+                let path = directory.join(format!("{precedence}-{}.hgrm", stretch.name()));
+                let file = File::create(&path);
+                let written = file.and_then(|file| {
+                    let mut out = BufWriter::new(file);
+                    times.write(&mut out)?;
+                    out.flush()
+                });
+                written.with_context(|| format!("cannot write {}", path.display()))?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Most kinds of reason told beside the table; JSON has all.
+const MOST_REASONS: usize = 10;

@@ -1,0 +1,229 @@
+//! What the rows come to: how many, how long, and in which order, by precedence.
+
+use super::tally::{Micros, Row, Submission};
+use crate::submission::Fate;
+use base::Precedence;
+use hdrhistogram::Histogram;
+use serde::Serialize;
+use std::collections::BTreeMap;
+use std::io::{self, Write};
+
+/// Significant decimal digits of the histograms: percentiles are right to 0.1 %.
+const DIGITS: u8 = 3;
+/// Steps between two halvings of what is left, in an exported histogram.
+const STEPS: u32 = 5;
+
+/// A stretch of a message's way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stretch {
+    /// From when it was to start to its first octet.
+    Late,
+    /// From its first octet to the MTA's answer.
+    Acceptance,
+    /// From the MTA's commit to the start of its transfer.
+    Waiting,
+    /// From there to the next MTA's confirm.
+    Transfer,
+    /// From its first octet to the last recipient's confirm.
+    Delivery,
+}
+
+impl Stretch {
+    pub(crate) const ALL: [Stretch; 5] = [
+        Stretch::Late,
+        Stretch::Acceptance,
+        Stretch::Waiting,
+        Stretch::Transfer,
+        Stretch::Delivery,
+    ];
+
+    /// As in JSON and in names of files.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stretch::Late => "late",
+            Stretch::Acceptance => "acceptance",
+            Stretch::Waiting => "waiting",
+            Stretch::Transfer => "transfer",
+            Stretch::Delivery => "delivery",
+        }
+    }
+
+    /// How long it took, where both ends are known and in order.
+    pub(crate) fn of(self, row: &Row) -> Option<Micros> {
+        let (from, to) = match self {
+            Stretch::Late => (row.due, row.submitted),
+            Stretch::Acceptance => (row.submitted, row.answered),
+            Stretch::Waiting => (row.accepted, row.started()),
+            Stretch::Transfer => (row.started(), row.confirmed()),
+            Stretch::Delivery => (row.submitted, row.delivered()),
+        };
+        to?.checked_sub(from?)
+    }
+}
+
+/// Times of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Times {
+    histogram: Option<Histogram<u64>>,
+    max: Micros,
+}
+
+/// In milliseconds, but for the count.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub(crate) struct Quantiles {
+    pub count: u64,
+    pub p50: f64,
+    pub p90: f64,
+    pub p95: f64,
+    pub p99: f64,
+    pub max: f64,
+}
+
+impl Times {
+    pub(crate) fn of(times: impl Iterator<Item = Micros>) -> Times {
+        let mut histogram = Histogram::new(DIGITS).ok();
+        let mut max = 0;
+        if let Some(histogram) = &mut histogram {
+            // It grows with what is recorded, so nothing is out of its range.
+            histogram.auto(true);
+        }
+        for time in times {
+            max = max.max(time);
+            if let Some(histogram) = &mut histogram {
+                let _ = histogram.record(time);
+            }
+        }
+        Times { histogram, max }
+    }
+
+    pub(crate) fn quantiles(&self) -> Quantiles {
+        let Some(histogram) = self.histogram.as_ref().filter(|h| !h.is_empty()) else {
+            return Quantiles::default();
+        };
+        let ms = |micros: u64| micros.min(self.max) as f64 / 1e3;
+        let at = |quantile: f64| ms(histogram.value_at_quantile(quantile));
+        Quantiles {
+            count: histogram.len(),
+            p50: at(0.5),
+            p90: at(0.9),
+            p95: at(0.95),
+            p99: at(0.99),
+            max: ms(self.max),
+        }
+    }
+
+    /// Writes it in HdrHistogram's own text form (.hgrm), values in milliseconds.
+    pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
+        writeln!(
+            out,
+            "{:>12} {:>14} {:>10} {:>14}",
+            "Value", "Percentile", "TotalCount", "1/(1-Percentile)"
+        )?;
+        let Some(histogram) = &self.histogram else {
+            return Ok(());
+        };
+        let mut total = 0;
+        for step in histogram.iter_quantiles(STEPS) {
+            total += step.count_since_last_iteration();
+            let value = step.value_iterated_to().min(self.max) as f64 / 1e3;
+            let quantile = step.quantile_iterated_to();
+            write!(out, "{value:12.3} {quantile:14.12} {total:>10}")?;
+            match quantile < 1.0 {
+                true => writeln!(out, " {:14.2}", 1.0 / (1.0 - quantile))?,
+                false => writeln!(out)?,
+            }
+        }
+        writeln!(out, "#[Max = {:.3}, Total count = {}]", self.max as f64 / 1e3, histogram.len())
+    }
+}
+
+/// Lower ones that started between a higher one's acceptance and its start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Overtaken {
+    /// Messages that were overtaken.
+    pub messages: u64,
+    /// Starts that overtook, and most of them for one message.
+    pub starts: u64,
+    pub most: u64,
+}
+
+/// Messages of one precedence, by how they stand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub(crate) struct Counts {
+    pub planned: u64,
+    pub submitted: u64,
+    pub accepted: u64,
+    pub in_doubt: u64,
+    pub refused: u64,
+    pub not_sent: u64,
+    /// Started and not confirmed by the next MTA.
+    pub in_transfer: u64,
+    pub delivered: u64,
+    /// A recipient will not get it.
+    pub non_delivery: u64,
+    /// Deliveries to our own users of what they had, and of what had changed on the way.
+    pub delivered_again: u64,
+    pub altered: u64,
+}
+
+impl Counts {
+    pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Counts {
+        let mut counts = Counts::default();
+        for row in rows {
+            counts.planned += 1;
+            counts.submitted += u64::from(row.submitted.is_some());
+            match &row.submission {
+                Submission::Waiting | Submission::UnderWay => {}
+                Submission::Accepted => counts.accepted += 1,
+                Submission::Failed(Fate::InDoubt, _) => counts.in_doubt += 1,
+                Submission::Failed(Fate::Refused, _) => counts.refused += 1,
+                Submission::Failed(Fate::NotSent, _) => counts.not_sent += 1,
+            }
+            let in_transfer = row.started().is_some() && row.confirmed().is_none();
+            counts.in_transfer += u64::from(in_transfer);
+            counts.delivered += u64::from(row.delivered().is_some());
+            counts.non_delivery += u64::from(row.non_delivery);
+            counts.delivered_again += u64::from(row.again);
+            counts.altered += u64::from(row.altered);
+        }
+        counts
+    }
+}
+
+/// The precedences there are, the highest first.
+pub(crate) fn precedences(rows: &[Row]) -> Vec<Precedence> {
+    let there = |p: &Precedence| rows.iter().any(|row| row.planned.precedence == *p);
+    Precedence::ALL.into_iter().rev().filter(there).collect()
+}
+
+/// Those of one precedence.
+pub(crate) fn of(rows: &[Row], precedence: Precedence) -> impl Iterator<Item = &Row> {
+    rows.iter().filter(move |row| row.planned.precedence == precedence)
+}
+
+/// For each row, how many lower ones to the same peer started between its acceptance and its start.
+pub(crate) fn overtaken(rows: &[Row]) -> Vec<u64> {
+    let mut starts: BTreeMap<_, BTreeMap<Precedence, Vec<Micros>>> = BTreeMap::new();
+    for row in rows {
+        if let (Some(link), Some(started)) = (row.link(), row.started()) {
+            let of_link = starts.entry(link).or_default();
+            of_link.entry(row.planned.precedence).or_default().push(started);
+        }
+    }
+    for times in starts.values_mut().flat_map(BTreeMap::values_mut) {
+        times.sort_unstable();
+    }
+    let between = |times: &Vec<Micros>, from: Micros, to: Micros| {
+        let before = |at: Micros| times.partition_point(|time| *time < at);
+        before(to).saturating_sub(before(from)) as u64
+    };
+    let of = |row: &Row| -> Option<u64> {
+        let (from, to) = (row.accepted?, row.started()?);
+        let lower = starts.get(&row.link()?)?.range(..row.planned.precedence);
+        Some(lower.map(|(_, times)| between(times, from, to)).sum())
+    };
+    rows.iter().map(|row| of(row).unwrap_or(0)).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,160 @@
+use super::*;
+use crate::burst::schedule::messages;
+
+/// Two groups: three messages to one recipient, and one to two.
+fn tally() -> Tally {
+    let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"routine\"\n\
+                size = \"1kB\"\ncount = 3\n[[group]]\nname = \"b\"\nprecedence = \"flash\"\n\
+                size = \"1kB\"\nto = [\"/C=IT/ADMD=NET/S=A\", \"/C=IT/ADMD=NET/S=B\"]\n";
+    let plan = Plan::read(text).unwrap();
+    let planned = messages(&plan).unwrap();
+    Tally::new(&plan, planned, 0xABCD_0123)
+}
+
+fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> Event {
+    Event {
+        time_us,
+        mta: mta.to_owned(),
+        kind,
+        mts_identifier: id.to_owned(),
+        entry: Some(entry.to_owned()),
+        peer: Some("act".to_owned()),
+    }
+}
+
+#[test]
+fn a_message_is_followed_from_mta_to_mta() {
+    let mut tally = tally();
+    tally.assign(0, 0, Some(90));
+    tally.begins(0, 100, 1_200);
+    tally.accepted(0, 130, "m0", 1);
+    for (mta, kind, at) in [
+        ("A", Kind::Accepted, 120),
+        ("A", Kind::TransferStarted, 140),
+        ("B", Kind::Received, 180),
+        ("A", Kind::TransferConfirmed, 190),
+        // On to the next: neither start nor confirm of the first hop.
+        ("B", Kind::TransferStarted, 185),
+        ("C", Kind::Received, 220),
+        ("B", Kind::TransferConfirmed, 230),
+        ("C", Kind::Delivered, 260),
+    ] {
+        tally.event(event(mta, kind, "m0", "1", at));
+    }
+    let row = &tally.rows[0];
+    assert_eq!(
+        (row.due, row.submitted, row.accepted, row.answered),
+        (Some(90), Some(100), Some(120), Some(130))
+    );
+    assert_eq!((row.started(), row.received, row.confirmed()), (Some(140), Some(180), Some(190)));
+    assert_eq!(row.delivered(), Some(260));
+    assert_eq!(row.link(), Some(("A", Some("act"))));
+    assert!(!row.is_out_of_order());
+}
+
+#[test]
+fn events_that_come_before_the_answer_are_kept_for_it() {
+    let mut tally = tally();
+    tally.event(event("A", Kind::Accepted, "foreign", "1", 1));
+    assert!(tally.early.is_empty(), "nothing is under way: it cannot be ours");
+    tally.begins(0, 100, 1_200);
+    tally.begins(1, 100, 1_200);
+    tally.event(event("A", Kind::Accepted, "m1", "2", 110));
+    tally.event(event("A", Kind::Accepted, "m0", "1", 111));
+    tally.event(event("A", Kind::Accepted, "foreign", "3", 112));
+    tally.accepted(0, 120, "m0", 1);
+    assert_eq!((tally.rows[0].accepted, tally.early.len()), (Some(111), 2));
+    tally.accepted(1, 121, "m1", 1);
+    assert_eq!(tally.rows[1].accepted, Some(110));
+    assert!(tally.early.is_empty(), "what is left is of nobody here");
+    tally.begins(2, 130, 1_200);
+    for n in 0..=MOST_EARLY as u64 {
+        tally.event(event("A", Kind::Accepted, &format!("f{n}"), "1", n));
+    }
+    assert_eq!((tally.early.len(), tally.dropped), (MOST_EARLY, 1));
+}
+
+#[test]
+fn one_to_several_is_delivered_when_all_have_it() {
+    let mut tally = tally();
+    tally.begins(3, 100, 1_200);
+    tally.accepted(3, 120, "m3", 1);
+    for (entry, at) in [("1", 200), ("1", 210)] {
+        tally.event(event("B", Kind::Delivered, "m3", entry, at));
+    }
+    assert_eq!(tally.rows[3].delivered(), None, "the same copy, told twice");
+    assert!(!tally.has_reached(1, Stage::Delivered));
+    tally.event(event("B", Kind::Delivered, "m3", "2", 220));
+    assert_eq!(tally.rows[3].delivered(), Some(220));
+    assert!(tally.has_reached(1, Stage::Delivered));
+    // Two copies to two peers: started with the first, confirmed with the last.
+    for (entry, at) in [("7", 130), ("8", 150)] {
+        tally.event(event("A", Kind::TransferStarted, "m3", entry, at));
+    }
+    tally.event(event("A", Kind::TransferConfirmed, "m3", "8", 170));
+    assert_eq!((tally.rows[3].started(), tally.rows[3].confirmed()), (Some(130), None));
+    tally.event(event("A", Kind::TransferConfirmed, "m3", "7", 175));
+    assert_eq!(tally.rows[3].confirmed(), Some(175));
+}
+
+#[test]
+fn a_transfer_that_failed_counts_from_its_first_start() {
+    let mut tally = tally();
+    tally.begins(0, 100, 1_200);
+    tally.accepted(0, 120, "m0", 1);
+    for at in [130, 150] {
+        tally.event(event("A", Kind::TransferStarted, "m0", "1", at));
+    }
+    let row = &tally.rows[0];
+    assert_eq!((row.started(), row.transfers[0].starts, row.confirmed()), (Some(130), 2, None));
+}
+
+#[test]
+fn what_our_own_users_take_is_counted_without_logs() {
+    let mut tally = tally();
+    tally.begins(3, 100, 1_200);
+    tally.taken(3, 0, 150, true);
+    assert_eq!(tally.rows[3].delivered(), None);
+    tally.taken(3, 0, 160, true);
+    tally.taken(3, 1, 170, false);
+    let row = &tally.rows[3];
+    assert_eq!((row.delivered(), row.again, row.altered), (Some(170), 1, 1));
+    assert_eq!(tally.by_content_identifier("ABCD012300000003"), Some(3));
+    for other in ["ABCD012300000004", "ABCD012400000003", "", "é234567é90", "ABCD0123"] {
+        assert_eq!(tally.by_content_identifier(other), None, "{other}");
+    }
+}
+
+#[test]
+fn a_stage_is_reached_by_what_comes_so_far_and_what_never_will() {
+    let mut tally = tally();
+    for number in 0..3 {
+        tally.begins(number, 100, 1_200);
+    }
+    tally.accepted(0, 110, "m0", 1);
+    tally.accepted(1, 111, "m1", 1);
+    assert!(!tally.has_reached(0, Stage::Accepted));
+    let reason = "no".to_owned();
+    let failure = Failure { fate: Fate::Refused, tries: 1, reason, is_wrong_use: false };
+    tally.failed(2, &failure);
+    assert!(tally.has_reached(0, Stage::Accepted) && !tally.has_reached(0, Stage::Started));
+    assert_eq!(tally.under_way, 0);
+    tally.event(event("A", Kind::TransferStarted, "m0", "1", 120));
+    tally.event(event("A", Kind::NonDelivery, "m1", "2", 121));
+    assert!(tally.has_reached(0, Stage::Started) && !tally.has_reached(0, Stage::Delivered));
+    tally.taken(0, 0, 130, true);
+    assert!(tally.has_reached(0, Stage::Delivered) && !tally.have_all_reached(Stage::Delivered));
+    assert!(tally.is_incomplete(), "its acceptance and its confirm are not known yet");
+    tally.event(event("A", Kind::Accepted, "m0", "1", 109));
+    tally.event(event("A", Kind::TransferConfirmed, "m0", "1", 129));
+    assert!(!tally.is_incomplete());
+}
+
+#[test]
+fn clocks_that_differ_are_noticed() {
+    let mut tally = tally();
+    tally.begins(0, 100, 1_200);
+    tally.accepted(0, 130, "m0", 1);
+    tally.event(event("A", Kind::Accepted, "m0", "1", 99));
+    assert!(tally.rows[0].is_out_of_order());
+}

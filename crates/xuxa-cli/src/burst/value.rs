@@ -1,0 +1,272 @@
+//! The values of a plan that TOML has no type for: sizes, times, weights; each says what it wants.
+
+use crate::quantity::{parse_size, parse_time};
+use base::Precedence;
+use serde::de::{Error, MapAccess, SeqAccess, Visitor};
+use serde::{Deserialize, Deserializer};
+use std::collections::BTreeMap;
+use std::fmt;
+use std::time::Duration;
+
+/// Highest weight of one choice.
+pub(crate) const MOST_WEIGHT: u64 = 1_000_000;
+
+/// Choices and how often each is taken, relative to the others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Weights<T>(Vec<(T, u64)>);
+
+impl<T: Copy + Ord> Weights<T> {
+    pub(crate) fn one(choice: T) -> Weights<T> {
+        Weights(vec![(choice, 1)])
+    }
+
+    /// Of choices in any order.
+    ///
+    /// # Errors
+    /// No choice has a weight, or one has too much.
+    fn new(mut choices: Vec<(T, u64)>) -> Result<Weights<T>, String> {
+        choices.sort_unstable();
+        if choices.iter().any(|(_, weight)| *weight > MOST_WEIGHT) {
+            return Err(format!("a weight is a whole number up to {MOST_WEIGHT}"));
+        }
+        if choices.iter().all(|(_, weight)| *weight == 0) {
+            return Err("at least one weight must be above 0".to_owned());
+        }
+        Ok(Weights(choices))
+    }
+
+    /// The sum of all weights: at least 1.
+    pub(crate) fn total(&self) -> u64 {
+        self.0.iter().map(|(_, weight)| weight).sum()
+    }
+
+    /// The choice that a number below the total falls on.
+    pub(crate) fn choose(&self, mut number: u64) -> Option<T> {
+        for (choice, weight) in &self.0 {
+            match number.checked_sub(*weight) {
+                None => return Some(*choice),
+                Some(rest) => number = rest,
+            }
+        }
+        self.0.last().map(|(choice, _)| *choice)
+    }
+
+    pub(crate) fn choices(&self) -> impl Iterator<Item = T> {
+        self.0.iter().filter(|(_, weight)| *weight > 0).map(|(choice, _)| *choice)
+    }
+}
+
+/// Octets of text of a message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Size {
+    /// One of these.
+    OneOf(Weights<u64>),
+    /// Between these, as many below their geometric mean as above.
+    Range { from: u64, to: u64 },
+}
+
+/// Times from one start to the next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Spacing {
+    /// Each as soon as the one before is answered.
+    None,
+    /// Always so long.
+    Fixed(Duration),
+    /// At random, with this mean: a Poisson process.
+    Poisson(Duration),
+}
+
+/// What the messages of another group must have come to.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The MTA has answered.
+    #[default]
+    Accepted,
+    /// Their transfer to the next MTA has begun.
+    Started,
+    /// They are at their recipients.
+    Delivered,
+}
+
+/// A group begins when all of another have come so far, or can no more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct After {
+    pub group: String,
+    pub stage: Stage,
+}
+
+/// A time with its unit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Time(pub Duration);
+
+/// One name, or several.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Names(pub Vec<String>);
+
+/// Precedences by weight.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Precedences(pub Weights<Precedence>);
+
+/// Reads either a text or a table, and says what is wanted where it is neither.
+struct TextOr<T> {
+    wanted: &'static str,
+    text: fn(&str) -> Result<T, String>,
+    table: fn(BTreeMap<String, toml::Value>) -> Result<T, String>,
+}
+
+impl<'de, T> Visitor<'de> for TextOr<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.wanted)
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<T, E> {
+        (self.text)(text).map_err(E::custom)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let mut table = BTreeMap::new();
+        while let Some((key, value)) = map.next_entry::<String, toml::Value>()? {
+            table.insert(key, value);
+        }
+        (self.table)(table).map_err(A::Error::custom)
+    }
+}
+
+/// Reads weights whose keys are texts.
+fn weights<T: Copy + Ord>(
+    table: BTreeMap<String, toml::Value>,
+    read: impl Fn(&str) -> Result<T, String>,
+) -> Result<Weights<T>, String> {
+    let choice = |(key, value): (String, toml::Value)| {
+        let weight = value.as_integer().and_then(|weight| u64::try_from(weight).ok());
+        let weight = weight.ok_or_else(|| format!("the weight of {key} is no whole number"))?;
+        Ok((read(&key)?, weight))
+    };
+    Weights::new(table.into_iter().map(choice).collect::<Result<_, String>>()?)
+}
+
+fn text<'a>(key: &str, value: &'a toml::Value) -> Result<&'a str, String> {
+    value.as_str().ok_or_else(|| format!("{key} is no text: write it in quotes"))
+}
+
+fn precedence(text: &str) -> Result<Precedence, String> {
+    text.parse::<Precedence>().map_err(|error| error.to_string())
+}
+
+impl<'de> Deserialize<'de> for Size {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Size, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            wanted: "a size as \"10kB\", sizes by weight as { \"1kB\" = 9, \"1MB\" = 1 }, or \
+                     { from = \"1kB\", to = \"1MB\" }",
+            text: |text| Ok(Size::OneOf(Weights::one(parse_size(text)?))),
+            table: |table| match (table.get("from"), table.get("to"), table.len()) {
+                (Some(from), Some(to), 2) => {
+                    let from = parse_size(text("from", from)?)?;
+                    let to = parse_size(text("to", to)?)?;
+                    if from == 0 || from > to {
+                        return Err("a range of sizes goes from at least 1 B upward".to_owned());
+                    }
+                    Ok(Size::Range { from, to })
+                }
+                _ => weights(table, parse_size).map(Size::OneOf),
+            },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Precedences {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Precedences, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            wanted: "a precedence as \"flash\", or several by weight as { flash = 1, routine = 9 }",
+            text: |text| Ok(Precedences(Weights::one(precedence(text)?))),
+            table: |table| weights(table, precedence).map(Precedences),
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Spacing {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Spacing, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            wanted: "a time as \"100ms\", \"0\" for as fast as accepted, or { poisson = \"100ms\" }",
+            text: |text| match text {
+                "0" => Ok(Spacing::None),
+                text => match parse_time(text)? {
+                    Duration::ZERO => Ok(Spacing::None),
+                    time => Ok(Spacing::Fixed(time)),
+                },
+            },
+            table: |table| match (table.get("poisson"), table.len()) {
+                (Some(mean), 1) => match parse_time(text("poisson", mean)?)? {
+                    Duration::ZERO => Err("the mean of a Poisson process is above 0".to_owned()),
+                    mean => Ok(Spacing::Poisson(mean)),
+                },
+                _ => Err("the one key here is poisson: { poisson = \"100ms\" }".to_owned()),
+            },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for After {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<After, D::Error> {
+        deserializer.deserialize_any(TextOr {
+            wanted: "the name of a group, or { group = \"NAME\", stage = \"started\" }",
+            text: |text| Ok(After { group: text.to_owned(), stage: Stage::default() }),
+            table: |table| {
+                let group = table.get("group").ok_or("it lacks group, the name of one")?;
+                let group = text("group", group)?.to_owned();
+                let stage = match table.get("stage") {
+                    None => Stage::default(),
+                    Some(stage) => match text("stage", stage)? {
+                        "accepted" => Stage::Accepted,
+                        "started" => Stage::Started,
+                        "delivered" => Stage::Delivered,
+                        other => {
+                            return Err(format!(
+                                "{other:?} is no stage: accepted, started or delivered"
+                            ));
+                        }
+                    },
+                };
+                match table.keys().find(|key| !matches!(key.as_str(), "group" | "stage")) {
+                    Some(key) => Err(format!("unknown key {key:?}: there are group and stage")),
+                    None => Ok(After { group, stage }),
+                }
+            },
+        })
+    }
+}
+
+impl<'de> Deserialize<'de> for Time {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Time, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        parse_time(&text).map(Time).map_err(D::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for Names {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Names, D::Error> {
+        struct OneOrMore;
+        impl<'de> Visitor<'de> for OneOrMore {
+            type Value = Names;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a text, or a list of texts")
+            }
+
+            fn visit_str<E: Error>(self, text: &str) -> Result<Names, E> {
+                Ok(Names(vec![text.to_owned()]))
+            }
+
+            fn visit_seq<A: SeqAccess<'de>>(self, mut list: A) -> Result<Names, A::Error> {
+                let mut names = Vec::new();
+                while let Some(name) = list.next_element()? {
+                    names.push(name);
+                }
+                Ok(Names(names))
+            }
+        }
+        deserializer.deserialize_any(OneOrMore)
+    }
+}
