@@ -111,6 +111,17 @@ impl Engine {
         }
     }
 
+    /// Takes on another configuration, but not its name, domain and epoch: those are for life. What
+    /// is queued stays as it was routed.
+    pub fn configure(&mut self, config: Config) {
+        let Config { mta: _, domain: _, routes, mailboxes, content_max, classify, epoch: _ } =
+            config;
+        self.routes = RoutingTable::new(routes);
+        self.mailboxes = mailboxes;
+        self.content_max = content_max;
+        self.policy = classify;
+    }
+
     /// Replaces the local mailboxes. What is queued for one that is gone stays queued.
     pub fn set_mailboxes(&mut self, mailboxes: BTreeSet<String>) {
         self.mailboxes = mailboxes;

@@ -195,6 +195,8 @@ pub struct Channel {
 /// An association.
 #[derive(Clone, Debug, Deserialize)]
 pub struct Association {
+    /// Identifier in the log.
+    pub id: String,
     /// `initiator` or `responder`.
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.

@@ -138,6 +138,13 @@ impl Access {
         }
     }
 
+    /// Other limits from now on; what was counted stays.
+    pub(crate) fn set_limits(&mut self, limits: &crate::limits::Limits) {
+        self.burst = limits.failures.max(1);
+        self.refill = limits.failure_refill;
+        self.most_running = limits.verifications.max(1);
+    }
+
     /// Whether this one may try to bind now.
     pub(crate) fn may_try(&self, now: Instant, origin: Origin, name: Name) -> bool {
         self.has_left(now, (origin, Some(name)), 1)

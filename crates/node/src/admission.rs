@@ -55,18 +55,19 @@ impl Node {
             _ if self.stopping => None,
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
-                self.peer_and_channel(channel).map(|(peer, config)| {
-                    let config = crate::config::association_config(peer, config, <_>::default());
-                    (config, Purpose::Responder { listener, channel })
+                self.config.channel(channel).map(|(peer, config)| {
+                    let stack = crate::config::association_config(peer, config, <_>::default());
+                    (stack, Purpose::Responder { listener, channel }, Some(config.dscp))
                 })
             }
             Some(ListenerService::P3 { local }) => Some((
                 crate::config::access_config(local, &self.config.limits),
-                Purpose::User { mailbox: None, takes_deliveries: false },
+                Purpose::User { listener, mailbox: None, takes_deliveries: false },
+                None,
             )),
             None => None,
         };
-        let Some((config, purpose)) = made else {
+        let Some((config, purpose, mark)) = made else {
             let detail = format!("{remote}: not accepting");
             self.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
             self.output(Output::Close { association: id });
@@ -84,11 +85,11 @@ impl Node {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.tell(limit));
             let line = refused(channel, detail);
             self.hushed(now, Why::Limit(limit), Some(origin), Some(id), line);
-            self.turn_away(now, id, config);
+            self.turn_away(now, id, listener, config);
             return;
         }
         let mut link = Link::new(id, Association::new(config, Role::Responder), purpose, now.mono);
-        (link.remote, link.origin) = (Some(remote), Some(origin));
+        (link.remote, link.origin, link.mark) = (Some(remote), Some(origin), mark);
         link.bind_deadline = Some(now.mono + limits.bind_timeout);
         self.links.insert(id, link);
         self.roll.arrived(id, origin, known, p3);
@@ -167,7 +168,13 @@ impl Node {
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
     /// congestion (X.224 13.5.3).
-    fn turn_away(&mut self, now: Now, id: AssociationId, config: osi::api::Config) {
+    fn turn_away(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        listener: ListenerId,
+        config: osi::api::Config,
+    ) {
         if self.turned_away.len() >= MOST_TURNED_AWAY
             && let Some(oldest) = self.turned_away.first().copied()
         {
@@ -175,7 +182,7 @@ impl Node {
             self.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
-        let purpose = Purpose::User { mailbox: None, takes_deliveries: false };
+        let purpose = Purpose::User { listener, mailbox: None, takes_deliveries: false };
         let stack = Association::new(config, Role::Responder);
         let mut link = Link::new(id, stack, purpose, now.mono);
         link.phase = Phase::Refusing;

@@ -5,6 +5,8 @@
 //! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
+use crate::changes::EdgeChanges;
+use crate::config::NodeConfig;
 use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -152,6 +154,15 @@ pub enum Input {
         addresses: Vec<String>,
         /// Those gone or with another password.
         changed: Vec<String>,
+    },
+    /// Another configuration holds from now on. What [`crate::Node::changes`] says takes a restart
+    /// must not differ. Mailboxes, seed, epoch and sockets stay as they are. The edge has opened the
+    /// listeners that are new, and closes those that are no more afterwards.
+    Configure {
+        /// The configuration.
+        config: Box<NodeConfig>,
+        /// What changed besides.
+        edge: EdgeChanges,
     },
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what

@@ -36,7 +36,7 @@ impl ChannelState {
 
 impl Node {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
-        self.config.channel(id)
+        self.config.channel(id).or_else(|| self.former_channel(id))
     }
 
     /// The names of a channel's peer and of the channel, for the log.
@@ -60,14 +60,16 @@ impl Node {
         let was_open = matches!(link.phase, Phase::Open | Phase::Releasing);
         // What was refused was told already, and what we ended ourselves is no loss.
         let refused = link.phase == Phase::Refusing;
+        let ending = (self.stopping || link.drain.is_some()) && link.phase == Phase::Releasing;
+        // Perhaps the peer drains it too, and was first.
+        let drained = link.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
         let kind = match kind {
-            Kind::AssociationLost if self.stopping && link.phase == Phase::Releasing => {
-                Kind::AssociationReleased
-            }
+            Kind::AssociationLost if ending || drained => Kind::AssociationReleased,
             kind => kind,
         };
         let lived = link.opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
         let given_up = link.given_up.take();
+        let drained = link.drain.is_some();
         link.phase = Phase::Over;
         let detail = match link.transport_error.take() {
             Some(error) => format!("{detail}: {error}"),
@@ -93,7 +95,8 @@ impl Node {
         }
         self.give_back(now, id, kind != Kind::AssociationReleased);
         self.drop_receiving(now, id);
-        let Some(channel) = channel.filter(|_| initiated) else { return };
+        // How one ended that had to says nothing of its channel.
+        let Some(channel) = channel.filter(|_| initiated && !drained) else { return };
         let jitter = self.rng.below(1_000);
         if let Some(state) = self.channels.get_mut(&channel) {
             if kind == Kind::AssociationReleased {

@@ -175,7 +175,7 @@ pub enum ListenerService {
 }
 
 /// One line of the routing table.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
     /// Every attribute given here must be the recipient's.
     pub prefix: ORAddress,

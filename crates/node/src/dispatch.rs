@@ -46,6 +46,9 @@ impl Node {
         let failing = failed && needed();
         let mut seen = Associations { failing, ..Associations::default() };
         for link in self.links_of(channel) {
+            if link.drain.is_some() && link.phase == Phase::Open {
+                continue; // another one takes its place at once
+            }
             let ours = link.is_initiator();
             match link.phase {
                 Phase::Connecting | Phase::Opening | Phase::Releasing if ours => {
@@ -83,7 +86,7 @@ impl Node {
         self.release_surplus(now, channel);
         let free: Vec<AssociationId> = self
             .links_of(channel)
-            .filter(|l| l.is_idle() && !l.interrupting)
+            .filter(|l| l.is_idle() && !l.interrupting && l.drain.is_none())
             .map(|l| l.id)
             .collect();
         for id in free {

@@ -161,6 +161,8 @@ pub enum Kind {
     ReportMade,
     /// Recipients could not be served; a report says so where one was asked for.
     NonDelivery,
+    /// The configuration changed; the detail says of what and how.
+    Reconfigured,
     /// An entry goes another way, because its peer is configured no more.
     Rerouted,
     /// A report was thrown away, or, at the start, contents that no copy needs.
@@ -192,6 +194,7 @@ impl Kind {
             Kind::DeliveryFailed => "delivery_failed",
             Kind::ReportMade => "report_made",
             Kind::NonDelivery => "non_delivery",
+            Kind::Reconfigured => "reconfigured",
             Kind::Rerouted => "rerouted",
             Kind::Discarded => "discarded",
             Kind::MarkMismatch => "mark_mismatch",

@@ -393,9 +393,11 @@ impl Node {
         let offered = self.recovery.take_offered(id);
         let Some(link) = self.links.get_mut(&id) else { return };
         let initiator = link.channel().filter(|_| link.is_initiator());
+        // Nothing is recovered for an end, nor under another configuration.
+        let lost = lost && !self.stopping && link.drain.is_none();
         match (offered, initiator) {
             // The association was lost before the peer had answered: it is asked again.
-            (Some(offered), Some(channel)) if lost && !self.stopping => {
+            (Some(offered), Some(channel)) if lost => {
                 self.recovery.keep_again(channel, offered);
             }
             (Some(offered), _) => {
@@ -418,12 +420,12 @@ impl Node {
             },
         };
         match (failed.goes_on, initiator) {
-            (Some(point), Some(channel)) if lost && !self.stopping => {
+            (Some(point), Some(channel)) if lost => {
                 self.recovery.keep_send(now.mono, channel, failed.entry, point);
             }
             // The first loss is the link's; one that loses its association again waits, so that
             // others get past it.
-            _ if !lost || self.stopping || self.blips.insert(failed.entry) => {
+            _ if !lost || self.blips.insert(failed.entry) => {
                 self.queue.scheduler.put_back(now.mono, failed.entry);
             }
             _ => {
@@ -460,7 +462,11 @@ impl Node {
     }
 
     pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
-        let Some(Pending::Load { link: id, entry }) = self.pending.remove(&token) else { return };
+        let (id, entry) = match self.pending.remove(&token) {
+            Some(Pending::Load { link, entry }) => (link, entry),
+            Some(Pending::Stray { entry }) => return self.stray_loaded(now, entry, result),
+            _ => return,
+        };
         let sends =
             self.links.get(&id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry);
         if !sends {

@@ -22,6 +22,7 @@ pub(crate) enum Purpose {
     Responder { listener: ListenerId, channel: ChannelId },
     /// P3, opened by a user; the mailbox is known once bound.
     User {
+        listener: ListenerId,
         mailbox: Option<String>,
         /// Whether the user takes deliveries on this association (message delivery was proposed).
         takes_deliveries: bool,
@@ -43,6 +44,15 @@ pub(crate) enum Phase {
     Refusing,
     /// Over: only the end of the connection is awaited.
     Over,
+}
+
+/// Why an association takes nothing new and ends after what is in transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drain {
+    /// Another one takes its place, with what the configuration says now.
+    Reopened,
+    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
+    Removed,
 }
 
 /// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
@@ -169,8 +179,12 @@ pub(crate) struct Link {
     /// As entered in the node's index of deadlines.
     pub indexed_deadline: Option<Instant>,
     pub next_invoke: i64,
-    /// A stop was asked for: the transfer is to be interrupted at its next checkpoint.
+    /// The transfer is to be interrupted at its next checkpoint.
     pub interrupting: bool,
+    /// It takes nothing new and ends, for the configuration changed.
+    pub drain: Option<Drain>,
+    /// P1: the mark of its channel when it was made.
+    pub mark: Option<Dscp>,
 }
 
 impl Link {
@@ -213,6 +227,8 @@ impl Link {
             indexed_deadline: None,
             next_invoke: 1,
             interrupting: false,
+            drain: None,
+            mark: None,
         }
     }
 
@@ -235,12 +251,12 @@ impl Link {
 
     /// Whether it could take the next transfer, once the turn is ours.
     pub(crate) fn is_free(&self) -> bool {
-        self.is_idle() && !self.interrupting && self.failed.is_none()
+        self.is_idle() && !self.interrupting && self.drain.is_none() && self.failed.is_none()
     }
 
     /// Whether a transfer could begin now.
     pub(crate) fn can_send(&self) -> bool {
-        self.is_idle() && self.turn && !self.interrupting
+        self.is_idle() && self.turn && !self.interrupting && self.drain.is_none()
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

@@ -3,15 +3,16 @@
 use crate::access::Access;
 use crate::api::{ChannelId, Input, Output, Token};
 use crate::channel::ChannelState;
-use crate::config::NodeConfig;
+use crate::config::{NodeConfig, Peer};
 use crate::event::{Event, Kind, Level};
 use crate::hush::Hush;
-use crate::link::{Link, Phase, Purpose};
+use crate::link::{Drain, Link, Phase, Purpose};
 use crate::memory::Memory;
 use crate::pending::{Debt, Pending};
 use crate::queue::{Entry, Queue};
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
+use crate::reload::Strays;
 use crate::roll::Roll;
 use crate::status::Counters;
 use base::rng::Rng;
@@ -59,6 +60,11 @@ pub struct Node {
     /// When the store is next asked to forget old keys.
     forget_at: Option<Instant>,
     pub(crate) recovery: Recovery,
+    /// Associations that end because the configuration changed, and removed channels as they were,
+    /// as long as there are associations of them.
+    pub(crate) draining: BTreeSet<AssociationId>,
+    pub(crate) former: Vec<Peer>,
+    pub(crate) strays: Strays,
     pub(crate) counters: Counters,
     pub(crate) rng: Rng,
     pub(crate) started: bool,
@@ -101,6 +107,9 @@ impl Node {
             blips: BTreeSet::new(),
             forget_at: None,
             recovery: Recovery::default(),
+            draining: BTreeSet::new(),
+            former: Vec::new(),
+            strays: Strays::default(),
             counters: Counters::default(),
             rng: Rng::new(config.seed),
             started: false,
@@ -162,6 +171,7 @@ impl Node {
                 self.config.mailboxes = addresses;
                 self.end_users(&changed);
             }
+            Input::Configure { config, edge } => self.configure(now, *config, &edge),
             Input::Stop => self.stop(now),
         }
         self.settle(now);
@@ -186,6 +196,7 @@ impl Node {
             self.forget_at,
             self.idle_deadline(),
             self.recovery.deadline(),
+            self.strays.deadline(),
             self.hush.deadline(),
             self.access.deadline(),
         ]
@@ -274,6 +285,8 @@ impl Node {
                 self.pump(now, id);
             }
             self.retry_blocked(now);
+            self.end_drained(now);
+            self.read_strays(now);
             self.dispatch(now);
             if self.dirty.is_empty() {
                 break;
@@ -343,6 +356,7 @@ impl Node {
         if let Some(origin) = link.origin {
             self.access.forget(id, origin, link.presented);
         }
+        self.is_drained(id);
         Some(link)
     }
 
@@ -423,19 +437,9 @@ impl Node {
     }
 
     fn recovered(&mut self, now: Now, precedence: Precedence, id: EntryId, record: &Bytes) {
-        // The envelope only where it decides something: there may be a million of them.
-        let taken = Record::peek(record).and_then(|brief| {
-            let gone = match &*brief.next_hop {
-                NextHop::Peer(peer) => self.config.peer(*peer).is_none(),
-                NextHop::Mailbox(_) => false,
-            };
-            let whole = gone.then(|| Record::decode(record)).transpose()?;
-            self.enqueue(now, id, precedence, &brief);
-            Ok(whole)
-        });
-        match taken {
-            Ok(None) => {}
-            Ok(Some(whole)) => self.reroute(now, id, &whole),
+        // Not its envelope: there may be a million of them.
+        match Record::peek(record) {
+            Ok(brief) => self.enqueue(now, id, precedence, &brief),
             Err(error) => {
                 self.unreadable = true;
                 self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
@@ -460,7 +464,7 @@ impl Node {
     }
 
     /// The peer of this entry is configured no more: it goes where the routes lead now.
-    fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
+    pub(crate) fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
         let concluded = self.engine.reroute(now.utc, record);
         let detail = "its peer is not configured: routed again";
         self.event(Level::Warning, Kind::Rerouted, detail)
@@ -491,6 +495,9 @@ impl Node {
             NextHop::Peer(peer) => Destination::Peer(*peer),
             NextHop::Mailbox(address) => Destination::Mailbox(self.queue.mailbox(address)),
         };
+        if let NextHop::Peer(peer) = *brief.next_hop {
+            self.note_stray(peer);
+        }
         let entry = Entry { precedence, destination, body: brief.body };
         self.queue.insert(now, id, entry, brief.size, brief.accepted, brief.not_before);
     }
@@ -517,10 +524,12 @@ impl Node {
     /// next checkpoint, lets the rest finish.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.links.get_mut(&id) else { return };
+        let interrupts = self.stopping || link.drain == Some(Drain::Removed);
         match link.phase {
             Phase::Connecting => {
                 self.output(Output::Close { association: id });
-                self.association_over(now, id, Kind::AssociationReleased, "stopping");
+                let why = if self.stopping { "stopping" } else { "its channel has changed" };
+                self.association_over(now, id, Kind::AssociationReleased, why);
             }
             Phase::Opening => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
@@ -530,7 +539,7 @@ impl Node {
                 let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
-                if sends && is_p1 && !link.interrupting {
+                if sends && is_p1 && interrupts && !link.interrupting {
                     link.interrupting = true;
                     self.request(id, stack::Request::Interrupt);
                 }

@@ -43,6 +43,7 @@ impl Node {
         let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);
         link.phase = Phase::Connecting;
         link.two_way = config.rts.dialogue == Dialogue::TwoWayAlternate;
+        link.mark = Some(config.dscp);
         self.links.insert(id, link);
         self.roll.on_channel(id, channel);
         self.output(Output::Connect { association: id, channel });
@@ -100,8 +101,7 @@ impl Node {
     pub(crate) fn compare_marks(&mut self, id: AssociationId) {
         let Some(link) = self.links.get(&id) else { return };
         let (Some(channel), Some(seen)) = (link.channel(), link.dscp_seen) else { return };
-        let expected = self.peer_and_channel(channel).map(|(_, config)| config.dscp);
-        if let Some(expected) = expected.filter(|expected| *expected != seen) {
+        if let Some(expected) = link.mark.filter(|expected| *expected != seen) {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
             self.event(Level::Warning, Kind::MarkMismatch, detail)
                 .association(id)

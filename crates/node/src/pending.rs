@@ -70,6 +70,8 @@ pub(crate) enum Pending {
     },
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
+    /// The record of an entry whose peer is no more is being read, to be routed again.
+    Stray { entry: EntryId },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
     /// What is owed to the store is being tried again.

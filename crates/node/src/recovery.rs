@@ -99,6 +99,12 @@ impl Recovery {
         left
     }
 
+    /// Gives up transfers to us on these channels.
+    pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
+        let left = self.receives.extract_if(.., |_, (_, lost)| leaves(lost.channel));
+        left.map(|(_, (_, lost))| lost.spool).collect()
+    }
+
     /// Whether this association is asking for a recovery.
     pub(crate) fn is_offered(&self, id: AssociationId) -> bool {
         self.offered.contains_key(&id)

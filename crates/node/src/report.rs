@@ -1,7 +1,7 @@
 //! The status an operator asks for.
 
 use crate::api::ChannelId;
-use crate::config::Channel;
+use crate::config::{Channel, Peer};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::status::{AssociationStatus, ChannelStatus, Holds, MailboxStatus, PeerStatus, Status};
@@ -12,13 +12,20 @@ use std::collections::BTreeMap;
 impl Node {
     /// What goes on, as plain data.
     pub fn status(&self, now: Now) -> Status {
-        let peers = self.config.peers.iter().map(|config| PeerStatus {
-            name: config.name.clone(),
-            channels: config
-                .channels()
-                .map(|(id, channel)| self.channel_status(now, id, channel))
-                .collect(),
-        });
+        // Channels that are no more stand here as long as an association of theirs does.
+        let gone = self.former.iter().filter(|former| self.config.peer(former.id()).is_none());
+        let mut peers: Vec<PeerStatus> = Vec::new();
+        for config in self.config.peers.iter().chain(gone) {
+            if peers.iter().any(|peer| peer.name == config.name) {
+                continue;
+            }
+            let former = self.former.iter().filter(|f| f.id() == config.id());
+            let configured = self.config.peer(config.id());
+            let channels = configured.into_iter().chain(former).flat_map(Peer::channels);
+            let name = config.name.clone();
+            let channels = channels.map(|(id, c)| self.channel_status(now, id, c)).collect();
+            peers.push(PeerStatus { name, channels });
+        }
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
             queued: by_precedence(&self.queue.scheduler.mailbox_status(number).queued()),
@@ -28,7 +35,7 @@ impl Node {
             mta: self.config.mta.0.clone(),
             time: now.utc.to_string(),
             stopping: self.stopping,
-            peers: peers.collect(),
+            peers,
             mailboxes: mailboxes.collect(),
             counters: self.counters,
             events_lost: None,
@@ -84,8 +91,9 @@ impl Node {
                 _ => "responder".to_owned(),
             },
             state: state.to_owned(),
-            dscp_expected: dscp,
-            dscp_expected_name: dscp.to_string(),
+            draining: link.drain.is_some(),
+            dscp_expected: link.mark.unwrap_or(dscp),
+            dscp_expected_name: link.mark.unwrap_or(dscp).to_string(),
             dscp_seen: link.dscp_seen,
             dscp_seen_name: link.dscp_seen.map(|seen| seen.to_string()),
             message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),

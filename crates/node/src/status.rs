@@ -87,6 +87,9 @@ pub struct AssociationStatus {
     pub role: String,
     /// `connecting`, `opening`, `idle`, `sending`, `receiving`, `releasing`.
     pub state: String,
+    /// Whether it takes nothing new and ends, because the configuration changed.
+    #[serde(skip_serializing_if = "std::ops::Not::not", default)]
+    pub draining: bool,
     /// The mark of its channel, 0 to 63: what the peer's handshake should arrive with.
     pub dscp_expected: Dscp,
     /// Its name.

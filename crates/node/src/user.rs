@@ -136,7 +136,9 @@ impl Node {
         password: Secret,
     ) {
         let Some(link) = self.links.get_mut(&id) else { return };
-        link.purpose = Purpose::User { mailbox: None, takes_deliveries };
+        if let Purpose::User { takes_deliveries: slot, .. } = &mut link.purpose {
+            *slot = takes_deliveries;
+        }
         let origin = link.origin.unwrap_or(Origin::Others);
         if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
             return self.refuse_user(now, id, Refusal::TooMany(mailbox));
@@ -582,9 +584,9 @@ impl Node {
             .roll
             .users()
             .filter_map(|id| self.links.get(&id))
-            .filter(|l| l.phase == Phase::Open && l.sending.is_none())
+            .filter(|l| l.phase == Phase::Open && l.sending.is_none() && l.drain.is_none())
             .filter_map(|l| match &l.purpose {
-                Purpose::User { mailbox: Some(m), takes_deliveries: true } => {
+                Purpose::User { mailbox: Some(m), takes_deliveries: true, .. } => {
                     Some((l.id, self.queue.mailbox_number(m)?))
                 }
                 _ => None,

@@ -10,6 +10,7 @@ mod load;
 mod operation;
 mod proxy;
 mod recipients;
+mod reload;
 mod streaming;
 mod tshark;
 

@@ -5,8 +5,11 @@ pub mod server;
 
 pub use client::{AskError, ask};
 
+use crate::config::Report;
+use node::changes::Changes;
 use node::status::Status;
 use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
 
 /// Longest request or answer, in octets.
 const LINE_MAX: u64 = 64 << 20;
@@ -17,6 +20,8 @@ const LINE_MAX: u64 = 64 << 20;
 pub enum Request {
     /// What is going on?
     Status,
+    /// Read the configuration and the users again.
+    Reload,
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -29,8 +34,35 @@ pub enum Request {
 pub enum Answer {
     /// What is going on.
     Status(Box<Status>),
+    /// What came of reading the configuration again.
+    Reloaded(Box<Reloaded>),
     /// Done, or begun.
     Done(Request),
     /// The request was not understood.
     Error(String),
+}
+
+/// What came of reading the configuration again.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Reloaded {
+    /// The configuration file.
+    pub file: PathBuf,
+    /// Whether it holds now.
+    pub verdict: Verdict,
+    /// What was found in it.
+    pub report: Report,
+    /// What it changed, where it holds.
+    pub changes: Option<Changes>,
+}
+
+/// Whether a configuration took effect: whole, or not at all.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Verdict {
+    /// It holds.
+    Applied,
+    /// The file is to be changed.
+    Wrong(String),
+    /// The system did not do what it takes.
+    Failed(String),
 }

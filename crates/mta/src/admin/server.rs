@@ -1,6 +1,6 @@
 //! The daemon's side of the admin socket.
 
-use super::{Answer, Request};
+use super::{Answer, Reloaded, Request};
 use nix::sys::stat::{Mode, umask};
 use node::status::Status;
 use std::io::{self, Write as _};
@@ -25,6 +25,7 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 /// A request for the driver, with where to answer.
 pub(crate) enum Asked {
     Status(oneshot::Sender<Status>),
+    Reload(oneshot::Sender<Reloaded>),
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
@@ -169,6 +170,11 @@ async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer
             let (sender, status) = oneshot::channel();
             questions.send(Asked::Status(sender)).await.ok()?;
             return Some(Answer::Status(Box::new(status.await.ok()?)));
+        }
+        Request::Reload => {
+            let (sender, reloaded) = oneshot::channel();
+            questions.send(Asked::Reload(sender)).await.ok()?;
+            return Some(Answer::Reloaded(Box::new(reloaded.await.ok()?)));
         }
         Request::ReloadUsers => questions.send(Asked::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(Asked::Stop(sender)).await.ok()?,

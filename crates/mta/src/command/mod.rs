@@ -2,6 +2,7 @@
 
 mod check;
 mod output;
+mod reload;
 mod run;
 mod status;
 mod user;
@@ -31,6 +32,8 @@ enum Verb {
     Run(run::Arguments),
     /// Checks a configuration file and shows what would run.
     Check(check::Arguments),
+    /// Has the daemon read its configuration again.
+    Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
     /// Adds, removes or lists the users who have a mailbox here.
@@ -43,6 +46,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(match arguments.verb {
         Verb::Run(arguments) => run::run(arguments),
         Verb::Check(arguments) => check::run(&arguments),
+        Verb::Reload(arguments) => reload::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })

@@ -11,7 +11,7 @@ use std::path::PathBuf;
 /// Threads for the disk and password hashes.
 const BLOCKING_THREADS: usize = 64;
 
-/// Runs the daemon until SIGTERM or SIGINT; SIGHUP reads the users again.
+/// Runs the daemon until SIGTERM or SIGINT; SIGHUP reads configuration and users again.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The configuration file.
@@ -60,7 +60,7 @@ pub(super) fn run(arguments: Arguments) -> u8 {
             return FAILED;
         }
     };
-    let ended = runtime.block_on(driver::run(site, clock, pcap));
+    let ended = runtime.block_on(driver::run(site, arguments.config, clock, pcap));
     // What still runs (a name being resolved, a connection that lingers) is not waited for.
     runtime.shutdown_background();
     match ended {

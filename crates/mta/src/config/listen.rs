@@ -75,7 +75,7 @@ impl<'n> Listeners<'n> {
 }
 
 /// Whether both cannot be bound: one port, one family, and equal addresses or one wildcard.
-fn clash(a: SocketAddr, b: SocketAddr) -> bool {
+pub(crate) fn clash(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port()
         && a.is_ipv4() == b.is_ipv4()
         && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())

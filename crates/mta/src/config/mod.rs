@@ -19,6 +19,7 @@ pub mod value;
 mod window;
 
 pub use address::canonical_address;
+pub(crate) use listen::clash;
 pub use problem::Report;
 pub use route::Routes;
 pub use site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};

@@ -8,6 +8,7 @@ use node::ListenerId;
 use node::config::{Limits, ListenerService};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
 /// Who holds it.
@@ -23,9 +24,22 @@ pub(super) enum Payer {
 #[derive(Clone, Default)]
 pub(super) struct Share {
     peer: Arc<Gauge>,
-    most: usize,
     all: Arc<Gauge>,
-    most_of_all: usize,
+    most: Arc<Most>,
+}
+
+/// How much it may be: for one, and in all.
+#[derive(Default)]
+struct Most {
+    peer: AtomicUsize,
+    all: AtomicUsize,
+}
+
+impl Most {
+    fn set(&self, limits: &Limits) {
+        self.peer.store(limits.memory_per_peer, Relaxed);
+        self.all.store(limits.memory, Relaxed);
+    }
 }
 
 impl Share {
@@ -36,23 +50,28 @@ impl Share {
 
     /// Returns once there is room.
     pub(super) async fn room(&self) {
-        self.peer.below(self.most).await;
-        self.all.below(self.most_of_all).await;
+        self.peer.below(self.most.peer.load(Relaxed)).await;
+        self.all.below(self.most.all.load(Relaxed)).await;
     }
 }
 
 /// All of them.
 pub(super) struct Budgets {
     all: Arc<Gauge>,
-    most: usize,
-    most_of_all: usize,
+    most: Arc<Most>,
     peers: BTreeMap<Payer, Weak<Gauge>>,
 }
 
 impl Budgets {
     pub(super) fn new(limits: &Limits) -> Budgets {
-        let (most, most_of_all) = (limits.memory_per_peer, limits.memory);
-        Budgets { all: Arc::default(), most, most_of_all, peers: BTreeMap::new() }
+        let budgets = Budgets { all: Arc::default(), most: Arc::default(), peers: BTreeMap::new() };
+        budgets.set_limits(limits);
+        budgets
+    }
+
+    /// So much from now on.
+    pub(super) fn set_limits(&self, limits: &Limits) {
+        self.most.set(limits);
     }
 
     /// The share of one more connection.
@@ -64,8 +83,7 @@ impl Budgets {
             self.peers.insert(payer, Arc::downgrade(&gauge));
             gauge
         });
-        let (most, most_of_all) = (self.most, self.most_of_all);
-        Share { peer, most, all: Arc::clone(&self.all), most_of_all }
+        Share { peer, all: Arc::clone(&self.all), most: Arc::clone(&self.most) }
     }
 
     /// The same for a connection that was accepted. Until somebody has bound, it is the listener

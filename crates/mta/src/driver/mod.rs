@@ -20,6 +20,7 @@ mod gauge;
 mod journal;
 mod labels;
 pub mod log;
+mod reload;
 mod socket;
 mod start;
 pub(crate) mod verify;
@@ -41,9 +42,11 @@ use engine::journal::SpoolId;
 use journal::Journal;
 use labels::Labels;
 use node::{ChannelId, Input, ListenerId, Node, Output, Token};
+use reload::Listening;
 use socket::Connected;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::queue::{for_each_entry, for_each_page_of_bodies};
@@ -51,7 +54,7 @@ use store::{Entry, RedbStore};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::mpsc;
-use tokio::task::{AbortHandle, JoinSet};
+use tokio::task::AbortHandle;
 use trace::Opener;
 use verify::Verifier;
 
@@ -111,7 +114,10 @@ struct Driver {
     arrivals: mpsc::Sender<Arrival>,
     newcomers: mpsc::Sender<Newcomer>,
     budgets: Budgets,
-    listeners: JoinSet<()>,
+    listening: BTreeMap<ListenerId, Listening>,
+    /// The configuration file.
+    file: PathBuf,
+    stopping: bool,
     stopped: bool,
 }
 
@@ -121,11 +127,16 @@ struct StopSignals {
     interrupt: Signal,
 }
 
-/// Runs the MTA of a site until a signal stops it.
+/// Runs the MTA of a site, as read from this file, until a signal stops it.
 ///
 /// # Errors
 /// [`DriverError`]: it could not start, or could not go on.
-pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), DriverError> {
+pub async fn run(
+    site: Site,
+    file: PathBuf,
+    clock: Clock,
+    pcap: Option<Pcap>,
+) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     let mut hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
@@ -152,7 +163,9 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
         arrivals,
         newcomers,
         budgets: Budgets::new(&site.node.limits),
-        listeners: JoinSet::new(),
+        listening: BTreeMap::new(),
+        file,
+        stopping: false,
         stopped: false,
         clock,
         site,
@@ -192,7 +205,7 @@ pub async fn run(site: Site, clock: Clock, pcap: Option<Pcap>) -> Result<(), Dri
                     stop_by = Some(driver.stop());
                 }
             }
-            Some(()) = hang_up.recv() => driver.reload_users(),
+            Some(()) = hang_up.recv() => drop(driver.reload()),
             () = until(stop_by) => {
                 if aborted {
                     break;
@@ -258,7 +271,7 @@ impl Driver {
         }
         let mut open = Vec::new();
         for socket in &self.site.listeners {
-            let listener = socket::listen(socket).map_err(|error| DriverError::Listen {
+            let listener = socket::listen(socket, false).map_err(|error| DriverError::Listen {
                 address: socket.address,
                 label: socket.label.clone(),
                 error,
@@ -266,7 +279,7 @@ impl Driver {
             open.push((socket.id, listener));
         }
         for (id, listener) in open {
-            self.listeners.spawn(accept_all(id, listener, self.newcomers.clone()));
+            self.accept_on(id, listener);
         }
         Ok(())
     }
@@ -297,7 +310,8 @@ impl Driver {
 
     /// Stops in order; gives the time by which that must be done.
     fn stop(&mut self) -> tokio::time::Instant {
-        self.listeners.abort_all();
+        self.stopping = true;
+        self.close_listeners();
         self.input(Input::Stop);
         self.clock.at(self.clock.now().mono + self.site.stop_timeout)
     }
@@ -389,6 +403,10 @@ impl Driver {
                 let _ = answer.send(status);
                 false
             }
+            Asked::Reload(answer) => {
+                let _ = answer.send(self.reload());
+                false
+            }
             Asked::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());
@@ -403,14 +421,16 @@ impl Driver {
 
     fn reload_users(&mut self) {
         match Users::read(&self.site.paths.data_dir) {
-            Ok(users) => {
-                let addresses = users.addresses();
-                tracing::info!(users = addresses.len(), "read the users again");
-                let changed = self.verifier.set_users(users);
-                self.input(Input::Mailboxes { addresses, changed });
-            }
+            Ok(users) => self.take_users(users),
             Err(error) => tracing::error!(%error, "the users stay as they were"),
         }
+    }
+
+    fn take_users(&mut self, users: Users) {
+        let addresses = users.addresses();
+        tracing::info!(users = addresses.len(), "read the users again");
+        let changed = self.verifier.set_users(users);
+        self.input(Input::Mailboxes { addresses, changed });
     }
 
     fn perform(&mut self, now: Now, output: Output) {
@@ -504,7 +524,11 @@ fn tap(
     pcap?.tap(label, ends, opener, tos)
 }
 
-async fn accept_all(listener: ListenerId, socket: TcpListener, newcomers: mpsc::Sender<Newcomer>) {
+async fn accept_all(
+    listener: ListenerId,
+    socket: Arc<TcpListener>,
+    newcomers: mpsc::Sender<Newcomer>,
+) {
     let mut failed = 0u64;
     loop {
         match socket::accept(&socket).await {

@@ -4,7 +4,7 @@
 use crate::config::value::Remote;
 use crate::config::{ChannelSocket, ListenSocket, Tcp};
 use dscp::{Dscp, socket as marks};
-use socket2::{Domain, Protocol, Socket, TcpKeepalive, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -55,10 +55,17 @@ fn blind(label: &str, result: io::Result<()>) {
     }
 }
 
-/// Listens. IPv6 listeners take IPv6 only: a dual-stack one would leave IPv4 peers unmarked.
-pub(super) fn listen(listener: &ListenSocket) -> io::Result<TcpListener> {
+/// Lets a socket listen where another one of this user's does that is let too, or no more.
+pub(super) fn share(listener: &TcpListener, on: bool) -> io::Result<()> {
+    SockRef::from(listener).set_reuse_port(on)
+}
+
+/// Listens, beside another socket where that is let. IPv6 listeners take IPv6 only: a dual-stack
+/// one would leave IPv4 peers unmarked.
+pub(super) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpListener> {
     let socket = prepared(listener.address, &listener.tcp, &listener.label)?;
     socket.set_reuse_address(true)?;
+    socket.set_reuse_port(beside)?;
     if listener.address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
@@ -114,7 +121,6 @@ async fn connect_to(address: SocketAddr, channel: &ChannelSocket) -> io::Result<
 mod tests {
     use super::*;
     use node::ListenerId;
-    use socket2::SockRef;
 
     fn tcp(dscp: Dscp) -> Tcp {
         Tcp {
@@ -140,10 +146,7 @@ mod tests {
 
     /// A listener marked CS3 and a connection to it marked otherwise or not.
     async fn meet(any: &str, dscp: Dscp) -> (Connected, Connected) {
-        let (address, label) = (any.parse().unwrap(), "act/flash".to_owned());
-        let listener =
-            listen(&ListenSocket { id: ListenerId(0), address, tcp: tcp(Dscp::CS3), label })
-                .unwrap();
+        let listener = listen(&unlabelled(any.parse().unwrap()), false).unwrap();
         let at = listener.local_addr().unwrap();
         let out = connect(&channel(&at.ip().to_string(), at.port(), dscp)).await.unwrap();
         let (inward, from) = accept(&listener).await.unwrap();
@@ -190,7 +193,7 @@ mod tests {
         // Only the IPv4 one answers; most hosts files give `localhost` both.
         let address = "127.0.0.1:0".parse().unwrap();
         let listener = unlabelled(address);
-        let listener = listen(&listener).unwrap();
+        let listener = listen(&listener, false).unwrap();
         let port = listener.local_addr().unwrap().port();
         let out = connect(&channel("localhost", port, Dscp::CS3)).await.unwrap();
         assert_eq!(out.stream.peer_addr().unwrap().port(), port);
@@ -200,7 +203,7 @@ mod tests {
     async fn errors_name_every_address_tried() {
         let address = "127.0.0.1:0".parse().unwrap();
         let listener = unlabelled(address);
-        let port = listen(&listener).unwrap().local_addr().unwrap().port();
+        let port = listen(&listener, false).unwrap().local_addr().unwrap().port();
         let error = connect(&channel("127.0.0.1", port, Dscp::CS3)).await.unwrap_err();
         assert!(error.starts_with(&format!("127.0.0.1:{port}: ")), "{error}");
         let error = connect(&channel("no-such-host.invalid", 1, Dscp::CS3)).await.unwrap_err();

@@ -37,6 +37,13 @@ impl Verifier {
         Ok(Verifier { inner: Arc::new(inner) })
     }
 
+    /// The same with other passwords of peers and another number of hashes at once.
+    pub(crate) fn renewed(&self, peers: BTreeMap<PeerId, Secret>, at_once: usize) -> Verifier {
+        let users = Mutex::new(self.users().clone());
+        let (dummy, turns) = (self.inner.dummy.clone(), Semaphore::new(at_once));
+        Verifier { inner: Arc::new(Inner { peers, users, dummy, turns }) }
+    }
+
     fn users(&self) -> MutexGuard<'_, Users> {
         self.inner.users.lock().unwrap_or_else(PoisonError::into_inner)
     }

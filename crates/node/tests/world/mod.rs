@@ -8,12 +8,13 @@ use base::rng::Rng;
 use base::{AssociationId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
+use node::changes::{Changes, EdgeChanges};
 use node::config::{
     Channel, Connection, HoldPolicy, Limits, Listener, ListenerService, NodeConfig, Peer, Route,
     Target,
 };
 use node::event::Event;
-use node::{Input, ListenerId, Node, Output, Principal, Secret, Token};
+use node::{ChannelId, Input, ListenerId, Node, Output, Principal, Secret, Token};
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use p1::names::{GlobalDomainId, MtaName};
 use std::cmp::Reverse;
@@ -108,6 +109,8 @@ pub(crate) struct World {
     /// Octets that went over pipes between the sites.
     pub(crate) carried: u64,
     setup: Setup,
+    /// What the sites are configured with now.
+    pub(crate) configs: [NodeConfig; 2],
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     what: BTreeMap<u64, Happening>,
     sequence: u64,
@@ -202,13 +205,18 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         epoch,
     };
     (setup.node)(&mut config);
-    let channels = 0..config.peers[0].channels.len() as u32;
-    let listener = |channel| Listener {
-        id: ListenerId(P3.0 + 1 + channel),
-        service: ListenerService::P1 { peer: id, channel },
-    };
-    config.listeners.extend(channels.map(listener));
+    listen(&mut config);
     config
+}
+
+/// Listeners for all channels, after that of P3.
+fn listen(config: &mut NodeConfig) {
+    let channels: Vec<ChannelId> =
+        config.peers.iter().flat_map(|peer| peer.channels()).map(|(id, _)| id).collect();
+    config.listeners.extend(channels.into_iter().map(|ChannelId { peer, index }| Listener {
+        id: ListenerId(P3.0 + 1 + index),
+        service: ListenerService::P1 { peer, channel: index },
+    }));
 }
 
 /// The published study's channels: one for each precedence, Deferred with Routine.
@@ -260,6 +268,7 @@ impl World {
             blocked: BTreeSet::new(),
             carried: 0,
             setup,
+            configs: [NAPLES, ACT].map(|site| config(site, 1, setup, "")),
             queue: BinaryHeap::new(),
             what: BTreeMap::new(),
             sequence: 0,
@@ -268,7 +277,7 @@ impl World {
             arrives: BTreeMap::new(),
         };
         for site in [NAPLES, ACT] {
-            let node = Node::new(config(site, 1, setup, ""));
+            let node = Node::new(world.configs[site].clone());
             let store = Store::default();
             world.sites.push(Site {
                 node,
@@ -341,7 +350,7 @@ impl World {
         let quick = Duration::from_micros(50);
         match output {
             Output::Connect { association, channel } => {
-                self.connect(site, association, channel.index);
+                self.connect(site, association, channel);
             }
             Output::Write { association, bytes } => {
                 self.send(self.end(site, association), bytes);
@@ -424,18 +433,51 @@ impl World {
         self.feed(site, Input::Committed { token, result });
     }
 
-    fn connect(&mut self, site: usize, association: AssociationId, channel: u32) {
-        let may = self.may_connect[site] && !self.blocked.contains(&channel);
-        if !self.link_up || !may {
+    /// Another configuration for a site. Its listeners follow its channels.
+    pub(crate) fn configure(
+        &mut self,
+        site: usize,
+        change: impl FnOnce(&mut NodeConfig),
+        edge: EdgeChanges,
+    ) -> Changes {
+        let mut config = self.configs[site].clone();
+        change(&mut config);
+        config.listeners.truncate(1);
+        listen(&mut config);
+        let changes = self.sites[site].node.changes(&config, &edge);
+        self.configs[site] = config.clone();
+        self.feed(site, Input::Configure { config: Box::new(config), edge });
+        changes
+    }
+
+    /// The other site's listener for the channel of that name.
+    fn listener_for(&self, site: usize, channel: ChannelId) -> Option<ListenerId> {
+        let name = &self.configs[site].channel(channel)?.1.name;
+        let other = &self.configs[1 - site];
+        let found = other.listeners.iter().find(|listener| match listener.service {
+            ListenerService::P1 { peer, channel: index } => {
+                other.channel(ChannelId { peer, index }).is_some_and(|(_, c)| c.name == *name)
+            }
+            ListenerService::P3 { .. } => false,
+        });
+        found.map(|listener| listener.id)
+    }
+
+    fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
+        let channel = id.index;
+        let listener = self
+            .listener_for(site, id)
+            .filter(|_| self.link_up && self.may_connect[site] && !self.blocked.contains(&channel));
+        let Some(listener) = listener else {
             let error = "no route to host".to_owned();
             return self.answer(site, self.latency, Input::ConnectFailed { association, error });
-        }
+        };
         let other = 1 - site;
         let there = self.sites[other].node.next_association();
         let (a, b) = (self.end(site, association), self.end(other, there));
         self.join(a, b);
         self.channels.extend([(a, channel), (b, channel)]);
-        self.later(self.latency, Happening::Connected(a, b, ListenerId(P3.0 + 1 + channel)));
+        self.later(self.latency, Happening::Connected(a, b, listener));
     }
 
     pub(crate) fn join(&mut self, a: End, b: End) {
@@ -483,7 +525,7 @@ impl World {
 
     /// How many channels join the sites.
     pub(crate) fn channels(&self) -> u32 {
-        config(NAPLES, 1, self.setup, "").peers[0].channels.len() as u32
+        self.configs[NAPLES].peers[0].channels.len() as u32
     }
 
     /// Cuts the pipes of one channel, and lets none be made.
@@ -540,7 +582,11 @@ impl World {
         let s = &mut self.sites[site];
         s.epoch += 1;
         s.store.crash();
-        s.node = Node::new(config(site, s.epoch, self.setup, self.suffix));
+        if !self.suffix.is_empty() {
+            self.configs[site] = config(site, s.epoch, self.setup, self.suffix);
+        }
+        self.configs[site].epoch = s.epoch;
+        s.node = Node::new(self.configs[site].clone());
         let epoch = s.epoch;
         self.lose_pipes(site, death);
         let s = &self.sites[site].store;

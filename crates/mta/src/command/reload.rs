@@ -1,0 +1,64 @@
+//! `mta reload`: the daemon reads its configuration again.
+
+use super::output::{complain, complain_of, load_paths, print, print_json};
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{Answer, Reloaded, Request, Verdict, ask};
+use crate::config::problem::ProblemJson;
+use node::changes::Changes;
+use serde::Serialize;
+use std::path::PathBuf;
+
+/// Has the daemon read its configuration and users again: all of it takes effect, or nothing.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    /// The daemon's configuration file.
+    #[arg(long, value_name = "FILE")]
+    config: PathBuf,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// The answer in JSON.
+#[derive(Serialize)]
+struct Told {
+    applied: bool,
+    file: PathBuf,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    refused: Option<String>,
+    problems: Vec<ProblemJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    changes: Option<Changes>,
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let Some(paths) = load_paths(&arguments.config) else { return WRONG };
+    let Reloaded { file, verdict, report, changes } =
+        match ask(&paths.admin_socket, Request::Reload) {
+            Ok(Answer::Reloaded(reloaded)) => *reloaded,
+            Ok(other) => {
+                complain(&format!("the daemon answers something else: {other:?}"));
+                return FAILED;
+            }
+            Err(error) => {
+                complain(&error.to_string());
+                return FAILED;
+            }
+        };
+    let (code, refused) = match verdict {
+        Verdict::Applied => (DONE, None),
+        Verdict::Wrong(why) => (WRONG, Some(why)),
+        Verdict::Failed(why) => (FAILED, Some(why)),
+    };
+    if arguments.json {
+        let problems = report.to_json();
+        print_json(&Told { applied: refused.is_none(), file, refused, problems, changes });
+        return code;
+    }
+    complain_of(&report);
+    match refused {
+        Some(why) => complain(&format!("{}: nothing has changed: {why}", file.display())),
+        None => print(&changes.unwrap_or_default().to_string()),
+    }
+    code
+}

@@ -1,0 +1,350 @@
+//! A changed configuration takes effect while the node runs.
+//!
+//! Associations that the change does not concern are not touched. The others are *drained*: nothing
+//! new starts on them, and they end once what is in transfer has ended. Where the channel stays,
+//! that goes on to its end and new associations are opened beside it; where it is no more, a
+//! transfer of ours is interrupted at its next checkpoint, and its message takes another channel.
+//!
+//! What is queued stays with its peer. What is queued for a peer that is gone is *stray*: it is read
+//! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
+//! successors. One in transfer has its turn when it comes back.
+
+use crate::api::{ChannelId, Output};
+use crate::changes::{Changes, EdgeChanges, channel_keys, peer_keys};
+use crate::channel::ChannelState;
+use crate::config::{ListenerService, NodeConfig, Peer};
+use crate::event::{Kind, Level};
+use crate::link::{Drain, Link, Phase, Purpose};
+use crate::node::{DEBT_RETRY, Node};
+use crate::pending::Pending;
+use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
+use bytes::Bytes;
+use engine::{NextHop, Record};
+use scheduler::{Destination, Whereabouts};
+use std::collections::BTreeSet;
+
+/// Entries being read to be routed again, at once.
+const MOST_READ: usize = 32;
+
+/// What is queued for peers that are configured no more.
+#[derive(Debug, Default)]
+pub(crate) struct Strays {
+    /// Peers that something may be queued for.
+    peers: BTreeSet<PeerId>,
+    /// Entries being read to be routed again.
+    reading: BTreeSet<EntryId>,
+    /// Entries whose record cannot be read.
+    damaged: BTreeSet<EntryId>,
+    /// The store failed: none is read before.
+    not_before: Option<Instant>,
+}
+
+impl Strays {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.not_before
+    }
+}
+
+/// What becomes of the channels there were.
+#[derive(Debug, Default)]
+struct Fate {
+    removed: BTreeSet<ChannelId>,
+    reopened: BTreeSet<ChannelId>,
+    /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
+    rebound: BTreeSet<ChannelId>,
+}
+
+impl Fate {
+    fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> Fate {
+        let mut fate = Fate::default();
+        for before in &old.peers {
+            let now = new.peer(before.id());
+            let rebinds = now.is_some_and(|now| peer_keys(before, now, edge).reopens);
+            for (id, channel) in before.channels() {
+                let Some((_, now)) = new.channel(id) else {
+                    fate.removed.insert(id);
+                    continue;
+                };
+                if rebinds {
+                    fate.rebound.insert(id);
+                }
+                if rebinds || channel_keys((old, channel), (new, now), id, edge).reopens {
+                    fate.reopened.insert(id);
+                }
+            }
+        }
+        fate
+    }
+
+    fn of_channel(&self, channel: ChannelId) -> Option<Drain> {
+        match (self.removed.contains(&channel), self.reopened.contains(&channel)) {
+            (true, _) => Some(Drain::Removed),
+            (false, true) => Some(Drain::Reopened),
+            (false, false) => None,
+        }
+    }
+}
+
+impl Node {
+    /// What a changed configuration would do. Where it names keys that take a restart, it is not to
+    /// be handed in.
+    pub fn changes(&self, config: &NodeConfig, edge: &EdgeChanges) -> Changes {
+        Changes::between(&self.config, config, edge)
+    }
+
+    /// Another configuration holds from now on.
+    pub(crate) fn configure(&mut self, now: Now, mut config: NodeConfig, edge: &EdgeChanges) {
+        if self.stopping {
+            return;
+        }
+        config.mailboxes = std::mem::take(&mut self.config.mailboxes);
+        (config.seed, config.epoch) = (self.config.seed, self.config.epoch);
+        config.limits.sockets = self.config.limits.sockets;
+        let changes = Changes::between(&self.config, &config, edge);
+        let fate = Fate::of(&self.config, &config, edge);
+        let peers = self.config.peers.iter().map(Peer::id).collect();
+        let old = std::mem::replace(&mut self.config, config);
+        self.engine.configure(crate::config::engine_config(&self.config));
+        self.access.set_limits(&self.config.limits);
+        let rules = crate::config::channel_rules(&self.config);
+        self.queue.scheduler.configure(now.mono, rules, self.config.hold);
+        self.change_channels(&fate);
+        self.keep_former(old, &fate);
+        self.leave_channels(now, &fate);
+        self.find_strays(&peers);
+        self.drain_links(now, &fate);
+        self.tell_changes(&changes);
+    }
+
+    fn change_channels(&mut self, fate: &Fate) {
+        self.channels.retain(|id, _| !fate.removed.contains(id));
+        for (id, _) in self.config.peers.iter().flat_map(Peer::channels) {
+            let state = self.channels.entry(id).or_default();
+            if fate.reopened.contains(&id) {
+                // What failed with the old configuration may not fail with this one.
+                *state = ChannelState::default();
+            }
+        }
+    }
+
+    /// What associations of removed channels still need to know.
+    fn keep_former(&mut self, old: NodeConfig, fate: &Fate) {
+        for mut peer in old.peers {
+            let id = peer.id();
+            let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
+            peer.channels.retain(|c| fate.removed.contains(&index(c)));
+            if !peer.channels.is_empty() {
+                self.former.push(peer);
+            }
+        }
+        self.forget_former();
+    }
+
+    /// Forgets removed channels without associations.
+    fn forget_former(&mut self) {
+        let used: BTreeSet<ChannelId> = self.links.values().filter_map(Link::channel).collect();
+        for peer in &mut self.former {
+            let id = peer.id();
+            peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
+        }
+        self.former.retain(|peer| !peer.channels.is_empty());
+    }
+
+    /// An association is gone; it was perhaps the last of a removed channel.
+    pub(crate) fn is_drained(&mut self, id: AssociationId) {
+        if self.draining.remove(&id) && !self.former.is_empty() {
+            self.forget_former();
+        }
+    }
+
+    /// Ends what is drained and has nothing in transfer any more.
+    pub(crate) fn end_drained(&mut self, now: Now) {
+        let is_due = |id: &&AssociationId| {
+            // A user waits for answers to what was submitted.
+            self.links.get(id).is_some_and(|l| l.phase == Phase::Open && l.unanswered == 0)
+        };
+        let due: Vec<AssociationId> = self.draining.iter().filter(is_due).copied().collect();
+        for id in due {
+            self.wind_down(now, id);
+        }
+    }
+
+    /// A channel that is configured, or was while some association of it is there.
+    pub(crate) fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &crate::config::Channel)> {
+        let of = |peer: &'_ &Peer| peer.id() == id.peer;
+        self.former
+            .iter()
+            .filter(of)
+            .find_map(|peer| Some((peer, peer.channels.iter().find(|c| c.index == id.index)?)))
+    }
+
+    /// What was cut off waits no longer for its channel.
+    fn leave_channels(&mut self, now: Now, fate: &Fate) {
+        let leaves = |channel| fate.removed.contains(&channel) || fate.rebound.contains(&channel);
+        for entry in self.recovery.let_go(|channel, _| leaves(channel)) {
+            self.queue.scheduler.put_back(now.mono, entry);
+        }
+        for spool in self.recovery.let_go_receives(leaves) {
+            self.drop_arrival(spool);
+        }
+    }
+
+    fn drain_links(&mut self, now: Now, fate: &Fate) {
+        let drained: Vec<(AssociationId, Drain)> = self
+            .links
+            .values()
+            .filter_map(|link| Some((link.id, self.drain_of(link, fate)?)))
+            .collect();
+        for (id, drain) in drained {
+            let Some(link) = self.links.get_mut(&id) else { continue };
+            link.drain = link.drain.max(Some(drain));
+            let is_open = link.phase == Phase::Open;
+            // What has not begun begins elsewhere.
+            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
+                self.queue.scheduler.put_back(now.mono, sending.entry);
+            }
+            self.draining.insert(id);
+            if !is_open {
+                self.wind_down(now, id);
+            }
+        }
+    }
+
+    /// Whether an association has to end, and how.
+    fn drain_of(&self, link: &Link, fate: &Fate) -> Option<Drain> {
+        let serves = |listener| self.config.listener(listener).map(|l| &l.service);
+        match &link.purpose {
+            Purpose::Initiator { channel } => fate.of_channel(*channel),
+            Purpose::Responder { listener, channel } => {
+                let still = match serves(*listener) {
+                    Some(ListenerService::P1 { peer, channel: index }) => {
+                        *channel == ChannelId { peer: *peer, index: *index }
+                    }
+                    _ => false,
+                };
+                fate.of_channel(*channel).or((!still).then_some(Drain::Reopened))
+            }
+            Purpose::User { listener, .. } => {
+                let still = matches!(serves(*listener), Some(ListenerService::P3 { .. }));
+                (!still).then_some(Drain::Reopened)
+            }
+        }
+    }
+
+    fn tell_changes(&mut self, changes: &Changes) {
+        for key in &changes.keys {
+            self.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
+        }
+        for peer in &changes.peers {
+            let keys = peer.keys.join(", ");
+            for channel in &peer.channels {
+                let own = [keys.as_str(), &channel.keys.join(", ")].join(" ");
+                let own = own.trim();
+                let what = format!("{}/{}: {}", peer.name, channel.name, channel.effect.name());
+                let told = if own.is_empty() { what } else { format!("{what} ({own})") };
+                if channel.effect != crate::changes::Effect::Kept || !own.is_empty() {
+                    self.event(Level::Info, Kind::Reconfigured, told);
+                }
+            }
+        }
+    }
+
+    // ----- strays ---------------------------------------------------------------------------------
+
+    /// Peers that are gone leave what is queued for them.
+    fn find_strays(&mut self, old: &BTreeSet<PeerId>) {
+        self.strays.peers.extend(old);
+        let config = &self.config;
+        self.strays.peers.retain(|peer| config.peer(*peer).is_none());
+    }
+
+    /// Something is queued for this peer: is it there?
+    pub(crate) fn note_stray(&mut self, peer: PeerId) {
+        if self.config.peer(peer).is_none() {
+            self.strays.peers.insert(peer);
+        }
+    }
+
+    /// Has the next strays read, as many at once as may be.
+    pub(crate) fn read_strays(&mut self, now: Now) {
+        if !self.started || self.stopping {
+            return;
+        }
+        if self.strays.not_before.is_some_and(|at| at > now.mono) {
+            return;
+        }
+        self.strays.not_before = None;
+        let peers: Vec<PeerId> = self.strays.peers.iter().copied().collect();
+        for peer in peers {
+            let mut any = false;
+            for precedence in Precedence::ALL.into_iter().rev() {
+                any |= self.read_strays_of(peer, precedence);
+            }
+            if !any {
+                self.strays.peers.remove(&peer);
+            }
+        }
+    }
+
+    /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
+    /// comes back here or goes.
+    fn read_strays_of(&mut self, peer: PeerId, precedence: Precedence) -> bool {
+        let (mut any, mut after) = (false, None);
+        while self.strays.reading.len() < MOST_READ {
+            let to = Destination::Peer(peer);
+            let page = self.queue.scheduler.list(to, precedence, after, MOST_READ);
+            let Some(last) = page.last() else { break };
+            any = true;
+            after = Some((last.item.accepted, last.item.id));
+            for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
+                let room = self.strays.reading.len() < MOST_READ;
+                let readable = !self.strays.damaged.contains(&id);
+                if room && readable && self.strays.reading.insert(id) {
+                    let token = self.token(Pending::Stray { entry: id });
+                    self.output(Output::Load { token, precedence, id });
+                }
+            }
+        }
+        any || self.strays.reading.len() >= MOST_READ
+    }
+
+    /// The record of a stray was read.
+    pub(crate) fn stray_loaded(
+        &mut self,
+        now: Now,
+        entry: EntryId,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.strays.reading.remove(&entry);
+        let listed = self.queue.scheduler.listed(entry);
+        if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
+            return; // it expired meanwhile
+        }
+        let octets = match result {
+            Ok(octets) => octets,
+            Err(error) => {
+                self.event(Level::Error, Kind::StoreFailed, error).entry(entry);
+                self.strays.not_before = Some(now.mono + DEBT_RETRY);
+                return;
+            }
+        };
+        match Record::decode(&octets.unwrap_or_default()) {
+            Ok(record) => {
+                let NextHop::Peer(peer) = record.next_hop else { return };
+                // It may be there again.
+                if self.config.peer(peer).is_none() {
+                    self.reroute(now, entry, &record);
+                }
+            }
+            Err(error) => {
+                let detail = format!("unreadable record: {error}");
+                self.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
+                self.strays.damaged.insert(entry);
+            }
+        }
+    }
+}
+
+fn is_at_rest(at: Whereabouts) -> bool {
+    !matches!(at, Whereabouts::InTransfer { .. } | Whereabouts::Expired)
+}
