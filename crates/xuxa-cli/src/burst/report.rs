@@ -268,7 +268,7 @@ impl Report {
     }
 
     fn times_table(&self) -> Table {
-        let header = ["precedence", "ms", "count", "p50", "p90", "p99", "max"];
+        let header = ["precedence", "times in ms", "count", "p50", "p90", "p99", "max"];
         let mut table = show::table(&header, &[2, 3, 4, 5, 6]);
         for line in &self.precedences {
             let stretches = [
