@@ -70,6 +70,9 @@ const NEWCOMERS: usize = 16;
 /// Wait for aborts to leave, when stopping in order took too long.
 const LAST_WORDS: Duration = Duration::from_secs(1);
 
+/// Entries read at the start for each line of the log that says how far it is.
+const RECOVERED_LINE: u64 = 100_000;
+
 /// Wait after `accept` failed, usually because descriptors ran out.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
@@ -286,10 +289,13 @@ impl Driver {
 
     /// Hands the node all that is in the queue.
     fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
-        let mut count = 0;
+        let (mut count, of) = (0, store.entry_count()?);
         for_each_entry(store, |Entry { precedence, id, record }| {
             self.input(Input::Recovered { precedence, id, record });
             count += 1;
+            if count % RECOVERED_LINE == 0 {
+                tracing::info!(recovered = count, of, "reading the queue");
+            }
         })?;
         for_each_page_of_bodies(store, |page| self.input(Input::RecoveredBodies(page)))?;
         Ok(count)

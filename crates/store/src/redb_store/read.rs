@@ -7,7 +7,7 @@ use crate::queue::{Entry, EntryKey, QueueStore};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest};
-use redb::{ReadTransaction, ReadableDatabase};
+use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use std::io;
 use std::ops::Bound;
 use std::sync::PoisonError;
@@ -35,6 +35,14 @@ impl RedbStore {
         let db = state.db.as_ref().map_err(StoreError::clone)?;
         let run = || read(&db.begin_read()?);
         run().map_err(|e| StoreError::database(doing, e))
+    }
+
+    /// How many queue entries there are, without reading them.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn entry_count(&self) -> Result<u64, StoreError> {
+        self.read("counting the queue", |txn| Ok(txn.open_table(ENTRIES)?.len()?))
     }
 
     /// Up to 4,096 remembered keys after this one, those whose time is over among them. By pages,
