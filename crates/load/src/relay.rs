@@ -40,6 +40,10 @@ pub struct Plan {
     pub drain_seconds: f64,
     /// Where the receivers keep what they take.
     pub journal: PathBuf,
+    /// Once all are bound, says so with a line on standard output and waits for one on standard
+    /// input before it submits.
+    #[serde(default)]
+    pub held: bool,
 }
 
 /// What came of it.
@@ -63,6 +67,12 @@ pub struct Outcome {
     pub accepted_ms: Summary,
     /// Submission to delivery.
     pub delivered_ms: Summary,
+    /// Both of each message, in microseconds, where they were sent one at a time.
+    #[serde(default)]
+    pub accepted_each_us: Vec<u64>,
+    /// As above.
+    #[serde(default)]
+    pub delivered_each_us: Vec<u64>,
 }
 
 #[derive(Default)]
@@ -123,6 +133,9 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     for login in &plan.submitters {
         submitters.push(login.bind(Services::Submission, clock).await?);
     }
+    if plan.held {
+        released().await?;
+    }
     let until = clock.now() + Duration::from_secs_f64(plan.seconds);
     let run = Rc::new(Run {
         plan,
@@ -154,6 +167,17 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     }
     run.drained().await?;
     run.outcome()
+}
+
+/// Says that all is ready, and comes back with a line on standard input.
+async fn released() -> Result<()> {
+    println!("ready");
+    let line = || std::io::stdin().read_line(&mut String::new());
+    let read = tokio::task::spawn_blocking(line).await.context("reading standard input")?;
+    match read.context("reading standard input")? {
+        0 => bail!("nobody is there any more to say when to begin"),
+        _ => Ok(()),
+    }
 }
 
 impl Run {
@@ -233,8 +257,14 @@ impl Run {
     fn outcome(&self) -> Result<Outcome> {
         let mut tally = self.tally.borrow_mut();
         let first = tally.first.context("nothing was submitted")?;
+        let each = |all: &[u64]| match self.plan.pause_ms {
+            Some(_) => all.to_vec(),
+            None => Vec::new(),
+        };
         Ok(Outcome {
             content_length: self.content.len(),
+            accepted_each_us: each(&tally.accepted_us),
+            delivered_each_us: each(&tally.delivered_us),
             accepted: tally.accepted,
             delivered: tally.delivered,
             again: tally.again,
