@@ -42,6 +42,11 @@ impl Workspace {
         Ok(Workspace { root: root.to_owned() })
     }
 
+    /// Its directory.
+    pub(crate) fn root(&self) -> &Path {
+        &self.root
+    }
+
     /// A command that runs in the workspace's root.
     pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Cmd {
         Cmd::new(program, arguments).directory(&self.root)

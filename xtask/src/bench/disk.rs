@@ -2,7 +2,7 @@
 
 use anyhow::{Context as _, Result};
 use lab::clock;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
@@ -17,7 +17,7 @@ const BLOCK: usize = 4_096;
 const BLOCKS: u64 = 4_096;
 
 /// Write and fdatasync, times a second, one after the other.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub(super) struct Disk {
     /// 4 KiB over what is there.
     overwrite_per_s: f64,

@@ -1,12 +1,20 @@
 //! `cargo xtask bench`: the figures of docs/performance.md, measured again.
 
+mod all;
+mod backlog;
 mod disk;
+mod figures;
 mod relay;
 mod report;
+mod restart;
+mod stages;
 
 use crate::Outcome;
 use crate::workspace::Workspace;
+use anyhow::{Context as _, Result, bail};
 use clap::Subcommand;
+use lab::{Pair, Site};
+use std::path::{Path, PathBuf};
 
 /// Measures the product, in release builds, each beside what the machine itself can do.
 #[derive(clap::Args)]
@@ -19,12 +27,78 @@ pub(crate) struct Args {
 enum What {
     /// Messages from a user at one MTA to a user at another: rates, latency, memory
     Relay(relay::Args),
+    /// A Flash while 5,000 Routine are queued, beside the same Flash on an empty system
+    Backlog(backlog::Args),
+    /// The start with a million messages queued, and what each takes of memory
+    Restart(restart::Args),
+    /// All of them, for docs/performance.md
+    All(all::Args),
 }
 
 impl Args {
-    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
+    pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
         match self.what {
             What::Relay(args) => args.run(workspace),
+            What::Backlog(args) => args.run(workspace),
+            What::Restart(args) => args.run(workspace),
+            What::All(args) => args.run(workspace),
         }
     }
+}
+
+/// The release builds that are measured, and those that measure.
+struct Programs {
+    site: lab::Programs,
+    load: PathBuf,
+    fill: PathBuf,
+}
+
+/// The programs of this directory; where none is given they are built.
+fn build(workspace: &Workspace, directory: Option<&Path>) -> Result<Programs> {
+    let directory = match directory {
+        Some(directory) => directory.to_owned(),
+        None => {
+            let arguments =
+                ["build", "--release", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "load"];
+            let fill = ["-p", "store", "--bins", "--example", "fill"];
+            workspace.cargo(&[&arguments[..], &fill].concat()).run_aside()?;
+            workspace.built("release")?
+        }
+    };
+    Ok(Programs {
+        site: lab::Programs::in_directory(&directory)?,
+        load: directory.join("load"),
+        fill: directory.join("examples/fill"),
+    })
+}
+
+/// User number `n` of a site.
+fn user(n: usize) -> String {
+    format!("U{n:02}")
+}
+
+/// Where a user binds, and as whom.
+fn login(site: &Site, user: &str) -> load::Login {
+    load::Login {
+        mta: site.p3(),
+        address: site.address(user),
+        password_file: site.password_file(user),
+    }
+}
+
+/// Stops both daemons; leaves their logs where something went wrong.
+fn close<T>(pair: &mut Pair, measured: Result<T>) -> Result<T> {
+    if measured.is_err() && !lab::clock::is_interrupted() {
+        for path in pair.keep() {
+            eprintln!("logs are kept in {}", path.join("logs").display());
+        }
+    }
+    let measured = measured?;
+    for site in [&mut pair.naples, &mut pair.act] {
+        let status = site.stop().context("at the end of a measurement")?;
+        if !status.success() {
+            bail!("the daemon of {} ended with {status}", site.name());
+        }
+    }
+    Ok(measured)
 }

@@ -3,17 +3,22 @@
 
 use super::disk::Disk;
 use super::report::{Idle, Large, Report, Row};
+use super::{Programs, build, close, login, user};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::clock::{self, Deadline};
-use lab::{Link, Pair, Programs, Site};
+use lab::{Link, Pair, Site};
 use load::{Login, Plan};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+/// Seconds for which each row submits.
+const SECONDS: f64 = 4.0;
+/// Most associations in the table by size.
+const ASSOCIATIONS: u32 = 16;
 /// Sizes of the text, in octets.
 const SIZES: [usize; 5] = [1_000, 10_000, 100_000, 1_000_000, 10_000_000];
 /// How many users submit at once.
@@ -47,10 +52,10 @@ pub(crate) struct Args {
     #[arg(long)]
     json: bool,
     /// Seconds for which each row submits
-    #[arg(long, default_value_t = 4.0)]
+    #[arg(long, default_value_t = SECONDS)]
     seconds: f64,
     /// Most associations of the channel in the table by size
-    #[arg(long, default_value_t = 16)]
+    #[arg(long, default_value_t = ASSOCIATIONS)]
     associations: u32,
     /// Only these parts
     #[arg(long, value_delimiter = ',', default_values_t = [Part::Sizes, Part::Curve, Part::Idle, Part::Memory])]
@@ -93,38 +98,47 @@ struct Task {
     associations: u32,
 }
 
-struct Bench {
-    programs: Programs,
-    load: PathBuf,
+struct Bench<'a> {
+    programs: &'a Programs,
     seconds: f64,
     progress: ProgressBar,
 }
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
-        let directory = match &self.programs {
-            Some(directory) => directory.clone(),
-            None => build(workspace)?,
-        };
+        let programs = build(workspace, self.programs.as_deref())?;
         ctrlc::set_handler(clock::interrupt).context("for Ctrl-C")?;
-        let bench = Bench {
-            programs: Programs::in_directory(&directory)?,
-            load: directory.join("load"),
-            seconds: self.seconds,
-            progress: bar(self.steps()),
-        };
-        let report = bench.all(&self);
-        bench.progress.finish_and_clear();
-        if clock::is_interrupted() {
-            bail!("interrupted; both daemons are ended and their directories removed");
-        }
-        let report = report?;
+        let report = self.measure(&programs)?;
         if self.json {
             println!("{}", serde_json::to_string_pretty(&report)?);
         } else {
             print!("{}", report.text());
         }
         Ok(Outcome::of(report.is_sound()))
+    }
+
+    /// All that is to be done by default.
+    pub(super) fn whole() -> Args {
+        Args {
+            json: true,
+            seconds: SECONDS,
+            associations: ASSOCIATIONS,
+            only: vec![Part::Sizes, Part::Curve, Part::Idle, Part::Memory],
+            size: SIZES.to_vec(),
+            submitters: SUBMITTERS.to_vec(),
+            programs: None,
+        }
+    }
+
+    /// Does what is wanted.
+    pub(super) fn measure(&self, programs: &Programs) -> Result<Report> {
+        let bench = Bench { programs, seconds: self.seconds, progress: bar(self.steps()) };
+        let report = bench.all(self);
+        bench.progress.finish_and_clear();
+        if clock::is_interrupted() {
+            bail!("interrupted; both daemons are ended and their directories removed");
+        }
+        report
     }
 
     fn steps(&self) -> usize {
@@ -134,13 +148,6 @@ impl Args {
             + wants(Part::Idle)
             + wants(Part::Memory)
     }
-}
-
-fn build(workspace: &Workspace) -> Result<PathBuf> {
-    let arguments =
-        ["build", "--release", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "load"];
-    workspace.cargo(&arguments).run_aside()?;
-    workspace.built("release")
 }
 
 fn bar(steps: usize) -> ProgressBar {
@@ -153,12 +160,7 @@ fn bar(steps: usize) -> ProgressBar {
     bar
 }
 
-/// User number `n` of a site.
-fn user(n: usize) -> String {
-    format!("U{n:02}")
-}
-
-impl Bench {
+impl Bench<'_> {
     fn all(&self, args: &Args) -> Result<Report> {
         let mut report = Report::default();
         let wants = |part| args.only.contains(&part);
@@ -166,7 +168,7 @@ impl Bench {
             let most = args.submitters.iter().copied().max().unwrap_or(1);
             let mut pair = self.pair(args.associations, most)?;
             let measured = self.sizes(&pair, args, &mut report);
-            self.close(&mut pair, measured)?;
+            close(&mut pair, measured)?;
         }
         if wants(Part::Curve) {
             for associations in CURVE {
@@ -174,14 +176,14 @@ impl Bench {
                 let mut pair = self.pair(associations, submitters)?;
                 let task = Task { size: SIZES[0], submitters, associations };
                 let measured = self.row(&pair, task);
-                report.curve.push(self.close(&mut pair, measured)?);
+                report.curve.push(close(&mut pair, measured)?);
             }
         }
         if wants(Part::Memory) {
             let associations = u32::try_from(AT_ONCE).unwrap_or(u32::MAX);
             let mut pair = self.pair(associations, AT_ONCE)?;
             let measured = self.large(&pair);
-            report.large = Some(self.close(&mut pair, measured)?);
+            report.large = Some(close(&mut pair, measured)?);
         }
         Ok(report)
     }
@@ -204,25 +206,13 @@ impl Bench {
         Ok(())
     }
 
-    /// Stops both daemons; leaves their logs where something went wrong.
-    fn close<T>(&self, pair: &mut Pair, measured: Result<T>) -> Result<T> {
-        if measured.is_err() && !clock::is_interrupted() {
-            for path in pair.keep() {
-                eprintln!("logs are kept in {}", path.join("logs").display());
-            }
-        }
-        let measured = measured?;
-        stop(pair)?;
-        Ok(measured)
-    }
-
     /// Two sites with so many users each, joined by one channel for all precedences.
     fn pair(&self, associations: u32, users: usize) -> Result<Pair> {
         self.progress.set_message(format!("{users} users at each of two sites"));
         let link = Link { associations: Some((associations, 1)), ..Link::default() };
         let names: Vec<String> = (0..users).map(user).collect();
         let names: Vec<&str> = names.iter().map(String::as_str).collect();
-        let builder = Pair::builder(link)?.programs(&self.programs);
+        let builder = Pair::builder(link)?.programs(&self.programs.site);
         let pair = builder.each(|site| site.users(&names)).start()?;
         let first = |site: &Site| {
             site.wait_until("an association", OPEN, |status| {
@@ -236,13 +226,7 @@ impl Bench {
 
     fn plan(&self, pair: &Pair, task: Task) -> Plan {
         let users = |site: &Site| -> Vec<Login> {
-            let each = (0..task.submitters).map(user);
-            each.map(|user| Login {
-                mta: site.p3(),
-                address: site.address(&user),
-                password_file: site.password_file(&user),
-            })
-            .collect()
+            (0..task.submitters).map(|n| login(site, &user(n))).collect()
         };
         let most = (MOST_OCTETS / task.size).clamp(task.submitters, MOST_MESSAGES);
         Plan {
@@ -255,6 +239,7 @@ impl Bench {
             pause_ms: None,
             drain_seconds: DRAIN.as_secs_f64(),
             journal: pair.act.path().join("journal"),
+            held: false,
         }
     }
 
@@ -262,7 +247,7 @@ impl Bench {
     fn load(&self, pair: &Pair, plan: &Plan, mut look: impl FnMut()) -> Result<load::Outcome> {
         let path = pair.naples.path().join("plan.json");
         std::fs::write(&path, serde_json::to_vec(plan)?).context("writing the plan")?;
-        let mut command = Command::new(&self.load);
+        let mut command = Command::new(&self.programs.load);
         command.arg(&path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().context("starting the load")?;
         let limit = Duration::from_secs_f64(plan.seconds) + DRAIN + OPEN;
@@ -332,14 +317,4 @@ impl Bench {
 fn transferring(site: &Site) -> usize {
     let status = site.status();
     status.map_or(0, |s| s.associations().filter(|a| a.state == "sending").count())
-}
-
-fn stop(pair: &mut Pair) -> Result<()> {
-    for site in [&mut pair.naples, &mut pair.act] {
-        let status = site.stop()?;
-        if !status.success() {
-            bail!("the daemon of {} ended with {status}", site.name());
-        }
-    }
-    Ok(())
 }

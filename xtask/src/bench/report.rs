@@ -1,14 +1,14 @@
 //! The figures, for machines and for people.
 
 use super::disk::Disk;
-use comfy_table::{CellAlignment, Table, TableComponent, presets};
+use super::figures::{aligned, markdown, thousands};
 use load::{Outcome, Summary};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use std::fmt::Write as _;
 use std::time::Duration;
 
 /// All that was measured.
-#[derive(Debug, Default, Serialize)]
+#[derive(Debug, Default, Deserialize, Serialize)]
 pub(super) struct Report {
     /// The disk, before the table by size and after it.
     pub(super) disk_before: Option<Disk>,
@@ -21,7 +21,7 @@ pub(super) struct Report {
 }
 
 /// A rate.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Row {
     size: usize,
     submitters: usize,
@@ -44,7 +44,7 @@ pub(super) struct Row {
 }
 
 /// The latency of a message when nothing else is there.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Idle {
     messages: u64,
     accepted_ms: Summary,
@@ -52,7 +52,7 @@ pub(super) struct Idle {
 }
 
 /// Many large ones at once.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Deserialize, Serialize)]
 pub(super) struct Large {
     /// The most that were seen to be transferred at once.
     at_once: usize,
@@ -94,15 +94,15 @@ impl Row {
         }
     }
 
-    fn cells(&self) -> [String; 13] {
-        [
-            self.size.to_string(),
+    fn cells(&self) -> Vec<String> {
+        vec![
+            thousands(self.size as u64),
             self.submitters.to_string(),
-            format!("{}/{}", self.associations_used, self.associations_max),
-            self.messages.to_string(),
-            format!("{:.0}", self.messages_per_s),
+            format!("{} of {}", self.associations_used, self.associations_max),
+            thousands(self.messages),
+            thousands(self.messages_per_s as u64),
             format!("{:.1}", self.mb_per_s),
-            format!("{:.0}", self.accepted_per_s),
+            thousands(self.accepted_per_s as u64),
             format!("{:.1}", self.accepted_ms.median),
             format!("{:.1}", self.delivered_ms.median),
             format!("{:.1}", self.delivered_ms.p99),
@@ -112,6 +112,27 @@ impl Row {
         ]
     }
 }
+
+/// The headings of the tables.
+const HEADER: [&str; 13] = [
+    "octets",
+    "submitters",
+    "associations used",
+    "messages",
+    "messages/s",
+    "MB/s",
+    "accepted/s",
+    "accepted, ms",
+    "delivered, ms",
+    "p99",
+    "CPU A, us",
+    "CPU B, us",
+    "CPU load, us",
+];
+
+/// The parts of docs/performance.md that [`Report::parts`] gives.
+#[cfg(test)]
+pub(super) const PARTS: [&str; 5] = ["disk", "sizes", "curve", "idle", "memory"];
 
 impl Idle {
     pub(super) fn new(outcome: &Outcome) -> Idle {
@@ -159,7 +180,8 @@ impl Report {
             ("by the most associations of the channel", &self.curve),
         ] {
             if !rows.is_empty() {
-                let _ = writeln!(text, "\n{title}\n{}", table(rows));
+                let rows: Vec<_> = rows.iter().map(Row::cells).collect();
+                let _ = write!(text, "\n{title}\n{}", aligned(&HEADER, &rows));
             }
         }
         if let Some(Idle { messages, accepted_ms: a, delivered_ms: d }) = &self.idle {
@@ -168,56 +190,54 @@ impl Report {
             let _ = writeln!(text, "  submission to delivery  {}", times(d));
         }
         if let Some(large) = &self.large {
-            let mb = |octets: u64| octets as f64 / 1e6;
-            let ([idle_a, idle_b], [peak_a, peak_b]) = (large.idle.map(mb), large.peak.map(mb));
-            let _ = writeln!(
-                text,
-                "\n{} messages of 10 MB, up to {} transfers at once, {:.0} MB/s: peak memory {:.0} + \
-                 {:.0} = {:.0} MB (idle {:.0} + {:.0} MB)",
-                large.messages,
-                large.at_once,
-                large.mb_per_s,
-                peak_a,
-                peak_b,
-                peak_a + peak_b,
-                idle_a,
-                idle_b
-            );
+            let _ = writeln!(text, "\n{}", large.line());
         }
         text
+    }
+
+    /// For the page, by the names of its parts.
+    pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
+        let table =
+            |rows: &[Row]| markdown(&HEADER, &rows.iter().map(Row::cells).collect::<Vec<_>>());
+        let disk = |disk: &Option<Disk>| disk.as_ref().map(Disk::line).unwrap_or_default();
+        let disks =
+            format!("Before: {}. After: {}.\n", disk(&self.disk_before), disk(&self.disk_after));
+        let idle = self.idle.as_ref().map_or_else(String::new, |idle| {
+            format!(
+                "{} messages of 1 kB, one after the other: submission to answer {}; submission to \
+                 delivery {}.\n",
+                idle.messages,
+                times(&idle.accepted_ms),
+                times(&idle.delivered_ms)
+            )
+        });
+        let large = self.large.as_ref().map_or_else(String::new, |large| large.line() + ".\n");
+        vec![
+            ("disk", disks),
+            ("sizes", table(&self.sizes)),
+            ("curve", table(&self.curve)),
+            ("idle", idle),
+            ("memory", large),
+        ]
+    }
+}
+
+impl Large {
+    fn line(&self) -> String {
+        let mb = |octets: u64| octets as f64 / 1e6;
+        let ([idle_a, idle_b], [peak_a, peak_b]) = (self.idle.map(mb), self.peak.map(mb));
+        format!(
+            "{} messages of 10 MB, up to {} transfers at once, {:.0} MB/s: peak memory {peak_a:.0} + \
+             {peak_b:.0} = {:.0} MB (idle {idle_a:.0} + {idle_b:.0} MB)",
+            self.messages,
+            self.at_once,
+            self.mb_per_s,
+            peak_a + peak_b
+        )
     }
 }
 
 fn times(summary: &Summary) -> String {
     let Summary { median, p99, max } = summary;
     format!("median {median:.2} ms, p99 {p99:.2} ms, longest {max:.2} ms")
-}
-
-fn table(rows: &[Row]) -> Table {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.remove_style(TableComponent::HorizontalLines);
-    table.remove_style(TableComponent::MiddleIntersections);
-    table.set_header([
-        "octets",
-        "submitters",
-        "assoc. used/max",
-        "messages",
-        "messages/s",
-        "MB/s",
-        "accepted/s",
-        "accepted ms",
-        "delivered ms",
-        "p99",
-        "CPU us A",
-        "CPU us B",
-        "load",
-    ]);
-    for row in rows {
-        table.add_row(row.cells());
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    table
 }

@@ -1,0 +1,198 @@
+//! `cargo xtask bench restart`: how long a daemon with a long queue takes to start, after an orderly
+//! stop and after kill -9, and what of memory a queued message takes.
+
+use super::figures::{aligned, markdown, thousands};
+use super::{Programs, build};
+use crate::Outcome;
+use crate::workspace::Workspace;
+use anyhow::{Context as _, Result, bail};
+use lab::clock::{self, Deadline, timed};
+use lab::{Link, Pair, Site};
+use serde::{Deserialize, Serialize};
+use std::path::PathBuf;
+use std::process::Command;
+use std::time::Duration;
+
+/// The shorter queue, to tell what a message takes from what the daemon takes.
+const FEW: u64 = 100_000;
+/// Longest start.
+const START: Duration = Duration::from_secs(300);
+
+/// Fills the store of a site with messages for a peer that is not there, starts the daemon until it
+/// answers, kills it and starts it again; and measures its memory. Takes about 3 minutes with a
+/// million messages.
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// One JSON object on standard output instead of a table
+    #[arg(long)]
+    json: bool,
+    /// How many messages are queued, beside the row with 100,000
+    #[arg(long, default_value_t = 1_000_000)]
+    messages: u64,
+    /// Octets of a message's content
+    #[arg(long, default_value_t = 1_000)]
+    size: u64,
+    /// The programs as they are built, from this directory, instead of building them
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
+}
+
+/// All that was measured.
+#[derive(Debug, Default, Deserialize, Serialize)]
+pub(super) struct Report {
+    /// Octets of a content.
+    size: u64,
+    rows: Vec<Row>,
+    /// Resident octets a queued message: the difference between the rows.
+    memory_per_message: Option<f64>,
+}
+
+/// One length of the queue.
+#[derive(Debug, Deserialize, Serialize)]
+struct Row {
+    messages: u64,
+    /// From the start of the process until it answers with all of them.
+    ready_ms: f64,
+    /// The same after kill -9.
+    ready_after_kill_ms: f64,
+    /// Processor time from the start until it answered.
+    cpu_ms: f64,
+    /// Resident octets then, and the most until then.
+    resident: u64,
+    peak: u64,
+    /// Of the database on disk.
+    database: u64,
+}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
+        let programs = build(workspace, self.programs.as_deref())?;
+        ctrlc::set_handler(clock::interrupt).context("for Ctrl-C")?;
+        let report = measure(&programs, self.messages, self.size)?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report)?);
+        } else {
+            print!("{}", report.text());
+        }
+        Ok(Outcome::of(true))
+    }
+}
+
+/// Measures with so many messages queued, and with 100,000 where that is less.
+pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<Report> {
+    let mut report = Report { size, ..Report::default() };
+    let few = Some(FEW).filter(|few| *few < messages);
+    for messages in few.into_iter().chain([messages]) {
+        eprintln!("{} messages queued", thousands(messages));
+        report.rows.push(row(programs, messages, size)?);
+    }
+    if let [few, .., many] = &report.rows[..] {
+        let more = many.resident.saturating_sub(few.resident) as f64;
+        report.memory_per_message = Some(more / (many.messages - few.messages).max(1) as f64);
+    }
+    Ok(report)
+}
+
+fn row(programs: &Programs, messages: u64, size: u64) -> Result<Row> {
+    let builder = Pair::builder(Link::per_precedence())?.programs(&programs.site);
+    let mut site = builder.build()?.naples;
+    fill(programs, &site, messages, size)?;
+    let database = site.path().join("data/queue/queue.redb");
+    let database = database.metadata().context("the database that was filled")?.len();
+    let ready = ready(&mut site, messages)?;
+    let (memory, cpu) = (site.memory()?, site.processor_time()?);
+    site.kill()?;
+    let again = self::ready(&mut site, messages)?;
+    site.stop()?;
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    Ok(Row {
+        messages,
+        ready_ms: ms(ready),
+        ready_after_kill_ms: ms(again),
+        cpu_ms: ms(cpu),
+        resident: memory.resident,
+        peak: memory.peak,
+        database,
+    })
+}
+
+fn fill(programs: &Programs, site: &Site, messages: u64, size: u64) -> Result<()> {
+    let mut command = Command::new(&programs.fill);
+    let domain = |site: &str| format!("/C=IT/ADMD=NET/PRMD={site}");
+    command.arg(site.path().join("data/queue")).arg(messages.to_string());
+    command.arg("act").arg(domain("NAPLES")).arg(domain("ACT")).arg(size.to_string());
+    let status = command.status().context("starting the program that fills a store")?;
+    if !status.success() {
+        bail!("{} ended with {status}", programs.fill.display());
+    }
+    Ok(())
+}
+
+/// Starts the daemon; how long it took to answer with as many messages as there are.
+fn ready(site: &mut Site, messages: u64) -> Result<Duration> {
+    let (answered, took) = timed(|| {
+        site.launch()?;
+        Deadline::after(START).wait_for("an answer of the daemon", || {
+            if !site.is_running()? {
+                bail!("it ended; its log ends:\n{}", site.log_tail());
+            }
+            Ok(site.status().ok())
+        })
+    });
+    let queued = answered?.queued();
+    if queued != messages {
+        bail!("{queued} of {messages} messages were queued; its log ends:\n{}", site.log_tail());
+    }
+    Ok(took)
+}
+
+/// The headings of the table.
+const HEADER: [&str; 7] = [
+    "queued",
+    "ready, s",
+    "after kill -9, s",
+    "CPU, s",
+    "resident, MB",
+    "peak, MB",
+    "database, MB",
+];
+
+impl Report {
+    /// For people.
+    pub(super) fn text(&self) -> String {
+        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        format!(
+            "started with messages of {} octets queued\n{}{}",
+            thousands(self.size),
+            aligned(&HEADER, &rows),
+            self.each()
+        )
+    }
+
+    /// For the page.
+    pub(super) fn markdown(&self) -> String {
+        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        format!("{}\n{}", markdown(&HEADER, &rows), self.each())
+    }
+
+    fn each(&self) -> String {
+        let each = |octets: f64| format!("{octets:.0} octets resident for each message more.\n");
+        self.memory_per_message.map(each).unwrap_or_default()
+    }
+}
+
+impl Row {
+    fn cells(&self) -> Vec<String> {
+        let mb = |octets: u64| format!("{:.1}", octets as f64 / 1e6);
+        let seconds = |ms: f64| format!("{:.2}", ms / 1e3);
+        vec![
+            thousands(self.messages),
+            seconds(self.ready_ms),
+            seconds(self.ready_after_kill_ms),
+            seconds(self.cpu_ms),
+            mb(self.resident),
+            mb(self.peak),
+            mb(self.database),
+        ]
+    }
+}
