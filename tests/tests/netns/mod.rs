@@ -1,6 +1,7 @@
 //! Sites in network namespaces, joined by veth pairs: marks on every packet, precedence over a slow
 //! link, and what becomes of it when peers and links fail.
 
+mod backlog;
 mod bleached;
 mod failing;
 mod marks;
