@@ -12,11 +12,11 @@ const LONGEST_FILE: usize = 1500;
 /// Longest function of the pure tier without a warning, in lines.
 const LONG_FUNCTION: usize = 100;
 
-/// Files that may say `unsafe`, each with the system call that needs it.
-const UNSAFE: &[(&str, &str)] = &[(
-    "crates/dscp/src/socket/option.rs",
-    "getsockopt and setsockopt of TCP_SAVED_SYN and others",
-)];
+/// Files that may say `unsafe`, each with what needs it.
+const UNSAFE: &[(&str, &str)] = &[
+    ("crates/dscp/src/socket/option.rs", "getsockopt and setsockopt of TCP_SAVED_SYN and others"),
+    ("crates/scheduler/tests/memory.rs", "an allocator that counts what a queued message takes"),
+];
 
 /// Marks of unfinished work. Spelled in halves, so that this file passes its own check.
 const UNFINISHED_WORDS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];

@@ -24,7 +24,7 @@ impl<T: Ord> PartialOrd for Counted<T> {
 pub(crate) fn step() {}
 
 #[cfg(test)]
-pub(crate) use counting::step;
+pub(crate) use counting::{step, taken};
 
 #[cfg(test)]
 mod counting {
@@ -36,5 +36,10 @@ mod counting {
 
     pub(crate) fn step() {
         STEPS.set(STEPS.get() + 1);
+    }
+
+    /// Steps since this was last asked.
+    pub(crate) fn taken() -> u64 {
+        STEPS.replace(0)
     }
 }

@@ -1,13 +1,13 @@
 //! The machine and its model side by side, with the associations as a caller would have them.
 
-use super::model::{At, Line, Model, Row};
+use super::rows::{At, Line, Model, Row};
 use super::*;
 use std::collections::BTreeMap;
 
 /// Channels that a configuration may have.
 pub(super) const CHANNELS: usize = 4;
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) enum Verb {
     Insert(Item),
     Next(usize),

@@ -204,3 +204,161 @@ fn mailboxes_are_served_in_order_without_holding() {
     assert_eq!(s.next_for_mailbox(at(0), 5), None);
     assert_eq!(s.mailbox_status(6).queued(), [0, 1, 0, 0, 0, 0]);
 }
+
+#[test]
+fn minimize_bars_what_is_below_the_floor_and_it_holds_nothing() {
+    let mut s = two_channels(Hold::Strict, &[Priority]);
+    s.associations(at(0), ROUTINE, up(1, 1));
+    s.associations(at(0), FLASH, up(1, 1));
+    s.insert(at(0), message(1, Routine));
+    s.insert(at(0), message(2, Priority));
+    s.insert(at(0), message(3, Flash));
+    s.set_floor(at(0), Scope::Channel(FLASH), Some(Immediate));
+    assert_eq!(started(&mut s, 0, FLASH), Some((3, PLAIN)), "not below it");
+    s.finished(EntryId(3));
+    assert_eq!(s.peek(at(0), FLASH), None, "Priority is barred from its channel");
+    let why = s.held_because(EntryId(2)).map(|why| why.to_string());
+    assert_eq!(why, Some("MINIMIZE: nothing below immediate on its channel".into()));
+    assert_eq!(
+        s.peek(at(0), ROUTINE).map(|s| s.id.0),
+        Some(1),
+        "no fallback; and it holds nothing"
+    );
+    s.set_floor(at(0), Scope::Peer(PEER), Some(Priority));
+    assert_eq!(s.peek(at(0), ROUTINE), None);
+    assert_eq!(s.status(ROUTINE).level(Routine).minimized, 1);
+    let told = s.newly_held(at(0), ROUTINE).map(|(id, why)| (id.0, why.to_string()));
+    assert_eq!(told, Some((1, "MINIMIZE: nothing below priority to this peer".into())));
+    let floors = [ROUTINE, FLASH].map(|c| s.floor_on(c).map(|floor| floor.lowest));
+    assert_eq!(floors, [Some(Priority), Some(Immediate)], "the highest counts");
+    s.insert(at(0), Item { destination: Destination::Mailbox(1), ..message(9, Deferred) });
+    s.set_floor(at(0), Scope::Switch, Some(Override));
+    assert_eq!(s.next_for_mailbox(at(0), 1), Some(EntryId(9)), "mailboxes are not concerned");
+    for scope in [Scope::Switch, Scope::Peer(PEER), Scope::Channel(FLASH)] {
+        s.set_floor(at(1), scope, None);
+    }
+    assert_eq!(started(&mut s, 1, FLASH), Some((2, PLAIN)));
+}
+
+#[test]
+fn a_transfer_is_paused_while_a_higher_one_makes_progress() {
+    let (mut s, policy) = (two_channels(Hold::Conserving, &[]), Policy::default());
+    let channels = || {
+        [
+            rules(0, &[Deferred, Routine], &[]),
+            rules(1, &[Priority, Immediate, Flash, Override], &[]),
+        ]
+    };
+    s.configure(at(0), channels(), Policy { preempt: true, ..policy });
+    s.associations(at(0), ROUTINE, up(1, 1));
+    s.associations(at(0), FLASH, up(1, 1));
+    s.insert(at(0), message(1, Routine));
+    assert_eq!(started(&mut s, 0, ROUTINE), Some((1, PLAIN)));
+    s.insert(at(1), message(2, Flash));
+    assert_eq!(s.pauses(at(1)), None, "what waits pauses nothing");
+    assert_eq!(started(&mut s, 1, FLASH), Some((2, PLAIN)));
+    assert_eq!(s.pauses(at(1)), Some((EntryId(1), true)));
+    assert_eq!(s.pauses(at(1)), None, "once");
+    assert_eq!(s.deadline(), Some(at(16)));
+    assert_eq!(s.pauses(at(16)), Some((EntryId(1), false)), "the Flash stalls");
+    s.progress(at(17), EntryId(2));
+    assert_eq!(s.pauses(at(17)), Some((EntryId(1), true)));
+    s.insert(at(17), message(3, Flash));
+    s.finished(EntryId(2));
+    assert_eq!(started(&mut s, 17, FLASH), Some((3, PLAIN)));
+    assert_eq!(s.pauses(at(17)), None, "it need not go on in between");
+    s.insert(at(40), message(4, Deferred));
+    s.progress(at(40), EntryId(3));
+    s.finished(EntryId(3));
+    assert_eq!(s.pauses(at(40)), Some((EntryId(1), false)));
+    assert_eq!(s.peek(at(54), ROUTINE), None, "and did not stall while it was paused");
+    assert_eq!(s.peek(at(55), ROUTINE).map(|s| s.id.0), Some(4));
+}
+
+#[test]
+fn what_expires_leaves_the_queues_and_stays_until_it_is_done_with() {
+    let mut s = two_channels(Hold::Strict, &[]);
+    s.associations(at(0), ROUTINE, up(1, 1));
+    s.associations(at(0), FLASH, up(1, 1));
+    s.insert(at(0), Item { expires: at(9), ..message(1, Flash) });
+    s.insert(at(0), Item { expires: at(10), alert_at: at(5), ..message(2, Flash) });
+    s.insert(at(0), message(3, Routine));
+    assert_eq!(started(&mut s, 1, FLASH), Some((1, PLAIN)));
+    assert_eq!(s.overdue(at(4)), None);
+    assert_eq!((s.overdue(at(5)), s.overdue(at(5))), (Some(EntryId(2)), None));
+    s.progress(at(9), EntryId(1));
+    assert_eq!(s.expired(at(9)), None, "it may still arrive");
+    assert_eq!((s.expired(at(10)), s.expired(at(10))), (Some(EntryId(2)), None));
+    assert!(!s.hold(EntryId(2)) && s.get(EntryId(2)).is_some());
+    let level = *s.status(FLASH).level(Flash);
+    assert_eq!((level.queued, level.expired, level.overdue, level.in_transfer), (0, 1, 1, 1));
+    assert_eq!(s.put_back(at(11), EntryId(1)), true);
+    assert_eq!(s.peek(at(11), FLASH), None, "nor does it start again");
+    assert_eq!(s.peek(at(11), ROUTINE).map(|s| s.id.0), Some(3), "nor hold");
+    assert_eq!(s.expired(at(11)), Some(EntryId(1)));
+    assert!(s.finished(EntryId(2)).is_some());
+    assert_eq!(s.overdue_count(Destination::Peer(PEER), Flash), 0);
+}
+
+#[test]
+fn what_comes_new_to_a_failing_peer_waits_as_long() {
+    let mut s = two_channels(Hold::Off, &[]);
+    s.associations(at(0), FLASH, up(2, 2));
+    s.insert(at(0), message(1, Flash));
+    let mut now = at(0);
+    for _ in 0..4 {
+        s.next(now, FLASH).unwrap();
+        now = s.retry(now + Duration::from_secs(1), EntryId(1), 0).unwrap();
+    }
+    s.insert(now, message(2, Override));
+    s.next(now, FLASH).unwrap();
+    let failed = now + Duration::from_secs(1);
+    let wait = s.retry(failed, EntryId(2), 0).unwrap().since(failed);
+    let full = Duration::from_secs(10) * 81 / 16;
+    assert!(wait <= full + Duration::from_millis(1) && wait >= full * 4 / 5, "{wait:?}");
+    s.next(now + Duration::from_secs(60), FLASH).unwrap();
+    s.finished(EntryId(2));
+    s.insert(now, message(3, Override));
+    s.next(now, FLASH).unwrap();
+    let wait = s.retry(failed, EntryId(3), 0).unwrap();
+    assert!(wait.since(now + Duration::from_secs(60)) <= Duration::from_secs(10), "cleared");
+}
+
+#[test]
+fn a_scheduled_channel_outside_its_windows_is_down_at_once() {
+    let mut s = two_channels(Hold::Conserving, &[Flash]);
+    s.associations(at(0), ROUTINE, up(1, 1));
+    s.associations(at(0), FLASH, Associations { barred: true, ..up(1, 0) });
+    s.insert(at(0), message(1, Flash));
+    assert_eq!(s.peek(at(0), ROUTINE), None, "its association is usable still");
+    s.associations(at(0), FLASH, Associations { barred: true, ..Associations::default() });
+    assert!(s.is_down(FLASH) && s.wanted(at(0)).count() == 0);
+    assert_eq!(s.peek(at(0), ROUTINE).map(|s| s.licence.fallback), Some(true));
+    s.associations(at(9), FLASH, Associations::default());
+    assert!(!s.is_down(FLASH));
+    assert_eq!(s.wanted(at(9)).count(), 1);
+}
+
+#[test]
+fn a_changed_configuration_moves_no_item() {
+    let mut s = two_channels(Hold::Conserving, &[]);
+    s.associations(at(0), FLASH, up(1, 1));
+    s.insert(at(0), message(1, Flash));
+    s.insert(at(0), message(2, Flash));
+    assert_eq!(started(&mut s, 0, FLASH), Some((1, PLAIN)));
+    let routine = || rules(0, &Precedence::ALL, &[]);
+    s.configure(at(1), [routine()], Policy::default());
+    s.associations(at(1), ROUTINE, up(1, 1));
+    assert_eq!(
+        s.listed(EntryId(1)).map(|l| l.at),
+        Some(Whereabouts::InTransfer { channel: Some(FLASH), paused: false })
+    );
+    assert_eq!(started(&mut s, 1, ROUTINE), Some((2, PLAIN)), "the channel that is left has it");
+    // It comes back, with the transfer of before: an Override is above that.
+    s.configure(at(2), [routine(), rules(1, &[Flash, Override], &[])], Policy::default());
+    s.associations(at(2), FLASH, up(1, 0));
+    s.insert(at(2), message(3, Override));
+    assert!(s.wanted(at(2)).any(|open| open == Open { channel: FLASH, urgent: true }));
+    assert_eq!(s.put_back(at(3), EntryId(1)), true);
+    assert!(s.wanted(at(3)).all(|open| !open.urgent), "nothing is in transfer there any more");
+}

@@ -1,8 +1,12 @@
 //! The machine against its model, through random histories, and what must always hold.
 
 mod both;
+mod cost;
 mod examples;
 mod model;
+mod rows;
+mod share;
+mod simulation;
 
 use crate::*;
 use base::{EntryId, Instant, PeerId, Precedence, Utc};
