@@ -1,6 +1,6 @@
 //! Rule 9, second half: what happens to an item when its time has come.
 //!
-//! An item for a peer that is not in transfer when it expires leaves the queues at once: it neither
+//! An item that is not in transfer when it expires leaves the queues at once: it neither
 //! starts nor holds. It stays known until the caller is done with it, so that a report that could
 //! not be made durable can be made again. One in transfer may still arrive: it expires when it comes
 //! back.

@@ -35,7 +35,7 @@ pub struct Item {
     /// Not to be started earlier: deferred delivery, later the end of its last backoff; `Instant(0)`
     /// where there is no such time.
     pub not_before: Instant,
-    /// Given up from then on where it is for a peer (rule 9); [`NEVER`] where there is no such time.
+    /// Given up from then on (rule 9); [`NEVER`] where there is no such time.
     pub expires: Instant,
     /// Overdue from then on; [`NEVER`] where there is no such time.
     pub alert_at: Instant,
@@ -139,7 +139,7 @@ impl Slot {
 
     /// Where an item that is not in transfer belongs now.
     pub(crate) fn waiting(&self, now: Instant) -> State {
-        if self.expires <= now && !self.has(MAILBOX) {
+        if self.expires <= now {
             State::Expired
         } else if self.has(OPERATOR) {
             State::Operator
@@ -154,7 +154,7 @@ impl Slot {
     pub(crate) fn timer(&self) -> Option<Instant> {
         let delay = if self.state == State::Delayed { self.until } else { NEVER };
         let waits = !matches!(self.state, State::InTransfer | State::Expired);
-        let expires = if waits && !self.has(MAILBOX) { self.expires } else { NEVER };
+        let expires = if waits { self.expires } else { NEVER };
         let alert = if self.has(OVERDUE) { NEVER } else { self.alert_at };
         Some(delay.min(expires).min(alert)).filter(|at| *at != NEVER)
     }

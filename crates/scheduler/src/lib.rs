@@ -18,8 +18,8 @@
 //! An item is *waiting* (ready, delayed until its time, or held by an operator), *in transfer* after
 //! [`Scheduler::next`] named it, or *expired*. It leaves with [`Scheduler::finished`], or goes back
 //! from transfer to waiting with [`Scheduler::retry`] (after growing delays) or
-//! [`Scheduler::put_back`] (at once). Mailboxes are plain queues: no rule but the order, and no
-//! expiry.
+//! [`Scheduler::put_back`] (at once). Mailboxes are plain queues: no rule but the order, and expiry
+//! where the caller gave a time.
 //!
 //! `machine.rs` has the verbs and the indices, `items.rs` the items, `peer.rs` what is known of a
 //! peer and its channels, `configure.rs` what is set from outside, `status.rs` what an operator sees.
