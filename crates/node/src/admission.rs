@@ -56,7 +56,8 @@ impl Node {
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
                 self.config.channel(channel).map(|(peer, config)| {
-                    let stack = crate::config::association_config(peer, config, <_>::default());
+                    let (hold, reference) = (&self.config.hold, <_>::default());
+                    let stack = crate::config::association_config(peer, config, hold, reference);
                     (stack, Purpose::Responder { listener, channel }, Some(config.dscp))
                 })
             }

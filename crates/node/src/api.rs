@@ -7,11 +7,11 @@
 
 use crate::changes::EdgeChanges;
 use crate::config::NodeConfig;
-use base::{AssociationId, BodyId, EntryId, PeerId, Precedence};
+use base::{AssociationId, BodyId, EntryId, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
-pub use scheduler::ChannelId;
+pub use scheduler::{ChannelId, Scope};
 use std::net::IpAddr;
 
 /// A configured listener ([`crate::config::Listener::id`]).
@@ -163,6 +163,16 @@ pub enum Input {
         config: Box<NodeConfig>,
         /// What changed besides.
         edge: EdgeChanges,
+    },
+    /// An operator's order of MINIMIZE: nothing below `floor` goes out in this scope.
+    Minimize {
+        /// All peers, one peer or one channel.
+        scope: Scope,
+        /// The lowest precedence that goes out. None until a time suspends the windows of the
+        /// configuration so long; none without a time withdraws the order, and they hold again.
+        floor: Option<Precedence>,
+        /// When the order ends by itself.
+        until: Option<Utc>,
     },
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what

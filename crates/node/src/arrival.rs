@@ -316,7 +316,7 @@ impl Node {
         let seen: Vec<bool> = seen.iter().map(Option::is_some).collect();
         let taken = self.engine.accept(now.utc, head, &arrival.content(), &seen);
         let batch = self.batch_with_body(&arrival, &taken.accepted);
-        self.log_notes(arrival.link, arrival.channel, &taken.message, &taken.notes);
+        self.log_notes(Some(arrival.link), arrival.channel, &taken.message, &taken.notes);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
         let (keys, message) = (arrival.keys, taken.message);
@@ -328,7 +328,7 @@ impl Node {
     /// What the engine had to say of a message.
     pub(crate) fn log_notes(
         &mut self,
-        id: AssociationId,
+        id: Option<AssociationId>,
         channel: Option<ChannelId>,
         message: &str,
         notes: &[Note],
@@ -346,10 +346,11 @@ impl Node {
                 NoteKind::ReportDiscarded => (Level::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (Level::Warning, Kind::NonDelivery),
             };
-            self.event(level, kind, note.detail.clone())
-                .association(id)
-                .channel(channel)
-                .message(message);
+            let draft =
+                self.event(level, kind, note.detail.clone()).channel(channel).message(message);
+            if let Some(id) = id {
+                draft.association(id);
+            }
         }
     }
 

@@ -143,6 +143,8 @@ impl Changes {
             mailboxes: _,
             classify,
             hold,
+            times,
+            minimize,
             limits,
             seed: _,
             epoch: _,
@@ -155,7 +157,9 @@ impl Changes {
         let mut keys = Keys::default();
         keys.at_once("route", *routes != new.routes);
         keys.at_once("p3", users_listeners(old) != users_listeners(new));
-        keys.at_once("precedence", *classify != new.classify || *hold != new.hold);
+        let waiting = *times != new.times || *minimize != new.minimize;
+        let precedence = *classify != new.classify || *hold != new.hold || waiting;
+        keys.at_once("precedence", precedence);
         limit_keys(limits, &new.limits, &mut keys);
         let mut changes = Changes {
             restart: [restart.names, edge.restart.clone()].concat(),
@@ -283,6 +287,7 @@ pub(crate) fn channel_keys(
         associations_max,
         grow_at,
         associations_keep,
+        minimize,
         rts,
         setup_timeout,
     } = old;
@@ -302,6 +307,7 @@ pub(crate) fn channel_keys(
     keys.at_once("associations.max", *associations_max != new.associations_max);
     keys.at_once("associations.grow_at", *grow_at != new.grow_at);
     keys.at_once("associations.keep", *associations_keep != new.associations_keep);
+    keys.at_once("minimize", *minimize != new.minimize);
     keys.reopens("rts.checkpoint", *checkpoint_size != new.rts.checkpoint_size);
     keys.reopens("rts.window", *window != new.rts.window);
     keys.reopens("rts.dialogue", *dialogue != new.rts.dialogue);

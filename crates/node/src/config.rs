@@ -1,18 +1,22 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
 use crate::api::{ChannelId, ListenerId, Secret};
+pub use crate::late::{Alerts, Times};
 pub use crate::limits::Limits;
+pub use crate::minimize::Minimize;
 pub use crate::network::{NoPrefix, Prefix};
 pub use crate::numbers::Numbers;
+use crate::preempt::LONGEST_PAUSE;
 use base::{PeerId, Precedence};
 use dscp::Dscp;
+pub use engine::Periods;
 use osi::api::{RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
 use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName, ORAddress};
 use scheduler::ChannelRules;
-pub use scheduler::{Hold, Policy as HoldPolicy};
+pub use scheduler::{Hold, Policy as HoldPolicy, Retry};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -35,6 +39,10 @@ pub struct NodeConfig {
     pub classify: engine::classify::Policy,
     /// When a higher message holds the lower ones for the same peer.
     pub hold: HoldPolicy,
+    /// How long copies may wait: until they are late, and until they are given up.
+    pub times: Times,
+    /// When only what is urgent goes out.
+    pub minimize: Option<Minimize>,
     /// Limits.
     pub limits: Limits,
     /// Seeds backoff jitter.
@@ -130,6 +138,8 @@ pub struct Channel {
     pub grow_at: u32,
     /// One of several is released once one was free for so long without a break.
     pub associations_keep: Duration,
+    /// When only what is urgent goes out on it.
+    pub minimize: Option<Minimize>,
     /// Checkpoints, window, dialogue mode.
     pub rts: RtseParameters,
     /// Wait for each answer while opening and releasing.
@@ -254,10 +264,14 @@ pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
 pub(crate) fn association_config(
     peer: &Peer,
     channel: &Channel,
+    hold: &HoldPolicy,
     reference: ConnectionReference,
 ) -> osi::api::Config {
+    // Where transfers pause, those to us may.
+    let longest_pause = if hold.preempt { LONGEST_PAUSE } else { channel.rts.longest_pause };
+    let rts = RtseParameters { longest_pause, ..channel.rts.clone() };
     osi::api::Config {
-        service: osi::api::Service::Rtse(channel.rts.clone()),
+        service: osi::api::Service::Rtse(rts),
         tpdu_size: peer.tpdu_size,
         setup_timeout: channel.setup_timeout,
         ..osi::profiles::p1(peer.local.clone(), peer.remote.clone(), reference)

@@ -145,6 +145,16 @@ pub enum Kind {
     DuplicateDropped,
     /// An arrival could not be taken.
     ReceiveFailed,
+    /// A message has waited for longer than its precedence allows; it waits on.
+    Overdue,
+    /// The time of a message is over: it is given up.
+    Expired,
+    /// A transfer stands behind a checkpoint while a higher one is in transfer.
+    Paused,
+    /// A transfer that was paused goes on.
+    Resumed,
+    /// MINIMIZE begins, changes or ends.
+    Minimize,
     /// A message could start but for a higher one to the same peer; said once for each.
     Held,
     /// A transfer to a peer began; the detail names the rule where one beside order let it.
@@ -186,6 +196,11 @@ impl Kind {
             Kind::Received => "received",
             Kind::DuplicateDropped => "duplicate_dropped",
             Kind::ReceiveFailed => "receive_failed",
+            Kind::Overdue => "overdue",
+            Kind::Expired => "expired",
+            Kind::Paused => "paused",
+            Kind::Resumed => "resumed",
+            Kind::Minimize => "minimize",
             Kind::Held => "held",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",

@@ -68,6 +68,7 @@ impl Node {
                     self.queue.scheduler.progress(now.mono, entry);
                 }
             }
+            Indication::Paused => self.paused(id),
             Indication::TransferConfirmed => self.transfer_confirmed(id, channel),
             Indication::TransferFailed { resume, detail } => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
@@ -275,6 +276,7 @@ impl Node {
             .entry(entry)
             .precedence(precedence)
             .bytes(bytes);
+        self.pause_at_start(id, entry);
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
@@ -465,6 +467,7 @@ impl Node {
         let (id, entry) = match self.pending.remove(&token) {
             Some(Pending::Load { link, entry }) => (link, entry),
             Some(Pending::Stray { entry }) => return self.stray_loaded(now, entry, result),
+            Some(Pending::Late { entry, why }) => return self.late_loaded(now, entry, why, result),
             _ => return,
         };
         let sends =

@@ -75,6 +75,8 @@ pub(crate) struct Sending {
     pub resumed: bool,
     /// Confirmed; the commit that forgets it is under way.
     pub confirmed: bool,
+    /// It stands behind a checkpoint, by rule 8.
+    pub paused: bool,
     /// P3: the invoke identifier of the delivery, and when it was invoked.
     pub invoke: i64,
     pub delivery_time: Option<Utc>,
@@ -101,6 +103,7 @@ impl Sending {
             resume: None,
             resumed: false,
             confirmed: false,
+            paused: false,
             invoke: 0,
             delivery_time: None,
             message: String::new(),

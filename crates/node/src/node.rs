@@ -6,10 +6,12 @@ use crate::channel::ChannelState;
 use crate::config::{NodeConfig, Peer};
 use crate::event::{Event, Kind, Level};
 use crate::hush::Hush;
+use crate::late::Late;
 use crate::link::{Drain, Link, Phase, Purpose};
 use crate::memory::Memory;
+use crate::minimize::Minimizing;
 use crate::pending::{Debt, Pending};
-use crate::queue::{Entry, Queue};
+use crate::queue::Queue;
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::reload::Strays;
@@ -21,7 +23,6 @@ use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Brief, Engine, NewEntry, NextHop, Record};
 use osi::api as stack;
-use scheduler::Destination;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
@@ -65,6 +66,8 @@ pub struct Node {
     pub(crate) draining: BTreeSet<AssociationId>,
     pub(crate) former: Vec<Peer>,
     pub(crate) strays: Strays,
+    pub(crate) late: Late,
+    pub(crate) minimizing: Minimizing,
     pub(crate) counters: Counters,
     pub(crate) rng: Rng,
     pub(crate) started: bool,
@@ -110,6 +113,8 @@ impl Node {
             draining: BTreeSet::new(),
             former: Vec::new(),
             strays: Strays::default(),
+            late: Late::default(),
+            minimizing: Minimizing::default(),
             counters: Counters::default(),
             rng: Rng::new(config.seed),
             started: false,
@@ -142,6 +147,8 @@ impl Node {
             Input::RecoveredBodies(bodies) => self.drop_unneeded(bodies),
             Input::Started => {
                 self.started = true;
+                self.look_at_minimize(now);
+                self.tell_late_at_start(now);
                 self.forget_at = Some(now.mono + FORGET_EVERY);
             }
             Input::Connected { association } => self.connected(now, association),
@@ -172,6 +179,9 @@ impl Node {
                 self.end_users(&changed);
             }
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
+            Input::Minimize { scope, floor, until } => {
+                self.order_minimize(now, scope, floor, until);
+            }
             Input::Stop => self.stop(now),
         }
         self.settle(now);
@@ -198,6 +208,8 @@ impl Node {
             self.recovery.deadline(),
             self.strays.deadline(),
             self.hush.deadline(),
+            self.late.deadline(),
+            self.minimizing.deadline(),
             self.access.deadline(),
         ]
         .into_iter()
@@ -288,10 +300,12 @@ impl Node {
             self.end_drained(now);
             self.read_strays(now);
             self.dispatch(now);
+            self.pause_and_go_on(now);
             if self.dirty.is_empty() {
                 break;
             }
         }
+        self.see_to_late(now);
         if self.stopping && !self.stopped && self.links.is_empty() && self.pending.is_empty() {
             self.stopped = true;
             self.output(Output::Stopped);
@@ -412,6 +426,7 @@ impl Node {
         self.close_idle(now);
         self.say_hushed(now);
         self.verify_waiting(now);
+        self.tick_minimize(now);
         self.pay_debts(now);
         self.forget_seen(now);
     }
@@ -439,12 +454,26 @@ impl Node {
     fn recovered(&mut self, now: Now, precedence: Precedence, id: EntryId, record: &Bytes) {
         // Not its envelope: there may be a million of them.
         match Record::peek(record) {
-            Ok(brief) => self.enqueue(now, id, precedence, &brief),
+            Ok(brief) => {
+                self.enqueue(now, id, precedence, &brief);
+                self.reroute_if_too_long(now, id, &brief, record);
+            }
             Err(error) => {
                 self.unreadable = true;
                 self.event(Level::Error, Kind::StoreFailed, format!("unreadable record: {error}"))
                     .entry(id);
             }
+        }
+    }
+
+    /// By a bound that is new: routed again, it is reported.
+    fn reroute_if_too_long(&mut self, now: Now, id: EntryId, brief: &Brief<'_>, record: &Bytes) {
+        let NextHop::Peer(peer) = *brief.next_hop else { return };
+        let most = self.config.peer(peer).and_then(|peer| peer.content_max);
+        if most.is_some_and(|most| brief.size > most)
+            && let Ok(record) = Record::decode(record)
+        {
+            self.reroute(now, id, &record);
         }
     }
 
@@ -466,7 +495,12 @@ impl Node {
     /// The peer of this entry is configured no more: it goes where the routes lead now.
     pub(crate) fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
         let concluded = self.engine.reroute(now.utc, record);
-        let detail = "its peer is not configured: routed again";
+        let detail = match record.next_hop {
+            NextHop::Peer(peer) if self.config.peer(peer).is_some() => {
+                "its peer takes no content so long: routed again"
+            }
+            _ => "its peer is not configured: routed again",
+        };
         self.event(Level::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
             .entry(id)
@@ -491,15 +525,10 @@ impl Node {
         precedence: Precedence,
         brief: &Brief<'_>,
     ) {
-        let destination = match &*brief.next_hop {
-            NextHop::Peer(peer) => Destination::Peer(*peer),
-            NextHop::Mailbox(address) => Destination::Mailbox(self.queue.mailbox(address)),
-        };
         if let NextHop::Peer(peer) = *brief.next_hop {
             self.note_stray(peer);
         }
-        let entry = Entry { precedence, destination, body: brief.body };
-        self.queue.insert(now, id, entry, brief.size, brief.accepted, brief.not_before);
+        self.queue.insert(now, id, precedence, brief, &self.config.times);
     }
 
     pub(crate) fn enqueue_new(&mut self, now: Now, entries: Vec<NewEntry>) {

@@ -37,7 +37,7 @@ impl Node {
         let reference = self.new_reference(now.utc);
         let Some((peer, config)) = self.peer_and_channel(channel) else { return };
         let stack = Association::new(
-            crate::config::association_config(peer, config, reference),
+            crate::config::association_config(peer, config, &self.config.hold, reference),
             Role::Initiator,
         );
         let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);

@@ -72,6 +72,8 @@ pub(crate) enum Pending {
     Load { link: AssociationId, entry: EntryId },
     /// The record of an entry whose peer is no more is being read, to be routed again.
     Stray { entry: EntryId },
+    /// A record is being read of an entry that has expired or is late.
+    Late { entry: EntryId, why: crate::late::Why },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
     /// What is owed to the store is being tried again.

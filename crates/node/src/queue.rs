@@ -1,24 +1,17 @@
 //! The node's light index of the durable queue: what waits for whom, and which content is still
 //! needed. Records stay on disk until they are sent.
 
-use base::Instant;
-use base::{BodyId, EntryId, Now, Precedence, Utc};
+use crate::late::Times;
+use base::{BodyId, EntryId, Instant, Now, Precedence, Utc};
 use engine::journal::Op;
+use engine::{Brief, NextHop, Record};
 use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
 use std::collections::BTreeMap;
 
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry {
-    pub precedence: Precedence,
-    /// A peer, or a mailbox by its number in [`Queue::mailboxes`].
-    pub destination: Destination,
-    pub body: Option<BodyId>,
-}
-
 #[derive(Debug)]
 pub(crate) struct Queue {
+    /// It knows all entries.
     pub scheduler: Scheduler,
-    entries: BTreeMap<EntryId, Entry>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -29,7 +22,6 @@ impl Queue {
     pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Queue {
         Queue {
             scheduler: Scheduler::new(rules, policy),
-            entries: BTreeMap::new(),
             bodies: BTreeMap::new(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),
@@ -56,54 +48,67 @@ impl Queue {
         self.mailbox_names.iter().zip(0..).map(|(name, number)| (number, name.as_str()))
     }
 
-    /// Takes up an entry that is durable.
+    /// Takes up an entry that is durable. `precedence` is the one of its key.
     pub(crate) fn insert(
         &mut self,
         now: Now,
         id: EntryId,
-        entry: Entry,
-        size: u64,
-        accepted: Utc,
-        not_before: Option<Utc>,
+        precedence: Precedence,
+        brief: &Brief<'_>,
+        times: &Times,
     ) {
-        if self.entries.insert(id, entry).is_some() {
-            return;
-        }
-        if let Some(body) = entry.body {
+        let item = self.item(now, id, precedence, brief, times);
+        if self.scheduler.insert(now.mono, item)
+            && let Some(body) = item.body
+        {
             *self.bodies.entry(body).or_default() += 1;
         }
-        let not_before = match not_before {
-            Some(at) if at > now.utc => now.mono + at.since(now.utc),
-            _ => Instant(0),
-        };
-        let Entry { precedence, destination, body } = entry;
-        let (expires, alert_at) = (NEVER, NEVER);
-        let item = Item {
-            id,
-            destination,
-            precedence,
-            size,
-            accepted,
-            not_before,
-            expires,
-            alert_at,
-            body,
-        };
+    }
+
+    /// Takes up anew an entry that the scheduler has given up, with the times of today.
+    pub(crate) fn begin_again(&mut self, now: Now, id: EntryId, record: &Record, times: &Times) {
+        let Some(old) = self.scheduler.finished(id) else { return };
+        let item = self.item(now, id, old.precedence, &record.brief(), times);
         self.scheduler.insert(now.mono, item);
     }
 
-    pub(crate) fn get(&self, id: EntryId) -> Option<Entry> {
-        self.entries.get(&id).copied()
+    fn item(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        precedence: Precedence,
+        brief: &Brief<'_>,
+        times: &Times,
+    ) -> Item {
+        let destination = match &*brief.next_hop {
+            NextHop::Peer(peer) => Destination::Peer(*peer),
+            NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
+        };
+        let waits_from = brief.not_before.map_or(brief.accepted, |at| at.max(brief.accepted));
+        Item {
+            id,
+            destination,
+            precedence,
+            size: brief.size,
+            accepted: brief.accepted,
+            not_before: brief.not_before.map_or(Instant(0), |at| instant(now, at)),
+            expires: brief.expires(&times.expire).map_or(NEVER, |at| instant(now, at)),
+            alert_at: instant(now, waits_from + *times.alert.0.get(precedence)),
+            body: brief.body,
+        }
+    }
+
+    pub(crate) fn get(&self, id: EntryId) -> Option<Item> {
+        self.scheduler.get(id)
     }
 
     /// Forgets an entry: the durable changes that do so, and its content where other copies need
     /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
     /// same time none is the last, and [`Queue::release`] says when it is time.
     pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
-        let Some(entry) = self.entries.remove(&id) else { return Default::default() };
-        self.scheduler.finished(id);
-        let mut ops = vec![Op::DeleteEntry { precedence: entry.precedence, id }];
-        let Some(body) = entry.body else { return (ops, Vec::new()) };
+        let Some(item) = self.scheduler.finished(id) else { return Default::default() };
+        let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
+        let Some(body) = item.body else { return (ops, Vec::new()) };
         if self.bodies.get(&body).is_some_and(|copies| *copies > 1) {
             return (ops, vec![body]);
         }
@@ -132,4 +137,9 @@ impl Queue {
         self.bodies.remove(&body);
         Some(Op::DeleteBody { id: body })
     }
+}
+
+/// A wall-clock time on the clock of timers, as the two stand now.
+fn instant(now: Now, at: Utc) -> Instant {
+    if at > now.utc { now.mono + at.since(now.utc) } else { now.mono - now.utc.since(at) }
 }

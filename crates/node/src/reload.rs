@@ -109,6 +109,7 @@ impl Node {
         let rules = crate::config::channel_rules(&self.config);
         self.queue.scheduler.configure(now.mono, rules, self.config.hold);
         self.change_channels(&fate);
+        self.look_at_minimize(now);
         self.keep_former(old, &fate);
         self.leave_channels(now, &fate);
         self.find_strays(&peers);

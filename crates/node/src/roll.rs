@@ -142,6 +142,13 @@ impl Roll {
         self.channels.get(&channel).into_iter().flatten().copied()
     }
 
+    /// The associations of a peer, channel by channel.
+    pub(crate) fn peer(&self, peer: PeerId) -> impl Iterator<Item = AssociationId> + use<'_> {
+        let first = ChannelId { peer, index: 0 };
+        let last = ChannelId { peer, index: u32::MAX };
+        self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied()
+    }
+
     /// Users bound.
     pub(crate) fn users(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
         self.users.iter().copied()
@@ -154,9 +161,7 @@ impl Roll {
 
     /// Associations with a peer.
     pub(crate) fn of_peer(&self, peer: PeerId) -> usize {
-        let first = ChannelId { peer, index: 0 };
-        let last = ChannelId { peer, index: u32::MAX };
-        self.channels.range(first..=last).map(|(_, ids)| ids.len()).sum()
+        self.peer(peer).count()
     }
 
     /// Connections from an address.

@@ -136,6 +136,12 @@ pub struct Counters {
     pub delivered: u64,
     /// Reports made.
     pub reports_made: u64,
+    /// Copies given up because their time was over.
+    #[serde(default)]
+    pub expired: u64,
+    /// Copies that became late, as told one by one.
+    #[serde(default)]
+    pub overdue: u64,
     /// Repetitions recognised and dropped.
     pub duplicates: u64,
 }

@@ -442,7 +442,7 @@ impl Node {
                 self.refuse_submission(id, arrival.invoke, &error);
             }
             Ok(submitted) => {
-                self.log_notes(id, None, &submitted.message, &submitted.notes);
+                self.log_notes(Some(id), None, &submitted.message, &submitted.notes);
                 let batch = self.batch_with_body(&arrival, &submitted.accepted);
                 let charge = self.charge(&mut arrival, &batch);
                 let after = AfterCommit::SubmissionResult {
@@ -540,7 +540,7 @@ impl Node {
                     }
                     Ok(Err(error)) => self.refuse_submission(id, invoke, &error),
                     Ok(Ok(submitted)) => {
-                        self.log_notes(id, None, &submitted.message, &submitted.notes);
+                        self.log_notes(Some(id), None, &submitted.message, &submitted.notes);
                         let batch = self.batch_with_body(arrival, &submitted.accepted);
                         let charge = self.charge(arrival, &batch);
                         let after = AfterCommit::SubmissionResult {
@@ -680,7 +680,7 @@ impl Node {
         concluded: engine::Concluded,
         outcome: Outcome,
     ) {
-        self.log_notes(id, None, message, &concluded.notes);
+        self.log_notes(Some(id), None, message, &concluded.notes);
         self.blips.remove(&entry);
         let (mut batch, bodies) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));

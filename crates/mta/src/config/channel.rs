@@ -71,6 +71,7 @@ pub(super) fn read(
     let congestion = section.optional(problems, "congestion", &value::name);
     let connection = read_connection(&mut section, problems);
     let growth = read_associations(&mut section, problems);
+    let minimize = super::precedence::read_minimize(&mut section, problems);
     let timeouts = read_timeouts(&mut section, problems);
     let rts = read_rts(&mut section, problems, timeouts.transfer);
     section.finish(problems);
@@ -104,6 +105,7 @@ pub(super) fn read(
             associations_max: growth.max,
             grow_at: growth.grow_at,
             associations_keep: growth.keep,
+            minimize,
             rts,
             setup_timeout: timeouts.setup,
         },

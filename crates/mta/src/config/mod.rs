@@ -193,6 +193,8 @@ fn read_site(
             mailboxes: Vec::new(),
             classify: precedence.policy,
             hold: precedence.hold,
+            times: precedence.times,
+            minimize: precedence.minimize,
             limits,
             seed: 0,
             epoch: 0,

@@ -2,12 +2,16 @@
 //! points.
 
 use super::problem::Problems;
-use super::tree::Section;
+use super::tree::{Bad, Section};
 use super::value;
+use base::window::Windows;
+use base::{PerPrecedence, Precedence};
 use dscp::Plan;
 use engine::classify::Policy;
-use node::config::{Hold, HoldPolicy};
+use node::config::{Hold, HoldPolicy, Minimize, Times};
+use std::time::Duration;
 use toml::Spanned;
+use toml::de::DeValue;
 
 /// The section as read.
 pub(super) struct ReadPrecedence {
@@ -17,7 +21,17 @@ pub(super) struct ReadPrecedence {
     pub(super) policy: Policy,
     /// For the scheduler.
     pub(super) hold: HoldPolicy,
+    /// How long messages may wait.
+    pub(super) times: Times,
+    /// MINIMIZE of the whole MTA.
+    pub(super) minimize: Option<Minimize>,
 }
+
+/// Longest `expire`: what arrives again is recognised for ten days.
+const LONGEST_EXPIRE: Duration = Duration::from_hours(9 * 24);
+/// Longest `alert` and `retry`.
+const LONGEST: Duration = Duration::from_hours(7 * 24);
+const SECOND: Duration = Duration::from_secs(1);
 
 /// Reads `[precedence]`, all of which is optional.
 pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPrecedence {
@@ -25,6 +39,8 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
         plan: Plan::Paper,
         policy: Policy::default(),
         hold: HoldPolicy::default(),
+        times: Times::default(),
+        minimize: None,
     };
     let Some(mut section) = top.table(problems, "precedence") else { return read };
     let plans = Plan::ALL.map(|plan| (plan.name(), plan));
@@ -38,6 +54,17 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     if let Some(stall) = section.optional(problems, "stall", &value::duration) {
         read.hold.stall = stall.into_inner();
     }
+    let share = section.optional(problems, "minimum_share", &|v| value::integer(v, 0, 50));
+    let share = share.and_then(|share| u8::try_from(share.into_inner()).ok());
+    read.hold.share = share.filter(|percent| *percent > 0);
+    if let Some(preempt) = section.optional(problems, "preempt", &value::boolean) {
+        read.hold.preempt = preempt.into_inner();
+    }
+    read_retry(&mut section, problems, &mut read.hold);
+    let Times { expire, alert } = &mut read.times;
+    read_times(&mut section, problems, "expire", LONGEST_EXPIRE, &mut expire.0);
+    read_times(&mut section, problems, "alert", LONGEST, &mut alert.0);
+    read.minimize = read_minimize(&mut section, problems);
     if let Some(report) = section.optional(problems, "report_precedence", &value::precedence) {
         read.policy.report_precedence = report.into_inner();
     }
@@ -58,4 +85,80 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     }
     section.finish(problems);
     read
+}
+
+/// A duration within these bounds.
+fn within(v: &DeValue<'_>, least: Duration, most: Duration) -> Result<Duration, Bad> {
+    let duration = value::duration(v)?;
+    if (least..=most).contains(&duration) {
+        return Ok(duration);
+    }
+    let message = format!("a duration of {} s", duration.as_secs_f64());
+    let (least, most) = (least.as_secs(), most.as_secs() / 3_600);
+    Err(Bad::new(message, format!("write a duration from {least} s to {most} h")))
+}
+
+/// `expire` and `alert`: a duration for each precedence that is not to have its default.
+fn read_times(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    key: &'static str,
+    most: Duration,
+    times: &mut PerPrecedence<Duration>,
+) {
+    let Some(mut table) = section.table(problems, key) else { return };
+    for precedence in Precedence::ALL {
+        let time = table.optional(problems, precedence.name(), &|v| within(v, SECOND, most));
+        if let Some(time) = time {
+            *times.get_mut(precedence) = time.into_inner();
+        }
+    }
+    table.finish(problems);
+}
+
+/// `retry`: for each precedence the first delay and the longest.
+fn read_retry(section: &mut Section<'_>, problems: &mut Problems, hold: &mut HoldPolicy) {
+    let Some(mut table) = section.table(problems, "retry") else { return };
+    for (precedence, retry) in Precedence::ALL.into_iter().zip(&mut hold.retry) {
+        let Some(mut delays) = table.table(problems, precedence.name()) else { continue };
+        for (key, field) in [("first", &mut retry.first), ("longest", &mut retry.longest)] {
+            if let Some(time) = delays.optional(problems, key, &|v| within(v, SECOND, LONGEST)) {
+                *field = time.into_inner();
+            }
+        }
+        if retry.first > retry.longest {
+            let message = format!("{}: first is longer than longest", delays.name());
+            let remedy = "write a first delay that is no longer than the longest";
+            problems.error(delays.span(), message, "these delays", remedy);
+        }
+        delays.finish(problems);
+    }
+    table.finish(problems);
+}
+
+/// `minimize`: the floor and its hours.
+pub(super) fn read_minimize(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+) -> Option<Minimize> {
+    let mut table = section.table(problems, "minimize")?;
+    let remedy = "write floor = \"priority\": the lowest precedence that goes out";
+    let floor = table.required(problems, "floor", remedy, &value::precedence);
+    let span = table.span();
+    let given = table.has("windows");
+    let windows = table.list(problems, "windows", &value::window);
+    table.finish(problems);
+    if given && windows.is_none() {
+        return None;
+    }
+    let windows = windows.map(Spanned::into_inner).unwrap_or_default();
+    let windows = windows.into_iter().map(Spanned::into_inner).collect();
+    match Windows::new(windows) {
+        Ok(windows) => Some(Minimize { floor: floor?.into_inner(), windows }),
+        Err(wrong) => {
+            let remedy = "write windows = [\"mon-fri 22:00-06:00\"]: days and times in UTC";
+            problems.error(span, format!("minimize: {wrong}"), "here", remedy);
+            None
+        }
+    }
 }

@@ -300,6 +300,53 @@ fn half_open_connections_that_could_take_all_places_are_noted() {
     }
 }
 
+#[test]
+fn waiting_is_set_by_precedence() {
+    let with = |keys: &str| {
+        let text = format!("{GOOD}\n[precedence]\n{keys}\n");
+        check_in(Path::new("/nowhere"), &text)
+    };
+    let (site, report) = with(
+        "expire = { flash = \"2h\" }\nalert = { routine = \"10min\" }\n\
+         retry = { deferred = { first = \"5min\" } }\nminimum_share = 20\npreempt = true\n\
+         minimize = { floor = \"flash\", windows = [\"mon-fri 22:00-06:00\"] }",
+    );
+    assert_eq!(report.render(false), "");
+    let node = site.unwrap().node;
+    let seconds = |p| (node.times.expire.0.get(p).as_secs(), node.times.alert.0.get(p).as_secs());
+    assert_eq!(seconds(Precedence::Flash), (7_200, 60));
+    assert_eq!(seconds(Precedence::Routine), (36 * 3_600, 600));
+    let retry = node.hold.retry.map(|r| (r.first.as_secs(), r.longest.as_secs()));
+    assert_eq!((retry[0], retry[1], retry[5]), ((300, 1_800), (60, 1_800), (10, 600)));
+    assert_eq!((node.hold.share, node.hold.preempt), (Some(20), true));
+    let minimize = node.minimize.unwrap();
+    assert_eq!(minimize.floor, Precedence::Flash);
+    assert_eq!(minimize.windows.to_string(), "mon-fri 22:00-06:00");
+
+    let wrong = [
+        ("expire = { flash = \"217h\" }", "write a duration from 1 s to 216 h"),
+        ("expire = { urgent = \"2h\" }", "urgent"),
+        ("alert = { flash = \"500ms\" }", "write a duration from 1 s to 168 h"),
+        ("retry = { flash = { first = \"1h\" } }", "first is longer than longest"),
+        ("minimum_share = 51", "write a whole number from 0 to 50"),
+        ("minimize = { floor = \"flash\" }", "windows = [\"mon-fri 22:00-06:00\"]"),
+        ("minimize = { windows = [\"22:00-06:00\"] }", "write floor"),
+        ("minimize = { floor = \"flash\", windows = [\"25:00-06:00\"] }", "no time of the day"),
+    ];
+    for (keys, expected) in wrong {
+        let (site, report) = with(keys);
+        let shown = report.render(false);
+        assert!(site.is_none() && shown.contains(expected), "{keys}: {shown}");
+    }
+    assert_eq!(with("minimum_share = 0").0.unwrap().node.hold.share, None);
+    let (site, report) = check_in(
+        Path::new("/nowhere"),
+        &GOOD.replacen("name = \"act\"\n", "name = \"act\"\ncontent_max = \"10MB\"\n", 1),
+    );
+    assert_eq!(report.render(false), "");
+    assert_eq!(site.unwrap().node.peers[0].content_max, Some(10_000_000));
+}
+
 /// The files we ship are right, and every key in their comments is one the checker knows.
 #[test]
 fn shipped_sites() {
@@ -327,6 +374,7 @@ fn shipped_sites() {
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
             for channel in &mut peer.channels {
+                channel.minimize = None;
                 channel.connection = node::config::Connection::Permanent;
             }
         }
@@ -336,6 +384,7 @@ fn shipped_sites() {
         for listener in &mut full_site.listeners {
             listener.tcp.congestion = None;
         }
+        full_site.node.minimize = None;
         full_site.node.listeners.clear();
         site.node.listeners.clear();
         (full_site.numbering, site.numbering) = Default::default();

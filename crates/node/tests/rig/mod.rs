@@ -92,6 +92,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
         associations_max: 1,
         grow_at: 1,
+        minimize: None,
         associations_keep: Duration::from_secs(10),
         rts: RtseParameters {
             checkpoint_size: 4,
@@ -152,6 +153,8 @@ impl Rig {
             mailboxes: vec![engine::canonical(&user_address("OPS").parse().unwrap())],
             classify: engine::classify::Policy::default(),
             hold: HoldPolicy::default(),
+            times: Default::default(),
+            minimize: None,
             limits,
             seed: 7,
             epoch: 1,

@@ -1,0 +1,176 @@
+//! Rule 9 in the node: copies whose time is over, which end in a report, and copies that are late,
+//! of which the operator is told.
+//!
+//! The scheduler says which; what is to be said of them stands in their records, which are on disk.
+//! They are read a few at a time: after a long outage a whole queue may have expired.
+
+use crate::api::Output;
+use crate::event::{Kind, Level};
+use crate::node::Node;
+use crate::pending::{Debt, Pending};
+use base::{EntryId, Instant, Now, PerPrecedence};
+use bytes::Bytes;
+use engine::{NextHop, Periods, Record};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Most records read at once.
+const MOST_READ: usize = 64;
+/// When one that could not be read is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+/// How long copies may wait: until they are late, and until they are given up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// Given up after so long.
+    pub expire: Periods,
+    /// Late after so long.
+    pub alert: Alerts,
+}
+
+/// The age from which on a copy is late, counted from our acceptance or the end of its deferral.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Alerts(pub PerPrecedence<Duration>);
+
+impl Default for Alerts {
+    /// Override 30 s, Flash 60 s, Immediate 5 min, Priority 30 min, Routine 3 h, Deferred 24 h.
+    fn default() -> Alerts {
+        let seconds = [24 * 3_600, 3 * 3_600, 1_800, 300, 60, 30];
+        Alerts(PerPrecedence::new(seconds.map(Duration::from_secs)))
+    }
+}
+
+/// Why a record is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    Expired,
+    Overdue,
+}
+
+/// What is under way.
+#[derive(Debug, Default)]
+pub(crate) struct Late {
+    reading: usize,
+    /// Expired ones whose record could not be read.
+    again: BTreeSet<(Instant, EntryId)>,
+}
+
+impl Late {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.again.first().map(|(at, _)| *at)
+    }
+}
+
+impl Node {
+    /// What was late already when we started is told in one line: it was told before, one by one.
+    pub(crate) fn tell_late_at_start(&mut self, now: Now) {
+        let mut late = 0u64;
+        while self.queue.scheduler.overdue(now.mono).is_some() {
+            late += 1;
+        }
+        if late > 0 {
+            let detail = format!("{late} messages were late already at the start");
+            self.event(Level::Warning, Kind::Overdue, detail);
+        }
+    }
+
+    /// Takes up what has expired or become late.
+    pub(crate) fn see_to_late(&mut self, now: Now) {
+        if !self.started || self.stopping {
+            return;
+        }
+        while self.late.reading < MOST_READ {
+            let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
+            let (id, why) = if let Some((at, id)) = again {
+                self.late.again.remove(&(at, id));
+                (id, Why::Expired)
+            } else if let Some(id) = self.queue.scheduler.expired(now.mono) {
+                (id, Why::Expired)
+            } else if let Some(id) = self.queue.scheduler.overdue(now.mono) {
+                (id, Why::Overdue)
+            } else {
+                return;
+            };
+            let Some(item) = self.queue.get(id) else { continue };
+            let token = self.token(Pending::Late { entry: id, why });
+            self.late.reading += 1;
+            self.output(Output::Load { token, precedence: item.precedence, id });
+        }
+    }
+
+    /// The record of one that has expired or is late.
+    pub(crate) fn late_loaded(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        why: Why,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.late.reading = self.late.reading.saturating_sub(1);
+        if self.queue.get(id).is_none() {
+            return; // it went meanwhile
+        }
+        let record = match result {
+            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
+            Ok(None) => Err("the store has no such entry".to_owned()),
+            Err(error) => Err(error),
+        };
+        match (record, why) {
+            (Ok(record), Why::Expired) => self.expire(now, id, &record),
+            (Ok(record), Why::Overdue) => self.tell_overdue(now, id, &record),
+            (Err(error), why) => {
+                self.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                if why == Why::Expired {
+                    self.late.again.insert((now.mono + AGAIN, id));
+                }
+            }
+        }
+    }
+
+    /// The time of a copy is over: it is forgotten, and its report queued, in one commit.
+    fn expire(&mut self, now: Now, id: EntryId, record: &Record) {
+        if record.expires(&self.config.times.expire).is_none_or(|at| at > now.utc) {
+            // The wall clock was set back, or more time was allowed since.
+            return self.queue.begin_again(now, id, record, &self.config.times);
+        }
+        let age = now.utc.since(record.first_arrival).as_secs();
+        let detail = format!("not passed on to {} in time: {age} s old", self.whom(record));
+        self.event(Level::Warning, Kind::Expired, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+        self.counters.expired += 1;
+        self.blips.remove(&id);
+        let concluded = self.engine.expire(now.utc, record);
+        self.log_notes(None, None, &record.message, &concluded.notes);
+        let (mut batch, bodies) = self.queue.forget(id);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let debt = Debt { batch, entries: concluded.entries, bodies };
+        self.commit(debt.batch.clone(), Pending::Debt(debt));
+    }
+
+    fn tell_overdue(&mut self, now: Now, id: EntryId, record: &Record) {
+        let limit = self.config.times.alert.0.get(record.precedence).as_secs();
+        let age = now.utc.since(record.accepted).as_secs();
+        let mut detail = format!("for {} since {age} s, more than {limit} s", self.whom(record));
+        if let Some(reason) = self.queue.scheduler.held_because(id) {
+            detail = format!("{detail}: {reason}");
+        }
+        self.counters.overdue += 1;
+        self.event(Level::Warning, Kind::Overdue, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+    }
+
+    /// Who is to get it, for the log.
+    fn whom(&self, record: &Record) -> String {
+        match &record.next_hop {
+            NextHop::Peer(id) => match self.config.peer(*id) {
+                Some(peer) => format!("peer {}", peer.name),
+                None => "a peer that is configured no more".to_owned(),
+            },
+            NextHop::Mailbox(address) => format!("mailbox {address}"),
+        }
+    }
+}

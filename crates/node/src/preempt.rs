@@ -1,0 +1,80 @@
+//! Rule 8 in the node: a transfer that the scheduler pauses stops behind its next checkpoint and goes
+//! on later, on the same association. Nothing is aborted; without checkpoints it does not pause.
+
+use crate::event::{Kind, Level};
+use crate::node::Node;
+use base::{AssociationId, EntryId, Now};
+use osi::api::Request;
+use scheduler::Destination;
+use std::time::Duration;
+
+/// How long our receiving side waits behind a checkpoint for a sender that may pause: what is above
+/// Routine has been delivered by then, or given up.
+pub(crate) const LONGEST_PAUSE: Duration = Duration::from_hours(24);
+
+impl Node {
+    /// Passes on to associations which transfers pause and which go on.
+    pub(crate) fn pause_and_go_on(&mut self, now: Now) {
+        while let Some((entry, pause)) = self.queue.scheduler.pauses(now.mono) {
+            if let Some(id) = self.sender_of(entry) {
+                self.pause(id, pause);
+            }
+        }
+    }
+
+    /// The association that sends an entry to a peer.
+    fn sender_of(&self, entry: EntryId) -> Option<AssociationId> {
+        let Destination::Peer(peer) = self.queue.get(entry)?.destination else { return None };
+        let mine = |id: &AssociationId| {
+            self.links.get(id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry)
+        };
+        self.roll.peer(peer).find(mine)
+    }
+
+    /// Tells an association to pause its transfer, once it has begun, or to go on.
+    fn pause(&mut self, id: AssociationId, pause: bool) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let channel = link.channel();
+        let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
+        else {
+            return; // what it is told when it begins
+        };
+        let was_paused = std::mem::take(&mut sending.paused);
+        let (entry, precedence, message) =
+            (sending.entry, sending.precedence, sending.message.clone());
+        self.request(id, Request::Pause(pause));
+        if was_paused && !pause {
+            self.event(Level::Info, Kind::Resumed, "goes on after a pause")
+                .association(id)
+                .channel(channel)
+                .message(message)
+                .entry(entry)
+                .precedence(precedence);
+        }
+    }
+
+    /// A transfer begins, perhaps again, while it is to pause.
+    pub(crate) fn pause_at_start(&mut self, id: AssociationId, entry: EntryId) {
+        if self.queue.scheduler.is_paused(entry) {
+            self.pause(id, true);
+        }
+    }
+
+    /// A transfer stands behind a checkpoint.
+    pub(crate) fn paused(&mut self, id: AssociationId) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let channel = link.channel();
+        let Some(sending) = &mut link.sending else { return };
+        sending.paused = true;
+        let octets = sending.resume.as_ref().map_or(0, |point| point.octets);
+        let (entry, precedence, message) =
+            (sending.entry, sending.precedence, sending.message.clone());
+        let detail = format!("behind a checkpoint after {octets} octets, for a higher message");
+        self.event(Level::Info, Kind::Paused, detail)
+            .association(id)
+            .channel(channel)
+            .message(message)
+            .entry(entry)
+            .precedence(precedence);
+    }
+}

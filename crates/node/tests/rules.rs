@@ -1,0 +1,557 @@
+//! MINIMIZE, the minimum share, pre-emption, retry, alerts and expiry of two whole MTAs in virtual
+//! time, asserted by the order and the times of events.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod world;
+
+use base::Precedence::{self, *};
+use base::{Instant, Utc};
+use node::Input;
+use node::api::Scope;
+use node::config::{Minimize, NodeConfig, Target};
+use node::event::{Event, Kind};
+use osi::api::RtseParameters;
+use p1::flags::ReportRequest;
+use std::time::Duration;
+use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
+
+const ROUTINE_CHANNEL: u32 = 0;
+const FLASH_CHANNEL: u32 = 3;
+/// No pipe can be made on it.
+const NOWHERE_CHANNEL: u32 = 9;
+
+struct Run {
+    world: World,
+    sender: usize,
+    reader: usize,
+    submitted: usize,
+}
+
+impl Run {
+    fn new(node: fn(&mut NodeConfig)) -> Run {
+        Run::with(|_| {}, node)
+    }
+
+    fn with(rts: fn(&mut RtseParameters), node: fn(&mut NodeConfig)) -> Run {
+        let mut world = World::with(11, Setup { rts, node });
+        let sender = world.user(NAPLES, "OPS", true);
+        let reader = world.user(ACT, "OPS", true);
+        world.bind(sender, NAPLES);
+        world.bind(reader, ACT);
+        world.run_for(Duration::from_secs(1));
+        Run { world, sender, reader, submitted: 0 }
+    }
+
+    fn submit(&mut self, precedence: Precedence, size: usize) {
+        self.submit_to(&address(ACT, "OPS"), precedence, size);
+    }
+
+    fn submit_to(&mut self, to: &str, precedence: Precedence, size: usize) {
+        self.submitted += 1;
+        let (to, id) = ([to.to_owned()], format!("MESSAGE {}", self.submitted));
+        let content = vec![self.submitted as u8; size];
+        let report = ReportRequest::NonDelivery;
+        self.world.submit(self.sender, &to, precedence, &content, &id, report);
+    }
+
+    fn run(&mut self, seconds: u64) {
+        self.world.run_for(Duration::from_secs(seconds));
+    }
+
+    /// Runs until so many events of this kind have happened at the sending site.
+    fn until(&mut self, kind: Kind, count: usize) {
+        for _ in 0..100_000 {
+            if self.events(kind).count() >= count {
+                return;
+            }
+            self.world.run_for(Duration::from_millis(5));
+        }
+        panic!("no {count} events {}: {:?}", kind.name(), self.order());
+    }
+
+    fn events(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+        self.times(NAPLES, kind).map(|(_, e)| e)
+    }
+
+    fn times(&self, site: usize, kind: Kind) -> impl Iterator<Item = (Instant, &Event)> {
+        let events = self.world.sites[site].events.iter();
+        events.filter(move |(_, e)| e.kind == kind).map(|(at, e)| (*at, e))
+    }
+
+    /// Transfers begun `+`, confirmed `-`, failed `!`, paused `(`, going on `)`, in order.
+    fn order(&self) -> String {
+        let word = |e: &Event| {
+            let sign = match e.kind {
+                Kind::TransferStarted => '+',
+                Kind::TransferConfirmed => '-',
+                Kind::TransferFailed => '!',
+                Kind::Paused => '(',
+                Kind::Resumed => ')',
+                _ => return None,
+            };
+            Some(format!("{sign}{}", e.precedence?))
+        };
+        let events = self.world.sites[NAPLES].events.iter();
+        events.filter_map(|(_, e)| word(e)).collect::<Vec<_>>().join(" ")
+    }
+
+    /// What the reader has, by its first octets, in order.
+    fn delivered(&self) -> Vec<u8> {
+        let first = |d: &Delivered| match d {
+            Delivered::Message { content, .. } => {
+                assert!(content.iter().all(|octet| *octet == content[0]));
+                content[0]
+            }
+            Delivered::Report { .. } => panic!("{d:?}"),
+        };
+        self.world.users[self.reader].delivered.iter().map(first).collect()
+    }
+
+    /// Everything arrived, once and whole.
+    fn finish(mut self) {
+        self.run(240);
+        let mut delivered = self.delivered();
+        delivered.sort_unstable();
+        assert_eq!(delivered, (1..=self.submitted as u8).collect::<Vec<_>>(), "{}", self.order());
+        assert_eq!(self.world.queued(NAPLES), 0);
+    }
+}
+
+// ----- expiry -------------------------------------------------------------------------------------
+
+/// Naples knows of a third site only by way of Act, which cannot reach it. Flash has two minutes.
+fn ghost(config: &mut NodeConfig) {
+    five_channels(config);
+    *config.times.expire.0.get_mut(Flash) = Duration::from_secs(120);
+    let mut route = config.routes[1].clone();
+    route.prefix = "/C=XX/ADMD=NATO/PRMD=GHOST".parse().unwrap();
+    if config.mta.0 == "ACT" {
+        let mut peer = config.peers[0].clone();
+        peer.name = "ghost".to_owned();
+        peer.channels.truncate(1);
+        peer.channels[0].index = NOWHERE_CHANNEL;
+        peer.channels[0].precedences = Precedence::ALL.to_vec();
+        route.to = Target::Peer(peer.id());
+        config.peers.push(peer);
+    }
+    config.routes.push(route);
+}
+
+fn to_ghost() -> Run {
+    let mut run = Run::new(ghost);
+    run.world.block(NOWHERE_CHANNEL);
+    run.submit_to("/C=XX/ADMD=NATO/PRMD=GHOST/S=OPS", Flash, 1_000);
+    run.until(Kind::Submitted, 1);
+    run
+}
+
+fn reports(run: &Run) -> Vec<bool> {
+    let of = |d: &Delivered| match d {
+        Delivered::Report { delivered, .. } => *delivered,
+        Delivered::Message { .. } => panic!("{d:?}"),
+    };
+    run.world.users[run.sender].delivered.iter().map(of).collect()
+}
+
+#[test]
+fn what_expires_at_the_second_mta_is_reported_to_its_originator_at_the_first() {
+    let mut run = to_ghost();
+    let submitted = run.times(NAPLES, Kind::Submitted).next().unwrap().0;
+    run.run(60);
+    assert_eq!(run.world.queued(ACT), 1);
+    run.world.crash(ACT);
+    run.run(100);
+    let expired: Vec<_> = run.times(ACT, Kind::Expired).collect();
+    let [(at, event)] = expired[..] else { panic!("{expired:?}") };
+    // The trace counts whole seconds.
+    let age = at.since(submitted);
+    assert!(age > Duration::from_secs(118) && age <= Duration::from_secs(120), "{age:?}");
+    assert_eq!((event.precedence, event.message.is_some()), (Some(Flash), true));
+    assert!(event.detail.contains("peer ghost"), "{}", event.detail);
+    assert_eq!(reports(&run), [false]);
+    assert_eq!((run.world.queued(ACT), run.world.queued(NAPLES)), (0, 0));
+    assert!(run.world.sites[ACT].store.bodies.is_empty());
+}
+
+#[test]
+fn a_report_that_could_not_be_committed_is_made_at_the_next_start() {
+    let mut run = to_ghost();
+    run.run(100);
+    run.world.disk_full[ACT] = true;
+    run.run(60);
+    assert_eq!(run.times(ACT, Kind::Expired).count(), 1);
+    assert_eq!(reports(&run), [], "not before it is durable");
+    run.world.disk_full[ACT] = false;
+    run.world.crash(ACT);
+    run.world.run_for(Duration::from_secs(1));
+    assert_eq!(run.times(ACT, Kind::Expired).count(), 2, "late already: at once");
+    run.run(30);
+    assert_eq!(reports(&run), [false], "once");
+    assert_eq!(run.world.queued(ACT), 0);
+}
+
+#[test]
+fn what_waits_in_a_mailbox_does_not_expire() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        *config.times.expire.0.get_mut(Flash) = Duration::from_secs(120);
+    });
+    run.submit_to(&address(ACT, "LOG"), Flash, 1_000);
+    run.run(4_000);
+    assert_eq!(run.times(ACT, Kind::Expired).count(), 0);
+    let late: Vec<_> = run.times(ACT, Kind::Overdue).collect();
+    assert_eq!(late.len(), 1, "but the operator hears of it: {late:?}");
+    let reader = run.world.user(ACT, "LOG", true);
+    run.world.bind(reader, ACT);
+    run.run(5);
+    assert_eq!(run.world.users[reader].delivered.len(), 1);
+}
+
+#[test]
+fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        *config.times.expire.0.get_mut(Routine) = Duration::from_secs(60);
+    });
+    run.world.link_up = false;
+    run.world.cut();
+    for _ in 0..300 {
+        run.submit(Routine, 10);
+    }
+    run.until(Kind::Submitted, 300);
+    run.run(90);
+    assert_eq!(run.events(Kind::Expired).count(), 300);
+    assert_eq!(reports(&run).len(), 300);
+    assert_eq!(run.world.queued(NAPLES), 0);
+}
+
+#[test]
+fn a_message_too_long_for_the_peer_is_reported_at_once() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        config.peers[0].content_max = Some(1_000);
+    });
+    run.submit(Flash, 1_001);
+    run.submit(Flash, 1_000);
+    run.run(5);
+    assert_eq!(reports(&run), [false]);
+    assert_eq!(run.delivered(), [2]);
+    assert_eq!(run.events(Kind::TransferStarted).count(), 1);
+}
+
+// ----- alerts -------------------------------------------------------------------------------------
+
+#[test]
+fn a_late_message_is_told_once_at_its_time_over_a_restart() {
+    let mut run = Run::new(five_channels);
+    run.world.link_up = false;
+    run.world.cut();
+    run.submit(Override, 1_000);
+    run.submit(Flash, 1_000);
+    run.until(Kind::Submitted, 2);
+    let submitted = run.world.now;
+    run.run(45);
+    run.world.crash(NAPLES);
+    run.run(100);
+    run.world.link_up = true;
+    run.run(100);
+    let told: Vec<_> = run
+        .times(NAPLES, Kind::Overdue)
+        .map(|(at, e)| (e.precedence, at.since(submitted).as_secs_f64().round() as u64))
+        .collect();
+    // The start says in one line that one was late already, not which.
+    assert_eq!(told, [(Some(Override), 30), (None, 45), (Some(Flash), 60)]);
+    let flash = run.events(Kind::Overdue).last().unwrap();
+    assert!(flash.message.is_some() && flash.detail.contains("60 s"), "{}", flash.detail);
+    let mut delivered = run.delivered();
+    delivered.sort_unstable();
+    assert_eq!(delivered, [1, 2]);
+}
+
+#[test]
+fn what_is_in_time_is_no_alert() {
+    let mut run = Run::new(five_channels);
+    run.submit(Override, 1_000);
+    run.run(200);
+    assert_eq!(run.events(Kind::Overdue).count(), 0);
+    run.finish();
+}
+
+// ----- retry --------------------------------------------------------------------------------------
+
+/// When transfers of this precedence began at a site whose peer cannot store anything.
+fn tries(precedence: Precedence) -> Vec<f64> {
+    let mut run = Run::new(five_channels);
+    run.world.disk_full[ACT] = true;
+    run.submit(precedence, 1_000);
+    run.run(400);
+    let starts = run.times(NAPLES, Kind::TransferStarted).map(|(at, _)| at);
+    let starts: Vec<Instant> = starts.collect();
+    run.world.disk_full[ACT] = false;
+    run.run(400);
+    run.finish();
+    starts.windows(2).map(|pair| pair[1].since(pair[0]).as_secs_f64()).collect()
+}
+
+#[test]
+fn delays_grow_by_half_and_low_precedences_wait_longer() {
+    for (precedence, first) in [(Flash, 10.0), (Priority, 30.0), (Routine, 60.0)] {
+        let waits = tries(precedence);
+        assert!(waits.len() >= 2, "{precedence}: {waits:?}");
+        let mut full: f64 = first;
+        for wait in waits {
+            assert!(wait >= full * 0.8 && wait < full + 1.0, "{precedence}: {wait} of {full}");
+            full *= 1.5;
+        }
+    }
+}
+
+// ----- MINIMIZE -----------------------------------------------------------------------------------
+
+#[test]
+fn minimize_opens_and_closes_by_its_hours() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        let windows = "00:05-00:20".parse().unwrap();
+        config.minimize = Some(Minimize { floor: Immediate, windows });
+    });
+    run.submit(Routine, 1_000);
+    run.run(299);
+    assert_eq!(run.delivered(), [1], "midnight: not yet");
+    run.run(2);
+    run.submit(Routine, 1_000);
+    run.submit(Immediate, 1_000);
+    run.run(600);
+    assert_eq!(run.delivered(), [1, 3]);
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let because = status.peers[0].channels[0].held_because.clone().unwrap();
+    assert!(because.contains("MINIMIZE"), "{because}");
+    // A restart in between changes nothing.
+    run.world.crash(NAPLES);
+    run.run(200);
+    assert_eq!(run.delivered(), [1, 3]);
+    run.run(120);
+    assert_eq!(run.delivered(), [1, 3, 2]);
+    let told: Vec<_> =
+        run.times(NAPLES, Kind::Minimize).map(|(at, _)| at.since(Instant(0)).as_secs()).collect();
+    assert_eq!(told, [300, 901, 1_200], "begins, in force at the restart, ends");
+}
+
+#[test]
+fn minimize_of_a_channel_leaves_the_others_alone() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        let windows = "00:00-00:10".parse().unwrap();
+        let floor = Override;
+        config.peers[0].channels[FLASH_CHANNEL as usize].minimize =
+            Some(Minimize { floor, windows });
+    });
+    run.submit(Flash, 1_000);
+    run.submit(Routine, 1_000);
+    run.run(60);
+    assert_eq!(run.delivered(), [2], "and the Flash holds nothing");
+    run.run(600);
+    assert_eq!(run.delivered(), [2, 1]);
+}
+
+#[test]
+fn an_operator_orders_minimize_and_lifts_it() {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        let windows = "00:10-00:30".parse().unwrap();
+        config.minimize = Some(Minimize { floor: Flash, windows });
+    });
+    let order = |run: &mut Run, floor, until: Option<u64>| {
+        let until = until.map(|s| Utc(run.world.clock().utc.0 - run.world.now.0 + s * 1_000_000));
+        run.world.feed(NAPLES, Input::Minimize { scope: Scope::Switch, floor, until });
+    };
+    order(&mut run, Some(Priority), Some(100));
+    run.submit(Routine, 1_000);
+    run.run(90);
+    assert_eq!(run.delivered(), []);
+    run.run(20);
+    assert_eq!(run.delivered(), [1], "it ended by itself");
+    order(&mut run, Some(Priority), None);
+    run.submit(Routine, 1_000);
+    run.run(60);
+    order(&mut run, None, None);
+    run.run(5);
+    assert_eq!(run.delivered(), [1, 2], "withdrawn");
+    // During the hours of the configuration it can be suspended.
+    run.run(500);
+    run.submit(Routine, 1_000);
+    run.run(60);
+    assert_eq!(run.delivered(), [1, 2]);
+    order(&mut run, None, Some(1_000));
+    run.run(5);
+    assert_eq!(run.delivered(), [1, 2, 3]);
+    run.run(400);
+    run.submit(Routine, 1_000);
+    run.run(60);
+    assert_eq!(run.delivered(), [1, 2, 3], "in force again");
+    run.run(1_000);
+    assert_eq!(run.delivered(), [1, 2, 3, 4]);
+}
+
+// ----- minimum share ------------------------------------------------------------------------------
+
+/// How many Routine were transferred before the last of 40 Flash.
+fn routine_among_flash(node: fn(&mut NodeConfig)) -> usize {
+    let mut run = Run::new(node);
+    for _ in 0..40 {
+        run.submit(Flash, 10_000);
+    }
+    for _ in 0..40 {
+        run.submit(Routine, 10_000);
+    }
+    run.until(Kind::TransferConfirmed, 80);
+    let starts: Vec<_> = run.events(Kind::TransferStarted).collect();
+    let last = starts.iter().rposition(|e| e.precedence == Some(Flash)).unwrap();
+    let before: Vec<_> = starts[..last].iter().filter(|e| e.precedence == Some(Routine)).collect();
+    assert!(before.iter().all(|e| e.detail.contains("by rule 7")), "{before:?}");
+    let count = before.len();
+    run.finish();
+    count
+}
+
+#[test]
+fn a_minimum_share_lets_some_of_the_lower_ones_go() {
+    assert_eq!(routine_among_flash(five_channels), 0);
+    let with_share = routine_among_flash(|config| {
+        five_channels(config);
+        config.hold.share = Some(20);
+    });
+    // A fifth of the octets: 10 to 40 Flash.
+    assert!((5..=11).contains(&with_share), "{with_share}");
+}
+
+// ----- pre-emption --------------------------------------------------------------------------------
+
+fn preempting(config: &mut NodeConfig) {
+    five_channels(config);
+    config.hold.preempt = true;
+}
+
+/// A Routine half sent, then a Flash: what happened until both were confirmed.
+fn flash_beside_a_routine(rts: fn(&mut RtseParameters), node: fn(&mut NodeConfig)) -> String {
+    let mut run = Run::with(rts, node);
+    run.submit(Routine, 3_000_000);
+    run.until(Kind::TransferStarted, 1);
+    run.run(1);
+    run.submit(Flash, 1_000_000);
+    run.until(Kind::TransferConfirmed, 2);
+    let order = run.order();
+    run.finish();
+    order
+}
+
+#[test]
+fn a_lower_transfer_pauses_while_a_higher_one_goes() {
+    let order = flash_beside_a_routine(|_| {}, preempting);
+    assert_eq!(order, "+routine +flash (routine -flash )routine -routine");
+}
+
+#[test]
+fn without_leave_it_goes_on_beside_it() {
+    let order = flash_beside_a_routine(|_| {}, five_channels);
+    assert_eq!(order, "+routine +flash -flash -routine");
+}
+
+#[test]
+fn without_checkpoints_it_does_not_pause() {
+    let order = flash_beside_a_routine(|rts| rts.checkpoint_size = 0, preempting);
+    assert!(!order.contains('('), "{order}");
+}
+
+/// A Routine that pauses behind a checkpoint for a Flash that takes 40 s and more, longer than the
+/// transfer timeout.
+fn paused() -> Run {
+    let mut run = Run::new(preempting);
+    run.world.latency = Duration::from_millis(100);
+    run.submit(Routine, 500_000);
+    run.until(Kind::TransferStarted, 1);
+    run.run(2);
+    run.submit(Flash, 2_500_000);
+    run.until(Kind::Paused, 1);
+    run
+}
+
+fn routine_done(run: &Run) -> Option<u64> {
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let channel = &status.peers[0].channels[ROUTINE_CHANNEL as usize];
+    channel.associations.iter().find_map(|a| a.bytes_done)
+}
+
+#[test]
+fn a_long_pause_ends_nothing() {
+    let mut run = paused();
+    let done = routine_done(&run);
+    assert!(done.is_some());
+    run.run(35);
+    assert_eq!(run.order(), "+routine +flash (routine", "the Flash is still under way");
+    assert_eq!(routine_done(&run), done, "nothing was sent meanwhile");
+    run.until(Kind::TransferConfirmed, 2);
+    assert_eq!(run.order(), "+routine +flash (routine -flash )routine -routine");
+    assert_eq!(run.events(Kind::AssociationLost).count(), 0);
+    run.finish();
+}
+
+#[test]
+fn an_association_lost_during_a_pause_is_recovered_and_pauses_again() {
+    let mut run = paused();
+    run.world.block(ROUTINE_CHANNEL);
+    run.run(3);
+    run.world.blocked.clear();
+    run.run(20);
+    let order = run.order();
+    assert!(order.starts_with("+routine +flash (routine"), "{order}");
+    assert!(!order.contains("-flash"), "{order}");
+    run.until(Kind::TransferConfirmed, 2);
+    let order = run.order();
+    assert!(order.find("-flash").unwrap() < order.find("-routine").unwrap(), "{order}");
+    assert!(order.ends_with("-flash )routine -routine"), "{order}");
+    run.finish();
+}
+
+#[test]
+fn what_paused_goes_on_when_the_higher_one_loses_its_channel() {
+    let mut run = paused();
+    run.world.block(FLASH_CHANNEL);
+    run.until(Kind::Resumed, 1);
+    run.until(Kind::TransferConfirmed, 1);
+    let order = run.order();
+    assert!(order.ends_with("-routine"), "{order}");
+    run.world.blocked.clear();
+    run.finish();
+}
+
+#[test]
+fn what_paused_goes_on_when_the_higher_one_stalls() {
+    let mut run = paused();
+    let at = run.world.now;
+    // The Flash's content cannot be read for a while; the Routine pulls nothing.
+    run.world.reading = Duration::from_secs(25);
+    run.until(Kind::Resumed, 1);
+    let after = run.world.now.since(at);
+    assert!(after >= Duration::from_secs(14) && after < Duration::from_secs(20), "{after:?}");
+    run.world.reading = Duration::from_micros(50);
+    run.finish();
+}
+
+#[test]
+fn a_stop_interrupts_what_is_paused() {
+    let mut run = paused();
+    run.world.feed(NAPLES, Input::Stop);
+    run.run(5);
+    assert!(run.world.sites[NAPLES].stopped, "{}", run.order());
+    run.world.crash(NAPLES);
+    run.finish();
+}
