@@ -16,7 +16,7 @@ use base::Precedence::{self, *};
 use base::{Instant, Utc};
 use node::Input;
 use node::api::Scope;
-use node::config::{Minimize, NodeConfig, Target};
+use node::config::{Hold, Minimize, NodeConfig, Target};
 use node::event::{Event, Kind};
 use osi::api::RtseParameters;
 use p1::flags::ReportRequest;
@@ -216,6 +216,23 @@ fn what_waits_in_a_mailbox_does_not_expire() {
 }
 
 #[test]
+fn what_waits_in_a_mailbox_beyond_the_latest_time_is_reported() {
+    let mut run = Run::new(five_channels);
+    run.world.users[run.sender].latest = Some(run.world.clock().utc + Duration::from_secs(100));
+    run.submit_to(&address(ACT, "LOG"), Flash, 1_000);
+    run.run(90);
+    assert_eq!(reports(&run), []);
+    run.world.crash(ACT);
+    run.run(15);
+    assert_eq!(reports(&run), [false]);
+    let reader = run.world.user(ACT, "LOG", true);
+    run.world.bind(reader, ACT);
+    run.run(5);
+    assert_eq!(run.world.users[reader].delivered, []);
+    assert_eq!(run.world.queued(ACT), 0);
+}
+
+#[test]
 fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
     let mut run = Run::new(|config| {
         five_channels(config);
@@ -342,7 +359,7 @@ fn minimize_opens_and_closes_by_its_hours() {
     assert_eq!(run.delivered(), [1, 3, 2]);
     let told: Vec<_> =
         run.times(NAPLES, Kind::Minimize).map(|(at, _)| at.since(Instant(0)).as_secs()).collect();
-    assert_eq!(told, [300, 901, 1_200], "begins, in force at the restart, ends");
+    assert_eq!(told, [300, 902, 1_200], "begins, in force at the restart, ends");
 }
 
 #[test]
@@ -406,12 +423,14 @@ fn an_operator_orders_minimize_and_lifts_it() {
 /// How many Routine were transferred before the last of 40 Flash.
 fn routine_among_flash(node: fn(&mut NodeConfig)) -> usize {
     let mut run = Run::new(node);
+    run.world.link_up = false;
+    run.world.cut();
     for _ in 0..40 {
         run.submit(Flash, 10_000);
-    }
-    for _ in 0..40 {
         run.submit(Routine, 10_000);
     }
+    run.until(Kind::Submitted, 80);
+    run.world.link_up = true;
     run.until(Kind::TransferConfirmed, 80);
     let starts: Vec<_> = run.events(Kind::TransferStarted).collect();
     let last = starts.iter().rposition(|e| e.precedence == Some(Flash)).unwrap();
@@ -424,9 +443,15 @@ fn routine_among_flash(node: fn(&mut NodeConfig)) -> usize {
 
 #[test]
 fn a_minimum_share_lets_some_of_the_lower_ones_go() {
-    assert_eq!(routine_among_flash(five_channels), 0);
+    // Strict: neither goes because the other's channel is not back yet.
+    let strict = |config: &mut NodeConfig| {
+        five_channels(config);
+        config.hold.hold = Hold::Strict;
+    };
+    assert_eq!(routine_among_flash(strict), 0);
     let with_share = routine_among_flash(|config| {
         five_channels(config);
+        config.hold.hold = Hold::Strict;
         config.hold.share = Some(20);
     });
     // A fifth of the octets: 10 to 40 Flash.

@@ -39,6 +39,8 @@ pub(crate) struct User {
     pub(crate) silent: bool,
     /// Answers deliveries of messages with this error.
     pub(crate) refuses: Option<i64>,
+    /// latest-delivery-time of what it submits.
+    pub(crate) latest: Option<base::Utc>,
     pub(crate) bound: bool,
     pub(crate) refused: bool,
     /// Answers to submissions: MTS identifiers, or the error code.
@@ -71,6 +73,7 @@ impl World {
             takes_deliveries,
             silent: false,
             refuses: None,
+            latest: None,
             bound: false,
             refused: false,
             answers: Vec::new(),
@@ -120,6 +123,12 @@ impl World {
             report_request: report,
             ..Default::default()
         });
+        let latest = self.users[user].latest.map(|at| {
+            let number = p1::extension::number::LATEST_DELIVERY_TIME;
+            p1::extension::ExtensionField::standard(number, Default::default(), |w| {
+                p1::time::Time::from(at).write_as(w, base::ber::universal::UTC_TIME);
+            })
+        });
         let envelope = MessageSubmissionEnvelope {
             originator: name(&self.users[user].address),
             original_eits: None,
@@ -130,7 +139,7 @@ impl World {
             deferred_delivery_time: None,
             recipients: recipients.collect(),
             extensions: p1::Extensions(
-                qualifier.extension(p1::Dialect::Modern).into_iter().collect(),
+                qualifier.extension(p1::Dialect::Modern).into_iter().chain(latest).collect(),
             ),
             unknown: Vec::new(),
         };
