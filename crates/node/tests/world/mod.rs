@@ -222,6 +222,11 @@ fn listen(config: &mut NodeConfig) {
     }));
 }
 
+/// The configuration of a site, changed so.
+pub(crate) fn node_config(site: usize, node: fn(&mut NodeConfig)) -> NodeConfig {
+    config(site, 1, Setup { rts: |_| {}, node }, "")
+}
+
 /// The published study's channels: one for each precedence, Deferred with Routine.
 pub(crate) fn five_channels(config: &mut NodeConfig) {
     let schedules: [&[Precedence]; 5] = [

@@ -1,0 +1,71 @@
+//! What a queued message takes of memory, in the scheduler and the node together: the whole of a node
+//! that finds a hundred thousand in its store. `cargo test -p node --test memory -- --nocapture`
+//! prints it.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+
+#[allow(dead_code, reason = "shared with other tests")]
+mod world;
+
+use base::{BodyId, EntryId, Instant, Now, Utc};
+use engine::{NextHop, Record};
+use node::{Input, Node};
+use p1::flags::ReportRequest;
+use std::time::Duration;
+use world::{ACT, NAPLES, Setup, World, address, five_channels};
+
+const MESSAGES: u64 = 100_000;
+/// Promised: at most so many octets each.
+const MOST: u64 = 250;
+
+/// Octets of this process in memory.
+fn resident() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: u64 = statm.split_whitespace().nth(1).unwrap().parse().unwrap();
+    pages * 4_096
+}
+
+/// A record as it is on disk, of a Routine that waits for a peer.
+fn record() -> Record {
+    let mut world = World::with(3, Setup { rts: |_| {}, node: five_channels });
+    world.link_up = false;
+    world.cut();
+    let sender = world.user(NAPLES, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.run_for(Duration::from_secs(1));
+    let to = [address(ACT, "OPS")];
+    let routine = base::Precedence::Routine;
+    world.submit(sender, &to, routine, &[1; 1_000], "MESSAGE 1", ReportRequest::None);
+    world.run_for(Duration::from_secs(1));
+    let octets = world.sites[NAPLES].store.entries.values().next().unwrap();
+    Record::decode(octets).unwrap()
+}
+
+#[test]
+fn a_queued_message_takes_little() {
+    let mut record = record();
+    assert!(matches!(record.next_hop, NextHop::Peer(_)));
+    let config = world::node_config(NAPLES, five_channels);
+    let mut node = Node::new(config);
+    let now = Now { mono: Instant(MESSAGES), utc: Utc(record.accepted.0 + MESSAGES) };
+    let before = resident();
+    for n in 0..MESSAGES {
+        record.accepted = Utc(record.first_arrival.0 + n);
+        record.body = Some(BodyId(n * 7));
+        let (precedence, id) = (record.precedence, EntryId(n * 3));
+        node.handle(now, Input::Recovered { precedence, id, record: record.encode() });
+        assert!(node.poll().is_none());
+    }
+    let each = (resident() - before) / MESSAGES;
+    println!("{each} octets of memory for each of {MESSAGES} queued messages (at most {MOST})");
+    let queued = node
+        .status(now)
+        .peers
+        .iter()
+        .flat_map(|p| &p.channels)
+        .flat_map(|c| &c.queued)
+        .map(|(_, n)| n)
+        .sum::<u64>();
+    assert_eq!(queued, MESSAGES);
+    assert!(each <= MOST, "{each} octets each, more than {MOST}");
+}
