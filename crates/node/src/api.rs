@@ -202,8 +202,8 @@ pub enum Output {
         /// Which.
         association: AssociationId,
     },
-    /// Close the connection at once, whatever was not read or written: its place is needed. Both
-    /// sides forget it; no [`Input::Closed`] follows.
+    /// Close the connection at once, whatever was not read or written, or give up making it: its
+    /// place is needed. Both sides forget it; no [`Input::Closed`] follows.
     Drop {
         /// Which.
         association: AssociationId,

@@ -284,6 +284,7 @@ pub(crate) fn channel_keys(
         fallback,
         dscp,
         connection,
+        reopen,
         associations_max,
         grow_at,
         associations_keep,
@@ -304,6 +305,7 @@ pub(crate) fn channel_keys(
     keys.at_once("fallback", *fallback != new.fallback);
     keys.reopens("dscp", *dscp != new.dscp);
     keys.at_once("connection", *connection != new.connection);
+    keys.at_once("reopen", *reopen != new.reopen);
     keys.at_once("associations.max", *associations_max != new.associations_max);
     keys.at_once("associations.grow_at", *grow_at != new.grow_at);
     keys.at_once("associations.keep", *associations_keep != new.associations_keep);
@@ -353,6 +355,7 @@ fn limit_keys(old: &Limits, new: &Limits, keys: &mut Keys) {
         failures,
         failure_refill,
         verifications,
+        opening,
         sockets: _,
     } = old;
     let mut limit = |key: &str, changed| keys.at_once(&format!("limits.{key}"), changed);
@@ -371,4 +374,5 @@ fn limit_keys(old: &Limits, new: &Limits, keys: &mut Keys) {
     limit("failures", *failures != new.failures);
     limit("failure_refill", *failure_refill != new.failure_refill);
     limit("verifications", *verifications != new.verifications);
+    limit("opening", *opening != new.opening);
 }

@@ -1,37 +1,61 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
 use crate::api::ChannelId;
-use crate::config::{Channel, Connection, Peer};
+use crate::config::{Channel, Connection, Peer, Reopen};
 use crate::event::{Kind, Level};
 use crate::hush::{Repeated, Why};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
+use crate::refused::Refused;
+use crate::schedule::Schedule;
 use base::{AssociationId, Instant, Now};
 use std::time::Duration;
 
-/// First wait after an association could not be opened; doubled each time.
-const FIRST_REOPEN: Duration = Duration::from_secs(1);
 /// An association that lived so long was of use.
 const LONG_LIVED: Duration = Duration::from_secs(10);
-/// Longest wait between two tries to open.
-const LONGEST_REOPEN: Duration = Duration::from_secs(60);
 
 #[derive(Debug, Default)]
 pub(crate) struct ChannelState {
     /// Do not open before.
     pub not_before: Option<Instant>,
+    /// When an association of ours was last tried to open.
+    pub tried: Option<Instant>,
     /// Failures in a row.
     pub failures: u32,
     /// Associations in a row that did not live for [`LONG_LIVED`].
     pub short_lived: u32,
     /// The last error, for the status.
     pub last_error: Option<String>,
+    /// What a peer refused that trying again does not change; the channel counts as down.
+    pub refused: Refused,
+    /// Where it has hours.
+    pub schedule: Schedule,
 }
 
 impl ChannelState {
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.not_before
+        [self.not_before, self.schedule.deadline()].into_iter().flatten().min()
     }
+
+    /// Whether nothing but time or an operator lets us open it, so that it counts as down at once.
+    pub(crate) fn is_barred(&self, now: Instant) -> bool {
+        let waits = self.not_before.is_some_and(|at| at > now);
+        !self.schedule.is_open() || (self.refused.is_down() && waits)
+    }
+}
+
+/// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and
+/// between half and the whole of that, so that peers do not come back in step.
+pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration {
+    let doubled = reopen.first.saturating_mul(2u32.saturating_pow(failures.clamp(1, 32) - 1));
+    jittered(doubled.min(reopen.longest), seed)
+}
+
+/// Between half and the whole of a wait.
+pub(crate) fn jittered(wait: Duration, seed: u64) -> Duration {
+    let half = wait / 2;
+    let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+    half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))
 }
 
 impl Node {
@@ -64,12 +88,13 @@ impl Node {
         // Perhaps the peer drains it too, and was first.
         let drained = link.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
         let kind = match kind {
-            Kind::AssociationLost if ending || drained => Kind::AssociationReleased,
+            Kind::AssociationLost if ending || drained || link.leaving => Kind::AssociationReleased,
             kind => kind,
         };
         let lived = link.opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
         let given_up = link.given_up.take();
         let drained = link.drain.is_some();
+        let leaving = link.leaving;
         link.phase = Phase::Over;
         let detail = match link.transport_error.take() {
             Some(error) => format!("{detail}: {error}"),
@@ -93,28 +118,28 @@ impl Node {
         } else if !refused && given_up.is_none() {
             self.event(level, kind, detail).association(id).channel(channel);
         }
-        self.give_back(now, id, kind != Kind::AssociationReleased);
+        // A scheduled channel's transfer goes on in its next hours, if they are not too far away.
+        self.give_back(now, id, leaving || kind != Kind::AssociationReleased);
         self.drop_receiving(now, id);
         // How one ended that had to says nothing of its channel.
         let Some(channel) = channel.filter(|_| initiated && !drained) else { return };
-        let jitter = self.rng.below(1_000);
+        if kind == Kind::AssociationReleased {
+            return;
+        }
+        let reopen = self.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
+        let seed = self.rng.next_u64();
         if let Some(state) = self.channels.get_mut(&channel) {
-            if kind == Kind::AssociationReleased {
-                return;
-            }
             state.failures = if was_open { 1 } else { state.failures.saturating_add(1) };
             // One that opens and is soon lost again waits as long as one that does not open.
             state.short_lived = if lived { 0 } else { state.short_lived.saturating_add(1) };
             let last_error = given_up.clone().unwrap_or_else(|| detail.to_owned());
             state.last_error = Some(last_error);
-            let tries = state.failures.max(state.short_lived).min(16);
-            let doubled = FIRST_REOPEN * 2u32.saturating_pow(tries.max(1) - 1);
-            let wait = match given_up {
-                Some(_) => LONGEST_REOPEN,
-                None => doubled.min(LONGEST_REOPEN),
+            let wait = if given_up.is_some() {
+                state.refused.give_up();
+                jittered(reopen.refused, seed)
+            } else {
+                reopen_wait(&reopen, state.failures.max(state.short_lived), seed)
             };
-            // Between half and the whole of it, so that peers do not come back in step.
-            let wait = wait / 2 + wait / 2_000 * u32::try_from(jitter).unwrap_or(0);
             state.not_before = Some(now.mono + wait);
         }
     }
@@ -147,7 +172,7 @@ impl Node {
         let timed = self.channels.keys().filter_map(|channel| {
             match self.peer_and_channel(*channel)?.1.connection {
                 Connection::OnDemand { idle_close } => Some((*channel, idle_close)),
-                Connection::Permanent => None,
+                Connection::Permanent | Connection::Scheduled { .. } => None,
             }
         });
         timed.flat_map(|(channel, idle_close)| {

@@ -7,10 +7,10 @@ pub use crate::minimize::Minimize;
 pub use crate::network::{NoPrefix, Prefix};
 pub use crate::numbers::Numbers;
 use crate::preempt::LONGEST_PAUSE;
-use base::{PeerId, Precedence};
+use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Periods;
-use osi::api::{RtseParameters, Selectors};
+use osi::api::{Dialogue, RtseParameters, Selectors};
 use osi::session::service::ConnectionReference;
 use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
 use p1::extension::Dialect;
@@ -130,8 +130,10 @@ pub struct Channel {
     pub fallback: Vec<Precedence>,
     /// The mark of its connections in both directions, which the edge sets.
     pub dscp: Dscp,
-    /// Kept open or opened by traffic.
+    /// Kept open, opened by traffic, or open at certain hours.
     pub connection: Connection,
+    /// How long to wait before opening again.
+    pub reopen: Reopen,
     /// Most associations we open on it.
     pub associations_max: u32,
     /// A further one is opened only when so many of equal precedence wait, 1 or more.
@@ -146,8 +148,30 @@ pub struct Channel {
     pub setup_timeout: Duration,
 }
 
-/// When a channel's associations exist.
+/// How long to wait before an association that was lost or could not be opened is opened again.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reopen {
+    /// After the first failure; doubled with each that follows.
+    pub first: Duration,
+    /// Longest wait after a failure.
+    pub longest: Duration,
+    /// Where the peer refused who we are, or we whom it says it is: somebody has to change a
+    /// configuration first.
+    pub refused: Duration,
+}
+
+impl Default for Reopen {
+    fn default() -> Reopen {
+        Reopen {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+            refused: Duration::from_secs(600),
+        }
+    }
+}
+
+/// When a channel's associations exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Connection {
     /// Always; reopened when lost.
     Permanent,
@@ -156,6 +180,18 @@ pub enum Connection {
         /// Released after so long without a transfer.
         idle_close: Duration,
     },
+    /// As permanent within these hours; outside them we open none, and the channel counts as down.
+    Scheduled {
+        /// The hours.
+        windows: Windows,
+    },
+}
+
+impl Connection {
+    /// Whether it is kept open without traffic, at least at certain hours.
+    pub(crate) fn is_kept(&self) -> bool {
+        !matches!(self, Connection::OnDemand { .. })
+    }
 }
 
 /// Where connections arrive.
@@ -214,7 +250,7 @@ pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
             id,
             precedences: channel.precedences.iter().copied().chain(bare).collect(),
             fallback: channel.fallback.clone(),
-            permanent: channel.connection == Connection::Permanent,
+            permanent: channel.connection.is_kept(),
             max: channel.associations_max.max(1),
             grow_at: channel.grow_at.max(1),
             keep: channel.associations_keep,
@@ -265,11 +301,12 @@ pub(crate) fn association_config(
     peer: &Peer,
     channel: &Channel,
     hold: &HoldPolicy,
+    dialogue: Dialogue,
     reference: ConnectionReference,
 ) -> osi::api::Config {
     // Where transfers pause, those to us may.
     let longest_pause = if hold.preempt { LONGEST_PAUSE } else { channel.rts.longest_pause };
-    let rts = RtseParameters { longest_pause, ..channel.rts.clone() };
+    let rts = RtseParameters { longest_pause, dialogue, ..channel.rts.clone() };
     osi::api::Config {
         service: osi::api::Service::Rtse(rts),
         tpdu_size: peer.tpdu_size,

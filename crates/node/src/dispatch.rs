@@ -1,7 +1,7 @@
 //! What the associations that are free do next, and who has their turn.
 
 use crate::api::ChannelId;
-use crate::config::{Channel, Connection, Peer};
+use crate::config::{Channel, Peer};
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase};
 use crate::node::Node;
@@ -36,7 +36,7 @@ impl Node {
     /// Tells the scheduler how a channel's associations stand.
     fn tell_associations(&mut self, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
-        let permanent = |(_, c): (&Peer, &Channel)| c.connection == Connection::Permanent;
+        let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
         let needed = || {
             self.peer_and_channel(channel).is_some_and(permanent)
                 || self.recovery.has_send(channel)
@@ -44,7 +44,8 @@ impl Node {
         };
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
         let failing = failed && needed();
-        let mut seen = Associations { failing, ..Associations::default() };
+        let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
+        let mut seen = Associations { failing, barred, ..Associations::default() };
         for link in self.links_of(channel) {
             if link.drain.is_some() && link.phase == Phase::Open {
                 continue; // another one takes its place at once
@@ -83,10 +84,11 @@ impl Node {
     }
 
     fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
+        self.release_leaving(channel);
         self.release_surplus(now, channel);
         let free: Vec<AssociationId> = self
             .links_of(channel)
-            .filter(|l| l.is_idle() && !l.interrupting && l.drain.is_none())
+            .filter(|l| l.is_idle() && !l.is_ending())
             .map(|l| l.id)
             .collect();
         for id in free {

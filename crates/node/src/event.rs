@@ -135,6 +135,8 @@ pub enum Kind {
     AssociationReleased,
     /// An association was aborted or lost.
     AssociationLost,
+    /// The hours of a scheduled channel began or ended.
+    WindowChanged,
     /// A user submitted a message; the commit is done.
     Submitted,
     /// A submission was refused.
@@ -191,6 +193,7 @@ impl Kind {
             Kind::AssociationRefused => "association_refused",
             Kind::AssociationReleased => "association_released",
             Kind::AssociationLost => "association_lost",
+            Kind::WindowChanged => "window_changed",
             Kind::Submitted => "submitted",
             Kind::SubmissionRefused => "submission_refused",
             Kind::Received => "received",

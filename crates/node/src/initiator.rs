@@ -10,8 +10,8 @@ use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
-use osi::api::{Indication, Payload, RefuseReason, Request, ResumePoint};
-use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError, MtaBindResult};
+use osi::api::{Indication, Payload, Request, ResumePoint};
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
 use scheduler::Licence;
 
 impl Node {
@@ -181,6 +181,7 @@ impl Node {
         if let Some(state) = self.channels.get_mut(&channel) {
             state.failures = 0;
             state.last_error = None;
+            state.refused.opened();
         }
         self.event(Level::Info, Kind::AssociationOpened, "as initiator")
             .association(id)
@@ -194,34 +195,6 @@ impl Node {
         let Some(lost) = self.recovery.take_offered(id) else { return };
         self.initiator_open(now, id, channel);
         self.go_on(now, id, lost.entry, lost.point);
-    }
-
-    fn refused(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        reason: RefuseReason,
-        bind_error: Option<&[u8]>,
-        detail: &str,
-    ) {
-        let bind_error = bind_error
-            .and_then(|e| Element::parse(e).ok())
-            .and_then(|e| MtaBindError::read(&e).ok());
-        let text = match bind_error {
-            Some(error) => format!("refused: {error}: {detail}"),
-            None => format!("refused: {reason:?}: {detail}"),
-        };
-        let recovering = self.recovery.take_offered(id);
-        self.association_over(now, id, Kind::AssociationRefused, &text);
-        if let Some(lost) = recovering {
-            // Fall back to a fresh association at once, sending all again.
-            self.queue.scheduler.put_back(now.mono, lost.entry);
-            if let Some(state) = self.channels.get_mut(&channel) {
-                state.not_before = None;
-                state.failures = 0;
-            }
-        }
     }
 
     // ----- sending --------------------------------------------------------------------------------
@@ -323,8 +296,9 @@ impl Node {
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
-        let goes_on = sending.resume.clone().filter(|_| !interrupted && !sending.resumed);
-        if !interrupted {
+        let keeps = !interrupted || link.leaving;
+        let goes_on = sending.resume.clone().filter(|_| keeps && !sending.resumed);
+        if keeps {
             link.failed = Some(Failed { entry: sending.entry, goes_on });
         }
         let bytes = sending.bytes();
@@ -335,7 +309,7 @@ impl Node {
             .entry(sending.entry)
             .precedence(sending.precedence)
             .bytes(bytes);
-        if interrupted {
+        if !keeps {
             self.queue.scheduler.put_back(now.mono, sending.entry);
         }
         if self.stopping {

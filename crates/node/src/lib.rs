@@ -29,10 +29,12 @@ mod preempt;
 mod queue;
 mod receiving;
 mod recovery;
+mod refused;
 mod reload;
 mod report;
 mod responder;
 mod roll;
+mod schedule;
 pub mod status;
 mod user;
 

@@ -32,6 +32,9 @@ pub struct Limits {
     pub memory: usize,
     /// Most octets held in memory for one peer, for the users at one address, or for one mailbox.
     pub memory_per_peer: usize,
+    /// Most associations being opened by us at once, 1 or more. Of two or more, one place is for
+    /// channels whose last try did not fail.
+    pub opening: usize,
     /// Binds that may fail in a row from one address under one name.
     pub failures: u32,
     /// After so long one more may fail.
@@ -58,6 +61,7 @@ impl Default for Limits {
             bind_timeout: Duration::from_secs(30),
             memory: 256 << 20,
             memory_per_peer: 64 << 20,
+            opening: 8,
             failures: 5,
             failure_refill: Duration::from_secs(30),
             verifications: 2,

@@ -188,6 +188,8 @@ pub(crate) struct Link {
     pub drain: Option<Drain>,
     /// P1: the mark of its channel when it was made.
     pub mark: Option<Dscp>,
+    /// The hours of its channel are over: nothing more begins on it, and it is released.
+    pub leaving: bool,
 }
 
 impl Link {
@@ -232,6 +234,7 @@ impl Link {
             interrupting: false,
             drain: None,
             mark: None,
+            leaving: false,
         }
     }
 
@@ -252,14 +255,19 @@ impl Link {
         self.phase == Phase::Open && self.sending.is_none() && self.receiving.is_none()
     }
 
+    /// Whether nothing more begins on it.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.interrupting || self.leaving || self.drain.is_some()
+    }
+
     /// Whether it could take the next transfer, once the turn is ours.
     pub(crate) fn is_free(&self) -> bool {
-        self.is_idle() && !self.interrupting && self.drain.is_none() && self.failed.is_none()
+        self.is_idle() && !self.is_ending() && self.failed.is_none()
     }
 
     /// Whether a transfer could begin now.
     pub(crate) fn can_send(&self) -> bool {
-        self.is_idle() && self.turn && !self.interrupting && self.drain.is_none()
+        self.is_idle() && self.turn && !self.is_ending()
     }
 
     pub(crate) fn deadline(&self) -> Option<Instant> {

@@ -149,6 +149,7 @@ impl Node {
                 self.started = true;
                 self.look_at_minimize(now);
                 self.tell_late_at_start(now);
+                self.keep_schedules(now);
                 self.forget_at = Some(now.mono + FORGET_EVERY);
             }
             Input::Connected { association } => self.connected(now, association),
@@ -423,6 +424,7 @@ impl Node {
         for spool in spools {
             self.drop_arrival(spool);
         }
+        self.keep_schedules(now);
         self.close_idle(now);
         self.say_hushed(now);
         self.verify_waiting(now);
@@ -553,11 +555,15 @@ impl Node {
     /// next checkpoint, lets the rest finish.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.links.get_mut(&id) else { return };
-        let interrupts = self.stopping || link.drain == Some(Drain::Removed);
+        let interrupts = self.stopping || link.leaving || link.drain == Some(Drain::Removed);
         match link.phase {
             Phase::Connecting => {
+                let why = match (self.stopping, link.leaving) {
+                    (true, _) => "stopping",
+                    (false, true) => "its window has ended",
+                    (false, false) => "its channel has changed",
+                };
                 self.output(Output::Close { association: id });
-                let why = if self.stopping { "stopping" } else { "its channel has changed" };
                 self.association_over(now, id, Kind::AssociationReleased, why);
             }
             Phase::Opening => {

@@ -1,18 +1,32 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
 use crate::api::{ChannelId, Output};
+use crate::channel::ChannelState;
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use base::ber::{Writer, universal};
-use base::{AssociationId, Now, Utc};
+use base::{AssociationId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use osi::api::{Dialogue, Request, Role};
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
+use std::cmp::Reverse;
+
+/// Which of several channels is opened first: the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    /// Of the highest message that waits for it, or that it is to go on with.
+    waiting: Option<Precedence>,
+    /// The highest it may carry; nothing where it failed more than once: those take turns, or a few
+    /// dead ones of high precedence would leave no time to the others.
+    hopeful: Option<Precedence>,
+}
 
 impl Node {
+    /// Opens associations that are wanted, as many at once as `limits.opening` allows: those a
+    /// message waits for first, then by precedence, then those that were not tried for longest.
     pub(crate) fn open_wanted(&mut self, now: Now) {
         let mut wanted: Vec<ChannelId> =
             self.queue.scheduler.wanted(now.mono).map(|open| open.channel).collect();
@@ -23,26 +37,100 @@ impl Node {
                 wanted.push(channel);
             }
         }
+        let due = |state: &ChannelState| {
+            state.schedule.is_open() && state.not_before.is_none_or(|at| at <= now.mono)
+        };
+        wanted.retain(|id| self.channels.get(id).is_some_and(due));
+        if wanted.is_empty() {
+            return;
+        }
+        let mut ranked: Vec<(Rank, Reverse<Option<Instant>>, ChannelId)> = Vec::new();
         for channel in wanted {
-            let Some(state) = self.channels.get_mut(&channel) else { continue };
-            if state.not_before.is_none_or(|at| at <= now.mono) {
+            let tried = self.channels.get(&channel).and_then(|state| state.tried);
+            ranked.push((self.rank(now, channel), Reverse(tried), channel));
+        }
+        ranked.sort_by(|a, b| b.cmp(a));
+        for (rank, _, channel) in ranked {
+            if !self.make_place(now, rank, channel) {
+                continue;
+            }
+            if let Some(state) = self.channels.get_mut(&channel) {
                 state.not_before = None;
-                self.open(now, channel);
+                state.tried = Some(now.mono);
+            }
+            self.open(now, channel);
+        }
+    }
+
+    /// How much it matters that a channel opens.
+    fn rank(&mut self, now: Now, channel: ChannelId) -> Rank {
+        let waiting = self.queue.scheduler.peek(now.mono, channel).map(|start| start.precedence);
+        let recovers = self.recovery.first(channel).and_then(|entry| self.queue.get(entry));
+        let recovers = recovers.map(|entry| entry.precedence);
+        let config = self.peer_and_channel(channel).map(|(_, config)| config);
+        let highest = config.and_then(|config| config.precedences.iter().max().copied());
+        let hopeful = self.channels.get(&channel).is_some_and(|state| state.failures <= 1);
+        Rank { waiting: waiting.max(recovers), hopeful: highest.filter(|_| hopeful) }
+    }
+
+    /// Whether this channel may open now. Where too many are being opened, the one that matters
+    /// least makes room for one that matters more: dead peers must not keep a Flash out.
+    fn make_place(&mut self, now: Now, rank: Rank, channel: ChannelId) -> bool {
+        let most = self.config.limits.opening.max(1);
+        let mut opening: Vec<(AssociationId, Phase, ChannelId)> = Vec::new();
+        for link in self.links.values().filter(|l| l.is_initiator()) {
+            if let (Phase::Connecting | Phase::Opening, Some(of)) = (link.phase, link.channel()) {
+                opening.push((link.id, link.phase, of));
             }
         }
+        let failing = |of: &ChannelId| self.channels.get(of).is_some_and(|s| s.failures > 0);
+        // Channels that failed leave one place to those that did not.
+        let all_taken = opening.len() >= most;
+        let failed = opening.iter().filter(|(_, _, of)| failing(of)).count();
+        let last_is_kept = failing(&channel) && most > 1 && failed >= most - 1;
+        if !all_taken && !last_is_kept {
+            return true;
+        }
+        if last_is_kept {
+            opening.retain(|(_, _, of)| failing(of));
+        }
+        let mut lower = Vec::new();
+        for (id, phase, of) in opening {
+            let theirs = self.rank(now, of);
+            if theirs < rank {
+                lower.push((theirs, phase, id));
+            }
+        }
+        // Of equals one whose transport connection is not there yet.
+        let Some((.., id)) = lower.into_iter().min() else { return false };
+        self.stop_opening(now, id);
+        true
+    }
+
+    fn stop_opening(&mut self, now: Now, id: AssociationId) {
+        if let Some(link) = self.links.get_mut(&id) {
+            link.leaving = true; // what it was to recover is kept
+        }
+        let why = "makes room for a channel that matters more (limits.opening)";
+        self.association_over(now, id, Kind::AssociationReleased, why);
+        self.remove_link(id);
+        self.output(Output::Drop { association: id });
     }
 
     fn open(&mut self, now: Now, channel: ChannelId) {
         let id = self.next_association();
         let reference = self.new_reference(now.utc);
         let Some((peer, config)) = self.peer_and_channel(channel) else { return };
+        let configured = config.rts.dialogue;
+        let dialogue =
+            self.channels.get(&channel).map_or(configured, |c| c.refused.dialogue(configured));
         let stack = Association::new(
-            crate::config::association_config(peer, config, &self.config.hold, reference),
+            crate::config::association_config(peer, config, &self.config.hold, dialogue, reference),
             Role::Initiator,
         );
         let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);
         link.phase = Phase::Connecting;
-        link.two_way = config.rts.dialogue == Dialogue::TwoWayAlternate;
+        link.two_way = dialogue == Dialogue::TwoWayAlternate;
         link.mark = Some(config.dscp);
         self.links.insert(id, link);
         self.roll.on_channel(id, channel);

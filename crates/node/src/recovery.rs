@@ -84,6 +84,11 @@ impl Recovery {
         self.sends.get(&channel).is_some_and(|s| !s.is_empty())
     }
 
+    /// The transfer that a channel goes on with first.
+    pub(crate) fn first(&self, channel: ChannelId) -> Option<EntryId> {
+        self.sends.get(&channel)?.front().map(|lost| lost.entry)
+    }
+
     /// Gives up those of our transfers for which `leaves` says so: they begin again elsewhere.
     pub(crate) fn let_go(&mut self, leaves: impl Fn(ChannelId, EntryId) -> bool) -> Vec<EntryId> {
         let mut left = Vec::new();

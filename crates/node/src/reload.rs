@@ -110,6 +110,7 @@ impl Node {
         self.queue.scheduler.configure(now.mono, rules, self.config.hold);
         self.change_channels(&fate);
         self.look_at_minimize(now);
+        self.renew_schedules(now);
         self.keep_former(old, &fate);
         self.leave_channels(now, &fate);
         self.find_strays(&peers);

@@ -70,6 +70,7 @@ impl Node {
             held: by_precedence(&queue.held()),
             held_because: queue.first_held().map(|(_, reason)| reason.to_string()),
             oldest_age_seconds: queue.oldest().map(|at| now.utc.since(at).as_secs_f64()),
+            closed: self.channels.get(&id).and_then(|c| c.schedule.tell()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
     }

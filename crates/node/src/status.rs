@@ -73,6 +73,9 @@ pub struct ChannelStatus {
     /// Age of the oldest waiting message; absent where none waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub oldest_age_seconds: Option<f64>,
+    /// Outside the windows of a scheduled channel: so in words, and until when.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub closed: Option<String>,
     /// The last error on this channel.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_error: Option<String>,

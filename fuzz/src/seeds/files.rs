@@ -89,7 +89,7 @@ idle_close = "300s"
 associations = { max = 4, grow_at = 8 }
 rts = { checkpoint = "64KiB", window = 16, dialogue = "monologue", indefinite = true }
 congestion = "cubic"
-timeouts = { connect = "10s", setup = "30s", transfer = "120s", unacknowledged = "60s", keepalive = "60s" }
+timeouts = { connect = "10s", setup = "30s", transfer = "120s", dead_after = "60s", unacknowledged = "60s", keepalive = "30s" }
 [[peer.channel]]
 name = "high"
 precedences = ["immediate", "flash", "override"]

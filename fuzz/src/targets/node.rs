@@ -62,6 +62,7 @@ fn config() -> NodeConfig {
             name: "all".to_owned(),
             precedences: Precedence::ALL.to_vec(),
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
+            reopen: node::config::Reopen::default(),
             associations_max: 1,
             fallback: Vec::new(),
             dscp: dscp::Dscp::CS0,

@@ -102,7 +102,7 @@ fn a_link_that_dies_silently_is_noticed_by_tcp_and_comes_back() {
     let Some(namespace) = namespace("a_link_that_dies_silently") else { return };
     let cable = Cable::new(namespace).unwrap();
     let mut link = Link::per_precedence();
-    link.timeouts = vec![("unacknowledged", "2s"), ("keepalive", "2s"), ("connect", "2s")];
+    link.timeouts = vec![("dead_after", "4s"), ("connect", "2s")];
     let pair = pair(&cable, link).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     let before = pair.naples.events().unwrap().len();

@@ -125,9 +125,10 @@ impl Plan {
                 dscp_name,
                 remote: socket.remote.to_string(),
                 listen: listens(id),
-                connection: match channel.connection {
+                connection: match &channel.connection {
                     Connection::Permanent => "permanent",
                     Connection::OnDemand { .. } => "on-demand",
+                    Connection::Scheduled { .. } => "scheduled",
                 },
                 associations_max: channel.associations_max,
                 checkpoint: u64::from(channel.rts.checkpoint_size) * 1_024,

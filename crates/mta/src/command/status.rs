@@ -118,7 +118,7 @@ fn channel_table(text: &mut String, status: &Status) {
                 channel.queued_bytes.to_string(),
                 channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
                 held(channel),
-                channel.last_error.clone().unwrap_or_else(dash),
+                channel.closed.clone().or(channel.last_error.clone()).unwrap_or_else(dash),
             ]);
         }
     }

@@ -4,9 +4,10 @@ use super::problem::Problems;
 use super::site::{ChannelSocket, Tcp};
 use super::tree::Section;
 use super::value::{self, Remote};
+use super::window;
 use base::Precedence;
 use dscp::Plan;
-use node::config::{Channel, Connection};
+use node::config::{Channel, Connection, Reopen};
 use osi::api::{Dialogue, RtseParameters};
 use std::net::SocketAddr;
 use std::ops::Range;
@@ -37,8 +38,7 @@ mod default {
     pub(super) const CONNECT: Duration = Duration::from_secs(10);
     pub(super) const SETUP: Duration = Duration::from_secs(30);
     pub(super) const TRANSFER: Duration = Duration::from_secs(120);
-    pub(super) const USER_TIMEOUT: Duration = Duration::from_secs(60);
-    pub(super) const KEEPALIVE: Duration = Duration::from_secs(60);
+    pub(super) const DEAD_AFTER: Duration = Duration::from_secs(60);
 }
 
 /// Socket options where the file gives none.
@@ -46,8 +46,8 @@ pub(super) fn default_tcp(dscp: dscp::Dscp) -> Tcp {
     Tcp {
         dscp,
         congestion: None,
-        user_timeout: default::USER_TIMEOUT,
-        keepalive: default::KEEPALIVE,
+        user_timeout: default::DEAD_AFTER,
+        keepalive: default::DEAD_AFTER / 2,
     }
 }
 
@@ -70,6 +70,7 @@ pub(super) fn read(
     let dscp = section.optional(problems, "dscp", &value::dscp);
     let congestion = section.optional(problems, "congestion", &value::name);
     let connection = read_connection(&mut section, problems);
+    let reopen = read_reopen(&mut section, problems);
     let growth = read_associations(&mut section, problems);
     let minimize = super::precedence::read_minimize(&mut section, problems);
     let timeouts = read_timeouts(&mut section, problems);
@@ -102,6 +103,7 @@ pub(super) fn read(
             fallback,
             dscp: mark,
             connection,
+            reopen,
             associations_max: growth.max,
             grow_at: growth.grow_at,
             associations_keep: growth.keep,
@@ -159,23 +161,79 @@ fn read_fallback(
     fallback
 }
 
+/// The words of `connection`.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kept {
+    Permanent,
+    OnDemand,
+    Scheduled,
+}
+
 fn read_connection(section: &mut Section<'_>, problems: &mut Problems) -> Connection {
-    let words = [("permanent", true), ("on-demand", false)];
-    let permanent = section.optional(problems, "connection", &|v| value::word(v, &words));
+    let words = [
+        ("permanent", Kept::Permanent),
+        ("on-demand", Kept::OnDemand),
+        ("scheduled", Kept::Scheduled),
+    ];
+    let word = section.optional(problems, "connection", &|v| value::word(v, &words));
+    let place = word.as_ref().map(Spanned::span);
+    let kept = word.map_or(Kept::Permanent, Spanned::into_inner);
     let idle_close = section.optional(problems, "idle_close", &value::duration);
-    let permanent = permanent.is_none_or(Spanned::into_inner);
-    match (permanent, idle_close) {
-        (true, Some(idle)) => {
-            let message = format!("idle_close of {} has no effect", section.name());
-            let remedy = "remove it, or write connection = \"on-demand\"";
-            problems.warning(idle.span(), message, "the channel is permanent", remedy);
-            Connection::Permanent
-        }
-        (true, None) => Connection::Permanent,
-        (false, idle) => Connection::OnDemand {
-            idle_close: idle.map_or(default::IDLE_CLOSE, Spanned::into_inner),
+    let has_windows = section.has("windows");
+    let windows = window::windows(section, problems, "windows");
+    if let Some(idle) = idle_close.as_ref().filter(|_| kept != Kept::OnDemand) {
+        let message = format!("idle_close of {} has no effect", section.name());
+        let remedy = "remove it, or write connection = \"on-demand\"";
+        let kept = if kept == Kept::Permanent { "permanent" } else { "scheduled" };
+        problems.warning(idle.span(), message, format!("the channel is {kept}"), remedy);
+    }
+    if let Some(windows) = windows.as_ref().filter(|_| kept != Kept::Scheduled) {
+        let message = format!("windows of {} without connection = \"scheduled\"", section.name());
+        let remedy = "write connection = \"scheduled\", or remove the windows";
+        problems.error(windows.span(), message, "here", remedy);
+    }
+    match kept {
+        Kept::Permanent => Connection::Permanent,
+        Kept::OnDemand => Connection::OnDemand {
+            idle_close: idle_close.map_or(default::IDLE_CLOSE, Spanned::into_inner),
+        },
+        Kept::Scheduled => match windows {
+            Some(windows) => Connection::Scheduled { windows: windows.into_inner() },
+            None => {
+                if !has_windows {
+                    let message = format!("{} is scheduled but lacks windows", section.name());
+                    let remedy = "write windows = [\"mon-fri 06:00-18:00\"] (UTC): the hours at \
+                                  which its link exists";
+                    let place = place.unwrap_or_else(|| section.span());
+                    problems.error(place, message, "windows is missing", remedy);
+                }
+                Connection::Permanent
+            }
         },
     }
+}
+
+fn read_reopen(section: &mut Section<'_>, problems: &mut Problems) -> Reopen {
+    let mut reopen = Reopen::default();
+    let Some(mut table) = section.table(problems, "reopen") else { return reopen };
+    let mut place = table.span();
+    for (key, field) in [
+        ("first", &mut reopen.first),
+        ("longest", &mut reopen.longest),
+        ("refused", &mut reopen.refused),
+    ] {
+        if let Some(wait) = table.optional(problems, key, &value::duration) {
+            place = wait.span();
+            *field = wait.into_inner();
+        }
+    }
+    if reopen.first > reopen.longest {
+        let message = format!("first of {} is longer than longest", table.name());
+        let remedy = format!("write first = \"{}ms\" or less", reopen.longest.as_millis());
+        problems.error(place, message, "no wait can grow from it", remedy);
+    }
+    table.finish(problems);
+    reopen
 }
 
 /// When a channel opens and closes further associations.
@@ -247,10 +305,14 @@ fn read_timeouts(section: &mut Section<'_>, problems: &mut Problems) -> Timeouts
         connect: default::CONNECT,
         setup: default::SETUP,
         transfer: default::TRANSFER,
-        user: default::USER_TIMEOUT,
-        keepalive: default::KEEPALIVE,
+        user: default::DEAD_AFTER,
+        keepalive: default::DEAD_AFTER / 2,
     };
     let Some(mut table) = section.table(problems, "timeouts") else { return timeouts };
+    if let Some(dead_after) = table.optional(problems, "dead_after", &value::duration) {
+        timeouts.user = dead_after.into_inner();
+        timeouts.keepalive = timeouts.user / 2;
+    }
     for (key, field) in [
         ("connect", &mut timeouts.connect),
         ("setup", &mut timeouts.setup),

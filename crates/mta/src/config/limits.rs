@@ -50,6 +50,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
         ("half_open", &mut limits.half_open, COUNT),
         ("half_open_per_address", &mut limits.half_open_per_address, COUNT),
         ("verifications", &mut limits.verifications, 64),
+        ("opening", &mut limits.opening, 1_000),
     ] {
         let count = section.optional(problems, key, &|v| value::integer(v, 1, most));
         if let Some(count) = &count

@@ -82,9 +82,10 @@ pub struct Tcp {
     pub dscp: Dscp,
     /// Name of a congestion control, or the system's.
     pub congestion: Option<String>,
-    /// TCP_USER_TIMEOUT: longest wait for an acknowledgement of what was sent.
+    /// TCP_USER_TIMEOUT: longest wait for an acknowledgement of what was sent, and for any sign of
+    /// an idle peer.
     pub user_timeout: Duration,
-    /// Idle time before the first keepalive probe.
+    /// TCP_KEEPIDLE: idle time before the first keepalive probe.
     pub keepalive: Duration,
 }
 

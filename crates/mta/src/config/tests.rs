@@ -347,6 +347,52 @@ fn waiting_is_set_by_precedence() {
     assert_eq!(site.unwrap().node.peers[0].content_max, Some(10_000_000));
 }
 
+#[test]
+fn connection_and_its_times() {
+    let check = |by: &str| {
+        let on_demand = "connection = \"on-demand\"\nidle_close = \"2min\"";
+        let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(on_demand, by, 1));
+        let told: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (site.map(|s| s.node.peers[0].channels[1].clone()), told.join("\n"))
+    };
+    let (channel, told) = check("connection = \"scheduled\"\nwindows = \"mon-fri 06:00-18:00\"");
+    assert_eq!(told, "");
+    let windows = "mon-fri 06:00-18:00".parse().unwrap();
+    assert_eq!(channel.unwrap().connection, node::config::Connection::Scheduled { windows });
+    let (channel, told) = check("reopen = { first = \"2s\", longest = \"2s\", refused = \"1h\" }");
+    assert_eq!(told, "");
+    let reopen = channel.unwrap().reopen;
+    let seconds = [reopen.first, reopen.longest, reopen.refused].map(|d| d.as_secs());
+    assert_eq!(seconds, [2, 2, 3_600]);
+    for (wrong, message) in [
+        ("connection = \"scheduled\"", "is scheduled but lacks windows"),
+        ("windows = [\"06:00-18:00\"]", "without connection = \"scheduled\""),
+        ("connection = \"scheduled\"\nwindows = [\"6-18\"]", "\"6\" is no time of the day"),
+        ("connection = \"scheduled\"\nwindows = []", "never open"),
+        ("reopen = { first = \"2min\" }", "first of reopen"),
+    ] {
+        let (channel, told) = check(wrong);
+        assert!(channel.is_none() && told.contains(message), "{wrong}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn dead_after_is_both_the_user_timeout_and_half_of_it_until_the_first_probe() {
+    let check = |timeouts: &str| {
+        let text = GOOD.replace("dscp = 46", &format!("timeouts = {timeouts}"));
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert_eq!(report.render(false), "");
+        let site = site.unwrap();
+        let socket = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 1 }];
+        (socket.tcp.user_timeout.as_secs(), socket.tcp.keepalive.as_secs())
+    };
+    assert_eq!(check("{}"), (60, 30));
+    assert_eq!(check("{ dead_after = \"10s\" }"), (10, 5));
+    assert_eq!(check("{ dead_after = \"10s\", keepalive = \"2s\" }"), (10, 2));
+    assert_eq!(check("{ unacknowledged = \"20s\" }"), (20, 30));
+}
+
 /// The files we ship are right, and every key in their comments is one the checker knows.
 #[test]
 fn shipped_sites() {
@@ -365,7 +411,10 @@ fn shipped_sites() {
         assert!(optional > 25, "{optional} keys in comments");
         let full: Vec<String> =
             text.lines().map(|line| key(line).unwrap_or_else(|| line.to_owned())).collect();
-        let (full_site, report) = check_in(Path::new("/nowhere"), &full.join("\n"));
+        // Windows are an example that goes with one kind of connection only.
+        let (permanent, scheduled) = ("connection = \"permanent\"", "connection = \"scheduled\"");
+        let full = full.join("\n").replace(permanent, scheduled);
+        let (full_site, report) = check_in(Path::new("/nowhere"), &full);
         assert!(!report.any_fatal(), "{}", report.render(false));
         let (mut full_site, mut site) = (full_site.unwrap(), site);
         let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));

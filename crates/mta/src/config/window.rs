@@ -8,7 +8,6 @@ use toml::Spanned;
 
 /// Reads a window or a list of them; `None` where the key is absent, or once it was noted that the
 /// list is not usable.
-#[allow(dead_code, reason = "the keys that use it follow")]
 pub(super) fn windows(
     section: &mut Section<'_>,
     problems: &mut Problems,

@@ -58,8 +58,10 @@ use tokio::task::AbortHandle;
 use trace::Opener;
 use verify::Verifier;
 
-/// Octets queued on a connection below which more content is read for it.
-const UNSENT_MAX: usize = 256 << 10;
+/// Octets queued on a connection below which more content is read for it, 64 KiB at a time: what is
+/// queued can be neither stopped nor passed, so it is little; but never so little that the kernel,
+/// which has as much again, would run dry during a read.
+const UNSENT_MAX: usize = 32 << 10;
 
 /// Arrivals that wait for the node, of all connections.
 const ARRIVALS: usize = 64;
@@ -448,11 +450,11 @@ impl Driver {
                 }
             }
             Output::Close { association } => self.close(association),
-            Output::Drop { association } => {
-                if let Some(Link::Open(connection)) = self.links.remove(&association) {
-                    connection.drop_now();
-                }
-            }
+            Output::Drop { association } => match self.links.remove(&association) {
+                Some(Link::Open(connection)) => connection.drop_now(),
+                Some(Link::Connecting(_, task)) => task.abort(),
+                None => {}
+            },
             Output::SpoolOpen { spool } => self.disk.spool_open(spool),
             Output::SpoolAppend { spool, association, bytes } => {
                 let incoming = match self.links.get(&association) {

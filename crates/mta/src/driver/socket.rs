@@ -16,6 +16,14 @@ const BACKLOG: i32 = 128;
 /// Keepalive times the kernel takes, in whole seconds (tcp(7): TCP_KEEPIDLE).
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32_767));
 
+/// Probes between the first one and the moment at which an idle peer counts as dead.
+const PROBES: u32 = 4;
+
+/// TCP_NOTSENT_LOWAT: octets the kernel takes beyond those it has sent. A few packets keep a
+/// connection busy; all else waits with us, where a transfer can still be stopped or passed. Half of
+/// it must be gone before the kernel asks for more. It does not bound what is under way.
+const NOT_SENT: u32 = 32 << 10;
+
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connected {
@@ -33,11 +41,9 @@ fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     socket.set_nonblocking(true)?;
     marks::mark(&socket, tcp.dscp)?;
     socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(NOT_SENT)?;
     socket.set_tcp_user_timeout(Some(tcp.user_timeout))?;
-    let whole = |time: Duration| time.clamp(KEEPALIVE.0, KEEPALIVE.1);
-    let keepalive =
-        TcpKeepalive::new().with_time(whole(tcp.keepalive)).with_interval(whole(tcp.keepalive / 4));
-    socket.set_tcp_keepalive(&keepalive)?;
+    socket.set_tcp_keepalive(&keepalive(tcp))?;
     if let Some(name) = &tcp.congestion {
         // Not every system has it, nor permits it (tcp_allowed_congestion_control).
         if let Err(error) = socket.set_tcp_congestion(name.as_bytes()) {
@@ -46,6 +52,20 @@ fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
         }
     }
     Ok(socket)
+}
+
+/// Probes of an idle connection so that its peer counts as dead once nothing was heard of it for the
+/// user timeout: with one set, the kernel goes by it instead of by the number of probes, but looks
+/// only when a probe is due.
+fn keepalive(tcp: &Tcp) -> TcpKeepalive {
+    let whole =
+        |time: Duration| Duration::from_secs(time.clamp(KEEPALIVE.0, KEEPALIVE.1).as_secs());
+    let idle = whole(tcp.keepalive);
+    let rest = match tcp.user_timeout.saturating_sub(idle) {
+        Duration::ZERO => idle,
+        rest => rest,
+    };
+    TcpKeepalive::new().with_time(idle).with_interval(whole(rest / PROBES)).with_retries(PROBES)
 }
 
 /// Says that marks of peers cannot be observed on a socket, and why.
@@ -167,7 +187,36 @@ mod tests {
                 assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_secs(7)));
                 assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(8));
                 assert_eq!(socket.tcp_keepalive_interval().unwrap(), Duration::from_secs(2));
+                assert_eq!(socket.tcp_keepalive_retries().unwrap(), 4);
+                assert_eq!(socket.tcp_notsent_lowat().unwrap(), NOT_SENT);
             }
+        }
+    }
+
+    #[test]
+    fn a_silent_peer_is_dead_when_its_time_is_over() {
+        // Seconds: user timeout, keepalive; first probe, and the interval of those that follow.
+        for (dead_after, idle, first, interval) in
+            [(60, 30, 30, 7), (5, 2, 2, 1), (90, 45, 45, 11), (60, 60, 60, 15), (1, 1, 1, 1)]
+        {
+            let (user_timeout, keepalive) =
+                (Duration::from_secs(dead_after), Duration::from_secs(idle));
+            let tcp = Tcp { user_timeout, keepalive, ..tcp(Dscp::CS0) };
+            let socket = prepared("127.0.0.1:0".parse().unwrap(), &tcp, "").unwrap();
+            assert_eq!(socket.tcp_keepalive_time().unwrap().as_secs(), first);
+            assert_eq!(socket.tcp_keepalive_interval().unwrap().as_secs(), interval);
+        }
+    }
+
+    #[test]
+    fn the_congestion_control_of_the_configuration_is_set() {
+        let available =
+            std::fs::read_to_string("/proc/sys/net/ipv4/tcp_allowed_congestion_control");
+        for name in available.unwrap_or_default().split_whitespace() {
+            let tcp = Tcp { congestion: Some(name.to_owned()), ..tcp(Dscp::CS0) };
+            let socket = prepared("127.0.0.1:0".parse().unwrap(), &tcp, "").unwrap();
+            let set = socket.tcp_congestion().unwrap();
+            assert!(set.starts_with(name.as_bytes()), "{name}: {set:?}");
         }
     }
 

@@ -90,6 +90,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         fallback: Vec::new(),
         dscp: dscp::Dscp::CS3,
         connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
+        reopen: node::config::Reopen::default(),
         associations_max: 1,
         grow_at: 1,
         minimize: None,

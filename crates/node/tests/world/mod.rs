@@ -180,6 +180,7 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
             dscp: dscp::Dscp::CS3,
             fallback: Vec::new(),
             connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
+            reopen: node::config::Reopen::default(),
             associations_max: 2,
             grow_at: 3,
             associations_keep: Duration::from_secs(10),

@@ -1,0 +1,190 @@
+//! What follows when a peer refuses an association of ours, by its reason.
+//!
+//! | Reason | Then |
+//! |---|---|
+//! | busy, or none that says more | the usual wait |
+//! | who we are: authentication, security context | a long wait; the channel counts as down |
+//! | dialogue mode | the other mode at once; where that is refused too, a long wait |
+//! | cannot recover | a fresh association at once, which sends all again |
+
+use crate::api::ChannelId;
+use crate::event::{Kind, Level};
+use crate::node::Node;
+use base::ber::Element;
+use base::{AssociationId, Now};
+use osi::api::{Dialogue, RefuseReason};
+use p1::bind::MtaBindError;
+
+/// What a channel remembers of refusals.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    /// Trying again changes nothing before somebody changes a configuration.
+    down: bool,
+    /// The mode that took the place of the configured one.
+    dialogue: Option<Dialogue>,
+    /// Both modes were tried since an association was last open.
+    turned: bool,
+}
+
+impl Refused {
+    pub(crate) fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// A long wait follows.
+    pub(crate) fn give_up(&mut self) {
+        self.down = true;
+    }
+
+    /// An association is open: the mode it has is kept for the next.
+    pub(crate) fn opened(&mut self) {
+        self.down = false;
+        self.turned = false;
+    }
+
+    /// The mode to propose.
+    pub(crate) fn dialogue(&self, configured: Dialogue) -> Dialogue {
+        self.dialogue.unwrap_or(configured)
+    }
+
+    /// The mode to propose after this one was refused, once.
+    fn turn(&mut self, refused: Dialogue) -> Option<Dialogue> {
+        let other = match refused {
+            Dialogue::Monologue => Dialogue::TwoWayAlternate,
+            Dialogue::TwoWayAlternate => Dialogue::Monologue,
+        };
+        let first = !std::mem::replace(&mut self.turned, true);
+        self.dialogue = first.then_some(other);
+        self.dialogue
+    }
+}
+
+/// What a refusal is about.
+enum About {
+    /// It may be different next time.
+    Passing,
+    /// Our name or password, or what security it asks for.
+    Identity,
+    Dialogue,
+}
+
+fn about(error: Option<MtaBindError>) -> About {
+    match error {
+        Some(
+            MtaBindError::AuthenticationError
+            | MtaBindError::UnacceptableSecurityContext
+            | MtaBindError::InadequateAssociationConfidentiality,
+        ) => About::Identity,
+        Some(MtaBindError::UnacceptableDialogueMode) => About::Dialogue,
+        Some(MtaBindError::Busy | MtaBindError::Other(_)) | None => About::Passing,
+    }
+}
+
+fn name_of(dialogue: Dialogue) -> &'static str {
+    match dialogue {
+        Dialogue::Monologue => "monologue",
+        Dialogue::TwoWayAlternate => "two-way-alternate",
+    }
+}
+
+impl Node {
+    pub(crate) fn refused(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        reason: RefuseReason,
+        bind_error: Option<&[u8]>,
+        detail: &str,
+    ) {
+        let error = bind_error
+            .and_then(|e| Element::parse(e).ok())
+            .and_then(|e| MtaBindError::read(&e).ok());
+        let text = match error {
+            Some(error) => format!("refused: {error}: {detail}"),
+            None => format!("refused: {reason:?}: {detail}"),
+        };
+        if reason == RefuseReason::Busy && self.recovery.is_offered(id) {
+            // It may recover yet: what is to go on stays as it is.
+            return self.association_over(now, id, Kind::AssociationRefused, &text);
+        }
+        let recovering = self.recovery.take_offered(id);
+        match about(error) {
+            About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
+            About::Identity => {
+                let remedy = self.identity_remedy(channel);
+                self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
+            }
+            About::Dialogue => self.refused_dialogue(now, id, channel, &text),
+        }
+        if let Some(lost) = recovering {
+            // Fall back to a fresh association at once, sending all again.
+            self.queue.scheduler.put_back(now.mono, lost.entry);
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.not_before = None;
+                state.failures = 0;
+            }
+        }
+    }
+
+    /// What to look at, here and there.
+    fn identity_remedy(&self, channel: ChannelId) -> String {
+        let Some((peer, config)) = self.peer_and_channel(channel) else { return String::new() };
+        format!(
+            "we bind as {:?}: check password and own_name of peer {:?} here, and the name, password \
+             and addresses it expects of us there; next try in {:?} at most",
+            peer.own_name.0, peer.name, config.reopen.refused
+        )
+    }
+
+    fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
+        let refused = match self.links.get(&id).is_some_and(|link| link.two_way) {
+            true => Dialogue::TwoWayAlternate,
+            false => Dialogue::Monologue,
+        };
+        let other = self.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
+        let Some(other) = other else {
+            let text = format!("{text}; it takes neither dialogue mode: check its configuration");
+            return self.refused_for_long(now, id, channel, text);
+        };
+        let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
+        self.association_over(now, id, Kind::AssociationRefused, &text);
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+        }
+    }
+
+    /// It was refused for something that somebody has to change.
+    fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
+        self.event(Level::Error, Kind::AssociationRefused, text.clone())
+            .association(id)
+            .channel(Some(channel));
+        if let Some(link) = self.links.get_mut(&id) {
+            link.given_up = Some(text);
+        }
+        self.association_over(now, id, Kind::AssociationRefused, "refused");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_mode_is_tried_once_until_one_works() {
+        let mut refused = Refused::default();
+        let configured = Dialogue::TwoWayAlternate;
+        assert_eq!(refused.dialogue(configured), configured);
+        assert_eq!(refused.turn(configured), Some(Dialogue::Monologue));
+        assert_eq!(refused.dialogue(configured), Dialogue::Monologue);
+        refused.opened();
+        assert_eq!(refused.dialogue(configured), Dialogue::Monologue, "remembered");
+        assert_eq!(refused.turn(Dialogue::Monologue), Some(configured), "it changed its mind");
+        assert_eq!(refused.turn(configured), None, "neither");
+        assert_eq!(refused.dialogue(configured), configured, "as configured after the long wait");
+        refused.give_up();
+        assert!(refused.is_down());
+        refused.opened();
+        assert!(!refused.is_down());
+    }
+}

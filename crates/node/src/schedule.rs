@@ -1,0 +1,131 @@
+//! Channels that are there at certain hours.
+//!
+//! Within its windows such a channel is kept open like a permanent one. When one ends, idle
+//! associations of ours are released and a transfer is interrupted at its next checkpoint; it is
+//! kept like one that was cut off, goes on if the next window begins soon enough, and else begins
+//! again. Outside its windows we open none and the channel counts as down, but for an association
+//! that the peer opened: on that we may send, too.
+
+use crate::api::ChannelId;
+use crate::config::Connection;
+use crate::event::{Kind, Level};
+use crate::link::Phase;
+use crate::node::Node;
+use base::{AssociationId, Instant, Now, Utc};
+use std::time::Duration;
+
+/// The wall clock is looked at so often at least, for it may be set.
+const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// Where a channel stands in its hours; a channel without any is always open.
+#[derive(Debug, Default)]
+pub(crate) struct Schedule {
+    closed: bool,
+    /// When it opens.
+    opens: Option<Utc>,
+    /// When to look at the clock again.
+    look_at: Option<Instant>,
+}
+
+impl Schedule {
+    pub(crate) fn is_open(&self) -> bool {
+        !self.closed
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        self.look_at
+    }
+
+    /// For the status: nothing while it is open.
+    pub(crate) fn tell(&self) -> Option<String> {
+        let opens = self.opens.filter(|_| self.closed)?;
+        Some(format!("outside its windows, opens at {opens}"))
+    }
+}
+
+impl Node {
+    /// Looks at the clock where it is time, and opens and closes scheduled channels.
+    pub(crate) fn keep_schedules(&mut self, now: Now) {
+        let mut changed = Vec::new();
+        let Node { config, channels, .. } = self;
+        for (id, state) in channels.iter_mut() {
+            if state.schedule.look_at.is_some_and(|at| at > now.mono) {
+                continue;
+            }
+            let Some((_, channel)) = config.channel(*id) else { continue };
+            let Connection::Scheduled { windows } = &channel.connection else { continue };
+            let (open, change) = (windows.is_open(now.utc), windows.next_change(now.utc));
+            let wait = change.map_or(LOOK_EVERY, |at| at.since(now.utc).min(LOOK_EVERY));
+            state.schedule.look_at = Some(now.mono + wait);
+            state.schedule.opens = change.filter(|_| !open);
+            if state.schedule.closed == open {
+                state.schedule.closed = !open;
+                changed.push((*id, open, change));
+            }
+        }
+        for (id, open, change) in changed {
+            let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
+            let state = if open { "within" } else { "outside" };
+            self.event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
+                .channel(Some(id));
+            match open {
+                true => self.window_begins(id),
+                false => self.window_ends(now, id),
+            }
+        }
+    }
+
+    /// Channels may have other hours from now on, or none.
+    pub(crate) fn renew_schedules(&mut self, now: Now) {
+        let mut without = Vec::new();
+        for (id, state) in &mut self.channels {
+            state.schedule.look_at = None;
+            let config = self.config.channel(*id).map(|(_, channel)| &channel.connection);
+            let scheduled = matches!(config, Some(Connection::Scheduled { .. }));
+            if !scheduled && std::mem::take(&mut state.schedule).closed {
+                without.push(*id);
+            }
+        }
+        for id in without {
+            self.window_begins(id);
+        }
+        self.keep_schedules(now);
+    }
+
+    fn window_begins(&mut self, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+            state.failures = 0;
+        }
+        let ids: Vec<AssociationId> = self.links_of(channel).map(|l| l.id).collect();
+        for id in ids {
+            // One on which the peer goes on sending is of use again.
+            if let Some(link) = self.links.get_mut(&id)
+                && link.phase == Phase::Open
+                && !link.interrupting
+            {
+                link.leaving = false;
+            }
+        }
+    }
+
+    fn window_ends(&mut self, now: Now, channel: ChannelId) {
+        let ours: Vec<AssociationId> =
+            self.links_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
+        for id in ours {
+            if let Some(link) = self.links.get_mut(&id) {
+                link.leaving = true;
+            }
+            self.wind_down(now, id);
+        }
+    }
+
+    /// Releases the associations of a closed channel on which the last transfer has ended.
+    pub(crate) fn release_leaving(&mut self, channel: ChannelId) {
+        let done: Vec<AssociationId> =
+            self.links_of(channel).filter(|l| l.leaving && l.is_idle()).map(|l| l.id).collect();
+        for id in done {
+            self.release(id);
+        }
+    }
+}

@@ -1,0 +1,549 @@
+//! When a node opens associations: how many at once, which first, what follows a refusal, and the
+//! hours of scheduled channels. One node, and at the other end of each channel a stack that accepts,
+//! refuses, or a connection that never comes.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+use base::ber::Writer;
+use base::rng::Rng;
+use base::{AssociationId, Instant, Now, Precedence, Utc};
+use bytes::Bytes;
+use node::config::{Channel, Connection, HoldPolicy, Limits, NodeConfig, Peer, Reopen};
+use node::event::{Event, Kind, Level};
+use node::status::ChannelStatus;
+use node::{Input, Node, Output, Secret};
+use osi::api::{Dialogue, Indication, RefuseReason, Request, Role, RtseParameters, Selectors};
+use osi::profiles;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association;
+use p1::bind::{Credentials, MtaAuthentication, MtaBindError, MtaBindResult};
+use p1::names::{GlobalDomainId, MtaName};
+use proptest::prelude::*;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::time::Duration;
+
+const SECOND: Duration = Duration::from_secs(1);
+/// What a connection to nobody takes.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Thursday, 1 January 2026.
+const NEW_YEAR: u64 = 1_767_225_600_000_000;
+
+/// What becomes of a try to open a channel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Answer {
+    Accept,
+    /// Nobody is there.
+    Nothing,
+    Refuse(MtaBindError),
+    /// Any dialogue mode but this one.
+    Only(Dialogue),
+}
+
+struct Switchboard {
+    node: Node,
+    now: Instant,
+    /// The wall clock was set forward by so much.
+    step: Duration,
+    answers: Vec<Answer>,
+    /// Tries: when and on which channel.
+    tries: Vec<(Instant, u32)>,
+    /// Connections that do not come, and when they are given up.
+    silent: BTreeMap<AssociationId, Instant>,
+    channel_of: BTreeMap<AssociationId, u32>,
+    peers: BTreeMap<AssociationId, Association>,
+    proposed: Vec<Dialogue>,
+    opening: BTreeSet<AssociationId>,
+    most_opening: usize,
+    events: Vec<(Instant, Event)>,
+}
+
+fn channel(index: u32, precedence: Precedence, connection: Connection) -> Channel {
+    Channel {
+        index,
+        name: format!("channel-{index}"),
+        precedences: vec![precedence],
+        fallback: Vec::new(),
+        dscp: dscp::Dscp::CS0,
+        connection,
+        reopen: Reopen::default(),
+        minimize: None,
+        associations_max: 1,
+        grow_at: 1,
+        associations_keep: 10 * SECOND,
+        rts: RtseParameters {
+            checkpoint_size: 4,
+            window: 3,
+            dialogue: Dialogue::TwoWayAlternate,
+            indefinite_lengths: false,
+            transfer_timeout: 30 * SECOND,
+            longest_pause: Duration::ZERO,
+        },
+        setup_timeout: 10 * SECOND,
+    }
+}
+
+fn scheduled(windows: &str) -> Connection {
+    Connection::Scheduled { windows: windows.parse().unwrap() }
+}
+
+impl Switchboard {
+    fn new(channels: Vec<Channel>, answers: Vec<Answer>, opening: usize) -> Switchboard {
+        let peer = Peer {
+            name: "act".to_owned(),
+            mta: MtaName("MTA-ACT".to_owned()),
+            own_name: MtaName("MTA-HERE".to_owned()),
+            own_password: Secret(Bytes::from_static(b"ours")),
+            octet_credentials: false,
+            from: Vec::new(),
+            addresses: Vec::new(),
+            dialect: p1::Dialect::Modern,
+            local: Selectors::default(),
+            remote: Selectors::default(),
+            tpdu_size: None,
+            content_max: None,
+            channels,
+        };
+        let config = NodeConfig {
+            mta: MtaName("MTA-HERE".to_owned()),
+            domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
+            peers: vec![peer],
+            listeners: Vec::new(),
+            routes: Vec::new(),
+            mailboxes: Vec::new(),
+            classify: engine::classify::Policy::default(),
+            hold: HoldPolicy::default(),
+            times: node::config::Times::default(),
+            minimize: None,
+            limits: Limits { opening, ..Limits::default() },
+            seed: 7,
+            epoch: 1,
+        };
+        let mut board = Switchboard {
+            node: Node::new(config),
+            now: Instant(0),
+            step: Duration::ZERO,
+            answers,
+            tries: Vec::new(),
+            silent: BTreeMap::new(),
+            channel_of: BTreeMap::new(),
+            peers: BTreeMap::new(),
+            proposed: Vec::new(),
+            opening: BTreeSet::new(),
+            most_opening: 0,
+            events: Vec::new(),
+        };
+        board.feed(Input::Started);
+        board
+    }
+
+    fn one(answer: Answer) -> Switchboard {
+        let only = channel(0, Precedence::Routine, Connection::Permanent);
+        Switchboard::new(vec![only], vec![answer], 8)
+    }
+
+    fn utc(&self) -> Utc {
+        Utc(NEW_YEAR + self.now.0) + self.step
+    }
+
+    fn feed(&mut self, input: Input) {
+        let mut inputs = VecDeque::from([input]);
+        while let Some(input) = inputs.pop_front() {
+            self.node.handle(Now { mono: self.now, utc: self.utc() }, input);
+            while let Some(output) = self.node.poll() {
+                self.carry_out(output, &mut inputs);
+            }
+        }
+    }
+
+    fn carry_out(&mut self, output: Output, inputs: &mut VecDeque<Input>) {
+        match output {
+            Output::Connect { association, channel } => {
+                self.tries.push((self.now, channel.index));
+                self.channel_of.insert(association, channel.index);
+                self.opening.insert(association);
+                self.most_opening = self.most_opening.max(self.opening.len());
+                if self.answers[channel.index as usize] == Answer::Nothing {
+                    self.silent.insert(association, self.now + CONNECT_TIMEOUT);
+                } else {
+                    let reference = ConnectionReference {
+                        user: Bytes::new(),
+                        common: Bytes::new(),
+                        additional: Bytes::new(),
+                    };
+                    let config =
+                        profiles::p1(Selectors::default(), Selectors::default(), reference);
+                    self.peers.insert(association, Association::new(config, Role::Responder));
+                    inputs.push_back(Input::Connected { association });
+                }
+            }
+            Output::Write { association, bytes } => {
+                let channel = self.channel_of[&association];
+                let Some(peer) = self.peers.get_mut(&association) else { return };
+                peer.handle(self.now, osi::api::Input::Bytes(&bytes));
+                let answer = self.answers[channel as usize];
+                while let Some(output) = peer.poll() {
+                    match output {
+                        osi::api::Output::Send(bytes) => {
+                            inputs.push_back(Input::Bytes { association, bytes });
+                        }
+                        osi::api::Output::Close => {
+                            inputs.push_back(Input::Closed { association, error: None });
+                        }
+                        osi::api::Output::Indication(Indication::Open { dialogue, .. }) => {
+                            self.proposed.push(dialogue);
+                            let request = answer_to(answer, dialogue);
+                            peer.handle(self.now, osi::api::Input::Request(request));
+                        }
+                        osi::api::Output::Indication(_) => {}
+                    }
+                }
+            }
+            Output::Close { association } => {
+                self.opening.remove(&association);
+                self.silent.remove(&association);
+                self.peers.remove(&association);
+                inputs.push_back(Input::Closed { association, error: None });
+            }
+            Output::Drop { association } => {
+                self.opening.remove(&association);
+                self.silent.remove(&association);
+                self.peers.remove(&association);
+            }
+            Output::Verify { token, .. } => {
+                inputs.push_back(Input::Verified { token, right: true });
+            }
+            Output::Event(event) => {
+                let over = matches!(
+                    event.kind,
+                    Kind::AssociationOpened
+                        | Kind::AssociationLost
+                        | Kind::AssociationRefused
+                        | Kind::AssociationReleased
+                );
+                if let Some(id) = event.association.filter(|_| over) {
+                    self.opening.remove(&id);
+                }
+                self.events.push((self.now, event));
+            }
+            Output::Commit { token, .. } => {
+                inputs.push_back(Input::Committed { token, result: Ok(()) });
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// Time passes.
+    fn pass(&mut self, time: Duration) {
+        let until = self.now + time;
+        loop {
+            let tick = self.node.deadline();
+            let failed = self.silent.values().min().copied();
+            let Some(at) = [tick, failed].into_iter().flatten().min().filter(|at| *at <= until)
+            else {
+                break;
+            };
+            self.now = self.now.max(at);
+            let due: Vec<AssociationId> =
+                self.silent.iter().filter(|(_, at)| **at <= self.now).map(|(id, _)| *id).collect();
+            for association in due {
+                self.silent.remove(&association);
+                let error = "no answer within 10s".to_owned();
+                self.feed(Input::ConnectFailed { association, error });
+            }
+            if tick.is_some_and(|at| at <= self.now) {
+                self.feed(Input::Tick);
+            }
+        }
+        self.now = until;
+    }
+
+    fn status(&self) -> Vec<ChannelStatus> {
+        let now = Now { mono: self.now, utc: self.utc() };
+        self.node.status(now).peers.remove(0).channels
+    }
+
+    fn is_open(&self, channel: usize) -> bool {
+        self.status()[channel].associations.iter().any(|a| a.state == "idle")
+    }
+
+    /// Cuts what is open on a channel.
+    fn cut(&mut self, channel: u32) {
+        let of = self.channel_of.iter().filter(|(_, c)| **c == channel);
+        for association in of.map(|(id, _)| *id).collect::<Vec<_>>() {
+            if self.peers.remove(&association).is_some() {
+                let error = Some("connection reset".to_owned());
+                self.feed(Input::Closed { association, error });
+            }
+        }
+    }
+
+    fn tries_of(&self, channel: u32) -> Vec<Instant> {
+        self.tries.iter().filter(|(_, c)| *c == channel).map(|(at, _)| *at).collect()
+    }
+
+    fn last(&self, kind: Kind) -> &Event {
+        &self.events.iter().rfind(|(_, e)| e.kind == kind).unwrap().1
+    }
+}
+
+fn answer_to(answer: Answer, dialogue: Dialogue) -> Request {
+    let refusal = match answer {
+        Answer::Refuse(error) => Some(error),
+        Answer::Only(mode) if mode != dialogue => Some(MtaBindError::UnacceptableDialogueMode),
+        _ => None,
+    };
+    let mut writer = Writer::new();
+    match refusal {
+        Some(error) => {
+            error.write(&mut writer);
+            let bind_error = Some(Bytes::from(writer.into_vec()));
+            Request::Refuse { reason: RefuseReason::Bind, bind_error }
+        }
+        None => {
+            let who = MtaAuthentication::new("MTA-ACT", Credentials::simple("theirs"));
+            MtaBindResult::Authenticated(who).write(&mut writer);
+            Request::Accept { bind: writer.into_vec().into() }
+        }
+    }
+}
+
+// ----- how many at once ---------------------------------------------------------------------------
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn never_more_than_the_limit_and_all_open_at_last(
+        limit in 1usize..10,
+        channels in proptest::collection::vec((any::<bool>(), 0usize..6), 1..40),
+        cuts in proptest::collection::vec((0u32..40, 1u64..60), 0..8),
+    ) {
+        let configs = (0..).zip(&channels).map(|(index, (_, level))| {
+            channel(index, Precedence::ALL[*level], Connection::Permanent)
+        });
+        let answers = channels.iter().map(|(dead, _)| match dead {
+            true => Answer::Nothing,
+            false => Answer::Accept,
+        });
+        let mut board = Switchboard::new(configs.collect(), answers.collect(), limit);
+        for (channel, seconds) in cuts {
+            board.pass(Duration::from_secs(seconds));
+            board.cut(channel % channels.len() as u32);
+        }
+        board.pass(1_800 * SECOND);
+        prop_assert!(board.most_opening <= limit, "{} of {limit}", board.most_opening);
+        for (n, (dead, _)) in channels.iter().enumerate() {
+            prop_assert_eq!(board.is_open(n), !dead, "channel {}", n);
+            // Those that matter less have their turn, too.
+            prop_assert!(board.tries_of(n as u32).len() > if *dead { 3 } else { 0 }, "channel {}", n);
+        }
+    }
+
+    #[test]
+    fn waits_double_to_the_longest_and_keep_half_of_it_to_chance(
+        first in 1u64..5_000,
+        longest in 5_000u64..100_000,
+        seed in any::<u64>(),
+    ) {
+        let mut only = channel(0, Precedence::Routine, Connection::Permanent);
+        let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
+        only.reopen = Reopen { first, longest, ..Reopen::default() };
+        let mut board = Switchboard::new(vec![only], vec![Answer::Nothing], 8);
+        // Another point in the node's random sequence.
+        for _ in 0..Rng::new(seed).below(3) {
+            board.pass(CONNECT_TIMEOUT);
+        }
+        board.pass(1_000 * SECOND);
+        let tries = board.tries_of(0);
+        for (n, pair) in tries.windows(2).enumerate() {
+            let wait = pair[1].since(pair[0] + CONNECT_TIMEOUT);
+            let whole = (first * 2u32.saturating_pow(n as u32)).min(longest);
+            prop_assert!(wait >= whole / 2 && wait <= whole, "try {}: {:?} of {:?}", n, wait, whole);
+        }
+        prop_assert!(tries.len() > 5);
+    }
+}
+
+#[test]
+fn waits_are_spread_over_their_range() {
+    let only = channel(0, Precedence::Routine, Connection::Permanent);
+    let mut board = Switchboard::new(vec![only], vec![Answer::Nothing], 8);
+    board.pass(100_000 * SECOND);
+    let waits: Vec<f64> = board
+        .tries_of(0)
+        .windows(2)
+        .skip(6)
+        .map(|pair| pair[1].since(pair[0] + CONNECT_TIMEOUT).as_secs_f64())
+        .collect();
+    assert!(waits.len() > 1_000);
+    for quarter in 0..4 {
+        let (from, until) = (30.0 + 7.5 * f64::from(quarter), 37.5 + 7.5 * f64::from(quarter));
+        let share = waits.iter().filter(|w| (from..until).contains(*w)).count() * 100 / waits.len();
+        assert!((20..30).contains(&share), "{share} % from {from} s");
+    }
+}
+
+#[test]
+fn eight_dead_routine_channels_do_not_keep_a_flash_out() {
+    let mut channels: Vec<Channel> =
+        (0..12).map(|n| channel(n, Precedence::Routine, Connection::Permanent)).collect();
+    channels.push(channel(12, Precedence::Flash, Connection::Permanent));
+    let mut answers = vec![Answer::Nothing; 12];
+    answers.push(Answer::Accept);
+    let mut board = Switchboard::new(channels, answers, 8);
+    assert_eq!(board.tries[0], (Instant(0), 12), "the highest is first");
+    assert!(board.is_open(12));
+    for _ in 0..30 {
+        board.pass(SECOND * 13);
+        board.cut(12);
+        let full = board.opening.len();
+        board.pass(SECOND);
+        assert!(board.is_open(12), "its own wait of a second is all, {full} being opened");
+    }
+    assert_eq!(board.most_opening, 8);
+}
+
+// ----- refusals -----------------------------------------------------------------------------------
+
+#[test]
+fn a_busy_peer_is_asked_again_soon() {
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::Busy));
+    let event = board.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Warning);
+    assert!(event.detail.starts_with("refused: busy"), "{}", event.detail);
+    board.pass(SECOND);
+    assert_eq!(board.tries.len(), 2);
+    board.answers[0] = Answer::Accept;
+    board.pass(3 * SECOND);
+    assert!(board.is_open(0));
+}
+
+#[test]
+fn a_refused_password_waits_long_and_names_what_to_check() {
+    for error in [
+        MtaBindError::AuthenticationError,
+        MtaBindError::UnacceptableSecurityContext,
+        MtaBindError::InadequateAssociationConfidentiality,
+    ] {
+        let mut board = Switchboard::one(Answer::Refuse(error));
+        let event = board.last(Kind::AssociationRefused);
+        assert_eq!(event.level, Level::Error);
+        for part in ["\"MTA-HERE\"", "password", "own_name", "\"act\"", "600s"] {
+            assert!(event.detail.contains(part), "{part} in {}", event.detail);
+        }
+        let shown = board.status()[0].last_error.clone().unwrap();
+        assert!(shown.contains(&error.to_string()), "{shown}");
+        board.pass(299 * SECOND);
+        assert_eq!(board.tries.len(), 1);
+        board.answers[0] = Answer::Accept;
+        board.pass(302 * SECOND);
+        assert_eq!(board.tries.len(), 2);
+        assert!(board.is_open(0));
+        assert_eq!(board.status()[0].last_error, None);
+        // It works now: a loss is a loss again.
+        board.pass(60 * SECOND);
+        board.cut(0);
+        board.pass(SECOND);
+        assert!(board.is_open(0));
+    }
+}
+
+#[test]
+fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
+    use Dialogue::{Monologue, TwoWayAlternate};
+    let mut board = Switchboard::one(Answer::Only(Monologue));
+    assert!(board.is_open(0), "without any wait");
+    assert_eq!(board.proposed, [TwoWayAlternate, Monologue]);
+    let event = board.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Warning);
+    assert!(event.detail.ends_with("two-way-alternate was proposed, next is monologue"));
+    board.pass(60 * SECOND);
+    board.cut(0);
+    board.pass(SECOND);
+    assert_eq!(board.proposed, [TwoWayAlternate, Monologue, Monologue]);
+    // The peer is configured anew.
+    board.answers[0] = Answer::Only(TwoWayAlternate);
+    board.pass(60 * SECOND);
+    board.cut(0);
+    board.pass(SECOND);
+    assert!(board.is_open(0));
+    assert_eq!(board.proposed[3..], [Monologue, TwoWayAlternate]);
+}
+
+#[test]
+fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
+    use Dialogue::{Monologue, TwoWayAlternate};
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::UnacceptableDialogueMode));
+    assert_eq!(board.proposed, [TwoWayAlternate, Monologue]);
+    let event = board.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Error);
+    assert!(event.detail.contains("neither"), "{}", event.detail);
+    board.pass(299 * SECOND);
+    assert_eq!(board.tries.len(), 2);
+    board.pass(302 * SECOND);
+    assert_eq!(board.proposed[2..], [TwoWayAlternate], "as configured, once each long wait");
+}
+
+// ----- hours --------------------------------------------------------------------------------------
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_scheduled_channel_is_open_in_its_windows_only() {
+    let only = channel(0, Precedence::Routine, scheduled("thu 06:00-08:00; 22:00-02:00"));
+    let mut board = Switchboard::new(vec![only], vec![Answer::Accept], 8);
+    assert!(board.is_open(0), "thursday, midnight");
+    board.pass(2 * HOUR - SECOND);
+    assert!(board.is_open(0));
+    board.pass(SECOND);
+    assert!(!board.is_open(0));
+    assert_eq!(board.last(Kind::AssociationReleased).level, Level::Info);
+    let told = "outside its windows, opens at 2026-01-01T06:00:00.000000Z";
+    assert_eq!(board.status()[0].closed.as_deref(), Some(told));
+    assert!(board.last(Kind::WindowChanged).detail.starts_with("outside its windows until"));
+    board.pass(4 * HOUR - SECOND);
+    assert_eq!(board.tries.len(), 1, "none is opened outside");
+    board.pass(SECOND);
+    assert!(board.is_open(0));
+    assert_eq!(board.status()[0].closed, None);
+    assert_eq!(board.tries.len(), 2);
+    // Lost inside: opened again.
+    board.cut(0);
+    board.pass(SECOND);
+    assert!(board.is_open(0));
+    board.pass(2 * HOUR);
+    assert!(!board.is_open(0));
+}
+
+#[test]
+fn a_channel_that_is_being_opened_when_its_window_ends_is_given_up() {
+    let only = channel(0, Precedence::Routine, scheduled("00:00-02:00; 06:00-07:00"));
+    let mut board = Switchboard::new(vec![only], vec![Answer::Nothing], 8);
+    board.pass(2 * HOUR);
+    let before = board.tries.len();
+    assert!(board.opening.is_empty() && before > 100);
+    board.answers[0] = Answer::Accept;
+    board.pass(4 * HOUR);
+    assert_eq!(board.tries.len(), before + 1, "and at once when the next begins");
+    assert!(board.is_open(0));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_is_noticed_within_a_minute() {
+    let only = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
+    let mut board = Switchboard::new(vec![only], vec![Answer::Accept], 8);
+    board.pass(HOUR);
+    assert!(board.tries.is_empty());
+    board.step = 6 * HOUR;
+    board.pass(60 * SECOND);
+    assert!(board.is_open(0));
+    board.step = Duration::ZERO;
+    board.pass(60 * SECOND);
+    assert!(!board.is_open(0));
+}
