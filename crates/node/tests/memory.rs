@@ -2,7 +2,13 @@
 //! that finds a hundred thousand in its store. `cargo test -p node --test memory -- --nocapture`
 //! prints it.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
 
 #[allow(dead_code, unused_imports, reason = "shared with other tests")]
 mod world;

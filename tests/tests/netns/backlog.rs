@@ -184,5 +184,5 @@ fn print(all: &[Measured]) {
         }));
     }
     let json = serde_json::json!({ "rate_kbit_s": LINK / 1_000, "flash": rows });
-    let _ = write!(std::io::stderr().lock(), "{text}    {json}\n");
+    let _ = writeln!(std::io::stderr().lock(), "{text}    {json}");
 }

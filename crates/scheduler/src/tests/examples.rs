@@ -292,7 +292,7 @@ fn what_expires_leaves_the_queues_and_stays_until_it_is_done_with() {
     assert!(!s.hold(EntryId(2)) && s.get(EntryId(2)).is_some());
     let level = *s.status(FLASH).level(Flash);
     assert_eq!((level.queued, level.expired, level.overdue, level.in_transfer), (0, 1, 1, 1));
-    assert_eq!(s.put_back(at(11), EntryId(1)), true);
+    assert!(s.put_back(at(11), EntryId(1)));
     assert_eq!(s.peek(at(11), FLASH), None, "nor does it start again");
     assert_eq!(s.peek(at(11), ROUTINE).map(|s| s.id.0), Some(3), "nor hold");
     assert_eq!(s.expired(at(11)), Some(EntryId(1)));
@@ -359,6 +359,6 @@ fn a_changed_configuration_moves_no_item() {
     s.associations(at(2), FLASH, up(1, 0));
     s.insert(at(2), message(3, Override));
     assert!(s.wanted(at(2)).any(|open| open == Open { channel: FLASH, urgent: true }));
-    assert_eq!(s.put_back(at(3), EntryId(1)), true);
+    assert!(s.put_back(at(3), EntryId(1)));
     assert!(s.wanted(at(3)).all(|open| !open.urgent), "nothing is in transfer there any more");
 }
