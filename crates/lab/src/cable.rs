@@ -69,6 +69,17 @@ impl End {
         Ok(())
     }
 
+    /// Changes the rate of what is shaped, without a moment in which more gets out.
+    ///
+    /// # Errors
+    /// It was not shaped.
+    pub fn reshape(&self, bits_per_second: u64) -> Result<()> {
+        let rate = format!("{bits_per_second}bit");
+        let class = ["dev", INTERFACE, "parent", "1:", "classid", "1:1", "htb", "rate", &rate];
+        self.namespace.entrance().run("tc", &[&["class", "change"], &class[..]].concat())?;
+        Ok(())
+    }
+
     /// Lets out as much as there is again.
     ///
     /// # Errors

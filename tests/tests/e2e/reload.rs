@@ -149,22 +149,31 @@ fn a_bad_file_is_refused_whole() {
         .unwrap();
 }
 
+/// "override" goes; "flash" takes its precedence.
+fn without_override(site: &Site) {
+    let mut file: toml::Table = fs::read_to_string(site.config()).unwrap().parse().unwrap();
+    let channels = file["peer"][0]["channel"].as_array_mut().unwrap();
+    channels.retain(|c| c["name"].as_str() != Some("override"));
+    channels[3]["precedences"].as_array_mut().unwrap().push("override".into());
+    fs::write(site.config(), toml::to_string(&file).unwrap()).unwrap();
+    let run = site.mta(&["reload"]).unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+}
+
 #[test]
 fn a_peer_s_channels_come_and_go_under_traffic() {
-    let pair = pair();
+    let mut pair = pair();
     let before = settled(&pair.naples);
     let to = pair.act.address("OPS");
+    // A peer that stands still: what has begun is not over before the change.
+    pair.act.signal(Signal::SIGSTOP).unwrap();
     pair.naples.send("OPS", &["--to", &to, "--precedence", "routine", "--size", "20MB"]).unwrap();
-    for site in [&pair.naples, &pair.act] {
-        let mut file: toml::Table = fs::read_to_string(site.config()).unwrap().parse().unwrap();
-        let channels = file["peer"][0]["channel"].as_array_mut().unwrap();
-        // "override" goes; "flash" takes its precedence.
-        channels.retain(|c| c["name"].as_str() != Some("override"));
-        channels[3]["precedences"].as_array_mut().unwrap().push("override".into());
-        fs::write(site.config(), toml::to_string(&file).unwrap()).unwrap();
-        let run = site.mta(&["reload"]).unwrap();
-        assert_eq!(run.code, 0, "{}", run.stderr);
-    }
+    let is_sending = |status: &Status| of_channel(status, "routine").any(|a| a.state == "sending");
+    pair.naples.wait_until("a transfer", SOON, is_sending).unwrap();
+    without_override(&pair.naples);
+    assert!(is_sending(&pair.naples.status().unwrap()), "in the middle of a transfer");
+    pair.act.signal(Signal::SIGCONT).unwrap();
+    without_override(&pair.act);
     pair.naples.send("OPS", &["--to", &to, "--precedence", "override", "--size", "1kB"]).unwrap();
     assert_eq!(pair.act.receive("OPS", 2).unwrap().messages().count(), 2);
     let after = pair.naples.status().unwrap();

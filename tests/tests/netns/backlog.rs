@@ -87,13 +87,13 @@ fn measure(pair: &mut Pair, cable: &Cable, hold: &'static str) -> Measured {
     Measured { hold, waiting, empty: alone[FLASHES / 2], backlog: beside[FLASHES / 2] }
 }
 
-/// The order, once the Routine that starts next has arrived.
+/// The order, once the second Routine that starts after it has arrived.
 fn assert_beside(pair: &Pair, flash: &Submitted, hold: &str) {
     let id = &flash.mts_identifier;
     let confirmed = place(&pair.naples, "transfer_confirmed", id);
-    let next = pair.naples.wait_for_events("the next Routine", SOON, |events| {
+    let next = pair.naples.wait_for_events("the second Routine after it", SOON, |events| {
         let after = events.get(confirmed..)?;
-        started(after).next().map(str::to_owned)
+        started(after).nth(1).map(str::to_owned)
     });
     place(&pair.act, "received", &next.unwrap());
     assert_order(&pair.naples.events().unwrap(), &pair.act.events().unwrap(), id, hold);
@@ -122,14 +122,15 @@ fn assert_order(naples: &[Event], act: &[Event], flash: &str, hold: &str) {
         assert!(meanwhile.len() <= in_hand, "{meanwhile:?} started before it was confirmed");
     }
 
-    // Whatever started after it arrived after it, and after it was delivered.
+    // Whatever started after it arrived after it, and after it was delivered; but the one that
+    // started next may arrive while the user's process is still at it, on a slow machine.
     let there = |event: &str| at(act, event, flash).unwrap();
     let (received, delivered) = (there("received"), there("delivered"));
     for id in started(&naples[begun..]) {
         let arrived = at(act, "received", id);
         assert!(arrived.is_none_or(|arrived| arrived > received), "{id} arrived before it");
     }
-    for id in started(&naples[confirmed..]) {
+    for id in started(&naples[confirmed..]).skip(1) {
         let arrived = at(act, "received", id);
         assert!(arrived.is_none_or(|arrived| arrived > delivered), "{id} before its delivery");
     }

@@ -46,7 +46,9 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     let test = "a_flash_starts_at_once_beside_a_routine";
     let Some(namespace) = namespace(test) else { return };
     let cable = Cable::new(namespace).unwrap();
-    cable.naples.shape(rate()).unwrap();
+    // Slow while messages are submitted: none is over before the next is here, however slow the
+    // machine.
+    cable.naples.shape(LINK).unwrap();
     let pair = pair(&cable, one_way()).start().unwrap();
     wait_until_open(&pair, 2 * CHANNELS.len());
     let naples = &pair.naples;
@@ -60,6 +62,7 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     // precedence, whose association is free.
     let next = send(naples, &pair.act, "flash", "1MB");
     let lower = send(naples, &pair.act, "priority", "10kB");
+    cable.naples.reshape(rate()).unwrap();
     let flash_confirmed = place(naples, "transfer_confirmed", &flash);
     let next_started = place(naples, "transfer_started", &next);
     let next_confirmed = place(naples, "transfer_confirmed", &next);
@@ -87,8 +90,10 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     assert_arrived(&all, &pair.act.receive("OPS", all.len()).unwrap());
 
     // And so does a queued Routine behind a queued Flash, though nothing of its own is in its way.
+    cable.naples.reshape(LINK).unwrap();
     let flashes = [(); 2].map(|()| send(naples, &pair.act, "flash", "1MB"));
     let routine = send(naples, &pair.act, "routine", "10kB");
+    cable.naples.reshape(rate()).unwrap();
     let last = place(naples, "transfer_confirmed", &flashes[1]);
     assert!(place(naples, "transfer_started", &flashes[1]) < last);
     assert!(last < place(naples, "transfer_started", &routine));
