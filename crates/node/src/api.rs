@@ -34,6 +34,8 @@ pub enum Principal {
 /// What the node is told.
 #[derive(Debug)]
 pub enum Input {
+    /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
+    RecoveredHolds(Bytes),
     /// One queue entry found in the store at start; all come before the first [`Input::Started`].
     Recovered {
         /// Precedence part of its key.
@@ -174,6 +176,15 @@ pub enum Input {
         /// When the order ends by itself.
         until: Option<Utc>,
     },
+    /// An operator holds these entries, or lets them go again; answered with [`Output::Operated`].
+    Operate {
+        /// Pairs it with its answer.
+        request: u64,
+        /// Which.
+        entries: Vec<EntryId>,
+        /// Hold, or release.
+        hold: bool,
+    },
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what
     /// is left is aborted, so that peers need not wait to find out.
@@ -279,6 +290,13 @@ pub enum Output {
         principal: Principal,
         /// What was presented.
         password: Secret,
+    },
+    /// Answers [`Input::Operate`], once what changed is durable.
+    Operated {
+        /// Which request.
+        request: u64,
+        /// What became of each entry, or why nothing was changed.
+        result: Result<Vec<(EntryId, crate::operator::Outcome)>, String>,
     },
     /// For the log.
     Event(crate::event::Event),

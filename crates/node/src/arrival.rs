@@ -7,7 +7,7 @@ use crate::event::{Kind, Level};
 use crate::memory::{Charge, Payer};
 use crate::network::Origin;
 use crate::node::{Copies, DEBT_RETRY, Node};
-use crate::pending::{AfterCommit, Debt, Outcome, Pending, SyncFor};
+use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::recovery::LostReceive;
 use base::ber::Fault;
@@ -335,14 +335,8 @@ impl Node {
     ) {
         for note in notes {
             let (level, kind) = match note.kind {
-                NoteKind::Duplicate => {
-                    self.counters.duplicates += 1;
-                    (Level::Info, Kind::DuplicateDropped)
-                }
-                NoteKind::ReportMade => {
-                    self.counters.reports_made += 1;
-                    (Level::Info, Kind::ReportMade)
-                }
+                NoteKind::Duplicate => (Level::Info, Kind::DuplicateDropped),
+                NoteKind::ReportMade => (Level::Info, Kind::ReportMade),
                 NoteKind::ReportDiscarded => (Level::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (Level::Warning, Kind::NonDelivery),
             };
@@ -482,6 +476,7 @@ impl Node {
                 }
                 (link, entries, after)
             }
+            Some(Pending::Operation(operation)) => return self.operated(now, operation, result),
             Some(Pending::Debt(debt)) => {
                 match result {
                     Ok(()) => {
@@ -519,7 +514,6 @@ impl Node {
     fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit, copies: Copies) {
         match after {
             AfterCommit::Secure { arrival, message, .. } => {
-                self.counters.received += 1;
                 let channel = self.links.get(&id).and_then(|l| l.channel());
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
@@ -531,11 +525,11 @@ impl Node {
                 self.event(Level::Info, Kind::Submitted, "")
                     .association(id)
                     .committed(message, copies);
-                self.submission_committed(id, invoke, operation, result);
+                self.answer(id, invoke, operation, result);
             }
-            AfterCommit::Sent { outcome, bodies, .. } => {
+            AfterCommit::Sent { bodies, .. } => {
                 self.release_bodies(bodies);
-                self.sent(now, id, outcome);
+                self.sent(now, id);
             }
         }
     }
@@ -562,10 +556,10 @@ impl Node {
             AfterCommit::SubmissionResult { invoke, .. } => {
                 self.refuse_malformed(id, invoke, AbortReason::LocalSystemProblem);
             }
-            AfterCommit::Sent { batch, bodies, outcome } => {
+            AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
                 self.debts.push((now.mono + DEBT_RETRY, Debt { batch, entries, bodies }));
-                self.sent(now, id, outcome);
+                self.sent(now, id);
             }
         }
     }
@@ -596,12 +590,7 @@ impl Node {
     }
 
     /// The association is done with what it was sending.
-    fn sent(&mut self, now: Now, id: AssociationId, outcome: Outcome) {
-        match outcome {
-            Outcome::Delivered => self.counters.delivered += 1,
-            Outcome::Transferred => self.counters.transferred += 1,
-            Outcome::Concluded => {}
-        }
+    fn sent(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.sending = None;
             link.idle_since = now.mono;

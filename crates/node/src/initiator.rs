@@ -4,7 +4,7 @@ use crate::api::{ChannelId, Output, Principal, Secret, Token};
 use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
-use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
+use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::responder::short;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
@@ -61,6 +61,7 @@ impl Node {
             Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
             Indication::Progress(point) => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+                    s.meter.at(now.mono, point.octets);
                     s.resume = Some(point);
                     // It moved: if it is cut off again, it may go on again.
                     s.resumed = false;
@@ -69,7 +70,7 @@ impl Node {
                 }
             }
             Indication::Paused => self.paused(id),
-            Indication::TransferConfirmed => self.transfer_confirmed(id, channel),
+            Indication::TransferConfirmed => self.transfer_confirmed(now, id, channel),
             Indication::TransferFailed { resume, detail } => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.resume = resume;
@@ -215,7 +216,13 @@ impl Node {
     }
 
     /// The record of an entry that is to go out on a P1 association.
-    pub(crate) fn start_transfer(&mut self, id: AssociationId, channel: ChannelId, record: Record) {
+    pub(crate) fn start_transfer(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        record: Record,
+    ) {
         let Some((peer, _)) = self.peer_and_channel(channel) else { return };
         let dialect = peer.dialect;
         let payload = self.engine.transfer_payload(&record, dialect);
@@ -235,6 +242,8 @@ impl Node {
             detail = format!("{detail}, {}", sending.licence);
         }
         sending.record = Some(record);
+        sending.started = Some(now.mono);
+        sending.meter.at(now.mono, resume.as_ref().map_or(0, |point| point.octets));
         let bytes = sending.bytes();
         let payload = Payload {
             head: payload.head,
@@ -268,13 +277,17 @@ impl Node {
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
-    fn transfer_confirmed(&mut self, id: AssociationId, channel: ChannelId) {
+    fn transfer_confirmed(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
         let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
             return;
         };
         sending.confirmed = true;
+        let took = sending.started.map(|at| now.mono.since(at));
         let (entry, message, precedence, bytes) =
             (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
+        if let Some(took) = took {
+            self.tally.transfer_took(precedence, took);
+        }
         self.event(Level::Info, Kind::TransferConfirmed, "")
             .association(id)
             .channel(Some(channel))
@@ -284,8 +297,7 @@ impl Node {
             .bytes(bytes);
         self.blips.remove(&entry);
         let (batch, bodies) = self.queue.forget(entry);
-        let outcome = Outcome::Transferred;
-        let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after, charge: None });
     }
 
@@ -457,7 +469,7 @@ impl Node {
         };
         let channel = self.links.get(&id).and_then(|l| l.channel());
         match (record, channel) {
-            (Ok(record), Some(channel)) => self.start_transfer(id, channel, record),
+            (Ok(record), Some(channel)) => self.start_transfer(now, id, channel, record),
             (Ok(record), None) => self.start_delivery(now, id, record),
             (Err(error), _) => {
                 self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);

@@ -139,7 +139,6 @@ impl Node {
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence);
-        self.counters.expired += 1;
         self.blips.remove(&id);
         let concluded = self.engine.expire(now.utc, record);
         self.log_notes(None, None, &record.message, &concluded.notes);
@@ -156,7 +155,6 @@ impl Node {
         if let Some(reason) = self.queue.scheduler.held_because(id) {
             detail = format!("{detail}: {reason}");
         }
-        self.counters.overdue += 1;
         self.event(Level::Warning, Kind::Overdue, detail)
             .message(record.message.clone())
             .entry(id)

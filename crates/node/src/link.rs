@@ -2,6 +2,7 @@
 
 use crate::access::Name;
 use crate::api::{ChannelId, ListenerId};
+use crate::meter::Meter;
 use crate::network::Origin;
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
@@ -69,6 +70,9 @@ pub(crate) struct Sending {
     pub body: Option<BodyId>,
     pub content_length: u64,
     pub handed_out: u64,
+    /// When its transfer began, and how fast it goes.
+    pub started: Option<Instant>,
+    pub meter: Meter,
     /// Where it may go on if the association is lost.
     pub resume: Option<ResumePoint>,
     /// It went on after having been cut off.
@@ -100,6 +104,8 @@ impl Sending {
             body,
             content_length: 0,
             handed_out: 0,
+            started: None,
+            meter: Meter::default(),
             resume: None,
             resumed: false,
             confirmed: false,

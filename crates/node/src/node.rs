@@ -16,9 +16,9 @@ use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::reload::Strays;
 use crate::roll::Roll;
-use crate::status::Counters;
+use crate::tally::Tally;
 use base::rng::Rng;
-use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence};
+use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, Op, SpoolId};
 use engine::{Brief, Engine, NewEntry, NextHop, Record};
@@ -56,6 +56,8 @@ pub struct Node {
     /// Arrivals that wait for keys of others, and whether some were freed.
     pub(crate) blocked: Vec<SpoolId>,
     pub(crate) unblock: bool,
+    /// Entries that an operator holds, some of them perhaps gone.
+    pub(crate) held: BTreeSet<EntryId>,
     /// Entries whose association was lost while they were sent, once: they go again at once.
     pub(crate) blips: BTreeSet<EntryId>,
     /// When the store is next asked to forget old keys.
@@ -68,7 +70,9 @@ pub struct Node {
     pub(crate) strays: Strays,
     pub(crate) late: Late,
     pub(crate) minimizing: Minimizing,
-    pub(crate) counters: Counters,
+    pub(crate) tally: Tally,
+    /// When it was started.
+    pub(crate) started_at: Option<Utc>,
     pub(crate) rng: Rng,
     pub(crate) started: bool,
     /// A record of the store could not be read: what it needs is not known.
@@ -107,6 +111,7 @@ impl Node {
             debts: Vec::new(),
             blocked: Vec::new(),
             unblock: false,
+            held: BTreeSet::new(),
             blips: BTreeSet::new(),
             forget_at: None,
             recovery: Recovery::default(),
@@ -115,7 +120,8 @@ impl Node {
             strays: Strays::default(),
             late: Late::default(),
             minimizing: Minimizing::default(),
-            counters: Counters::default(),
+            tally: Tally::default(),
+            started_at: None,
             rng: Rng::new(config.seed),
             started: false,
             unreadable: false,
@@ -141,12 +147,14 @@ impl Node {
     /// Takes one input; drain [`Node::poll`] afterwards.
     pub fn handle(&mut self, now: Now, input: Input) {
         match input {
+            Input::RecoveredHolds(value) => self.recovered_holds(&value),
             Input::Recovered { precedence, id, record } => {
                 self.recovered(now, precedence, id, &record);
             }
             Input::RecoveredBodies(bodies) => self.drop_unneeded(bodies),
             Input::Started => {
                 self.started = true;
+                self.started_at = Some(now.utc);
                 self.look_at_minimize(now);
                 self.tell_late_at_start(now);
                 self.keep_schedules(now);
@@ -182,6 +190,9 @@ impl Node {
             Input::Configure { config, edge } => self.configure(now, *config, &edge),
             Input::Minimize { scope, floor, until } => {
                 self.order_minimize(now, scope, floor, until);
+            }
+            Input::Operate { request, entries, hold } => {
+                self.hold_or_release(now, request, entries, hold);
             }
             Input::Stop => self.stop(now),
         }
@@ -266,6 +277,7 @@ impl Node {
                 detail: bounded(detail.into()),
             },
             outputs: &mut self.outputs,
+            tally: &mut self.tally,
         }
     }
 
@@ -458,6 +470,9 @@ impl Node {
         match Record::peek(record) {
             Ok(brief) => {
                 self.enqueue(now, id, precedence, &brief);
+                if self.held.contains(&id) {
+                    self.queue.scheduler.hold(id);
+                }
                 self.reroute_if_too_long(now, id, &brief, record);
             }
             Err(error) => {
@@ -622,6 +637,7 @@ impl Copies {
 pub(crate) struct EventDraft<'a> {
     event: Event,
     outputs: &'a mut VecDeque<Output>,
+    tally: &'a mut Tally,
 }
 
 /// Most octets of an event's detail: it may quote what a peer sent.
@@ -683,6 +699,7 @@ impl Drop for EventDraft<'_> {
             bytes: None,
             detail: String::new(),
         };
+        self.tally.count(&self.event);
         self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));
     }
 }

@@ -3,6 +3,7 @@
 use crate::access::Name;
 use crate::memory::Charge;
 use crate::network::Origin;
+use crate::operator::Operation;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::NewEntry;
@@ -48,7 +49,6 @@ pub(crate) enum AfterCommit {
         batch: Batch,
         /// Its content, where other copies may still need it; once for each hold on it.
         bodies: Vec<BodyId>,
-        outcome: Outcome,
     },
 }
 
@@ -68,6 +68,8 @@ pub(crate) enum Pending {
         /// What is held in memory until then.
         charge: Option<Charge>,
     },
+    /// What an operator changed is being committed.
+    Operation(Operation),
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
     /// The record of an entry whose peer is no more is being read, to be routed again.
@@ -78,17 +80,6 @@ pub(crate) enum Pending {
     Content { link: AssociationId, transfer: u64 },
     /// What is owed to the store is being tried again.
     Debt(Debt),
-}
-
-/// What became of an entry that is forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// A peer is responsible for it.
-    Transferred,
-    /// A user has it.
-    Delivered,
-    /// It was given up, or goes another way.
-    Concluded,
 }
 
 /// A change that must be made: tried again until it is.

@@ -2,11 +2,15 @@
 
 use crate::api::ChannelId;
 use crate::config::{Channel, Peer};
+use crate::event::plain;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
-use crate::status::{AssociationStatus, ChannelStatus, Holds, MailboxStatus, PeerStatus, Status};
-use base::{Now, Precedence};
+use crate::status::{
+    AssociationStatus, ChannelStatus, Holds, LevelStatus, MailboxStatus, PeerStatus, Status,
+};
+use base::{EntryId, Now, Precedence};
 use dscp::Dscp;
+use scheduler::{QueueStatus, Reason};
 use std::collections::BTreeMap;
 
 impl Node {
@@ -34,10 +38,11 @@ impl Node {
         Status {
             mta: self.config.mta.0.clone(),
             time: now.utc.to_string(),
+            started: self.started_at.map(|at| at.to_string()),
             stopping: self.stopping,
             peers,
             mailboxes: mailboxes.collect(),
-            counters: self.counters,
+            counters: self.tally.counters(),
             events_lost: None,
         }
     }
@@ -55,6 +60,7 @@ impl Node {
 
     fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
         let queue = self.queue.scheduler.status(id);
+        let floor = self.queue.scheduler.floor_on(id);
         ChannelStatus {
             name: config.name.clone(),
             dscp: config.dscp,
@@ -63,8 +69,11 @@ impl Node {
                 .links
                 .values()
                 .filter(|l| l.channel() == Some(id))
-                .map(|l| self.association_status(l, config.dscp))
+                .map(|l| self.association_status(now, l, config.dscp))
                 .collect(),
+            levels: self.levels(now, config, &queue),
+            minimize: floor.map(|floor| floor.lowest),
+            minimize_because: floor.map(|floor| floor.to_string()),
             queued: by_precedence(&queue.queued()),
             queued_bytes: queue.bytes(),
             held: by_precedence(&queue.held()),
@@ -75,7 +84,43 @@ impl Node {
         }
     }
 
-    fn association_status(&self, link: &Link, dscp: Dscp) -> AssociationStatus {
+    fn levels(&self, now: Now, config: &Channel, queue: &QueueStatus) -> Vec<LevelStatus> {
+        let carried = Precedence::ALL.into_iter().rev().filter(|p| config.precedences.contains(p));
+        let level = |precedence| {
+            let level = queue.level(precedence);
+            let reason = level.first_held.map(|(_, _, reason)| reason);
+            let holder = match reason {
+                Some(Reason::Waiting(_, id) | Reason::InTransfer(_, id)) => Some(id),
+                Some(Reason::Operator | Reason::Minimize(_)) | None => None,
+            };
+            LevelStatus {
+                precedence,
+                queued: level.queued,
+                queued_bytes: level.bytes,
+                oldest_age_seconds: level.oldest.map(|at| now.utc.since(at).as_secs_f64()),
+                held: level.held,
+                minimized: level.minimized,
+                held_by_operator: level.operator,
+                delayed: level.delayed,
+                held_because: reason.map(|reason| reason.to_string()),
+                held_by_entry: holder.map(|id| id.to_string()),
+                held_by_mts_id: holder.and_then(|id| self.message_in_transfer(id)),
+                in_transfer: level.in_transfer,
+                paused: level.paused,
+                overdue: level.overdue,
+            }
+        };
+        carried.map(level).collect()
+    }
+
+    /// The MTS identifier of an entry, which is known here while it is in transfer only.
+    fn message_in_transfer(&self, id: EntryId) -> Option<String> {
+        let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
+        let found = sending.find(|sending| sending.entry == id)?;
+        Some(plain(&found.message).into_owned()).filter(|message| !message.is_empty())
+    }
+
+    fn association_status(&self, now: Now, link: &Link, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
         let state = match link.phase {
             Phase::Connecting => "connecting",
@@ -98,6 +143,9 @@ impl Node {
             dscp_seen: link.dscp_seen,
             dscp_seen_name: link.dscp_seen.map(|seen| seen.to_string()),
             message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
+            precedence: link.sending.as_ref().map(|s| s.precedence),
+            bytes_confirmed: link.sending.as_ref().and_then(|s| s.meter.octets()),
+            rate_kbit_s: link.sending.as_ref().and_then(|s| s.meter.kbit_s(now.mono)),
             bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
             bytes_total: link.sending.as_ref().map(|s| s.content_length),
         }

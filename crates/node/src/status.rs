@@ -12,6 +12,9 @@ pub struct Status {
     pub mta: String,
     /// RFC 3339 UTC.
     pub time: String,
+    /// When the daemon was ready, likewise.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub started: Option<String>,
     /// Whether a stop was asked for.
     pub stopping: bool,
     /// Peers and their channels.
@@ -60,6 +63,15 @@ pub struct ChannelStatus {
     pub dscp_name: String,
     /// Associations with their states.
     pub associations: Vec<AssociationStatus>,
+    /// The precedences it carries as their own channel, highest first.
+    #[serde(default)]
+    pub levels: Vec<LevelStatus>,
+    /// The lowest precedence that MINIMIZE lets start now.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub minimize: Option<Precedence>,
+    /// Where that was said.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub minimize_because: Option<String>,
     /// Waiting messages by precedence.
     pub queued: BTreeMap<Precedence, u64>,
     /// Octets of content waiting.
@@ -79,6 +91,44 @@ pub struct ChannelStatus {
     /// The last error on this channel.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub last_error: Option<String>,
+}
+
+/// What there is of one precedence for a channel. A precedence that several channels share is counted
+/// at the first of them.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct LevelStatus {
+    /// Which.
+    pub precedence: Precedence,
+    /// How many wait, for whatever reason; those in transfer do not.
+    pub queued: u64,
+    /// Octets of content of these.
+    pub queued_bytes: u64,
+    /// Age of the oldest of these; absent where there is none.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub oldest_age_seconds: Option<f64>,
+    /// How many of these a higher message for the same peer holds (rule 1).
+    pub held: u64,
+    /// How many of these are below a floor (rule 6, MINIMIZE).
+    pub minimized: u64,
+    /// How many of these an operator holds.
+    pub held_by_operator: u64,
+    /// How many of these wait for a time: deferred, or to be tried again.
+    pub delayed: u64,
+    /// Why the oldest held one is held: the rule.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held_because: Option<String>,
+    /// The message that holds it: its entry.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held_by_entry: Option<String>,
+    /// Its MTS identifier, where it is in transfer.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub held_by_mts_id: Option<String>,
+    /// How many are in transfer.
+    pub in_transfer: u64,
+    /// How many of these are paused for a higher one (rule 8).
+    pub paused: u64,
+    /// How many are overdue, waiting or in transfer.
+    pub overdue: u64,
 }
 
 /// One association.
@@ -107,6 +157,15 @@ pub struct AssociationStatus {
     /// MTS identifier of the message in transfer.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub message: Option<String>,
+    /// Its precedence.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub precedence: Option<Precedence>,
+    /// Octets the peer confirmed of it, envelope included.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub bytes_confirmed: Option<u64>,
+    /// How fast it goes: what the peer confirmed over the last 10 s.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub rate_kbit_s: Option<f64>,
     /// Content octets handed to the association or received so far.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bytes_done: Option<u64>,

@@ -8,7 +8,7 @@ use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
 use crate::network::Origin;
 use crate::node::Node;
-use crate::pending::{AfterCommit, Outcome, Pending, VerifiedBind};
+use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::responder::Refusal;
 use base::ber::{Element, Writer};
@@ -430,7 +430,6 @@ impl Node {
         if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
             // The same submission again: answered as the first time (DESIGN section 6).
             self.give_up_arrival(&mut arrival);
-            self.counters.duplicates += 1;
             self.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
             self.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
             return;
@@ -468,18 +467,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn submission_committed(
-        &mut self,
-        id: AssociationId,
-        invoke: i64,
-        operation: i64,
-        result: Bytes,
-    ) {
-        self.counters.submitted += 1;
-        self.answer(id, invoke, operation, result);
-    }
-
-    fn answer(&mut self, id: AssociationId, invoke: i64, operation: i64, result: Bytes) {
+    pub(crate) fn answer(&mut self, id: AssociationId, invoke: i64, operation: i64, result: Bytes) {
         self.answered(id);
         self.request(id, Request::Result { invoke, operation, result: Payload::whole(result) });
     }
@@ -668,7 +656,7 @@ impl Node {
             .precedence(precedence)
             .bytes(record.body.map(|_| record.size));
         let concluded = self.engine.delivered(now.utc, time, &record);
-        self.conclude(id, entry, &record.message, concluded, Outcome::Delivered);
+        self.conclude(id, entry, &record.message, concluded);
     }
 
     /// Forgets an entry, and queues what comes of it.
@@ -678,13 +666,12 @@ impl Node {
         entry: EntryId,
         message: &str,
         concluded: engine::Concluded,
-        outcome: Outcome,
     ) {
         self.log_notes(Some(id), None, message, &concluded.notes);
         self.blips.remove(&entry);
         let (mut batch, bodies) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let after = AfterCommit::Sent { batch: batch.clone(), bodies, outcome };
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         let entries = concluded.entries;
         self.commit(batch, Pending::Commit { link: id, entries, after, charge: None });
     }
@@ -705,7 +692,7 @@ impl Node {
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
         let concluded = self.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
-        self.conclude(id, entry, &record.message, concluded, Outcome::Concluded);
+        self.conclude(id, entry, &record.message, concluded);
         true
     }
 

@@ -12,9 +12,14 @@
 #[allow(dead_code, reason = "shared with other tests")]
 mod world;
 
+use base::EntryId;
 use base::Precedence::{self, *};
+use node::Input;
 use node::config::{Hold, NodeConfig};
 use node::event::{Event, Kind};
+use node::listing::{Cursor, QueuePage, QueueRequest, QueueRow};
+use node::metrics::{Sample, Value};
+use node::operator::Outcome;
 use p1::flags::ReportRequest;
 use std::time::Duration;
 use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
@@ -296,4 +301,97 @@ fn a_channel_opened_by_traffic_is_not_down_because_it_was_lost_while_idle() {
     run.until(Kind::TransferConfirmed, 3);
     let last = run.events(Kind::TransferStarted).last().unwrap();
     assert_eq!(last.channel.unwrap().index, FLASH_CHANNEL, "{}", last.detail);
+}
+
+impl Run {
+    fn page(&self, after: Option<Cursor>, limit: usize) -> QueuePage {
+        let asked = QueueRequest { after, limit, ..QueueRequest::default() };
+        let node = &self.world.sites[NAPLES].node;
+        let (mut page, keys) = node.queue_page(self.world.clock(), &asked).unwrap();
+        for (row, key) in page.entries.iter_mut().zip(&keys) {
+            row.describe(&self.world.sites[NAPLES].store.entries[key]);
+        }
+        page
+    }
+
+    fn operate(&mut self, entries: &[EntryId], hold: bool) -> Result<Vec<Outcome>, String> {
+        let input = Input::Operate { request: 7, entries: entries.to_vec(), hold };
+        self.world.feed(NAPLES, input);
+        self.run(1);
+        let (request, result) = self.world.sites[NAPLES].operated.pop().unwrap();
+        assert_eq!(request, 7);
+        result.map(|outcomes| outcomes.into_iter().map(|(_, outcome)| outcome).collect())
+    }
+
+    /// The metrics of the queue say what the status says.
+    fn check_metrics(&self) {
+        let (node, now) = (&self.world.sites[NAPLES].node, self.world.clock());
+        let (status, families) = (node.status(now), node.metrics(now));
+        let value = |name: &str, labels: &[&str]| {
+            let family = families.iter().find(|family| family.name == name).unwrap();
+            let is_it = |sample: &&Sample| sample.labels.iter().map(|(_, l)| l).eq(labels);
+            match family.samples.iter().find(is_it).unwrap().value {
+                Value::Gauge(value) => value as u64,
+                Value::Counter(count) => count,
+                Value::Histogram { .. } => panic!("{name}"),
+            }
+        };
+        for channel in &status.peers[0].channels {
+            for level in &channel.levels {
+                let labels = ["act", channel.name.as_str(), level.precedence.name()];
+                assert_eq!(value("mta_queue_messages", &labels), level.queued);
+                assert_eq!(value("mta_queue_bytes", &labels), level.queued_bytes);
+                let held = |reason| {
+                    let labels = [labels[0], labels[1], labels[2], reason];
+                    value("mta_queue_held_messages", &labels)
+                };
+                assert_eq!(held("operator"), level.held_by_operator);
+                assert_eq!(held("precedence"), level.held);
+            }
+        }
+    }
+}
+
+fn id(row: &QueueRow) -> EntryId {
+    EntryId(row.entry.strip_prefix('e').unwrap().parse().unwrap())
+}
+
+#[test]
+fn what_an_operator_holds_stays_over_a_restart() {
+    let mut run = Run::new(five_channels);
+    (0..5).for_each(|channel| run.world.block(channel));
+    for (precedence, size) in [(Routine, 2_000), (Flash, 1_000), (Routine, 3_000)] {
+        run.submit(precedence, size);
+        run.run(1);
+    }
+    let first = run.page(None, 2);
+    let rest = run.page(first.next.clone(), 2);
+    assert_eq!((first.entries.len(), rest.entries.len(), rest.next), (2, 1, None));
+    let rows: Vec<&QueueRow> = first.entries.iter().chain(&rest.entries).collect();
+    let seen: Vec<_> = rows.iter().map(|row| (row.precedence, row.size)).collect();
+    assert_eq!(seen, [(Flash, 1_000), (Routine, 2_000), (Routine, 3_000)]);
+    assert!(rows.iter().all(|row| row.peer.as_deref() == Some("act")), "{rows:?}");
+    let submitted: Vec<_> = run.events(Kind::Submitted).map(|e| e.message.clone()).collect();
+    assert_eq!(rows[0].mts_id, submitted[1]);
+    assert!(rows[0].originator.as_deref().unwrap().contains("OPS"), "{:?}", rows[0]);
+    let (held, gone) = (id(rows[1]), EntryId(u64::MAX));
+    let state = |run: &Run| run.page(None, 9).entries[1].state.clone();
+
+    run.world.disk_full[NAPLES] = true;
+    assert!(run.operate(&[held], true).is_err());
+    assert_ne!(state(&run), "held_by_operator");
+    run.world.disk_full[NAPLES] = false;
+    let outcomes = run.operate(&[held, held, gone], true);
+    assert_eq!(outcomes.unwrap(), [Outcome::Done, Outcome::Unchanged, Outcome::Unknown]);
+    run.check_metrics();
+    run.world.crash(NAPLES);
+    assert_eq!(state(&run), "held_by_operator");
+    run.check_metrics();
+
+    run.world.blocked.clear();
+    run.run(200);
+    let left = run.page(None, 9).entries;
+    assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others went past it");
+    assert_eq!(run.operate(&[held], false).unwrap(), [Outcome::Done]);
+    run.finish();
 }

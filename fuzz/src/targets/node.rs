@@ -232,6 +232,7 @@ impl Site {
             Output::Verify { token, .. } => {
                 self.inputs.push_back(Input::Verified { token, right: true });
             }
+            Output::Operated { .. } => {}
             Output::Event(event) => {
                 assert!(event.detail.len() < 10_000, "a long line for the log");
                 self.events.push(event);

@@ -48,7 +48,7 @@ pub enum AskError {
 ///
 /// # Errors
 /// [`AskError`].
-pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
+pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
     let failed = |error: io::Error| {
         let path = path.to_owned();
         match error.kind() {
@@ -67,11 +67,11 @@ pub fn ask(path: &Path, request: Request) -> Result<Answer, AskError> {
         .map_err(|e| AskError::Other { path: path.to_owned(), reason: e.to_string() })
 }
 
-fn exchange(path: &Path, request: Request) -> io::Result<String> {
+fn exchange(path: &Path, request: &Request) -> io::Result<String> {
     let mut stream = UnixStream::connect(path)?;
     stream.set_read_timeout(Some(TIMEOUT))?;
     stream.set_write_timeout(Some(TIMEOUT))?;
-    let mut request = serde_json::to_vec(&request)?;
+    let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
     match stream.write_all(&request) {
         // Who may not ask is told so at once, and unheard.

@@ -6,7 +6,10 @@ pub mod server;
 pub use client::{AskError, ask};
 
 use crate::config::Report;
+use base::EntryId;
 use node::changes::Changes;
+use node::listing::{QueuePage, QueueRequest};
+use node::operator::Outcome;
 use node::status::Status;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
@@ -15,13 +18,25 @@ use std::path::PathBuf;
 const LINE_MAX: u64 = 64 << 20;
 
 /// What an administrator asks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
     /// What is going on?
     Status,
     /// Read the configuration and the users again.
     Reload,
+    /// What waits?
+    Queue {
+        /// Which part of it.
+        asked: QueueRequest,
+    },
+    /// Hold these entries, or let them go again.
+    Operate {
+        /// Which.
+        entries: Vec<EntryId>,
+        /// Hold, or release.
+        hold: bool,
+    },
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -36,6 +51,10 @@ pub enum Answer {
     Status(Box<Status>),
     /// What came of reading the configuration again.
     Reloaded(Box<Reloaded>),
+    /// What waits.
+    Queue(QueuePage),
+    /// What became of each entry, now that it is durable.
+    Operated(Vec<(EntryId, Outcome)>),
     /// Done, or begun.
     Done(Request),
     /// The request was not understood.

@@ -1,7 +1,10 @@
 //! The daemon's side of the admin socket.
 
 use super::{Answer, Reloaded, Request};
+use base::EntryId;
 use nix::sys::stat::{Mode, umask};
+use node::listing::{QueuePage, QueueRequest};
+use node::operator::Outcome;
 use node::status::Status;
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
@@ -14,7 +17,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Longest request, in octets.
-const REQUEST_MAX: u64 = 4 << 10;
+const REQUEST_MAX: u64 = 64 << 10;
 
 /// Administrators served at once.
 const AT_ONCE: usize = 8;
@@ -26,9 +29,14 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) enum Asked {
     Status(oneshot::Sender<Status>),
     Reload(oneshot::Sender<Reloaded>),
+    Queue(QueueRequest, oneshot::Sender<Result<QueuePage, String>>),
+    Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
+
+/// What became of each entry, or why nothing was changed.
+pub(crate) type Operated = Result<Vec<(EntryId, Outcome)>, String>;
 
 /// The open socket. Dropping it removes it.
 pub(crate) struct AdminServer {
@@ -165,7 +173,7 @@ async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Res
 
 async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer> {
     let (sender, done) = oneshot::channel();
-    match request {
+    match request.clone() {
         Request::Status => {
             let (sender, status) = oneshot::channel();
             questions.send(Asked::Status(sender)).await.ok()?;
@@ -175,6 +183,16 @@ async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer
             let (sender, reloaded) = oneshot::channel();
             questions.send(Asked::Reload(sender)).await.ok()?;
             return Some(Answer::Reloaded(Box::new(reloaded.await.ok()?)));
+        }
+        Request::Queue { asked } => {
+            let (sender, page) = oneshot::channel();
+            questions.send(Asked::Queue(asked, sender)).await.ok()?;
+            return Some(page.await.ok()?.map_or_else(Answer::Error, Answer::Queue));
+        }
+        Request::Operate { entries, hold } => {
+            let (answer, operated) = oneshot::channel();
+            questions.send(Asked::Operate { entries, hold, answer }).await.ok()?;
+            return Some(operated.await.ok()?.map_or_else(Answer::Error, Answer::Operated));
         }
         Request::ReloadUsers => questions.send(Asked::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(Asked::Stop(sender)).await.ok()?,
@@ -194,7 +212,7 @@ mod tests {
         let path = dir.path().join("admin.sock");
         let asked = |request| {
             let path = path.clone();
-            tokio::task::spawn_blocking(move || ask(&path, request))
+            tokio::task::spawn_blocking(move || ask(&path, &request))
         };
         assert!(matches!(asked(Request::Status).await.unwrap(), Err(AskError::NoDaemon { .. })));
 
@@ -271,7 +289,7 @@ mod tests {
         let path = dir.path().join("admin.sock");
         drop(std::os::unix::net::UnixListener::bind(&path).unwrap());
         let _server = AdminServer::open(&path).unwrap();
-        for nonsense in ["{}\n", "\n", "{\"request\":\"dance\"}\n", "x", &"y".repeat(5_000)] {
+        for nonsense in ["{}\n", "\n", "{\"request\":\"dance\"}\n", "x", &"y".repeat(70_000)] {
             let mut stream = UnixStream::connect(&path).await.unwrap();
             stream.write_all(nonsense.as_bytes()).await.unwrap();
             stream.shutdown().await.unwrap();

@@ -2,6 +2,7 @@
 
 mod check;
 mod output;
+mod queue;
 mod reload;
 mod run;
 mod status;
@@ -17,6 +18,9 @@ const DONE: u8 = 0;
 const FAILED: u8 = 1;
 /// Wrong usage or configuration.
 const WRONG: u8 = 2;
+
+/// Done in part.
+const PARTLY: u8 = 3;
 
 /// X.400 and STANAG 4406 message transfer agent.
 #[derive(Debug, Parser)]
@@ -36,11 +40,14 @@ enum Verb {
     Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
+    /// Shows what waits and why; holds entries back, and lets them go again.
+    Queue(queue::Arguments),
     /// Adds, removes or lists the users who have a mailbox here.
     User(user::Arguments),
 }
 
-/// Carries out the command line: 0 done, 1 failed, 2 wrong usage or configuration.
+/// Carries out the command line: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in
+/// part.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();
     ExitCode::from(match arguments.verb {
@@ -48,6 +55,7 @@ pub fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Reload(arguments) => reload::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
+        Verb::Queue(arguments) => queue::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })
 }

@@ -1,15 +1,59 @@
 //! What commands share in what they print.
 
 use crate::config::{self, Paths, Report, Routes, Site, Unreadable};
-use comfy_table::{Table, presets};
+use comfy_table::{ContentArrangement, Table, presets};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
+
+/// Which daemon is asked.
+#[derive(Debug, clap::Args)]
+pub(super) struct Daemon {
+    /// The daemon's configuration file.
+    #[arg(long, value_name = "FILE", global = true)]
+    config: Option<PathBuf>,
+    /// The daemon's admin socket.
+    #[arg(long, value_name = "PATH", global = true, conflicts_with = "config")]
+    socket: Option<PathBuf>,
+}
+
+impl Daemon {
+    /// Its admin socket, or `None` once it was said what is missing.
+    pub(super) fn socket(&self) -> Option<PathBuf> {
+        match (&self.socket, &self.config) {
+            (Some(socket), _) => Some(socket.clone()),
+            (None, Some(config)) => load_paths(config).map(|paths| paths.admin_socket),
+            (None, None) => {
+                complain("which daemon? write --config FILE or --socket PATH");
+                None
+            }
+        }
+    }
+}
+
+/// What there is nothing of.
+pub(super) fn dash() -> String {
+    "-".to_owned()
+}
+
+/// A time that has passed: seconds with a tenth, from an hour on hours and minutes.
+pub(super) fn age(seconds: f64) -> String {
+    if seconds < 3_600.0 {
+        return format!("{seconds:.1} s");
+    }
+    let minutes = seconds / 60.0;
+    format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), (minutes % 60.0).floor())
+}
 
 /// A table without lines: columns aligned, two spaces between them.
 pub(super) fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
+    if let Some((width, _)) =
+        terminal_size::terminal_size().filter(|_| std::io::stdout().is_terminal())
+    {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
+    }
     table.set_header(head);
     table
 }

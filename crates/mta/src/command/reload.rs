@@ -34,7 +34,7 @@ struct Told {
 pub(super) fn run(arguments: &Arguments) -> u8 {
     let Some(paths) = load_paths(&arguments.config) else { return WRONG };
     let Reloaded { file, verdict, report, changes } =
-        match ask(&paths.admin_socket, Request::Reload) {
+        match ask(&paths.admin_socket, &Request::Reload) {
             Ok(Answer::Reloaded(reloaded)) => *reloaded,
             Ok(other) => {
                 complain(&format!("the daemon answers something else: {other:?}"));

@@ -1,23 +1,19 @@
 //! `mta status`: what the daemon is doing, once or again and again.
 
-use super::output::{complain, load_paths, print, print_json, table, trimmed};
+use super::output::{Daemon, age, complain, dash, print, print_json, table, trimmed};
 use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::Precedence;
 use node::status::{AssociationStatus, ChannelStatus, Status};
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 /// Shows what the daemon is doing.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
-    /// The daemon's configuration file.
-    #[arg(long, value_name = "FILE", required_unless_present = "socket")]
-    config: Option<PathBuf>,
-    /// The daemon's admin socket.
-    #[arg(long, value_name = "PATH", conflicts_with = "config")]
-    socket: Option<PathBuf>,
+    #[command(flatten)]
+    daemon: Daemon,
     /// Print one JSON object; with --watch, one a line.
     #[arg(long)]
     json: bool,
@@ -31,14 +27,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
-    let socket = match (&arguments.socket, &arguments.config) {
-        (Some(socket), _) => socket.clone(),
-        (None, Some(config)) => match load_paths(config) {
-            Some(paths) => paths.admin_socket,
-            None => return WRONG,
-        },
-        (None, None) => return WRONG,
-    };
+    let Some(socket) = arguments.daemon.socket() else { return WRONG };
     if let Some(every) = arguments.watch {
         let json = arguments.json;
         let look = move || {
@@ -59,7 +48,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
 }
 
 fn status(socket: &Path) -> Result<Box<Status>, String> {
-    match ask(socket, Request::Status) {
+    match ask(socket, &Request::Status) {
         Ok(Answer::Status(status)) => Ok(status),
         Ok(Answer::Error(why)) => Err(format!("{}: {why}", socket.display())),
         Ok(other) => Err(format!("the daemon answered {other:?}")),
@@ -84,6 +73,7 @@ fn to_text(status: &Status) -> String {
     text.push_str(&trimmed(&counters));
 
     channel_table(&mut text, status);
+    level_table(&mut text, status);
     association_table(&mut text, status);
 
     let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND"]);
@@ -116,13 +106,58 @@ fn channel_table(text: &mut String, status: &Status) {
                 states(channel),
                 queued(&channel.queued),
                 channel.queued_bytes.to_string(),
-                channel.oldest_age_seconds.map_or_else(dash, |age| format!("{age:.1} s")),
+                channel.oldest_age_seconds.map_or_else(dash, age),
                 held(channel),
                 channel.closed.clone().or(channel.last_error.clone()).unwrap_or_else(dash),
             ]);
         }
     }
     section(text, &channels);
+}
+
+/// What there is of each precedence, where there is anything.
+fn level_table(text: &mut String, status: &Status) {
+    let mut levels = table([
+        "ON",
+        "PRECEDENCE",
+        "QUEUED",
+        "BYTES",
+        "OLDEST",
+        "HELD",
+        "DELAYED",
+        "IN TRANSFER",
+        "OVERDUE",
+        "HELD BECAUSE",
+    ]);
+    for (peer, channel) in status.peers.iter().flat_map(|p| p.channels.iter().map(move |c| (p, c)))
+    {
+        for level in &channel.levels {
+            if level.queued == 0 && level.in_transfer == 0 {
+                continue;
+            }
+            let mut why = level.held_because.clone().unwrap_or_else(dash);
+            if let Some(message) = &level.held_by_mts_id {
+                why = format!("{why} {message}");
+            }
+            let held = level.held + level.minimized + level.held_by_operator;
+            levels.add_row([
+                format!("{}/{}", peer.name, channel.name),
+                level.precedence.to_string(),
+                level.queued.to_string(),
+                level.queued_bytes.to_string(),
+                level.oldest_age_seconds.map_or_else(dash, age),
+                held.to_string(),
+                level.delayed.to_string(),
+                level.in_transfer.to_string(),
+                level.overdue.to_string(),
+                why,
+            ]);
+        }
+        if let Some(why) = &channel.minimize_because {
+            text.push_str(&format!("{}/{}: {why}\n", peer.name, channel.name));
+        }
+    }
+    section(text, &levels);
 }
 
 /// How many are held, and why the oldest is.
@@ -134,8 +169,17 @@ fn held(channel: &ChannelStatus) -> String {
 }
 
 fn association_table(text: &mut String, status: &Status) {
-    let mut associations =
-        table(["ASSOCIATION", "ON", "ROLE", "STATE", "DSCP", "SEEN", "MESSAGE", "BYTES DONE"]);
+    let mut associations = table([
+        "ASSOCIATION",
+        "ON",
+        "ROLE",
+        "STATE",
+        "DSCP",
+        "SEEN",
+        "MESSAGE",
+        "BYTES DONE",
+        "RATE",
+    ]);
     let mut mismatch = false;
     for peer in &status.peers {
         for channel in &peer.channels {
@@ -152,6 +196,7 @@ fn association_table(text: &mut String, status: &Status) {
                     if differs { seen + " !" } else { seen },
                     a.message.clone().unwrap_or_else(dash),
                     progress(a),
+                    a.rate_kbit_s.map_or_else(dash, |rate| format!("{rate:.0} kbit/s")),
                 ]);
             }
         }
@@ -171,10 +216,6 @@ fn section(text: &mut String, table: &comfy_table::Table) {
         text.push('\n');
         text.push_str(&trimmed(table));
     }
-}
-
-fn dash() -> String {
-    "-".to_owned()
 }
 
 /// The states of a channel's associations with their counts.
@@ -210,7 +251,7 @@ fn progress(association: &AssociationStatus) -> String {
 mod tests {
     use super::*;
     use dscp::Dscp;
-    use node::status::{MailboxStatus, PeerStatus};
+    use node::status::{LevelStatus, MailboxStatus, PeerStatus};
 
     #[test]
     fn tables_are_aligned() {
@@ -226,6 +267,7 @@ mod tests {
             message: Some("[/C=IT/ADMD=NET/PRMD=NAPLES/;000001]".to_owned()),
             bytes_done: Some(65_536),
             bytes_total: Some(1_000_000),
+            rate_kbit_s: Some(511.6),
             ..association("a7", "sending")
         };
         let seen = |dscp: Dscp| AssociationStatus {
@@ -234,6 +276,22 @@ mod tests {
             dscp_seen_name: Some(dscp.to_string()),
             ..association("a8", "idle")
         };
+        let level = LevelStatus {
+            precedence: Precedence::Flash,
+            queued: 2,
+            queued_bytes: 2_000,
+            oldest_age_seconds: Some(4_000.0),
+            held: 2,
+            minimized: 0,
+            held_by_operator: 0,
+            delayed: 0,
+            held_because: Some("override e7 is in transfer".to_owned()),
+            held_by_entry: Some("e7".to_owned()),
+            held_by_mts_id: Some("[/C=IT/;000001]".to_owned()),
+            in_transfer: 0,
+            paused: 0,
+            overdue: 1,
+        };
         let flash = ChannelStatus {
             name: "flash".to_owned(),
             dscp: Dscp::CS3,
@@ -241,6 +299,8 @@ mod tests {
             associations: vec![sending, seen(Dscp::CS3), seen(Dscp::CS0)],
             queued: [(Precedence::Flash, 2), (Precedence::Override, 1)].into(),
             queued_bytes: 1_002_000,
+            levels: vec![level],
+            minimize_because: Some("MINIMIZE: nothing below flash goes out".to_owned()),
             held: [(Precedence::Flash, 2)].into(),
             held_because: Some("override e7 is in transfer".to_owned()),
             oldest_age_seconds: Some(12.34),

@@ -97,7 +97,7 @@ fn with(
         }
         return error.code();
     }
-    match ask(&paths.admin_socket, Request::ReloadUsers) {
+    match ask(&paths.admin_socket, &Request::ReloadUsers) {
         Ok(_) | Err(AskError::NoDaemon { .. }) => DONE,
         Err(error) => {
             complain(&format!("done, but the running daemon was not told: {error}"));

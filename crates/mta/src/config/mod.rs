@@ -8,6 +8,7 @@ mod channel;
 mod events;
 mod limits;
 mod listen;
+mod metrics;
 mod peer;
 mod precedence;
 pub mod problem;
@@ -160,6 +161,7 @@ fn read_site(
     let mut top = Section::new(TOP, 0..0, root);
     let own = read_own(&mut top, problems, source.base);
     let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
+    let metrics = metrics::read(&mut top, problems);
     let limits = limits::read(&mut top, problems);
     let precedence = precedence::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
@@ -184,6 +186,7 @@ fn read_site(
         paths: own.paths,
         stop_timeout: own.stop_timeout,
         events,
+        metrics,
         node: NodeConfig {
             mta: own.mta,
             domain: own.domain,

@@ -19,6 +19,8 @@ pub struct Site {
     pub stop_timeout: Duration,
     /// Where events about messages are kept, if they are.
     pub events: Option<EventLog>,
+    /// Where Prometheus reads, if it does.
+    pub metrics: Option<SocketAddr>,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
     /// Sockets to listen on, one for each of [`NodeConfig::listeners`].

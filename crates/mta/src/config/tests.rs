@@ -212,6 +212,7 @@ fn single_mistakes() {
         ("unknown_fallback", "dscp = 46", "fallback = [\"urgent\"]"),
         ("own_events", "[p3]", "[events]\nfile = \"users.toml\"\n[p3]"),
         ("events", "[p3]", "[events]\nsize = 1000\nkeep = 0\n[p3]"),
+        ("metrics", "[p3]", "[metrics]\nlisten = \"0.0.0.0:9464\"\n[p3]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
     ];
     for (name, part, by) in cases {
@@ -419,6 +420,7 @@ fn shipped_sites() {
         let (mut full_site, mut site) = (full_site.unwrap(), site);
         let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
+        assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
         // Selectors and the rest of what has no default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();

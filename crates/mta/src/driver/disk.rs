@@ -5,6 +5,7 @@ use super::gauge::Gauge;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
+use node::listing::QueuePage;
 use node::{Input, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -203,6 +204,24 @@ impl DiskDesk {
         } else {
             self.read(Read::LookUp(token, keys, now));
         }
+    }
+
+    /// Fills in what only the records say, on a thread that may wait for the disk.
+    pub(super) fn describe(
+        &self,
+        (mut page, keys): node::listing::Page,
+        answer: oneshot::Sender<Result<QueuePage, String>>,
+    ) {
+        let store = Arc::clone(&self.store);
+        tokio::task::spawn_blocking(move || {
+            for (row, key) in page.entries.iter_mut().zip(keys) {
+                // It may have gone meanwhile; a failure is met again, and told, when it is sent.
+                if let Ok(Some(record)) = store.entry(key) {
+                    row.describe(&record);
+                }
+            }
+            let _ = answer.send(Ok(page));
+        });
     }
 
     fn read(&self, read: Read) {

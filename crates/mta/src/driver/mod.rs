@@ -20,6 +20,7 @@ mod gauge;
 mod journal;
 mod labels;
 pub mod log;
+mod metrics;
 mod reload;
 mod socket;
 mod start;
@@ -27,7 +28,7 @@ pub(crate) mod verify;
 
 pub use start::DriverError;
 
-use crate::admin::server::{AdminServer, Asked};
+use crate::admin::server::{AdminServer, Asked, Operated};
 use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
@@ -41,6 +42,7 @@ use dscp::Dscp;
 use engine::journal::SpoolId;
 use journal::Journal;
 use labels::Labels;
+use node::metrics::{Family, Sample, Value};
 use node::{ChannelId, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
 use socket::Connected;
@@ -50,10 +52,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 use store::queue::{for_each_entry, for_each_page_of_bodies};
-use store::{Entry, RedbStore};
+use store::{Entry, QueueStore as _, RedbStore};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
 use trace::Opener;
 use verify::Verifier;
@@ -124,6 +126,9 @@ struct Driver {
     file: PathBuf,
     stopping: bool,
     stopped: bool,
+    /// Operators who wait for what they asked to be durable.
+    operators: BTreeMap<u64, oneshot::Sender<Operated>>,
+    last_request: u64,
 }
 
 /// The signals that stop the daemon.
@@ -156,6 +161,12 @@ pub async fn run(
     end_on_panic(answers.clone());
     let mut admin = AdminServer::open(&site.paths.admin_socket)
         .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;
+    let (questions, mut measuring) = mpsc::channel(1);
+    if let Some(address) = site.metrics {
+        let listener = TcpListener::bind(address).await;
+        let listener = listener.map_err(|error| DriverError::Metrics { address, error })?;
+        tokio::spawn(metrics::serve(listener, questions));
+    }
     let mut driver = Driver {
         node,
         labels: Labels::of(&site),
@@ -172,6 +183,8 @@ pub async fn run(
         file,
         stopping: false,
         stopped: false,
+        operators: BTreeMap::new(),
+        last_request: 0,
         clock,
         site,
     };
@@ -209,6 +222,9 @@ pub async fn run(
                     tracing::info!(signal = "admin", "stopping");
                     stop_by = Some(driver.stop());
                 }
+            }
+            Some(answer) = measuring.recv() => {
+                let _ = answer.send(driver.metrics());
             }
             Some(()) = hang_up.recv() => drop(driver.reload()),
             () = until(stop_by) => {
@@ -291,6 +307,9 @@ impl Driver {
 
     /// Hands the node all that is in the queue.
     fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
+        if let Some(value) = store.meta(node::operator::HELD)? {
+            self.input(Input::RecoveredHolds(value));
+        }
         let (mut count, of) = (0, store.entry_count()?);
         for_each_entry(store, |Entry { precedence, id, record }| {
             self.input(Input::Recovered { precedence, id, record });
@@ -415,6 +434,20 @@ impl Driver {
                 let _ = answer.send(self.reload());
                 false
             }
+            Asked::Queue(asked, answer) => {
+                match self.node.queue_page(self.clock.now(), &asked) {
+                    Ok(page) => self.disk.describe(page, answer),
+                    Err(why) => drop(answer.send(Err(why))),
+                }
+                false
+            }
+            Asked::Operate { entries, hold, answer } => {
+                self.last_request += 1;
+                let request = self.last_request;
+                self.operators.insert(request, answer);
+                self.input(Input::Operate { request, entries, hold });
+                false
+            }
             Asked::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());
@@ -425,6 +458,16 @@ impl Driver {
                 true
             }
         }
+    }
+
+    fn metrics(&self) -> Vec<Family> {
+        let mut families = self.node.metrics(self.clock.now());
+        families.extend(self.events.as_ref().map(|events| Family {
+            name: "mta_events_lost",
+            help: "Lines of the event log that could not be written",
+            samples: vec![Sample { labels: Vec::new(), value: Value::Counter(events.lost()) }],
+        }));
+        families
     }
 
     fn reload_users(&mut self) {
@@ -487,6 +530,11 @@ impl Driver {
                 if let Some(events) = self.events.as_ref().filter(|_| event.is_about_a_message()) {
                     let place = event.channel.and_then(|channel| self.node.place(channel));
                     events.put(&event.line(now.utc, &self.site.node.mta.0, place));
+                }
+            }
+            Output::Operated { request, result } => {
+                if let Some(operator) = self.operators.remove(&request) {
+                    let _ = operator.send(result);
                 }
             }
             Output::Stopped => self.stopped = true,

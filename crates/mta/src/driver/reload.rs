@@ -132,6 +132,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     let Site {
         paths,
         events,
+        metrics,
         stop_timeout,
         node: _,
         listeners: _,
@@ -144,6 +145,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     restart.at_once("mta.data_dir", *data_dir != new.paths.data_dir);
     restart.at_once("mta.admin_socket", *admin_socket != new.paths.admin_socket);
     restart.at_once("events", *events != new.events);
+    restart.at_once("metrics", *metrics != new.metrics);
     keys.at_once("mta.stop_timeout", *stop_timeout != new.stop_timeout);
     let expect = |(id, old)| {
         let mut keys = Keys::default();

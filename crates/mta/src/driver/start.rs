@@ -50,6 +50,14 @@ pub enum DriverError {
         /// Why.
         error: io::Error,
     },
+    /// The listener for Prometheus cannot be opened.
+    #[error("cannot listen on {address} for metrics: {error} (listen of [metrics])")]
+    Metrics {
+        /// Where.
+        address: std::net::SocketAddr,
+        /// Why.
+        error: io::Error,
+    },
     /// The admin socket cannot be opened.
     #[error("cannot open the admin socket {path}: {error}")]
     Admin {

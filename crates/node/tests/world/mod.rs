@@ -5,7 +5,7 @@ mod store;
 mod user;
 
 use base::rng::Rng;
-use base::{AssociationId, Instant, Now, Precedence, Utc};
+use base::{AssociationId, EntryId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
 use node::changes::{Changes, EdgeChanges};
@@ -65,6 +65,9 @@ enum Happening {
     Connected(End, End, ListenerId),
 }
 
+/// What an operator is answered.
+pub(crate) type Operated = Result<Vec<(EntryId, node::operator::Outcome)>, String>;
+
 pub(crate) struct Site {
     pub(crate) node: Node,
     pub(crate) store: Store,
@@ -72,6 +75,8 @@ pub(crate) struct Site {
     pub(crate) epoch: u32,
     pub(crate) events: Vec<(Instant, Event)>,
     pub(crate) stopped: bool,
+    /// What operators were answered.
+    pub(crate) operated: Vec<(u64, Operated)>,
     /// Outputs so far, of all its processes; events do not count.
     pub(crate) outputs: u64,
     /// When it crashes, in order.
@@ -294,6 +299,7 @@ impl World {
                 epoch: 1,
                 events: Vec::new(),
                 stopped: false,
+                operated: Vec::new(),
                 outputs: 0,
                 strikes: VecDeque::new(),
             });
@@ -416,6 +422,9 @@ impl World {
                 self.answer(site, quick, Input::Verified { token, right });
             }
             Output::Event(event) => self.sites[site].events.push((self.now, event)),
+            Output::Operated { request, result } => {
+                self.sites[site].operated.push((request, result));
+            }
             Output::Stopped => self.sites[site].stopped = true,
         }
     }
@@ -600,10 +609,18 @@ impl World {
         self.lose_pipes(site, death);
         let s = &self.sites[site].store;
         let entries: Vec<_> = s.entries.iter().map(|(k, v)| (*k, v.clone())).collect();
-        let mut inputs: Vec<Input> = entries
+        let mut inputs: Vec<Input> = s
+            .meta
+            .get(node::operator::HELD)
+            .cloned()
+            .map(Input::RecoveredHolds)
             .into_iter()
-            .map(|((precedence, id), record)| Input::Recovered { precedence, id, record })
             .collect();
+        inputs.extend(entries.into_iter().map(|((precedence, id), record)| Input::Recovered {
+            precedence,
+            id,
+            record,
+        }));
         inputs.push(Input::RecoveredBodies(s.bodies.keys().copied().collect()));
         inputs.push(Input::Started);
         for input in inputs {

@@ -13,6 +13,7 @@ pub(crate) struct Store {
     pub(crate) bodies: BTreeMap<BodyId, Bytes>,
     /// With the time until which it is remembered.
     pub(crate) seen: BTreeMap<Digest, (Utc, Bytes)>,
+    pub(crate) meta: BTreeMap<String, Bytes>,
     pub(crate) spools: BTreeMap<SpoolId, Vec<u8>>,
 }
 
@@ -53,7 +54,9 @@ impl Store {
                     assert!(taken.is_none_or(is_over), "taken twice");
                 }
                 Op::ForgetSeen { before } => self.seen.retain(|_, (until, _)| *until >= before),
-                Op::PutMeta { .. } => {}
+                Op::PutMeta { name, value } => {
+                    self.meta.insert(name, value);
+                }
             }
         }
     }

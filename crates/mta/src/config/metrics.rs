@@ -1,0 +1,24 @@
+//! `[metrics]`: the listener for Prometheus.
+
+use super::problem::Problems;
+use super::tree::Section;
+use super::value;
+use std::net::SocketAddr;
+use toml::Spanned;
+
+/// Reads the section; without it there is no such listener. It knows no passwords, so only who is on
+/// this machine may reach it.
+pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
+    let mut section = top.table(problems, "metrics")?;
+    let remedy = "write listen = \"127.0.0.1:9464\"";
+    let listen = section.required(problems, "listen", remedy, &value::socket);
+    section.finish(problems);
+    let listen = listen?;
+    if !listen.get_ref().ip().is_loopback() {
+        let message = format!("metrics on {}, which others can reach", listen.get_ref());
+        let remedy = "the listener asks nobody who he is: write a loopback address, and let a proxy \
+                      that does serve others (docs/security.md)";
+        problems.error(listen.span(), message, "not a loopback address", remedy);
+    }
+    Some(Spanned::into_inner(listen))
+}

@@ -1,0 +1,281 @@
+//! The queue, a page at a time, as an operator sees it.
+
+use crate::node::Node;
+use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
+use engine::Record;
+use scheduler::{Destination, Listed, NEVER, Reason, Whereabouts};
+use serde::{Deserialize, Serialize};
+
+/// Most rows of a page: each costs a look into the store.
+pub const ROWS: usize = 500;
+
+/// Which part of the queue is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueRequest {
+    /// Only what goes to this peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Only what goes to this mailbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<String>,
+    /// Only this level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<Precedence>,
+    /// Only this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+    /// What follows the last row of another page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Most rows wanted, [`ROWS`] at most.
+    pub limit: usize,
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    to: Place,
+    precedence: Precedence,
+    accepted: Utc,
+    entry: EntryId,
+}
+
+/// Where an entry goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    Peer(PeerId),
+    Mailbox(u32),
+}
+
+/// Some rows of the queue: by peer in the order of the configuration, then by mailbox; of each the
+/// highest precedence first, and within one those accepted first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueuePage {
+    /// The rows.
+    pub entries: Vec<QueueRow>,
+    /// Where the next page begins; absent where this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Cursor>,
+}
+
+/// One copy of a message, probe or report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueRow {
+    /// Its entry.
+    pub entry: String,
+    /// Its MTS identifier; absent where its record could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mts_id: Option<String>,
+    /// `message`, `probe` or `report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Who sent it; a report has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originator: Option<String>,
+    /// The peer it goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// The mailbox it goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<String>,
+    /// Its level.
+    pub precedence: Precedence,
+    /// Octets of content.
+    pub size: u64,
+    /// When we accepted it, RFC 3339.
+    pub accepted: String,
+    /// For how long it has been here.
+    pub age_seconds: f64,
+    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `paused` or `expired`.
+    pub state: String,
+    /// The rule that holds it, and what it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_because: Option<String>,
+    /// It is delayed until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_until: Option<String>,
+    /// The channel it is in transfer on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Octets the peer confirmed so far, envelope included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_confirmed: Option<u64>,
+    /// How fast, over the last 10 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_kbit_s: Option<f64>,
+    /// When it is given up; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// How often its transfer failed.
+    pub failures: u32,
+    /// It has waited for longer than its precedence allows.
+    pub overdue: bool,
+}
+
+impl QueueRow {
+    /// Fills in what only its record says; a malformed one says nothing.
+    pub fn describe(&mut self, record: &[u8]) {
+        let Ok(record) = Record::decode(record) else { return };
+        self.kind = Some(format!("{:?}", record.kind()).to_lowercase());
+        self.originator = match &record.head {
+            p1::MtsApduHead::Message(envelope) => Some(envelope.originator.to_string()),
+            p1::MtsApduHead::Probe(envelope) => Some(envelope.originator.to_string()),
+            p1::MtsApduHead::Report(_) => None,
+        };
+        self.originator =
+            self.originator.take().map(|name| crate::event::plain(&name).into_owned());
+        self.mts_id = Some(crate::event::plain(&record.message).into_owned());
+    }
+}
+
+/// A page and, for each of its rows, where its record is.
+pub type Page = (QueuePage, Vec<(Precedence, EntryId)>);
+
+impl Node {
+    /// A page of the queue.
+    ///
+    /// # Errors
+    /// A peer or an entry that is not there, in words.
+    pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, String> {
+        let limit = asked.limit.clamp(1, ROWS);
+        if let Some(id) = asked.entry {
+            let listed = self.queue.scheduler.listed(id);
+            let listed =
+                listed.ok_or_else(|| format!("there is no entry {id}: it may have gone"))?;
+            return Ok(self.page(now, &[listed], None));
+        }
+        let mut found: Vec<Listed> = Vec::new();
+        let all = self.destinations(asked)?;
+        let begin = asked.after.as_ref().map(|after| match after.to {
+            Place::Peer(peer) => Destination::Peer(peer),
+            Place::Mailbox(number) => Destination::Mailbox(number),
+        });
+        let behind = all.into_iter().skip_while(|to| begin.is_some_and(|begin| begin != *to));
+        for to in behind {
+            for precedence in Precedence::ALL.into_iter().rev() {
+                let after = asked.after.as_ref().filter(|_| begin == Some(to));
+                if asked.precedence.is_some_and(|only| only != precedence)
+                    || after.is_some_and(|after| precedence > after.precedence)
+                {
+                    continue;
+                }
+                let key = after.filter(|after| after.precedence == precedence);
+                let key = key.map(|after| (after.accepted, after.entry));
+                // One more than wanted tells whether there is another page.
+                let left = limit + 1 - found.len();
+                found.extend(self.queue.scheduler.list(to, precedence, key, left));
+            }
+            if found.len() > limit {
+                break;
+            }
+        }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        let next = found.last().filter(|_| more).map(|last| Cursor {
+            to: match last.item.destination {
+                Destination::Peer(peer) => Place::Peer(peer),
+                Destination::Mailbox(number) => Place::Mailbox(number),
+            },
+            precedence: last.item.precedence,
+            accepted: last.item.accepted,
+            entry: last.item.id,
+        });
+        Ok(self.page(now, &found, next))
+    }
+
+    fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
+        match (&asked.peer, &asked.mailbox) {
+            (Some(name), _) => {
+                let peers = &self.config.peers;
+                let peer = peers.iter().find(|peer| peer.name == *name).ok_or_else(|| {
+                    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+                    format!("there is no peer {name:?}; there are: {}", names.join(", "))
+                })?;
+                Ok(vec![Destination::Peer(peer.id())])
+            }
+            (None, Some(address)) => {
+                let number = self.queue.mailbox_number(address);
+                Ok(number.map(Destination::Mailbox).into_iter().collect())
+            }
+            (None, None) => {
+                let peers = self.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
+                let mailboxes = self.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
+                Ok(peers.chain(mailboxes).collect())
+            }
+        }
+    }
+
+    fn page(&self, now: Now, found: &[Listed], next: Option<Cursor>) -> Page {
+        let keys = found.iter().map(|listed| (listed.item.precedence, listed.item.id)).collect();
+        let entries = found.iter().map(|listed| self.row(now, listed)).collect();
+        (QueuePage { entries, next }, keys)
+    }
+
+    fn row(&self, now: Now, listed: &Listed) -> QueueRow {
+        let item = &listed.item;
+        let (peer, mailbox) = match item.destination {
+            Destination::Peer(id) => (self.config.peer(id).map(|peer| peer.name.clone()), None),
+            Destination::Mailbox(number) => {
+                let name = self.queue.mailboxes().find(|(n, _)| *n == number);
+                (None, name.map(|(_, address)| address.to_owned()))
+            }
+        };
+        let mut row = QueueRow {
+            entry: item.id.to_string(),
+            mts_id: None,
+            kind: None,
+            originator: None,
+            peer,
+            mailbox,
+            precedence: item.precedence,
+            size: item.size,
+            accepted: item.accepted.to_string(),
+            age_seconds: now.utc.since(item.accepted).as_secs_f64(),
+            state: "ready".to_owned(),
+            held_because: None,
+            delayed_until: None,
+            channel: None,
+            bytes_confirmed: None,
+            rate_kbit_s: None,
+            expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
+            failures: listed.failures,
+            overdue: listed.overdue,
+        };
+        self.set_state(now, &mut row, listed);
+        row
+    }
+
+    fn set_state(&self, now: Now, row: &mut QueueRow, listed: &Listed) {
+        let state = match listed.at {
+            Whereabouts::Ready => "ready",
+            Whereabouts::Held(Reason::Operator) => "held_by_operator",
+            Whereabouts::Held(reason) => {
+                row.held_because = Some(reason.to_string());
+                "held"
+            }
+            Whereabouts::Delayed(until) => {
+                row.delayed_until = Some(utc(now, until).to_string());
+                "delayed"
+            }
+            Whereabouts::InTransfer { channel, paused } => {
+                let names = channel.and_then(|channel| self.place(channel));
+                row.channel = names.map(|(_, channel)| channel.to_owned());
+                let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
+                if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
+                    row.bytes_confirmed = sending.meter.octets();
+                    row.rate_kbit_s = sending.meter.kbit_s(now.mono);
+                }
+                if paused { "paused" } else { "in_transfer" }
+            }
+            Whereabouts::Expired => "expired",
+        };
+        row.state = state.to_owned();
+    }
+}
+
+/// The time of day of an instant.
+fn utc(now: Now, at: Instant) -> Utc {
+    Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
+}

@@ -1,0 +1,110 @@
+//! Holds of an operator: durable before they are answered, so that they outlive a restart.
+//!
+//! Which entries are held is one small named value of the store, written whole: holds are few, and
+//! the records of the queue stay as they are.
+
+use crate::api::Output;
+use crate::node::Node;
+use crate::pending::Pending;
+use base::{EntryId, Now};
+use bytes::Bytes;
+use engine::journal::Op;
+use serde::{Deserialize, Serialize};
+
+/// The name of the value in the store.
+pub const HELD: &str = "held";
+
+/// Entries that an operator may hold at once.
+const MOST: usize = 10_000;
+
+/// What became of one entry an operator named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Held, or released, as asked.
+    Done,
+    /// It was so before.
+    Unchanged,
+    /// There is no such entry: it may have gone.
+    Unknown,
+}
+
+/// An operator's request, from its change in memory to its commit.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    request: u64,
+    hold: bool,
+    changed: Vec<EntryId>,
+    outcomes: Vec<(EntryId, Outcome)>,
+}
+
+impl Node {
+    /// Takes over what [`HELD`] says; before the entries are recovered.
+    pub(crate) fn recovered_holds(&mut self, value: &[u8]) {
+        let ids = value.chunks_exact(8).filter_map(|id| id.try_into().ok());
+        self.held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
+    }
+
+    /// An operator holds these entries, or lets them go.
+    pub(crate) fn hold_or_release(
+        &mut self,
+        now: Now,
+        request: u64,
+        entries: Vec<EntryId>,
+        hold: bool,
+    ) {
+        let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
+        for id in entries {
+            let outcome = if self.queue.scheduler.get(id).is_none() {
+                Outcome::Unknown
+            } else if self.set_held(now, id, hold) {
+                operation.changed.push(id);
+                Outcome::Done
+            } else {
+                Outcome::Unchanged
+            };
+            operation.outcomes.push((id, outcome));
+        }
+        if operation.changed.is_empty() {
+            let result = Ok(operation.outcomes);
+            return self.output(Output::Operated { request, result });
+        }
+        // Those that went meanwhile need no mark.
+        let Node { held, queue, .. } = self;
+        held.retain(|id| queue.scheduler.get(*id).is_some());
+        if hold && self.held.len() > MOST {
+            self.undo(now, &operation);
+            let result = Err(format!("more than {MOST} entries would be held: release some first"));
+            return self.output(Output::Operated { request, result });
+        }
+        let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
+        let batch = vec![Op::PutMeta { name: HELD.to_owned(), value: Bytes::from(value) }];
+        self.commit(batch, Pending::Operation(operation));
+    }
+
+    pub(crate) fn operated(&mut self, now: Now, operation: Operation, result: Result<(), String>) {
+        if result.is_err() {
+            self.undo(now, &operation);
+        }
+        let Operation { request, outcomes, .. } = operation;
+        let result = result.map(|()| outcomes);
+        self.output(Output::Operated { request, result });
+    }
+
+    fn undo(&mut self, now: Now, operation: &Operation) {
+        for id in &operation.changed {
+            self.set_held(now, *id, !operation.hold);
+        }
+    }
+
+    /// Whether that changed anything.
+    fn set_held(&mut self, now: Now, id: EntryId, hold: bool) -> bool {
+        if hold {
+            self.held.insert(id);
+            self.queue.scheduler.hold(id)
+        } else {
+            self.held.remove(&id);
+            self.queue.scheduler.release(now.mono, id)
+        }
+    }
+}
