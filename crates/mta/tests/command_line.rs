@@ -229,6 +229,24 @@ fn a_daemon_starts_answers_and_stops() {
     assert_eq!(run(&["status", "--config", config, "--count", "3"]).0, Some(2), "wrong usage");
     assert_eq!(run(&["status", "--config", config, "--watch", "0"]).0, Some(2), "wrong usage");
 
+    let (code, out, _) = run(&["queue", "--config", config]);
+    assert_eq!((code, out.as_str()), (Some(0), "nothing waits\n"));
+    let (code, _, err) = run(&["queue", "--peer", "act", "hold", "e1", "--config", config]);
+    assert!(code == Some(2) && err.contains("name entries instead"), "{err}");
+    let (code, out, _) = run(&["queue", "hold", "e1", "--config", config]);
+    assert_eq!((code, out.as_str()), (Some(1), "e1 is not in the queue: it may have gone\n"));
+    let (code, _, err) = run(&["queue", "--config", config, "--peer", "atc"]);
+    assert!(code == Some(1) && err.contains("there is no peer \"atc\"; there are: act"), "{err}");
+    let minimize = |rest: &[&str]| run(&[&["minimize", "--config", config], rest].concat());
+    assert_eq!(minimize(&[]).1, "MINIMIZE is not in force\n");
+    let (code, out, _) = minimize(&["flash", "--channel", "act/routine", "--for", "2h"]);
+    assert!(code == Some(0) && out.contains("\nact/routine  flash  operator  2"), "{out}");
+    assert!(run(&["status", "--config", config]).1.contains(out.lines().nth(1).unwrap()));
+    let (code, out, _) = minimize(&["off", "--channel", "act/routine", "--json"]);
+    assert_eq!((code, out.as_str()), (Some(0), "[]\n"));
+    assert_eq!(minimize(&["flash", "--channel", "routine"]).0, Some(1), "no such channel");
+    assert_eq!(minimize(&["--peer", "act"]).0, Some(2), "wrong usage");
+
     let (code, _, err) = run(&["run", "--config", config]);
     assert_eq!(code, Some(1), "one daemon a data directory");
     assert!(err.contains("in use by another process"), "{err}");

@@ -22,7 +22,7 @@ pub mod listing;
 mod memory;
 mod meter;
 pub mod metrics;
-mod minimize;
+pub mod minimize;
 mod network;
 mod node;
 mod numbers;

@@ -1,5 +1,6 @@
 //! The queue, a page at a time, as an operator sees it.
 
+use crate::config::Peer;
 use crate::node::Node;
 use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
 use engine::Record;
@@ -187,14 +188,7 @@ impl Node {
 
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
         match (&asked.peer, &asked.mailbox) {
-            (Some(name), _) => {
-                let peers = &self.config.peers;
-                let peer = peers.iter().find(|peer| peer.name == *name).ok_or_else(|| {
-                    let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
-                    format!("there is no peer {name:?}; there are: {}", names.join(", "))
-                })?;
-                Ok(vec![Destination::Peer(peer.id())])
-            }
+            (Some(name), _) => Ok(vec![Destination::Peer(self.peer_named(name)?.id())]),
             (None, Some(address)) => {
                 let number = self.queue.mailbox_number(address);
                 Ok(number.map(Destination::Mailbox).into_iter().collect())
@@ -205,6 +199,15 @@ impl Node {
                 Ok(peers.chain(mailboxes).collect())
             }
         }
+    }
+
+    /// The peer an operator names.
+    pub(crate) fn peer_named(&self, name: &str) -> Result<&Peer, String> {
+        let peers = &self.config.peers;
+        peers.iter().find(|peer| peer.name == *name).ok_or_else(|| {
+            let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
+            format!("there is no peer {name:?}; there are: {}", names.join(", "))
+        })
     }
 
     fn page(&self, now: Now, found: &[Listed], next: Option<Cursor>) -> Page {

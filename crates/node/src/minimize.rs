@@ -3,12 +3,14 @@
 //! The scheduler knows floors and no wall clock. The node looks at the windows at each of their ends,
 //! and every minute, since the wall clock may be set.
 
-use crate::api::ChannelId;
+use crate::api::{ChannelId, Input};
 use crate::event::{Kind, Level};
 use crate::node::Node;
+use crate::status::MinimizeStatus;
 use base::window::Windows;
 use base::{Instant, Now, Precedence, Utc};
 use scheduler::Scope;
+use serde::{Deserialize, Serialize};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
@@ -22,6 +24,26 @@ pub struct Minimize {
     pub floor: Precedence,
     /// When.
     pub windows: Windows,
+}
+
+/// The longest time of an order.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// What an operator orders, with the names of the configuration; see [`Input::Minimize`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MinimizeOrder {
+    /// For this peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// For this channel, as `peer/channel`. For all peers where neither is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The lowest precedence that goes out.
+    pub floor: Option<Precedence>,
+    /// For so long, 366 days at most; until withdrawn where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
 }
 
 /// What the operator ordered: in force until then, or until it is withdrawn.
@@ -75,23 +97,78 @@ impl Node {
     /// change of configuration.
     pub(crate) fn look_at_minimize(&mut self, now: Now) {
         self.minimizing.orders.retain(|_, order| order.until.is_none_or(|until| until > now.utc));
+        let mut next = now.utc + LOOK_EVERY;
+        for scope in self.scopes() {
+            let (floor, until, ordered) = self.in_force(now, scope);
+            next = until.into_iter().fold(next, Utc::min);
+            self.set_floor(now, scope, floor, ordered);
+        }
+        let wait = next.since(now.utc);
+        self.minimizing.look_at = self.started.then_some(now.mono + wait);
+    }
+
+    fn scopes(&self) -> BTreeSet<Scope> {
         let mut scopes: BTreeSet<Scope> = self.minimizing.floors.keys().copied().collect();
         scopes.extend(self.minimizing.orders.keys().copied());
         scopes.insert(Scope::Switch);
         scopes.extend(self.channels.keys().map(|id| Scope::Channel(*id)));
-        let mut next = now.utc + LOOK_EVERY;
-        for scope in scopes {
-            let order = self.minimizing.orders.get(&scope).copied();
-            let configured = self.minimize_of(scope);
-            let change = configured.and_then(|m| m.windows.next_change(now.utc));
-            let ends = order.and_then(|order| order.until);
-            next = change.into_iter().chain(ends).fold(next, Utc::min);
-            let by_hours = configured.filter(|m| m.windows.is_open(now.utc)).map(|m| m.floor);
-            let floor = order.map_or(by_hours, |order| order.floor);
-            self.set_floor(now, scope, floor, order.is_some());
+        scopes
+    }
+
+    /// The floor, until when, and whether the operator ordered it.
+    fn in_force(&self, now: Now, scope: Scope) -> (Option<Precedence>, Option<Utc>, bool) {
+        if let Some(order) = self.minimizing.orders.get(&scope) {
+            return (order.floor, order.until, true);
         }
-        let wait = next.since(now.utc);
-        self.minimizing.look_at = self.started.then_some(now.mono + wait);
+        let Some(configured) = self.minimize_of(scope) else { return (None, None, false) };
+        let is_open = configured.windows.is_open(now.utc);
+        (is_open.then_some(configured.floor), configured.windows.next_change(now.utc), false)
+    }
+
+    /// What MINIMIZE there is, in force or at other hours.
+    pub fn minimize_status(&self, now: Now) -> Vec<MinimizeStatus> {
+        let told = |scope| {
+            let (floor, until, ordered) = self.in_force(now, scope);
+            if !ordered && self.minimize_of(scope).is_none() {
+                return None;
+            }
+            Some(MinimizeStatus {
+                on: match scope {
+                    Scope::Switch => "all peers".to_owned(),
+                    Scope::Peer(id) => self.config.peer(id)?.name.clone(),
+                    Scope::Channel(id) => label(self.place(id)?),
+                },
+                floor,
+                by: if ordered { "operator" } else { "windows" }.to_owned(),
+                until: until.map(|until| until.to_string()),
+            })
+        };
+        self.scopes().into_iter().filter_map(told).collect()
+    }
+
+    /// An order as an input.
+    ///
+    /// # Errors
+    /// A name that is not in the configuration, in words.
+    pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, String> {
+        let scope = match (&order.peer, &order.channel) {
+            (None, None) => Scope::Switch,
+            (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
+            (None, Some(name)) => {
+                let channels = self.config.peers.iter().flat_map(|peer| peer.channels());
+                let named = |id| Some((id, label(self.place(id)?)));
+                let all: Vec<(ChannelId, String)> =
+                    channels.filter_map(|(id, _)| named(id)).collect();
+                let found = all.iter().find(|(_, label)| label == name);
+                let (id, _) = found.ok_or_else(|| {
+                    let labels: Vec<&str> = all.iter().map(|(_, label)| label.as_str()).collect();
+                    format!("there is no channel {name:?}; there are: {}", labels.join(", "))
+                })?;
+                Scope::Channel(*id)
+            }
+        };
+        let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
+        Ok(Input::Minimize { scope, floor: order.floor, until: time.map(|time| now.utc + time) })
     }
 
     fn minimize_of(&self, scope: Scope) -> Option<&Minimize> {
@@ -133,4 +210,8 @@ impl Node {
         };
         self.event(level, Kind::Minimize, detail).channel(channel);
     }
+}
+
+fn label((peer, channel): (&str, &str)) -> String {
+    format!("{peer}/{channel}")
 }

@@ -41,6 +41,7 @@ impl Node {
             started: self.started_at.map(|at| at.to_string()),
             stopping: self.stopping,
             peers,
+            minimize: self.minimize_status(now),
             mailboxes: mailboxes.collect(),
             counters: self.tally.counters(),
             events_lost: None,

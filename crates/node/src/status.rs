@@ -19,6 +19,9 @@ pub struct Status {
     pub stopping: bool,
     /// Peers and their channels.
     pub peers: Vec<PeerStatus>,
+    /// MINIMIZE, in force or at other hours.
+    #[serde(skip_serializing_if = "Vec::is_empty", default)]
+    pub minimize: Vec<MinimizeStatus>,
     /// Mailboxes with waiting deliveries or bound users.
     pub mailboxes: Vec<MailboxStatus>,
     /// Counters since start.
@@ -41,6 +44,21 @@ pub struct Holds {
     pub associations: usize,
     /// Octets of envelopes being put together.
     pub octets: usize,
+}
+
+/// MINIMIZE of one scope.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MinimizeStatus {
+    /// `all peers`, a peer's name or `peer/channel`.
+    pub on: String,
+    /// The lowest precedence that starts; absent while it is not in force.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub floor: Option<Precedence>,
+    /// `operator` or `windows`.
+    pub by: String,
+    /// When that changes, RFC 3339; absent where only the operator changes it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub until: Option<String>,
 }
 
 /// One peer.

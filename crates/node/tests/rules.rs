@@ -13,11 +13,14 @@
 mod world;
 
 use base::Precedence::{self, *};
-use base::{Instant, Utc};
-use node::Input;
+use base::{Instant, PeerId, Utc};
 use node::api::Scope;
 use node::config::{Hold, Minimize, NodeConfig, Target};
 use node::event::{Event, Kind};
+use node::metrics::Value;
+use node::minimize::MinimizeOrder;
+use node::status::Counters;
+use node::{ChannelId, Input};
 use osi::api::RtseParameters;
 use p1::flags::ReportRequest;
 use std::time::Duration;
@@ -161,6 +164,26 @@ fn reports(run: &Run) -> Vec<bool> {
     run.world.users[run.sender].delivered.iter().map(of).collect()
 }
 
+/// The counters of the sending site; the metrics say the same.
+fn counted(run: &Run) -> Counters {
+    let (node, now) = (&run.world.sites[NAPLES].node, run.world.clock());
+    let (counters, families) = (node.status(now).counters, node.metrics(now));
+    let sum = |name: &str| {
+        let family = families.iter().find(|family| family.name == name).unwrap();
+        let counts = family.samples.iter().map(|sample| match sample.value {
+            Value::Counter(count) => count,
+            _ => panic!("{name}"),
+        });
+        counts.sum::<u64>()
+    };
+    assert_eq!(sum("mta_messages_submitted"), counters.submitted);
+    assert_eq!(sum("mta_messages_transferred"), counters.transferred);
+    assert_eq!(sum("mta_messages_expired"), counters.expired);
+    assert_eq!(sum("mta_messages_overdue"), counters.overdue);
+    assert_eq!(sum("mta_reports_made"), counters.reports_made);
+    counters
+}
+
 #[test]
 fn what_expires_at_the_second_mta_is_reported_to_its_originator_at_the_first() {
     let mut run = to_ghost();
@@ -248,6 +271,8 @@ fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
     assert_eq!(run.events(Kind::Expired).count(), 300);
     assert_eq!(reports(&run).len(), 300);
     assert_eq!(run.world.queued(NAPLES), 0);
+    let counters = counted(&run);
+    assert_eq!((counters.submitted, counters.expired, counters.reports_made), (300, 300, 300));
 }
 
 #[test]
@@ -286,6 +311,7 @@ fn a_late_message_is_told_once_at_its_time_over_a_restart() {
         .collect();
     // The start says in one line that one was late already, not which.
     assert_eq!(told, [(Some(Override), 30), (None, 45), (Some(Flash), 60)]);
+    assert_eq!(counted(&run).overdue, 1, "that line is no message");
     let flash = run.events(Kind::Overdue).last().unwrap();
     assert!(flash.message.is_some() && flash.detail.contains("60 s"), "{}", flash.detail);
     let mut delivered = run.delivered();
@@ -394,8 +420,19 @@ fn an_operator_orders_minimize_and_lifts_it() {
     run.submit(Routine, 1_000);
     run.run(90);
     assert_eq!(run.delivered(), []);
+    let told = |run: &Run| {
+        let told = run.world.sites[NAPLES].node.minimize_status(run.world.clock());
+        told.into_iter().map(|m| (m.on, m.floor, m.by, m.until)).collect::<Vec<_>>()
+    };
+    let ends = |run: &Run, s: u64| {
+        let start = run.world.clock().utc.0 - run.world.now.0;
+        Some(Utc(start + s * 1_000_000).to_string())
+    };
+    let all = "all peers".to_owned();
+    assert_eq!(told(&run), [(all.clone(), Some(Priority), "operator".to_owned(), ends(&run, 100))]);
     run.run(20);
     assert_eq!(run.delivered(), [1], "it ended by itself");
+    assert_eq!(told(&run), [(all, None, "windows".to_owned(), ends(&run, 600))]);
     order(&mut run, Some(Priority), None);
     run.submit(Routine, 1_000);
     run.run(60);
@@ -579,4 +616,30 @@ fn a_stop_interrupts_what_is_paused() {
     assert!(run.world.sites[NAPLES].stopped, "{}", run.order());
     run.world.crash(NAPLES);
     run.finish();
+}
+
+#[test]
+fn an_order_names_a_peer_or_a_channel() {
+    let run = Run::new(five_channels);
+    let (node, now) = (&run.world.sites[NAPLES].node, run.world.clock());
+    let scope = |peer: Option<&str>, channel: Option<&str>| {
+        let (peer, channel) = (peer.map(str::to_owned), channel.map(str::to_owned));
+        let order = MinimizeOrder { peer, channel, floor: Some(Flash), seconds: Some(u64::MAX) };
+        match node.minimize_input(now, &order)? {
+            Input::Minimize { scope, floor: Some(Flash), until: Some(until) } => {
+                assert_eq!(until.since(now.utc), Duration::from_secs(366 * 86_400));
+                Ok::<_, String>(scope)
+            }
+            other => panic!("{other:?}"),
+        }
+    };
+    let peer = PeerId::of_name("act");
+    let channel = ChannelId { peer, index: FLASH_CHANNEL };
+    assert_eq!(scope(None, None), Ok(Scope::Switch));
+    assert_eq!(scope(Some("act"), None), Ok(Scope::Peer(peer)));
+    assert_eq!(scope(None, Some("act/flash")), Ok(Scope::Channel(channel)));
+    let wrong = scope(Some("atc"), None).unwrap_err();
+    assert_eq!(wrong, "there is no peer \"atc\"; there are: act");
+    let wrong = scope(None, Some("flash")).unwrap_err();
+    assert!(wrong.contains("no channel \"flash\"") && wrong.contains("act/flash"), "{wrong}");
 }

@@ -9,8 +9,9 @@ use crate::config::Report;
 use base::EntryId;
 use node::changes::Changes;
 use node::listing::{QueuePage, QueueRequest};
+use node::minimize::MinimizeOrder;
 use node::operator::Outcome;
-use node::status::Status;
+use node::status::{MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -37,6 +38,11 @@ pub enum Request {
         /// Hold, or release.
         hold: bool,
     },
+    /// Let nothing below a floor start, or all again.
+    Minimize {
+        /// What, where and for how long.
+        order: MinimizeOrder,
+    },
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -55,6 +61,8 @@ pub enum Answer {
     Queue(QueuePage),
     /// What became of each entry, now that it is durable.
     Operated(Vec<(EntryId, Outcome)>),
+    /// What MINIMIZE there is now.
+    Minimized(Vec<MinimizeStatus>),
     /// Done, or begun.
     Done(Request),
     /// The request was not understood.

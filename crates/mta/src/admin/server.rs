@@ -4,8 +4,9 @@ use super::{Answer, Reloaded, Request};
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
 use node::listing::{QueuePage, QueueRequest};
+use node::minimize::MinimizeOrder;
 use node::operator::Outcome;
-use node::status::Status;
+use node::status::{MinimizeStatus, Status};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -31,6 +32,7 @@ pub(crate) enum Asked {
     Reload(oneshot::Sender<Reloaded>),
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, String>>),
     Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
+    Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, String>>),
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
@@ -193,6 +195,11 @@ async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer
             let (answer, operated) = oneshot::channel();
             questions.send(Asked::Operate { entries, hold, answer }).await.ok()?;
             return Some(operated.await.ok()?.map_or_else(Answer::Error, Answer::Operated));
+        }
+        Request::Minimize { order } => {
+            let (sender, minimized) = oneshot::channel();
+            questions.send(Asked::Minimize(order, sender)).await.ok()?;
+            return Some(minimized.await.ok()?.map_or_else(Answer::Error, Answer::Minimized));
         }
         Request::ReloadUsers => questions.send(Asked::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(Asked::Stop(sender)).await.ok()?,

@@ -1,6 +1,7 @@
 //! The command line: one verb a file.
 
 mod check;
+mod minimize;
 mod output;
 mod queue;
 mod reload;
@@ -42,6 +43,8 @@ enum Verb {
     Status(status::Arguments),
     /// Shows what waits and why; holds entries back, and lets them go again.
     Queue(queue::Arguments),
+    /// Orders MINIMIZE: lets only what is urgent enough go out.
+    Minimize(minimize::Arguments),
     /// Adds, removes or lists the users who have a mailbox here.
     User(user::Arguments),
 }
@@ -56,6 +59,7 @@ pub fn main() -> ExitCode {
         Verb::Reload(arguments) => reload::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
+        Verb::Minimize(arguments) => minimize::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })
 }

@@ -1,5 +1,6 @@
 //! `mta status`: what the daemon is doing, once or again and again.
 
+use super::minimize::minimize_table;
 use super::output::{Daemon, age, complain, dash, print, print_json, table, trimmed};
 use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
@@ -64,16 +65,24 @@ fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
     let c = &status.counters;
-    let mut counters =
-        table(["SUBMITTED", "RECEIVED", "TRANSFERRED", "DELIVERED", "REPORTS MADE", "DUPLICATES"]);
-    counters.add_row(
-        [c.submitted, c.received, c.transferred, c.delivered, c.reports_made, c.duplicates]
-            .map(|n| n.to_string()),
-    );
+    let mut counters = table([
+        "SUBMITTED",
+        "RECEIVED",
+        "TRANSFERRED",
+        "DELIVERED",
+        "REPORTS MADE",
+        "EXPIRED",
+        "OVERDUE",
+        "DUPLICATES",
+    ]);
+    let arrived = [c.submitted, c.received, c.transferred, c.delivered];
+    let rest = [c.reports_made, c.expired, c.overdue, c.duplicates];
+    counters.add_row(arrived.into_iter().chain(rest).map(|n| n.to_string()));
     text.push_str(&trimmed(&counters));
 
     channel_table(&mut text, status);
     level_table(&mut text, status);
+    section(&mut text, &minimize_table(&status.minimize));
     association_table(&mut text, status);
 
     let mut mailboxes = table(["MAILBOX", "QUEUED", "BOUND"]);
@@ -153,9 +162,6 @@ fn level_table(text: &mut String, status: &Status) {
                 why,
             ]);
         }
-        if let Some(why) = &channel.minimize_because {
-            text.push_str(&format!("{}/{}: {why}\n", peer.name, channel.name));
-        }
     }
     section(text, &levels);
 }
@@ -191,7 +197,7 @@ fn association_table(text: &mut String, status: &Status) {
                     a.id.clone(),
                     format!("{}/{}", peer.name, channel.name),
                     a.role.clone(),
-                    a.state.clone(),
+                    if a.draining { format!("{}, draining", a.state) } else { a.state.clone() },
                     a.dscp_expected_name.clone(),
                     if differs { seen + " !" } else { seen },
                     a.message.clone().unwrap_or_else(dash),
@@ -222,7 +228,8 @@ fn section(text: &mut String, table: &comfy_table::Table) {
 fn states(channel: &ChannelStatus) -> String {
     let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
     for association in &channel.associations {
-        *counts.entry(association.state.as_str()).or_default() += 1;
+        let state = if association.draining { "draining" } else { association.state.as_str() };
+        *counts.entry(state).or_default() += 1;
     }
     let shown = counts.iter().map(|(state, n)| match n {
         1 => (*state).to_owned(),
@@ -251,7 +258,7 @@ fn progress(association: &AssociationStatus) -> String {
 mod tests {
     use super::*;
     use dscp::Dscp;
-    use node::status::{LevelStatus, MailboxStatus, PeerStatus};
+    use node::status::{LevelStatus, MailboxStatus, MinimizeStatus, PeerStatus};
 
     #[test]
     fn tables_are_aligned() {
@@ -272,6 +279,7 @@ mod tests {
         };
         let seen = |dscp: Dscp| AssociationStatus {
             role: "responder".to_owned(),
+            draining: dscp == Dscp::CS0,
             dscp_seen: Some(dscp),
             dscp_seen_name: Some(dscp.to_string()),
             ..association("a8", "idle")
@@ -300,7 +308,6 @@ mod tests {
             queued: [(Precedence::Flash, 2), (Precedence::Override, 1)].into(),
             queued_bytes: 1_002_000,
             levels: vec![level],
-            minimize_because: Some("MINIMIZE: nothing below flash goes out".to_owned()),
             held: [(Precedence::Flash, 2)].into(),
             held_because: Some("override e7 is in transfer".to_owned()),
             oldest_age_seconds: Some(12.34),
@@ -316,6 +323,12 @@ mod tests {
             mta: "MTA-NAPLES".to_owned(),
             time: "2026-01-02T03:04:05.678901Z".to_owned(),
             peers: vec![PeerStatus { name: "act".to_owned(), channels: vec![routine, flash] }],
+            minimize: vec![MinimizeStatus {
+                on: "all peers".to_owned(),
+                floor: Some(Precedence::Immediate),
+                by: "operator".to_owned(),
+                until: Some("2026-01-02T05:04:05.000000Z".to_owned()),
+            }],
             mailboxes: vec![MailboxStatus {
                 address: "/c=it/admd=net/prmd=naples/s=rossi".to_owned(),
                 queued: [(Precedence::Routine, 3)].into(),

@@ -75,18 +75,24 @@ fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     number.parse::<u64>().ok()?.checked_mul(factor)
 }
 
+const DURATION_REMEDY: &str =
+    "write a whole number and its unit: \"500ms\", \"30s\", \"5min\" or \"4h\"";
+
 /// A duration: a whole number and its unit, `ms`, `s`, `min` or `h`; not zero.
 pub fn duration(value: &DeValue<'_>) -> Result<Duration, Bad> {
-    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
-    const REMEDY: &str =
-        "write a whole number and its unit: \"500ms\", \"30s\", \"5min\" or \"4h\"";
     let text = value
         .as_str()
-        .ok_or_else(|| Bad::new(format!("{} is not a duration", kind(value)), REMEDY))?;
+        .ok_or_else(|| Bad::new(format!("{} is not a duration", kind(value)), DURATION_REMEDY))?;
+    duration_of(text)
+}
+
+/// The same from an argument of a command.
+pub fn duration_of(text: &str) -> Result<Duration, Bad> {
+    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
     match with_unit(text, &UNITS) {
-        Some(0) => Err(Bad::new("a duration of zero", REMEDY)),
+        Some(0) => Err(Bad::new("a duration of zero", DURATION_REMEDY)),
         Some(ms) => Ok(Duration::from_millis(ms)),
-        None => Err(Bad::new(format!("{text:?} is not a duration"), REMEDY)),
+        None => Err(Bad::new(format!("{text:?} is not a duration"), DURATION_REMEDY)),
     }
 }
 

@@ -448,6 +448,14 @@ impl Driver {
                 self.input(Input::Operate { request, entries, hold });
                 false
             }
+            Asked::Minimize(order, answer) => {
+                let order = self.node.minimize_input(self.clock.now(), &order);
+                let _ = answer.send(order.map(|order| {
+                    self.input(order);
+                    self.node.minimize_status(self.clock.now())
+                }));
+                false
+            }
             Asked::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());

@@ -1,0 +1,122 @@
+//! `mta minimize`: an operator's order of MINIMIZE, and what is in force.
+
+use super::output::{Daemon, complain, dash, print, print_json, table, trimmed};
+use super::{DONE, FAILED, WRONG};
+use crate::admin::{Answer, Request, ask};
+use crate::config::value::duration_of;
+use base::Precedence;
+use node::minimize::MinimizeOrder;
+use node::status::MinimizeStatus;
+use std::path::Path;
+use std::str::FromStr;
+use std::time::Duration;
+
+/// Lets nothing below a floor start, until it is withdrawn or the daemon ends; without FLOOR, shows
+/// what is in force.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    daemon: Daemon,
+    /// The lowest precedence that starts. `off` withdraws the order; with --for, it suspends the
+    /// windows of the configuration so long.
+    floor: Option<Floor>,
+    /// Only to this peer.
+    #[arg(long, value_name = "NAME", requires = "floor", conflicts_with = "channel")]
+    peer: Option<String>,
+    /// Only on this channel.
+    #[arg(long, value_name = "PEER/CHANNEL", requires = "floor")]
+    channel: Option<String>,
+    /// For so long: 90s, 30min or 2h, 8784h at most.
+    #[arg(long = "for", value_name = "TIME", requires = "floor", value_parser = time)]
+    time: Option<Duration>,
+    /// Print one JSON array.
+    #[arg(long)]
+    json: bool,
+}
+
+/// A precedence, or none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Floor(Option<Precedence>);
+
+impl FromStr for Floor {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Floor, String> {
+        match text {
+            "off" => Ok(Floor(None)),
+            _ => text.parse().map(|floor| Floor(Some(floor))).map_err(|_| {
+                "write routine, priority, immediate, flash or override, or off".to_owned()
+            }),
+        }
+    }
+}
+
+fn time(text: &str) -> Result<Duration, String> {
+    match duration_of(text) {
+        Ok(time) if (1..=8_784 * 3_600).contains(&time.as_secs()) => Ok(time),
+        Ok(_) => Err("write a time from 1s to 8784h".to_owned()),
+        Err(bad) => Err(bad.remedy),
+    }
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let Some(socket) = arguments.daemon.socket() else { return WRONG };
+    match put(&socket, arguments) {
+        Ok(minimize) if arguments.json => print_json(&minimize),
+        Ok(minimize) if minimize.is_empty() => print("MINIMIZE is not in force\n"),
+        Ok(minimize) => print(&trimmed(&minimize_table(&minimize))),
+        Err(why) => {
+            complain(&why);
+            return FAILED;
+        }
+    }
+    DONE
+}
+
+fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, String> {
+    let request = match arguments.floor {
+        None => Request::Status,
+        Some(Floor(floor)) => {
+            let (peer, channel) = (arguments.peer.clone(), arguments.channel.clone());
+            let seconds = arguments.time.map(|time| time.as_secs());
+            Request::Minimize { order: MinimizeOrder { peer, channel, floor, seconds } }
+        }
+    };
+    match ask(socket, &request) {
+        Ok(Answer::Minimized(minimize)) => Ok(minimize),
+        Ok(Answer::Status(status)) => Ok(status.minimize),
+        Ok(Answer::Error(why)) => Err(why),
+        Ok(other) => Err(format!("the daemon answered {other:?}")),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// What MINIMIZE there is.
+pub(super) fn minimize_table(minimize: &[MinimizeStatus]) -> comfy_table::Table {
+    let mut rows = table(["MINIMIZE ON", "FLOOR", "BY", "UNTIL"]);
+    for row in minimize {
+        rows.add_row([
+            row.on.clone(),
+            row.floor.map_or_else(dash, |floor| floor.to_string()),
+            row.by.clone(),
+            row.until.clone().unwrap_or_else(dash),
+        ]);
+    }
+    rows
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_floor_is_a_precedence_or_off() {
+        assert_eq!("off".parse(), Ok(Floor(None)));
+        assert_eq!("flash".parse(), Ok(Floor(Some(Precedence::Flash))));
+        assert!("urgent".parse::<Floor>().unwrap_err().contains("or off"));
+        assert_eq!(time("2h"), Ok(Duration::from_secs(7_200)));
+        for wrong in ["2", "0s", "500ms", "9000h", "ever"] {
+            assert!(time(wrong).unwrap_err().starts_with("write a "), "{wrong}");
+        }
+    }
+}
