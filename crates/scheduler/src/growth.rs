@@ -2,7 +2,7 @@
 //!
 //! With one of ours at work, a further one opens when `grow_at` messages of equal precedence wait
 //! and could start, up to `max`; and at once, from the slot reserved beyond `max`, for a message
-//! above everything in transfer on the channel. The one too many in that slot closes when one
+//! above everything in transfer on the channel, or for any where only transfers to us occupy it. The one too many in that slot closes when one
 //! becomes free; of several, one closes after one was free for `keep` without a break.
 
 use crate::hold::Standing;
@@ -16,7 +16,8 @@ use base::Precedence;
 pub struct Open {
     /// On which channel.
     pub channel: ChannelId,
-    /// For a message above everything in transfer there: `max` does not count it.
+    /// For a message above everything in transfer there, or behind transfers to us alone: `max`
+    /// does not count it.
     pub urgent: bool,
 }
 
@@ -52,11 +53,16 @@ impl Peer {
         Some(Start { id, precedence, licence })
     }
 
-    /// Whether something that could start is above everything in transfer on the channel, where
-    /// there is a transfer at all.
+    /// Whether something that could start is above everything in transfer on the channel. What is
+    /// in transfer to us counts as lowest, for nobody knows: with nothing but that at work, all that
+    /// could start is above it.
     fn is_urgent(&self, view: &View<'_>, channel: &Channel) -> bool {
-        let busy = channel.highest_in_transfer();
-        busy.is_some_and(|busy| self.startable(view, channel).next().is_some_and(|(p, _)| p > busy))
+        let Some((top, _)) = self.startable(view, channel).next() else { return false };
+        let seen = &channel.associations;
+        match channel.highest_in_transfer() {
+            Some(busy) => top > busy,
+            None => seen.receiving > 0 && seen.receiving + seen.free >= seen.usable,
+        }
     }
 
     /// The association this channel should open now, if any.

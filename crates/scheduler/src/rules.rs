@@ -88,6 +88,8 @@ pub struct Associations {
     pub usable: u32,
     /// Usable ones on which nothing is in transfer, either way.
     pub free: u32,
+    /// Usable ones on which something is in transfer to us.
+    pub receiving: u32,
     /// The last one was lost, or the last try to open one failed.
     pub failing: bool,
     /// None may be opened now (a scheduled channel outside its windows): without a usable one it

@@ -32,6 +32,8 @@ pub(super) enum Verb {
     /// The peer opens an association, or closes it.
     PeerOpens(usize),
     PeerCloses(usize),
+    /// So many associations, where there are, have something in transfer to us.
+    Receives(usize, u32),
     Wait(u64),
     /// The clock is handed in as it was.
     StepBack(u64),
@@ -42,6 +44,8 @@ pub(super) struct Both {
     pub(super) m: Model,
     /// By channel: those of ours that are open, those opening, those of the peer's.
     open: [[u32; 3]; CHANNELS],
+    /// By channel: transfers to us, one on each association that has none of ours.
+    incoming: [u32; CHANNELS],
     failing: [bool; CHANNELS],
     barred: [bool; CHANNELS],
     /// Starts by share since nothing of the peer was held: what starvation is measured by.
@@ -70,8 +74,8 @@ impl Both {
             failures: Vec::new(),
         };
         let s = Scheduler::new(network(0), policy);
-        let (open, failing, barred) = Default::default();
-        Both { s, m, open, failing, barred, starts: 0, draining: false }
+        let (open, incoming, failing, barred) = Default::default();
+        Both { s, m, open, incoming, failing, barred, starts: 0, draining: false }
     }
 
     fn on(&self, channel: usize) -> Vec<EntryId> {
@@ -81,6 +85,14 @@ impl Both {
     }
 
     fn free(&self, channel: usize) -> u32 {
+        self.without_ours(channel) - self.receiving(channel)
+    }
+
+    fn receiving(&self, channel: usize) -> u32 {
+        self.incoming[channel].min(self.without_ours(channel))
+    }
+
+    fn without_ours(&self, channel: usize) -> u32 {
         let [ours, _, theirs] = self.open[channel];
         ours + theirs - self.on(channel).len() as u32
     }
@@ -111,6 +123,7 @@ impl Both {
                 changing: opening,
                 usable: ours + theirs,
                 free: self.free(channel),
+                receiving: self.receiving(channel),
                 failing: self.failing[channel],
                 barred: self.barred[channel],
             };
@@ -359,6 +372,7 @@ impl Both {
             Verb::Bar(c, barred) => self.barred[c] = barred,
             Verb::PeerOpens(c) => self.open[c][2] = 1,
             Verb::PeerCloses(c) => self.open[c][2] = 0,
+            Verb::Receives(c, incoming) => self.incoming[c] = incoming,
             Verb::Wait(d) => {
                 now = Instant(now.0 + d);
                 if d > 0 {
@@ -454,6 +468,7 @@ impl Both {
         for which in 0..12 {
             self.step(Verb::Floor(which, None));
             self.step(Verb::Bar(which % CHANNELS, false));
+            self.step(Verb::Receives(which % CHANNELS, 0));
         }
         for id in IDS {
             self.step(Verb::Release(id));

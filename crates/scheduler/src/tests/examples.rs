@@ -18,8 +18,15 @@ fn up(ours: u32, free: u32) -> Associations {
     Associations { ours, usable: ours, free, ..Associations::default() }
 }
 
-const LOST: Associations =
-    Associations { ours: 0, changing: 0, usable: 0, free: 0, failing: true, barred: false };
+const LOST: Associations = Associations {
+    ours: 0,
+    changing: 0,
+    usable: 0,
+    free: 0,
+    receiving: 0,
+    failing: true,
+    barred: false,
+};
 
 fn started(s: &mut Scheduler, now: u64, channel: ChannelId) -> Option<(u64, Licence)> {
     s.next(at(now), channel).map(|start| (start.id.0, start.licence))
@@ -153,6 +160,30 @@ fn an_override_behind_a_long_flash_gets_an_association_of_its_own() {
     s.finished(EntryId(4));
     s.associations(at(4), FLASH, up(2, 1));
     assert!(s.has_surplus(at(4), FLASH), "it is closed rather than given the second Flash");
+}
+
+#[test]
+fn a_flash_does_not_wait_for_the_peers_transfer_to_end() {
+    let mut s = two_channels(Hold::Conserving, &[]);
+    s.associations(at(0), ROUTINE, up(1, 1));
+    let receiving = |ours, free| Associations { receiving: 1, ..up(ours, free) };
+    s.insert(at(0), message(1, Flash));
+    s.associations(at(0), FLASH, up(1, 0));
+    assert_eq!(s.wanted(at(0)).count(), 0, "it is becoming free");
+    s.associations(at(0), FLASH, receiving(1, 0));
+    let opens: Vec<Open> = s.wanted(at(0)).collect();
+    assert_eq!(opens, [Open { channel: FLASH, urgent: true }]);
+    s.associations(at(1), FLASH, receiving(2, 1));
+    assert!(!s.has_surplus(at(1), FLASH), "it is about to be used");
+    assert_eq!(started(&mut s, 1, FLASH), Some((1, PLAIN)));
+    s.associations(at(1), FLASH, receiving(2, 0));
+    s.insert(at(2), message(2, Flash));
+    assert_eq!(s.wanted(at(2)).count(), 0);
+    s.finished(EntryId(1));
+    s.associations(at(2), FLASH, receiving(2, 1));
+    assert!(!s.has_surplus(at(2), FLASH), "the next uses it, too");
+    s.finished(EntryId(2));
+    assert!(s.has_surplus(at(2), FLASH));
 }
 
 #[test]

@@ -145,7 +145,13 @@ impl Model {
     fn urgent(&self, id: ChannelId) -> bool {
         let on = |r: &&Row| matches!(r.at, InTransfer { channel, .. } if channel == Some(id));
         let busy = self.rows.iter().filter(on).map(|r| r.item.precedence).max();
-        busy.is_some_and(|busy| self.startable(id).iter().any(|s| s.precedence > busy))
+        let may = self.startable(id);
+        let Some(busy) = busy else {
+            let seen = self.line(id).map(|l| l.seen).unwrap_or_default();
+            let only = seen.usable <= seen.free + seen.receiving;
+            return !may.is_empty() && seen.receiving != 0 && only;
+        };
+        may.iter().any(|s| s.precedence > busy)
     }
     pub(super) fn wanted(&self, line: &Line) -> Option<Open> {
         let (rules, seen, id) = (&line.rules, line.seen, line.rules.id);

@@ -5,8 +5,15 @@ use Precedence::*;
 
 const LOW: ChannelId = ChannelId { peer: PEER, index: 0 };
 const HIGH: ChannelId = ChannelId { peer: PEER, index: 1 };
-const UP: Associations =
-    Associations { ours: 1, changing: 0, usable: 1, free: 1, failing: false, barred: false };
+const UP: Associations = Associations {
+    ours: 1,
+    changing: 0,
+    usable: 1,
+    free: 1,
+    receiving: 0,
+    failing: false,
+    barred: false,
+};
 
 /// Two channels, or one for all.
 fn scheduler(share: Option<u8>, one: bool) -> Scheduler {
