@@ -405,9 +405,11 @@ impl Node {
             return;
         };
         let dropped = match (arrival.channel, interrupted) {
-            (Some(channel), Some(state)) if arrival.is_sound() => self
-                .recovery
-                .keep_receive(now.mono, LostReceive { channel, state, spool, remote, two_way }),
+            (Some(channel), Some(state)) if arrival.is_sound() => {
+                let until = self.receive_kept_until(now, channel);
+                let lost = LostReceive { channel, state, spool, remote, two_way };
+                self.recovery.keep_receive(lost, until)
+            }
             _ => Some(spool),
         };
         if let Some(spool) = dropped {

@@ -58,9 +58,12 @@ impl Node {
                 }
                 Phase::Open => {
                     seen.ours += u32::from(ours);
-                    if ours || link.two_way {
+                    // What ends with the hours of its channel carries nothing more.
+                    let ends = barred && link.is_ending();
+                    if (ours || link.two_way) && !ends {
                         seen.usable += 1;
                         seen.free += u32::from(link.is_free());
+                        seen.receiving += u32::from(link.receiving.is_some());
                     }
                 }
                 _ => {}

@@ -12,7 +12,7 @@ use bytes::Bytes;
 use engine::Record;
 use osi::api::{Indication, Payload, Request, ResumePoint};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
-use scheduler::Licence;
+use scheduler::{Licence, NEVER};
 
 impl Node {
     /// Our MTABindArgument toward a channel's peer.
@@ -397,8 +397,9 @@ impl Node {
         let sending = link.sending.take().filter(|s| !s.confirmed);
         let failed = match sending {
             Some(s) => {
-                let failed =
-                    Failed { entry: s.entry, goes_on: s.resume.clone().filter(|_| !s.resumed) };
+                // A pause keeps it from moving: it has not failed to go on.
+                let may = !s.resumed || self.queue.scheduler.is_paused(s.entry);
+                let failed = Failed { entry: s.entry, goes_on: s.resume.clone().filter(|_| may) };
                 self.cut_off(id, s);
                 failed
             }
@@ -409,17 +410,25 @@ impl Node {
         };
         match (failed.goes_on, initiator) {
             (Some(point), Some(channel)) if lost => {
-                self.recovery.keep_send(now.mono, channel, failed.entry, point);
+                let expires = self.queue.get(failed.entry).map_or(NEVER, |item| item.expires);
+                let until = self.kept_until(now, channel, expires);
+                self.recovery.keep_send(channel, failed.entry, point, until);
             }
-            // The first loss is the link's; one that loses its association again waits, so that
-            // others get past it.
-            _ if !lost || self.blips.insert(failed.entry) => {
+            _ if !lost => {
                 self.queue.scheduler.put_back(now.mono, failed.entry);
             }
-            _ => {
-                let seed = self.rng.next_u64();
-                self.queue.scheduler.retry(now.mono, failed.entry, seed);
-            }
+            _ => self.begin_again(now, failed.entry),
+        }
+    }
+
+    /// An entry whose transfer was cut off and cannot go on waits again. The first loss is the
+    /// link's; one that is lost again waits for longer, so that others get past it.
+    pub(crate) fn begin_again(&mut self, now: Now, entry: EntryId) {
+        if self.blips.insert(entry) {
+            self.queue.scheduler.put_back(now.mono, entry);
+        } else {
+            let seed = self.rng.next_u64();
+            self.queue.scheduler.retry(now.mono, entry, seed);
         }
     }
 }

@@ -431,7 +431,9 @@ impl Node {
         }
         let (entries, spools) = self.recovery.expire(now.mono);
         for entry in entries {
-            self.queue.scheduler.put_back(now.mono, entry);
+            // Whoever could not recover it for so long lets others get past it.
+            let seed = self.rng.next_u64();
+            self.queue.scheduler.retry(now.mono, entry, seed);
         }
         for spool in spools {
             self.drop_arrival(spool);

@@ -13,8 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// How long a transfer that was cut off may be taken up again.
-const KEPT: Duration = Duration::from_secs(600);
+/// How long a transfer that was cut off may be taken up again; on a scheduled channel, how long
+/// after its next window has begun.
+pub(crate) const KEPT: Duration = Duration::from_secs(600);
 /// Most transfers kept of those we were receiving from one peer.
 const MOST_RECEIVES: usize = 64;
 
@@ -53,12 +54,12 @@ impl Recovery {
     /// Keeps a transfer of ours for the next association of its channel.
     pub(crate) fn keep_send(
         &mut self,
-        now: Instant,
         channel: ChannelId,
         entry: EntryId,
         point: ResumePoint,
+        until: Instant,
     ) {
-        let lost = LostSend { entry, point, until: now + KEPT };
+        let lost = LostSend { entry, point, until };
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
@@ -121,9 +122,9 @@ impl Recovery {
     }
 
     /// Keeps a transfer to us; gives one of the same peer that has to make room.
-    pub(crate) fn keep_receive(&mut self, now: Instant, lost: LostReceive) -> Option<SpoolId> {
+    pub(crate) fn keep_receive(&mut self, lost: LostReceive, until: Instant) -> Option<SpoolId> {
         let peer = lost.channel.peer;
-        let replaced = self.receives.insert((peer, lost.state.reference()), (now + KEPT, lost));
+        let replaced = self.receives.insert((peer, lost.state.reference()), (until, lost));
         let theirs = || self.receives.iter().filter(|((of, _), _)| *of == peer);
         if theirs().count() <= MOST_RECEIVES {
             return replaced.map(|(_, l)| l.spool);
@@ -161,12 +162,13 @@ impl Recovery {
     pub(crate) fn expire(&mut self, now: Instant) -> (Vec<EntryId>, Vec<SpoolId>) {
         let mut entries = Vec::new();
         for sends in self.sends.values_mut() {
-            while let Some(lost) = sends.front()
-                && lost.until <= now
-            {
-                entries.push(lost.entry);
-                sends.pop_front();
-            }
+            sends.retain(|lost| {
+                let late = lost.until <= now;
+                if late {
+                    entries.push(lost.entry);
+                }
+                !late
+            });
         }
         let late: Vec<Lost> = self
             .receives

@@ -31,9 +31,10 @@ impl Refused {
         self.down
     }
 
-    /// A long wait follows.
+    /// A long wait follows; after it, either mode may be tried again.
     pub(crate) fn give_up(&mut self) {
         self.down = true;
+        self.turned = false;
     }
 
     /// An association is open: the mode it has is kept for the next.
@@ -118,9 +119,11 @@ impl Node {
             About::Dialogue => self.refused_dialogue(now, id, channel, &text),
         }
         if let Some(lost) = recovering {
-            // Fall back to a fresh association at once, sending all again.
-            self.queue.scheduler.put_back(now.mono, lost.entry);
-            if let Some(state) = self.channels.get_mut(&channel) {
+            // Fall back to a fresh association, sending all again.
+            self.begin_again(now, lost.entry);
+            // What the bind error is about, a fresh one does not change.
+            let of_recovery = error.is_none();
+            if let Some(state) = self.channels.get_mut(&channel).filter(|_| of_recovery) {
                 state.not_before = None;
                 state.failures = 0;
             }
@@ -184,6 +187,8 @@ mod tests {
         assert_eq!(refused.dialogue(configured), configured, "as configured after the long wait");
         refused.give_up();
         assert!(refused.is_down());
+        assert_eq!(refused.turn(configured), Some(Dialogue::Monologue), "either once more");
+        assert_eq!(refused.turn(Dialogue::Monologue), None);
         refused.opened();
         assert!(!refused.is_down());
     }

@@ -2,8 +2,8 @@
 //!
 //! Within its windows such a channel is kept open like a permanent one. When one ends, idle
 //! associations of ours are released and a transfer is interrupted at its next checkpoint; it is
-//! kept like one that was cut off, goes on if the next window begins soon enough, and else begins
-//! again. Outside its windows we open none and the channel counts as down, but for an association
+//! kept like one that was cut off, until the next window has begun, and goes on there; where the
+//! peer has kept it for less, it begins again. Outside its windows we open none and the channel counts as down, but for an association
 //! that the peer opened: on that we may send, too.
 
 use crate::api::ChannelId;
@@ -11,11 +11,15 @@ use crate::config::Connection;
 use crate::event::{Kind, Level};
 use crate::link::Phase;
 use crate::node::Node;
+use crate::recovery::KEPT;
 use base::{AssociationId, Instant, Now, Utc};
 use std::time::Duration;
 
 /// The wall clock is looked at so often at least, for it may be set.
 const LOOK_EVERY: Duration = Duration::from_secs(60);
+
+/// A transfer to us is kept no longer than this: it takes room in the store.
+const RECEIVE_KEPT: Duration = Duration::from_hours(24);
 
 /// Where a channel stands in its hours; a channel without any is always open.
 #[derive(Debug, Default)]
@@ -90,6 +94,32 @@ impl Node {
             self.window_begins(id);
         }
         self.keep_schedules(now);
+    }
+
+    /// How long a transfer of ours that was cut off now may go on later: until its channel's next
+    /// window has begun, but not beyond its expiry.
+    pub(crate) fn kept_until(&self, now: Now, channel: ChannelId, expires: Instant) -> Instant {
+        let usual = now.mono + KEPT;
+        self.opens_next(now, channel).map_or(usual, |at| (at + KEPT).min(expires).max(usual))
+    }
+
+    /// The same for a transfer to us.
+    pub(crate) fn receive_kept_until(&self, now: Now, channel: ChannelId) -> Instant {
+        self.kept_until(now, channel, now.mono + RECEIVE_KEPT)
+    }
+
+    /// When a channel that is outside its windows, or will be before a transfer that is cut off now
+    /// is given up, is within them again.
+    fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
+        let (_, config) = self.peer_and_channel(channel)?;
+        let Connection::Scheduled { windows } = &config.connection else { return None };
+        let change = windows.next_change(now.utc)?;
+        let opens = match windows.is_open(now.utc) {
+            true if change.since(now.utc) < KEPT => windows.next_change(change)?,
+            true => return None,
+            false => change,
+        };
+        Some(now.mono + opens.since(now.utc))
     }
 
     fn window_begins(&mut self, channel: ChannelId) {

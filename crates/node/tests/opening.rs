@@ -487,7 +487,11 @@ fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
     board.pass(299 * SECOND);
     assert_eq!(board.tries.len(), 2);
     board.pass(302 * SECOND);
-    assert_eq!(board.proposed[2..], [TwoWayAlternate], "as configured, once each long wait");
+    assert_eq!(board.proposed[2..], [TwoWayAlternate, Monologue], "once each in a long wait");
+    board.answers[0] = Answer::Only(Monologue);
+    board.pass(602 * SECOND);
+    assert_eq!(board.proposed[4..], [TwoWayAlternate, Monologue]);
+    assert!(board.is_open(0), "what was changed at the peer is found");
 }
 
 // ----- hours --------------------------------------------------------------------------------------
