@@ -584,6 +584,26 @@ fn an_association_lost_during_a_pause_is_recovered_and_pauses_again() {
 }
 
 #[test]
+fn a_pause_that_loses_its_association_twice_costs_nothing() {
+    let mut run = paused();
+    let done = routine_done(&run);
+    assert!(done.is_some_and(|done| done > 0), "{done:?}");
+    for _ in 0..2 {
+        run.world.block(ROUTINE_CHANNEL);
+        run.run(1);
+        run.world.blocked.clear();
+        run.run(8);
+    }
+    assert!(!run.order().contains("-flash"), "{}", run.order());
+    run.until(Kind::TransferConfirmed, 2);
+    let routine = run.events(Kind::TransferStarted).filter(|e| e.precedence == Some(Routine));
+    let starts: Vec<&str> = routine.map(|e| e.detail.as_str()).collect();
+    assert!(starts.len() >= 3, "{starts:?}");
+    assert!(starts[1..].iter().all(|detail| detail.starts_with("resumed")), "{starts:?}");
+    run.finish();
+}
+
+#[test]
 fn what_paused_goes_on_when_the_higher_one_loses_its_channel() {
     let mut run = paused();
     run.world.block(FLASH_CHANNEL);

@@ -124,6 +124,31 @@ fn a_transfer_begins_again_in_a_window_that_is_too_far_away() {
     assert_eq!(run.delivered(), [LONG], "once");
 }
 
+/// A minute of every 20, and a long window at last. The same at both ends, where `both` says so.
+const SHORT: &str = "00:00-00:01; 00:20-00:21; 00:40-00:41; 01:00-01:01; 01:20-01:21";
+
+#[test]
+fn a_message_longer_than_every_window_goes_on_from_one_to_the_next() {
+    let mut run = cut_by_the_end_of_a_window(|config| {
+        let windows = SHORT.parse().unwrap();
+        config.peers[0].channels[0].connection = Connection::Scheduled { windows };
+    });
+    run.submit(Routine, 1_000);
+    run.run_to(6_000);
+    let mut delivered = run.delivered();
+    delivered.sort_unstable();
+    assert_eq!(delivered, [1_000, LONG]);
+    assert!(run.world.carried < LONG as u64 * 12 / 10, "{} octets", run.world.carried);
+}
+
+#[test]
+fn a_message_longer_than_every_window_lets_others_pass_where_the_peer_forgets_it() {
+    let mut run = cut_by_the_end_of_a_window(|c| windows(c, SHORT));
+    run.submit(Routine, 1_000);
+    run.run_to(6_000);
+    assert_eq!(run.delivered(), [1_000]);
+}
+
 #[test]
 fn a_message_for_a_closed_channel_waits_for_its_window() {
     let mut run = Run::new(|c| windows(c, "00:10-00:20"));
