@@ -131,7 +131,11 @@ impl Node {
     fn expire(&mut self, now: Now, id: EntryId, record: &Record) {
         if record.expires(&self.config.times.expire).is_none_or(|at| at > now.utc) {
             // The wall clock was set back, or more time was allowed since.
-            return self.queue.begin_again(now, id, record, &self.config.times);
+            self.queue.begin_again(now, id, record, &self.config.times);
+            if self.held.contains(&id) {
+                self.queue.scheduler.hold(id);
+            }
+            return;
         }
         let age = now.utc.since(record.first_arrival).as_secs();
         let detail = format!("not passed on to {} in time: {age} s old", self.whom(record));

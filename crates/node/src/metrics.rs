@@ -140,11 +140,8 @@ impl Node {
         families.extend(users(&status));
         families.extend(COUNTERS.iter().map(|(name, event, by, help)| {
             let counted = self.counted(event, *by);
-            let samples = counted.into_iter().map(|(key, count)| {
-                let value = Value::Counter(count.events);
-                Sample { labels: self.labels(*by, key), value }
-            });
-            Family { name, help, samples: samples.collect() }
+            let counted = counted.into_iter().map(|(key, count)| (key, count.events));
+            Family { name, help, samples: self.counters(*by, counted) }
         }));
         families.push(self.transferred_bytes());
         families.push(self.durations());
@@ -179,7 +176,8 @@ impl Node {
     fn labels(&self, by: By, (channel, precedence): Key) -> Vec<(&'static str, String)> {
         let mut labels = Vec::new();
         if matches!(by, By::Channel | By::ChannelAndPrecedence) {
-            let place = channel.and_then(|channel| self.place(channel)).unwrap_or_default();
+            let named = |id| self.tally.former(id).or_else(|| self.place(id));
+            let place = channel.and_then(named).unwrap_or_default();
             labels.push(("peer", place.0.to_owned()));
             labels.push(("channel", place.1.to_owned()));
         }
@@ -191,16 +189,22 @@ impl Node {
 
     fn transferred_bytes(&self) -> Family {
         let by = By::ChannelAndPrecedence;
-        let counted = self.counted("transfer_confirmed", by);
-        let sample = |(key, count): (Key, Count)| Sample {
-            labels: self.labels(by, key),
-            value: Value::Counter(count.bytes),
-        };
+        let counted = self.counted("transfer_confirmed", by).into_iter();
         Family {
             name: "mta_transfer_bytes",
             help: "Octets of content that peers confirmed",
-            samples: counted.into_iter().map(sample).collect(),
+            samples: self.counters(by, counted.map(|(key, count)| (key, count.bytes))),
         }
+    }
+
+    /// One for each set of labels: a channel that was removed and came back counts on.
+    fn counters(&self, by: By, counted: impl Iterator<Item = (Key, u64)>) -> Vec<Sample> {
+        let mut sums: BTreeMap<Vec<(&'static str, String)>, u64> = BTreeMap::new();
+        for (key, count) in counted {
+            *sums.entry(self.labels(by, key)).or_default() += count;
+        }
+        let sample = |(labels, sum)| Sample { labels, value: Value::Counter(sum) };
+        sums.into_iter().map(sample).collect()
     }
 
     fn durations(&self) -> Family {
@@ -229,8 +233,13 @@ fn gauges(
     help: &'static str,
     of: impl IntoIterator<Item = (Vec<(&'static str, String)>, f64)>,
 ) -> Family {
+    // A channel that is being drained may stand beside a new one of its name.
+    let mut sums: BTreeMap<Vec<(&'static str, String)>, f64> = BTreeMap::new();
+    for (labels, value) in of {
+        *sums.entry(labels).or_default() += value;
+    }
     let sample = |(labels, value)| Sample { labels, value: Value::Gauge(value) };
-    Family { name, help, samples: of.into_iter().map(sample).collect() }
+    Family { name, help, samples: sums.into_iter().map(sample).collect() }
 }
 
 fn channels(status: &Status) -> impl Iterator<Item = (&str, &ChannelStatus)> {

@@ -462,7 +462,8 @@ impl Node {
         let (due, later) = self.debts.drain(..).partition(|(at, _)| *at <= now.mono);
         self.debts = later;
         let due: Vec<(Instant, Debt)> = due;
-        for (_, debt) in due {
+        for (_, mut debt) in due {
+            self.renew_held(&mut debt.batch);
             self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
     }
@@ -472,9 +473,6 @@ impl Node {
         match Record::peek(record) {
             Ok(brief) => {
                 self.enqueue(now, id, precedence, &brief);
-                if self.held.contains(&id) {
-                    self.queue.scheduler.hold(id);
-                }
                 self.reroute_if_too_long(now, id, &brief, record);
             }
             Err(error) => {
@@ -532,6 +530,9 @@ impl Node {
         let (mut batch, mut bodies) = self.queue.forget(id);
         bodies.extend(record.body);
         batch.extend(engine::put_entries(&concluded.entries));
+        // A report about it is not what the operator holds.
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        batch.extend(self.pass_on_hold(id, &copies.map(|e| e.id).collect::<Vec<_>>()));
         let debt = Debt { batch, entries: concluded.entries, bodies };
         self.commit(debt.batch.clone(), Pending::Debt(debt));
     }
@@ -548,6 +549,9 @@ impl Node {
             self.note_stray(peer);
         }
         self.queue.insert(now, id, precedence, brief, &self.config.times);
+        if self.held.contains(&id) {
+            self.queue.scheduler.hold(id);
+        }
     }
 
     pub(crate) fn enqueue_new(&mut self, now: Now, entries: Vec<NewEntry>) {

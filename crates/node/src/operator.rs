@@ -4,11 +4,11 @@
 //! the records of the queue stay as they are.
 
 use crate::api::Output;
-use crate::node::Node;
-use crate::pending::Pending;
+use crate::node::{DEBT_RETRY, Node};
+use crate::pending::{Debt, Pending};
 use base::{EntryId, Now};
 use bytes::Bytes;
-use engine::journal::Op;
+use engine::journal::{Batch, Op};
 use serde::{Deserialize, Serialize};
 
 /// The name of the value in the store.
@@ -77,14 +77,41 @@ impl Node {
             let result = Err(format!("more than {MOST} entries would be held: release some first"));
             return self.output(Output::Operated { request, result });
         }
-        let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
-        let batch = vec![Op::PutMeta { name: HELD.to_owned(), value: Bytes::from(value) }];
+        let batch = vec![self.put_held()];
         self.commit(batch, Pending::Operation(operation));
+    }
+
+    /// What writes down which entries are held.
+    fn put_held(&self) -> Op {
+        let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
+        Op::PutMeta { name: HELD.to_owned(), value: Bytes::from(value) }
+    }
+
+    /// What is written late says what is held then.
+    pub(crate) fn renew_held(&self, batch: &mut Batch) {
+        let is_held = |op: &&mut Op| matches!(op, Op::PutMeta { name, .. } if name == HELD);
+        for op in batch.iter_mut().filter(is_held) {
+            *op = self.put_held();
+        }
+    }
+
+    /// A held entry goes another way: the copies that take its place are held as it was. What
+    /// belongs into the commit that replaces it.
+    pub(crate) fn pass_on_hold(&mut self, id: EntryId, copies: &[EntryId]) -> Option<Op> {
+        if !self.held.remove(&id) {
+            return None;
+        }
+        self.held.extend(copies);
+        Some(self.put_held())
     }
 
     pub(crate) fn operated(&mut self, now: Now, operation: Operation, result: Result<(), String>) {
         if result.is_err() {
             self.undo(now, &operation);
+            // A later operation may have written what is undone here.
+            let batch = vec![self.put_held()];
+            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
+            self.debts.push((now.mono + DEBT_RETRY, debt));
         }
         let Operation { request, outcomes, .. } = operation;
         let result = result.map(|()| outcomes);
@@ -100,11 +127,15 @@ impl Node {
     /// Whether that changed anything.
     fn set_held(&mut self, now: Now, id: EntryId, hold: bool) -> bool {
         if hold {
-            self.held.insert(id);
-            self.queue.scheduler.hold(id)
+            // Not one whose time is over: its report is being made.
+            let held = self.queue.scheduler.hold(id);
+            if held {
+                self.held.insert(id);
+            }
+            held
         } else {
-            self.held.remove(&id);
-            self.queue.scheduler.release(now.mono, id)
+            let was_marked = self.held.remove(&id);
+            self.queue.scheduler.release(now.mono, id) || was_marked
         }
     }
 }

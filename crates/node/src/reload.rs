@@ -135,6 +135,9 @@ impl Node {
             let id = peer.id();
             let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
             peer.channels.retain(|c| fate.removed.contains(&index(c)));
+            for channel in &peer.channels {
+                self.tally.remember(index(channel), &peer.name, &channel.name);
+            }
             if !peer.channels.is_empty() {
                 self.former.push(peer);
             }

@@ -43,9 +43,21 @@ type Key = (Kind, Option<ChannelId>, Option<Precedence>);
 pub(crate) struct Tally {
     counts: BTreeMap<Key, Count>,
     durations: BTreeMap<Precedence, Durations>,
+    /// Peer and channel of those that are configured no more: what they counted stays theirs.
+    former: BTreeMap<ChannelId, (String, String)>,
 }
 
 impl Tally {
+    /// A channel was removed.
+    pub(crate) fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
+        self.former.insert(id, (peer.to_owned(), channel.to_owned()));
+    }
+
+    /// The names of one that was removed.
+    pub(crate) fn former(&self, id: ChannelId) -> Option<(&str, &str)> {
+        self.former.get(&id).map(|(peer, channel)| (peer.as_str(), channel.as_str()))
+    }
+
     pub(crate) fn count(&mut self, event: &Event) {
         // What was late at the start is told in one line: each was counted when it became late.
         if event.kind == Kind::Overdue && event.entry.is_none() {

@@ -15,12 +15,14 @@ mod world;
 use base::EntryId;
 use base::Precedence::{self, *};
 use node::Input;
-use node::config::{Hold, NodeConfig};
+use node::changes::EdgeChanges;
+use node::config::{Hold, ListenerService, NodeConfig, Route, Target};
 use node::event::{Event, Kind};
 use node::listing::{Cursor, QueuePage, QueueRequest, QueueRow};
 use node::metrics::{Sample, Value};
 use node::operator::Outcome;
 use p1::flags::ReportRequest;
+use std::collections::BTreeSet;
 use std::time::Duration;
 use world::{ACT, Delivered, NAPLES, Setup, World, address, five_channels};
 
@@ -336,6 +338,10 @@ impl Run {
                 Value::Histogram { .. } => panic!("{name}"),
             }
         };
+        for family in &families {
+            let labels: BTreeSet<_> = family.samples.iter().map(|s| &s.labels).collect();
+            assert_eq!(labels.len(), family.samples.len(), "{}: told apart", family.name);
+        }
         for channel in &status.peers[0].channels {
             for level in &channel.levels {
                 let labels = ["act", channel.name.as_str(), level.precedence.name()];
@@ -394,4 +400,69 @@ fn what_an_operator_holds_stays_over_a_restart() {
     assert_eq!(left.iter().map(id).collect::<Vec<_>>(), [held], "the others went past it");
     assert_eq!(run.operate(&[held], false).unwrap(), [Outcome::Done]);
     run.finish();
+}
+
+#[test]
+fn channels_that_go_and_come_back_are_measured_as_one() {
+    let mut run = Run::new(five_channels);
+    run.run(5);
+    for submitted in 1..=3 {
+        run.submit(Flash, 1_000);
+        run.until(Kind::TransferConfirmed, submitted);
+        // The channel of this name is another one now.
+        let mut config = run.world.configs[NAPLES].clone();
+        let flash = &mut config.peers[0].channels[3];
+        let old = std::mem::replace(&mut flash.index, 10 + submitted as u32);
+        for listener in &mut config.listeners {
+            if let ListenerService::P1 { channel, .. } = &mut listener.service
+                && *channel == old
+            {
+                *channel = 10 + submitted as u32;
+            }
+        }
+        run.world.configs[NAPLES] = config.clone();
+        let edge = EdgeChanges::default();
+        run.world.feed(NAPLES, Input::Configure { config: Box::new(config), edge });
+        run.check_metrics();
+        run.run(20);
+        run.check_metrics();
+        let families = run.world.sites[NAPLES].node.metrics(run.world.clock());
+        let family = families.iter().find(|f| f.name == "mta_messages_transferred").unwrap();
+        let flash = family.samples.iter().find(|s| s.labels.iter().any(|(_, l)| l == "flash"));
+        assert_eq!(flash.unwrap().value, Value::Counter(submitted as u64));
+    }
+}
+
+#[test]
+fn what_an_operator_holds_stays_held_when_its_peer_goes() {
+    let mut run = Run::new(five_channels);
+    (0..5).for_each(|channel| run.world.block(channel));
+    run.submit(Routine, 2_000);
+    run.run(1);
+    let held = id(&run.page(None, 1).entries[0]);
+    assert_eq!(run.operate(&[held], true).unwrap(), [Outcome::Done]);
+
+    // Its peer is there under another name.
+    let mut config = run.world.configs[NAPLES].clone();
+    config.peers[0].name = "act-2".to_owned();
+    let to = Target::Peer(config.peers[0].id());
+    let its = |route: &&mut Route| matches!(route.to, Target::Peer(_));
+    config.routes.iter_mut().filter(its).for_each(|route| route.to = to);
+    let name = config.peers[0].id();
+    for listener in &mut config.listeners {
+        if let ListenerService::P1 { peer, .. } = &mut listener.service {
+            *peer = name;
+        }
+    }
+    run.world.configs[NAPLES] = config.clone();
+    let edge = EdgeChanges::default();
+    run.world.feed(NAPLES, Input::Configure { config: Box::new(config), edge });
+    run.run(5);
+    let rows = run.page(None, 9).entries;
+    assert_eq!(rows.iter().map(|r| r.state.as_str()).collect::<Vec<_>>(), ["held_by_operator"]);
+    assert_ne!(id(&rows[0]), held, "it was routed again");
+    assert_eq!(rows[0].peer.as_deref(), Some("act-2"));
+    run.world.crash(NAPLES);
+    let rows = run.page(None, 9).entries;
+    assert_eq!(rows.iter().map(|r| r.state.as_str()).collect::<Vec<_>>(), ["held_by_operator"]);
 }
