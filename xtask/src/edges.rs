@@ -74,6 +74,11 @@ const RULES: &[Rule] = &[
         reason: "the daemon drives the node; crash tests drive the same node on another disk",
     },
     Rule {
+        from: &["config"],
+        to: Forbidden::Packages(&["tokio", "mio", "socket2", "nix", "store", "mta"]),
+        reason: "a file is read without a runtime, and the same by a fuzzer",
+    },
+    Rule {
         from: &["ua", "xuxa-cli", "load"],
         to: Forbidden::Packages(&["engine", "node"]),
         reason: "clients speak P3 to any MTA, and so cannot lean on ours",

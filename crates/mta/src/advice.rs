@@ -238,7 +238,7 @@ fn shared(peer: &Peer) -> Vec<Advice> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::config::tests::example_site;
+    use crate::example::example_site;
 
     /// A system that stands in nobody's way.
     fn kind() -> Facts {

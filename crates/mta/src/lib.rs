@@ -4,7 +4,10 @@ pub mod admin;
 pub mod advice;
 pub mod clock;
 pub mod command;
-pub mod config;
 pub mod driver;
+#[cfg(test)]
+mod example;
 pub mod pcap;
 pub mod users;
+
+pub use config;

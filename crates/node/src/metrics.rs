@@ -99,7 +99,12 @@ const COUNTERS: &[(&str, &str, By, &str)] = &[
     ("mta_submissions_refused", "submission_refused", By::Nothing, "Submissions refused"),
     ("mta_arrivals_failed", "receive_failed", By::Channel, "Arrivals that could not be taken"),
     ("mta_associations_opened", "association_opened", By::Channel, "Associations opened"),
-    ("mta_associations_lost", "association_lost", By::Channel, "Associations aborted, lost or not made"),
+    (
+        "mta_associations_lost",
+        "association_lost",
+        By::Channel,
+        "Associations aborted, lost or not made",
+    ),
     ("mta_associations_refused", "association_refused", By::Channel, "Associations refused"),
     ("mta_mark_mismatches", "mark_mismatch", By::Channel, "Handshakes that came with another mark"),
     ("mta_store_failures", "store_failed", By::Nothing, "Failures of the store"),

@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn what_only_the_edge_sees_is_compared_too() {
-        let old = config::tests::example_site();
+        let old = crate::example::example_site();
         let mut new = old.clone();
         assert_eq!(edge_changes(&old, &new).restart, [""; 0]);
         let ids: Vec<_> = old.channels.keys().copied().collect();

@@ -1,0 +1,343 @@
+//! The configuration file: TOML, read whole, with every mistake reported at its place.
+//!
+//! Unknown keys are refused. Secrets never stand in the file. Relative paths are relative to the
+//! file's directory.
+
+mod address;
+mod channel;
+mod events;
+mod limits;
+mod listen;
+mod metrics;
+mod peer;
+mod precedence;
+pub mod problem;
+mod route;
+mod secret;
+pub mod site;
+pub mod tree;
+pub mod value;
+mod window;
+
+pub use address::canonical_address;
+pub use listen::clash;
+pub use problem::Report;
+pub use route::Routes;
+pub use site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
+
+use self::peer::ReadPeer;
+use self::problem::Problems;
+use self::tree::{Section, TOP};
+use base::PeerId;
+use node::config::{NodeConfig, Numbers};
+use node::{ChannelId, Secret};
+use p1::names::{GlobalDomainId, MtaName};
+use p1::text::{StringType, Text};
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::DeTable;
+
+/// Longest configuration file.
+const FILE_MAX: u64 = 4 << 20;
+
+/// Wait for the node to stop, unless the file says otherwise.
+const STOP_TIMEOUT: Duration = Duration::from_secs(20);
+
+/// The file could not be read at all.
+#[derive(Debug, thiserror::Error)]
+#[error("cannot read the configuration {path:?}: {error}")]
+pub struct Unreadable {
+    path: PathBuf,
+    error: std::io::Error,
+}
+
+/// Reads and checks a configuration file with the process's environment. The site is there only
+/// where the report has no error; it may have warnings.
+pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
+    load_after(path, &Numbering::default())
+}
+
+/// The same while a site runs: channels and listeners that it has keep their numbers.
+pub fn load_after(path: &Path, running: &Numbering) -> Result<(Option<Site>, Report), Unreadable> {
+    let text = read_text(path)?;
+    let directory = path.parent().unwrap_or(Path::new("."));
+    let environment = |name: &str| std::env::var(name).ok();
+    let source = secret::Source { base: directory, environment: &environment };
+    Ok(parse(&path.display().to_string(), &text, &source, running))
+}
+
+/// The same from text: `file` is its name for the report, `base` the directory that paths are
+/// relative to, `environment` reads a variable.
+pub fn read(
+    file: &str,
+    text: &str,
+    base: &Path,
+    environment: &dyn Fn(&str) -> Option<String>,
+) -> (Option<Site>, Report) {
+    parse(file, text, &secret::Source { base, environment }, &Numbering::default())
+}
+
+/// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
+pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
+    let directory = path.parent().unwrap_or(Path::new("."));
+    load_part(path, |top, problems| {
+        let mut section = own_section(top, problems);
+        section.as_mut().and_then(|s| read_paths(s, problems, directory))
+    })
+}
+
+/// Only the routes of a configuration file, likewise; none where one of them is wrong.
+pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Report), Unreadable> {
+    load_part(path, |top, problems| {
+        let peers = top.tables(problems, "peer");
+        let names: Vec<_> = peers.into_iter().map(|peer| peer::read_name(peer, problems)).collect();
+        let routes = route::read(top, problems, &names);
+        (!problems.any_fatal()).then(|| Routes(routes))
+    })
+}
+
+fn load_part<T>(
+    path: &Path,
+    read: impl FnOnce(&mut Section<'_>, &mut Problems) -> Option<T>,
+) -> Result<(Option<T>, Report), Unreadable> {
+    let text = read_text(path)?;
+    let mut problems = Problems::default();
+    let part = match DeTable::parse(&text) {
+        Ok(root) => read(&mut Section::new(TOP, 0..0, root.get_ref()), &mut problems),
+        Err(error) => {
+            syntax(&mut problems, &error);
+            None
+        }
+    };
+    Ok((part, problems.into_report(&path.display().to_string(), &text)))
+}
+
+fn read_text(path: &Path) -> Result<String, Unreadable> {
+    let read = || {
+        if std::fs::metadata(path)?.len() > FILE_MAX {
+            return Err(std::io::Error::other(format!("larger than {FILE_MAX} octets")));
+        }
+        std::fs::read_to_string(path)
+    };
+    read().map_err(|error| Unreadable { path: path.to_owned(), error })
+}
+
+fn syntax(problems: &mut Problems, error: &toml::de::Error) {
+    let message = error.message().lines().next().unwrap_or("not TOML").to_owned();
+    let span = error.span().unwrap_or(0..0);
+    problems.error(span, format!("not TOML: {message}"), "here", "see https://toml.io/en/v1.0.0");
+}
+
+/// Checks the text of a configuration file.
+fn parse(
+    file: &str,
+    text: &str,
+    source: &secret::Source<'_>,
+    running: &Numbering,
+) -> (Option<Site>, Report) {
+    let mut problems = Problems::default();
+    let (root, errors) = DeTable::parse_recoverable(text);
+    for error in &errors {
+        syntax(&mut problems, error);
+    }
+    // A file that is no TOML says little about what was meant: only its syntax is reported.
+    let site = match errors.is_empty() {
+        true => read_site(root.get_ref(), &mut problems, source, running),
+        false => None,
+    };
+    let site = site.filter(|_| !problems.any_fatal());
+    (site, problems.into_report(file, text))
+}
+
+fn read_site(
+    root: &DeTable<'_>,
+    problems: &mut Problems,
+    source: &secret::Source<'_>,
+    running: &Numbering,
+) -> Option<Site> {
+    let mut top = Section::new(TOP, 0..0, root);
+    let own = read_own(&mut top, problems, source.base);
+    let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
+    let metrics = metrics::read(&mut top, problems);
+    let limits = limits::read(&mut top, problems);
+    let precedence = precedence::read(&mut top, problems);
+    let mut listeners = listen::Listeners::after(running);
+    listen::read_p3(&mut top, problems, &mut listeners);
+    let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
+    let mut names = Vec::new();
+    let mut peers = Vec::new();
+    for section in top.tables(problems, "peer") {
+        let (name, peer) = peer::read(section, problems, own_name, precedence.plan, source);
+        names.push(name);
+        peers.push(peer);
+    }
+    check_names(problems, &names);
+    let routes = route::read(&mut top, problems, &names);
+    top.finish(problems);
+
+    // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
+    let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
+    let parts = assemble(peers, problems, &mut listeners, &running.channels);
+    let own = own?;
+    Some(Site {
+        paths: own.paths,
+        stop_timeout: own.stop_timeout,
+        events,
+        metrics,
+        node: NodeConfig {
+            mta: own.mta,
+            domain: own.domain,
+            peers: parts.peers,
+            listeners: listeners.node,
+            routes,
+            mailboxes: Vec::new(),
+            classify: precedence.policy,
+            hold: precedence.hold,
+            times: precedence.times,
+            minimize: precedence.minimize,
+            limits,
+            seed: 0,
+            epoch: 0,
+        },
+        listeners: listeners.sockets,
+        channels: parts.channels,
+        expected: parts.expected,
+        numbering: Numbering { channels: parts.numbers, listeners: listeners.numbers },
+    })
+}
+
+/// `[mta]`.
+struct Own {
+    mta: MtaName,
+    domain: GlobalDomainId,
+    paths: Paths,
+    stop_timeout: Duration,
+}
+
+fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Section<'a>> {
+    if !top.has("mta") {
+        let remedy = "add [mta] with name, country, admd and data_dir";
+        problems.error(0..0, "the file lacks the section [mta]", "no [mta] in this file", remedy);
+    }
+    top.table(problems, "mta")
+}
+
+fn read_own(top: &mut Section<'_>, problems: &mut Problems, directory: &Path) -> Option<Own> {
+    let mut section = own_section(top, problems)?;
+    let remedy = "write name = \"MTA-NAPLES\": 1 to 32 characters";
+    let mta = section.required(problems, "name", remedy, &value::mta_name);
+    let remedy = "write country = \"IT\": ISO 3166 letters or an X.121 number";
+    let country = section.required(problems, "country", remedy, &|v| address::country(v));
+    let remedy = "write admd = \"…\", or \" \" for none";
+    let admd = section.required(problems, "admd", remedy, &|v| address::domain_name(v));
+    let prmd = section.optional(problems, "prmd", &|v| address::domain_name(v));
+    let paths = read_paths(&mut section, problems, directory);
+    let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
+    section.finish(problems);
+    Some(Own {
+        mta: MtaName(mta?.into_inner()),
+        domain: GlobalDomainId {
+            country: country?.into_inner(),
+            admd: admd?.into_inner(),
+            prmd: prmd.map(Spanned::into_inner),
+        },
+        paths: paths?,
+        stop_timeout: stop_timeout.map_or(STOP_TIMEOUT, Spanned::into_inner),
+    })
+}
+
+fn read_paths(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    directory: &Path,
+) -> Option<Paths> {
+    let remedy = "write data_dir = \"/var/lib/mta\"";
+    let data_dir = section.required(problems, "data_dir", remedy, &value::name);
+    let admin = section.optional(problems, "admin_socket", &value::name);
+    let data_dir = directory.join(data_dir?.into_inner());
+    let admin_socket = match admin {
+        Some(path) => directory.join(path.into_inner()),
+        None => data_dir.join("admin.sock"),
+    };
+    Some(Paths { data_dir, admin_socket })
+}
+
+fn check_names(problems: &mut Problems, names: &[Option<Spanned<String>>]) {
+    let mut first: BTreeMap<&str, Range<usize>> = BTreeMap::new();
+    for name in names.iter().flatten() {
+        let text = name.get_ref().as_str();
+        if text == route::LOCAL {
+            let message = format!("a peer is named {text:?}");
+            problems.error(name.span(), message, "here", "routes use this word for this MTA");
+        }
+        match first.get(text) {
+            Some(span) => {
+                let message = format!("two peers are named {text:?}");
+                problems.error(name.span(), message, "again", "rename one of them");
+                problems.see_also(span.clone(), "first here");
+            }
+            None => {
+                first.insert(text, name.span());
+            }
+        }
+    }
+    let mut identifiers: BTreeMap<PeerId, &str> = BTreeMap::new();
+    for name in names.iter().flatten() {
+        let text = name.get_ref().as_str();
+        let other = identifiers.insert(PeerId::of_name(text), text);
+        if let Some(other) = other.filter(|other| *other != text) {
+            let message = format!("the peers {other:?} and {text:?} get the same identifier");
+            problems.error(name.span(), message, "here", "rename one of them: names are hashed");
+        }
+    }
+}
+
+/// What peers become: three tables by peer or channel.
+struct Parts {
+    peers: Vec<node::config::Peer>,
+    channels: BTreeMap<ChannelId, ChannelSocket>,
+    expected: BTreeMap<PeerId, Secret>,
+    numbers: Numbers<(PeerId, String)>,
+}
+
+fn assemble(
+    read: Vec<ReadPeer>,
+    problems: &mut Problems,
+    listeners: &mut listen::Listeners<'_>,
+    running: &Numbers<(PeerId, String)>,
+) -> Parts {
+    let mut parts = Parts {
+        peers: Vec::new(),
+        channels: BTreeMap::new(),
+        expected: BTreeMap::new(),
+        numbers: Numbers::after(running),
+    };
+    for peer in read {
+        let mut node = peer.node;
+        let peer_id = node.id();
+        for mut channel in peer.channels {
+            let name = channel.node.name.clone();
+            channel.node.index = parts.numbers.give(running, (peer_id, name));
+            let id = ChannelId { peer: peer_id, index: channel.node.index };
+            listeners.add_channel(problems, id, &channel);
+            node.addresses.extend(channel.socket.remote.host.parse::<std::net::IpAddr>());
+            node.channels.push(channel.node);
+            parts.channels.insert(id, channel.socket);
+        }
+        parts.peers.push(node);
+        parts.expected.insert(peer_id, peer.expected);
+    }
+    parts
+}
+
+/// Text of a domain: digits are a NumericString, all else a PrintableString.
+fn domain_text(value: String) -> Text {
+    let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
+    Text { kind: if digits { StringType::Numeric } else { StringType::Printable }, value }
+}
+
+#[cfg(test)]
+mod tests;

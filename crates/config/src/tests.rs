@@ -1,0 +1,437 @@
+//! Bad files and what is said about them, and the files we ship.
+
+use super::*;
+use base::Precedence;
+use std::os::unix::fs::PermissionsExt;
+
+const GOOD: &str = r#"
+[mta]
+name = "MTA-NAPLES"
+country = "IT"
+admd = "NET"
+prmd = "NAPLES"
+data_dir = "/var/lib/mta"
+
+[p3]
+listen = ["127.0.0.1:5010", "[::1]:5010"]
+
+[[route]]
+address = "/C=IT/ADMD=NET/PRMD=ACT"
+via = "act"
+
+[[peer]]
+name = "act"
+mta_name = "MTA-ACT"
+password = { env = "OURS" }
+expect = { env = "THEIRS" }
+
+[[peer.channel]]
+name = "slow"
+precedences = ["deferred", "routine", "priority"]
+remote = "127.0.0.1:5100"
+listen = "127.0.0.1:5000"
+
+[[peer.channel]]
+name = "fast"
+precedences = ["immediate", "flash", "override"]
+dscp = 46
+remote = "act.example.org:5101"
+listen = "127.0.0.1:5001"
+connection = "on-demand"
+idle_close = "2min"
+rts = { checkpoint = "2KiB", window = 3 }
+"#;
+
+fn environment(name: &str) -> Option<String> {
+    match name {
+        "OURS" | "MTA_PASSWORD_NAPLES" => Some("vesuvio".to_owned()),
+        "THEIRS" | "MTA_PASSWORD_ACT" => Some("etna".to_owned()),
+        _ => None,
+    }
+}
+
+fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
+    check_after(base, text, &Numbering::default())
+}
+
+fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, Report) {
+    parse("site.toml", text, &secret::Source { base, environment: &environment }, running)
+}
+
+/// What the operator sees for [`GOOD`] with one part replaced.
+fn seen(part: &str, by: &str) -> String {
+    assert!(part.is_empty() || GOOD.contains(part), "{part}");
+    let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(part, by, 1));
+    assert_eq!(site.is_none(), report.any_fatal());
+    report.render(false)
+}
+
+#[test]
+fn a_good_file_is_understood() {
+    let (site, report) = check_in(Path::new("/nowhere"), GOOD);
+    assert_eq!(report.render(false), "");
+    let site = site.unwrap();
+    assert_eq!(site.paths.admin_socket, Path::new("/var/lib/mta/admin.sock"));
+    let peer = &site.node.peers[0];
+    assert_eq!(
+        (peer.own_name.0.as_str(), &peer.own_password.0[..]),
+        ("MTA-NAPLES", &b"vesuvio"[..])
+    );
+    assert_eq!(site.expected[&PeerId::of_name("act")].0, "etna");
+    let fast = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 1 }];
+    assert_eq!(
+        (fast.remote.to_string().as_str(), fast.tcp.dscp.number()),
+        ("act.example.org:5101", 46)
+    );
+    let slow = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 0 }];
+    assert_eq!(slow.tcp.dscp, dscp::Plan::Paper.dscp(Precedence::Priority));
+    assert_eq!(peer.channels[1].rts.checkpoint_size, 2);
+    let idle_close = Duration::from_secs(120);
+    assert_eq!(peer.channels[1].connection, node::config::Connection::OnDemand { idle_close });
+    let listeners: Vec<String> =
+        site.listeners.iter().map(|l| format!("{} {}", l.address, l.label)).collect();
+    let expected = [
+        "127.0.0.1:5010 p3",
+        "[::1]:5010 p3",
+        "127.0.0.1:5000 act/slow",
+        "127.0.0.1:5001 act/fast",
+    ];
+    assert_eq!(listeners, expected);
+    assert_eq!(site.node.listeners.len(), 4);
+}
+
+/// Read again with another order, another name and another mark.
+#[test]
+fn what_stays_keeps_its_number() {
+    let numbers = |site: &Site| -> Vec<(String, u32)> {
+        let channels = site.node.peers[0].channels.iter().map(|c| (c.name.clone(), c.index));
+        let sockets = site.listeners.iter().map(|l| (l.address.to_string(), l.id.0));
+        channels.chain(sockets).collect()
+    };
+    let check = |text: &str, running: &Numbering| {
+        let (site, report) = check_after(Path::new("/nowhere"), text, running);
+        assert_eq!(report.render(false), "");
+        site.unwrap()
+    };
+    let (head, channels) = GOOD.split_once("[[peer.channel]]").unwrap();
+    let (slow, fast) = channels.split_once("[[peer.channel]]").unwrap();
+    let first = check(GOOD, &Numbering::default());
+    let swapped =
+        check(&format!("{head}[[peer.channel]]{fast}[[peer.channel]]{slow}"), &first.numbering);
+    let expected = |list: &[(&str, u32)]| -> Vec<(String, u32)> {
+        list.iter().map(|(name, number)| ((*name).to_owned(), *number)).collect()
+    };
+    let (p3, p3_v6) = (("127.0.0.1:5010", 0), ("[::1]:5010", 1));
+    assert_eq!(
+        numbers(&swapped),
+        expected(&[
+            ("fast", 1),
+            ("slow", 0),
+            p3,
+            p3_v6,
+            ("127.0.0.1:5001", 3),
+            ("127.0.0.1:5000", 2)
+        ])
+    );
+    let service = |site: &Site, id| site.node.listener(node::ListenerId(id)).cloned().unwrap();
+    assert_eq!(format!("{:?}", service(&swapped, 3)), format!("{:?}", service(&first, 3)));
+
+    // The socket of a channel that is only renamed stays; one with another mark is another one.
+    let changed = GOOD.replace("name = \"slow\"", "name = \"bulk\"").replace("46", "34");
+    let changed = check(&changed, &swapped.numbering);
+    assert_eq!(
+        numbers(&changed),
+        expected(&[
+            ("bulk", 2),
+            ("fast", 1),
+            p3,
+            p3_v6,
+            ("127.0.0.1:5000", 2),
+            ("127.0.0.1:5001", 4)
+        ])
+    );
+    assert_eq!(numbers(&check(GOOD, &changed.numbering))[0], ("slow".to_owned(), 3));
+}
+
+#[test]
+fn hold_and_fallback() {
+    let text = GOOD
+        .replace("[p3]", "[precedence]\nhold = \"strict\"\nstall = \"20s\"\n[p3]")
+        .replace("dscp = 46", "fallback = [\"routine\", \"priority\"]");
+    let (site, report) = check_in(Path::new("/nowhere"), &text);
+    assert_eq!(report.render(false), "");
+    let node = site.unwrap().node;
+    let hold = node::config::Hold::Strict;
+    let stall = Duration::from_secs(20);
+    assert_eq!(node.hold, node::config::HoldPolicy { hold, stall, ..Default::default() });
+    let channels = &node.peers[0].channels;
+    assert_eq!(channels[0].fallback, []);
+    assert_eq!(channels[1].fallback, [Precedence::Routine, Precedence::Priority]);
+}
+
+#[test]
+fn passwords_show_nowhere() {
+    let (site, _) = check_in(Path::new("/nowhere"), GOOD);
+    let dump = format!("{site:?}");
+    assert!(!dump.contains("vesuvio") && !dump.contains("etna"), "{dump}");
+}
+
+/// One bad file each; the snapshots are what an operator reads.
+#[test]
+fn single_mistakes() {
+    let cases = [
+        ("not_toml", "[p3]", "[p3"),
+        ("unknown_key", "precedences = [\"imm", "precedence = [\"imm"),
+        ("unknown_section", "[p3]", "[p4]"),
+        ("unknown_peer", "via = \"act\"", "via = \"atc\""),
+        ("bad_address", "/C=IT/ADMD=NET/PRMD=ACT", "/C=IT/ADMD=NET/PRDM=ACT"),
+        ("bad_dscp", "dscp = 46", "dscp = \"CS9\""),
+        ("duplicate_listener", "127.0.0.1:5001", "0.0.0.0:5000"),
+        ("duplicate_channel", "name = \"fast\"", "name = \"slow\""),
+        ("duplicate_remote", "act.example.org:5101", "127.0.0.1:5100"),
+        ("uncovered", "\"immediate\", \"flash\", ", "\"flash\", "),
+        ("unset_secret", "\"OURS\"", "\"HIS\""),
+        ("literal_secret", "{ env = \"OURS\" }", "\"vesuvio\""),
+        ("absent_secret_file", "{ env = \"OURS\" }", "{ file = \"act.secret\" }"),
+        ("checkpoint", "2KiB", "1500B"),
+        ("duration", "\"2min\"", "120"),
+        ("idle_close_of_permanent", "connection = \"on-demand\"", "connection = \"permanent\""),
+        ("country", "\"IT\"", "\"Italy\""),
+        ("missing_key", "mta_name = \"MTA-ACT\"\n", ""),
+        ("duplicate_peer", "[[peer]]", "[[peer]]\nname = \"act\"\n[[peer]]"),
+        ("hold", "[p3]", "[precedence]\nhold = \"always\"\n[p3]"),
+        ("stall", "[p3]", "[precedence]\nstall = 15\n[p3]"),
+        ("own_fallback", "dscp = 46", "fallback = [\"flash\", \"routine\"]"),
+        ("unknown_fallback", "dscp = 46", "fallback = [\"urgent\"]"),
+        ("own_events", "[p3]", "[events]\nfile = \"users.toml\"\n[p3]"),
+        ("events", "[p3]", "[events]\nsize = 1000\nkeep = 0\n[p3]"),
+        ("metrics", "[p3]", "[metrics]\nlisten = \"0.0.0.0:9464\"\n[p3]"),
+        ("peer_named_local", "name = \"act\"", "name = \"local\""),
+    ];
+    for (name, part, by) in cases {
+        insta::assert_snapshot!(name, seen(part, by));
+    }
+}
+
+#[test]
+fn memory_must_hold_an_envelope() {
+    let with = |limits: &str| seen("[p3]", &format!("[limits]\n{limits}\n[p3]"));
+    assert_eq!(with("memory_per_peer = \"2 MiB\"\nenvelope = \"2 MiB\""), "");
+    let said = with("memory_per_peer = \"2 MiB\"\nenvelope = \"3 MiB\"");
+    assert!(said.contains("memory_per_peer of limits, 2097152 octets"), "{said}");
+    assert!(said.contains("make memory_per_peer 3145728 octets or more"), "{said}");
+    assert!(!with("memory = \"2 MiB\"\nenvelope = \"3 MiB\"").is_empty());
+}
+
+#[test]
+fn a_peer_without_channels() {
+    let (head, _) = GOOD.split_once("[[peer.channel]]").unwrap();
+    let (_, report) = check_in(Path::new("/nowhere"), head);
+    insta::assert_snapshot!("empty_channel_list", report.render(false));
+}
+
+#[test]
+fn every_mistake_is_reported_and_in_the_order_of_the_file() {
+    let bad = GOOD
+        .replace("name = \"MTA-NAPLES\"\n", "")
+        .replace("127.0.0.1:5010", "localhost:5010")
+        .replace("via = \"act\"", "via = \"nobody-known\"")
+        .replace("\"THEIRS\"", "\"UNSET\"")
+        .replace("window = 3", "window = 0, size = 1")
+        .replace("dscp = 46", "dscp = 64")
+        .replace("\"routine\", ", "\"urgent\", ");
+    let (site, report) = check_in(Path::new("/nowhere"), &bad);
+    assert!(site.is_none());
+    let lines: Vec<String> = report
+        .to_json()
+        .iter()
+        .map(|p| format!("{}:{} {} {}", p.line, p.column, p.severity, p.message))
+        .collect();
+    insta::assert_snapshot!("many", lines.join("\n"));
+}
+
+#[test]
+fn secrets_from_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("act.secret");
+    let text = GOOD.replace("{ env = \"OURS\" }", "{ file = \"act.secret\" }");
+    let write = |content: &[u8], mode| {
+        std::fs::write(&path, content).unwrap();
+        std::fs::set_permissions(&path, std::fs::Permissions::from_mode(mode)).unwrap();
+        check_in(dir.path(), &text)
+    };
+    let (site, report) = write(b"vesuvio\r\n", 0o600);
+    assert_eq!(report.render(false), "");
+    assert_eq!(site.unwrap().node.peers[0].own_password.0, "vesuvio");
+
+    let (site, report) = write(b"vesuvio", 0o644);
+    assert!(site.is_none());
+    insta::assert_snapshot!("secret_readable_by_others", report.render(false));
+
+    for unusable in [&b"\n"[..], &[b'x'; 63], &[0xff]] {
+        let (site, report) = write(unusable, 0o600);
+        assert!(site.is_none());
+        assert!(report.problems[0].message.contains("cannot be sent"));
+    }
+}
+
+#[test]
+fn half_open_connections_that_could_take_all_places_are_noted() {
+    let check = |limits: &str| {
+        let file = format!("{}/../../config/sites/act.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let text = text.replacen("[limits]", &format!("[limits]\n{limits}\n#"), 1);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert!(site.is_some());
+        report.problems.iter().map(|p| p.message.clone()).collect::<Vec<_>>()
+    };
+    for good in ["half_open = 512", "associations = 512", "associations = 10\nhalf_open = 5"] {
+        assert_eq!(check(good), [""; 0], "{good}");
+    }
+    for bad in ["half_open = 513", "associations = 100", "associations = 10\nhalf_open = 6"] {
+        let told = check(bad);
+        assert!(told.len() == 1 && told[0].contains("half_open"), "{told:?}");
+    }
+}
+
+#[test]
+fn waiting_is_set_by_precedence() {
+    let with = |keys: &str| {
+        let text = format!("{GOOD}\n[precedence]\n{keys}\n");
+        check_in(Path::new("/nowhere"), &text)
+    };
+    let (site, report) = with(
+        "expire = { flash = \"2h\" }\nalert = { routine = \"10min\" }\n\
+         retry = { deferred = { first = \"5min\" } }\nminimum_share = 20\npreempt = true\n\
+         minimize = { floor = \"flash\", windows = [\"mon-fri 22:00-06:00\"] }",
+    );
+    assert_eq!(report.render(false), "");
+    let node = site.unwrap().node;
+    let seconds = |p| (node.times.expire.0.get(p).as_secs(), node.times.alert.0.get(p).as_secs());
+    assert_eq!(seconds(Precedence::Flash), (7_200, 60));
+    assert_eq!(seconds(Precedence::Routine), (36 * 3_600, 600));
+    let retry = node.hold.retry.map(|r| (r.first.as_secs(), r.longest.as_secs()));
+    assert_eq!((retry[0], retry[1], retry[5]), ((300, 1_800), (60, 1_800), (10, 600)));
+    assert_eq!((node.hold.share, node.hold.preempt), (Some(20), true));
+    let minimize = node.minimize.unwrap();
+    assert_eq!(minimize.floor, Precedence::Flash);
+    assert_eq!(minimize.windows.to_string(), "mon-fri 22:00-06:00");
+
+    let wrong = [
+        ("expire = { flash = \"217h\" }", "write a duration from 1 s to 216 h"),
+        ("expire = { urgent = \"2h\" }", "urgent"),
+        ("alert = { flash = \"500ms\" }", "write a duration from 1 s to 168 h"),
+        ("retry = { flash = { first = \"1h\" } }", "first is longer than longest"),
+        ("minimum_share = 51", "write a whole number from 0 to 50"),
+        ("minimize = { floor = \"flash\" }", "windows = [\"mon-fri 22:00-06:00\"]"),
+        ("minimize = { windows = [\"22:00-06:00\"] }", "write floor"),
+        ("minimize = { floor = \"flash\", windows = [\"25:00-06:00\"] }", "no time of the day"),
+    ];
+    for (keys, expected) in wrong {
+        let (site, report) = with(keys);
+        let shown = report.render(false);
+        assert!(site.is_none() && shown.contains(expected), "{keys}: {shown}");
+    }
+    assert_eq!(with("minimum_share = 0").0.unwrap().node.hold.share, None);
+    let (site, report) = check_in(
+        Path::new("/nowhere"),
+        &GOOD.replacen("name = \"act\"\n", "name = \"act\"\ncontent_max = \"10MB\"\n", 1),
+    );
+    assert_eq!(report.render(false), "");
+    assert_eq!(site.unwrap().node.peers[0].content_max, Some(10_000_000));
+}
+
+#[test]
+fn connection_and_its_times() {
+    let check = |by: &str| {
+        let on_demand = "connection = \"on-demand\"\nidle_close = \"2min\"";
+        let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(on_demand, by, 1));
+        let told: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (site.map(|s| s.node.peers[0].channels[1].clone()), told.join("\n"))
+    };
+    let (channel, told) = check("connection = \"scheduled\"\nwindows = \"mon-fri 06:00-18:00\"");
+    assert_eq!(told, "");
+    let windows = "mon-fri 06:00-18:00".parse().unwrap();
+    assert_eq!(channel.unwrap().connection, node::config::Connection::Scheduled { windows });
+    let (channel, told) = check("reopen = { first = \"2s\", longest = \"2s\", refused = \"1h\" }");
+    assert_eq!(told, "");
+    let reopen = channel.unwrap().reopen;
+    let seconds = [reopen.first, reopen.longest, reopen.refused].map(|d| d.as_secs());
+    assert_eq!(seconds, [2, 2, 3_600]);
+    for (wrong, message) in [
+        ("connection = \"scheduled\"", "is scheduled but lacks windows"),
+        ("windows = [\"06:00-18:00\"]", "without connection = \"scheduled\""),
+        ("connection = \"scheduled\"\nwindows = [\"6-18\"]", "\"6\" is no time of the day"),
+        ("connection = \"scheduled\"\nwindows = []", "never open"),
+        ("reopen = { first = \"2min\" }", "first of reopen"),
+    ] {
+        let (channel, told) = check(wrong);
+        assert!(channel.is_none() && told.contains(message), "{wrong}: {told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
+    }
+}
+
+#[test]
+fn dead_after_is_both_the_user_timeout_and_half_of_it_until_the_first_probe() {
+    let check = |timeouts: &str| {
+        let text = GOOD.replace("dscp = 46", &format!("timeouts = {timeouts}"));
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert_eq!(report.render(false), "");
+        let site = site.unwrap();
+        let socket = &site.channels[&ChannelId { peer: PeerId::of_name("act"), index: 1 }];
+        (socket.tcp.user_timeout.as_secs(), socket.tcp.keepalive.as_secs())
+    };
+    assert_eq!(check("{}"), (60, 30));
+    assert_eq!(check("{ dead_after = \"10s\" }"), (10, 5));
+    assert_eq!(check("{ dead_after = \"10s\", keepalive = \"2s\" }"), (10, 2));
+    assert_eq!(check("{ unacknowledged = \"20s\" }"), (20, 30));
+}
+
+/// The files we ship are right, and every key in their comments is one the checker knows.
+#[test]
+fn shipped_sites() {
+    for name in ["naples", "act"] {
+        let file = format!("{}/../../config/sites/{name}.toml", env!("CARGO_MANIFEST_DIR"));
+        let text = std::fs::read_to_string(file).unwrap();
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        assert_eq!(report.render(false), "", "{name}");
+        let site = site.unwrap();
+        assert_eq!((site.node.peers[0].channels.len(), site.listeners.len()), (5, 6));
+
+        // The same with all optional keys, at the defaults the comments give.
+        let is_key = |line: &&str| line.contains(" = ") || line.starts_with('[');
+        let key = |line: &str| line.strip_prefix("# ").filter(is_key).map(str::to_owned);
+        let optional = text.lines().filter_map(key).count();
+        assert!(optional > 25, "{optional} keys in comments");
+        let full: Vec<String> =
+            text.lines().map(|line| key(line).unwrap_or_else(|| line.to_owned())).collect();
+        // Windows are an example that goes with one kind of connection only.
+        let (permanent, scheduled) = ("connection = \"permanent\"", "connection = \"scheduled\"");
+        let full = full.join("\n").replace(permanent, scheduled);
+        let (full_site, report) = check_in(Path::new("/nowhere"), &full);
+        assert!(!report.any_fatal(), "{}", report.render(false));
+        let (mut full_site, mut site) = (full_site.unwrap(), site);
+        let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
+        assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
+        assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
+        // Selectors and the rest of what has no default are examples.
+        for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
+            (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
+            for channel in &mut peer.channels {
+                channel.minimize = None;
+                channel.connection = node::config::Connection::Permanent;
+            }
+        }
+        for channel in full_site.channels.values_mut() {
+            channel.tcp.congestion = None;
+        }
+        for listener in &mut full_site.listeners {
+            listener.tcp.congestion = None;
+        }
+        full_site.node.minimize = None;
+        full_site.node.listeners.clear();
+        site.node.listeners.clear();
+        (full_site.numbering, site.numbering) = Default::default();
+        assert_eq!(format!("{full_site:#?}"), format!("{site:#?}"), "{name}");
+    }
+}
