@@ -7,7 +7,11 @@ use p1::bind::{Password, PasswordForm};
 use serde::{Deserialize, Serialize};
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 use ua::{Clock, Interrupted, Services, User};
+
+/// How long an answer may take: longer than for a person, for the MTA may be at its limit.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(600);
 
 /// Where a user binds and as whom.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -35,6 +39,7 @@ impl Login {
             user: self.address.parse().context("a user's address")?,
             password: Password::new(Bytes::from(password.into_bytes()), PasswordForm::Ia5),
             called: Selectors::default(),
+            answer_timeout: ANSWER_TIMEOUT,
         };
         let bound = User::bind(&login, services, None, clock, Interrupted::default()).await;
         bound.with_context(|| self.address.clone())

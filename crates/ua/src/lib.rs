@@ -16,4 +16,4 @@ pub use content::{Content, Source};
 pub use interrupt::Interrupted;
 pub use message::Message;
 pub use submit::{Attempt, NotAccepted, submit};
-pub use user::{INTERRUPTED, Login, Lost, Refused, Services, User, describe};
+pub use user::{ANSWER_TIMEOUT, INTERRUPTED, Login, Lost, Refused, Services, User, describe};

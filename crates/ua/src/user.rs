@@ -30,6 +30,8 @@ const CHUNK: usize = 64 << 10;
 /// How long a TCP connection may take, and how long a write may make no progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How long an answer may take, where nobody says.
+pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long an MTA that takes nothing is given after an interrupt.
 const GRACE: Duration = Duration::from_millis(200);
 /// How long an MTA may take to end an association that we aborted, or released.
@@ -76,6 +78,9 @@ pub struct Login {
     pub password: Password,
     /// Selectors to call, where the MTA wants them.
     pub called: Selectors,
+    /// How long an answer may take once all of what it answers went out; then the association is
+    /// aborted, and what was asked is [`Lost`].
+    pub answer_timeout: Duration,
 }
 
 /// A bound user.
@@ -414,6 +419,7 @@ fn config(login: &Login, services: Services) -> Config {
         additional: Bytes::new(),
     };
     let mut config = profiles::p3(Selectors::default(), login.called.clone(), reference);
+    config.operation_timeout = login.answer_timeout;
     if services == Services::Submission {
         let delivery = profiles::abstract_syntax::mdse_88();
         config.contexts.retain(|c| c.abstract_syntax != delivery);

@@ -128,6 +128,9 @@ struct SendArgs {
     /// How long to submit again where an answer was lost: 500ms, 60s, 5m; 0s: not at all
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
     retry_for: Duration,
+    /// How long the answer to a submission may take once all of it went out
+    #[arg(long, value_name = "TIME", default_value = "120s", value_parser = quantity::parse_time)]
+    answer_timeout: Duration,
 }
 
 #[derive(Debug, Args)]
@@ -221,6 +224,10 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         clock: Clock::start(),
         interrupted,
         progress: !cli.json && is_terminal,
+        answer_timeout: match &cli.verb {
+            Verb::Send(args) => args.answer_timeout,
+            Verb::Receive(_) | Verb::Burst(_) => ua::ANSWER_TIMEOUT,
+        },
     };
     match &cli.verb {
         Verb::Send(args) => run_send(&way, args, cli.json).await,

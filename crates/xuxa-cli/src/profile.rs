@@ -125,6 +125,7 @@ impl Profile {
                 session: octets(&self.ssel),
                 presentation: octets(&self.psel),
             },
+            answer_timeout: ua::ANSWER_TIMEOUT,
         })
     }
 

@@ -110,11 +110,10 @@ pub(crate) async fn send(way: &Way<'_>, messages: &[Prepared], retry_for: Durati
     }
     for message in rest {
         let reason = match way.is_interrupted() {
-            true => "not tried: interrupted".to_owned(),
-            false => "not tried, for the one before it could not be sent".to_owned(),
+            true => "interrupted",
+            false => "the one before it could not be sent",
         };
-        let not_tried = Failure { fate: Fate::NotSent, tries: 0, reason, is_wrong_use: false };
-        outcome.add(message, &not_tried);
+        outcome.add(message, &Failure::not_tried(reason));
     }
     if let Some(user) = user {
         outcome.unbind = user.unbind().await.err().map(|error| format!("{error:#}"));

@@ -20,6 +20,8 @@ pub(crate) struct Way<'a> {
     pub clock: Clock,
     pub interrupted: Interrupted,
     pub progress: bool,
+    /// How long the answer to a submission may take once all of it went out.
+    pub answer_timeout: Duration,
 }
 
 impl Way<'_> {
@@ -28,7 +30,10 @@ impl Way<'_> {
     }
 
     pub(crate) async fn bind(&self, services: Services) -> Result<User> {
-        let login = self.profile.login()?;
+        let mut login = self.profile.login()?;
+        if services == Services::Submission {
+            login.answer_timeout = self.answer_timeout;
+        }
         User::bind(&login, services, self.pcap, self.clock, self.interrupted.clone()).await
     }
 }
@@ -80,6 +85,22 @@ pub(crate) struct Failure {
     pub tries: u32,
     pub reason: String,
     pub is_wrong_use: bool,
+    /// The MTA could not be bound to, or gave no answer however often it was asked: the next
+    /// message would only wait as long.
+    pub is_away: bool,
+}
+
+impl Failure {
+    /// Of a message that was not tried.
+    pub(crate) fn not_tried(why: &str) -> Failure {
+        Failure {
+            fate: Fate::NotSent,
+            tries: 0,
+            reason: format!("not tried: {why}"),
+            is_wrong_use: false,
+            is_away: false,
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,6 +135,7 @@ pub(crate) async fn submit(
             Some(bound) => Ok(bound),
             None => way.bind(Services::Submission).await,
         };
+        let is_bound = bound.is_ok();
         let (error, again) = match bound {
             // An MTA that was not there to begin with is not waited for.
             Err(error) => {
@@ -158,7 +180,10 @@ pub(crate) async fn submit(
                 () => Fate::NotSent,
             };
             let is_wrong_use = error.is::<Wrong>();
-            return Err(Failure { fate, tries, reason: format!("{error:#}"), is_wrong_use });
+            // Without a repetition the next one may find an MTA that is back.
+            let is_away = !is_bound || (again && tries > 1);
+            let reason = format!("{error:#}");
+            return Err(Failure { fate, tries, reason, is_wrong_use, is_away });
         }
         if pause.is_zero() {
             eprintln!("xuxa: {error:#}; submitting {} again", message.content_identifier);

@@ -243,3 +243,54 @@ fn what_cannot_be_is_said_before_anything_is_submitted() {
     assert!(missing.stderr.contains("cannot read the plan"), "{}", missing.stderr);
     assert_eq!(pair.naples.status().unwrap().counters.submitted, 0);
 }
+
+#[test]
+fn an_mta_that_does_not_answer_leaves_one_in_doubt_and_the_rest_untried() {
+    let mut pair = pair();
+    let above = "answer_timeout = \"1s\"\nretry_for = \"0s\"";
+    let groups = "[[group]]\nname = \"a\"\nprecedence = \"routine\"\nsize = \"1kB\"\ncount = 5000\n\
+                  spacing = \"20ms\"\n";
+    let path = plan(&pair, above, groups);
+    let arguments = ["--json", "burst", path.to_str().unwrap()];
+    let client = pair.naples.xuxa_beside("OPS", &arguments).unwrap();
+    let some = || Ok((pair.naples.status()?.counters.submitted >= 5).then_some(()));
+    Deadline::after(SOON).wait_for("some submissions", some).unwrap();
+    pair.naples.signal(Signal::SIGSTOP).unwrap();
+    // Were each message to wait for a bind, it would take a day.
+    let run = client.wait(SOON);
+    pair.naples.signal(Signal::SIGCONT).unwrap();
+    let run = run.unwrap();
+    assert_eq!(run.code, 4, "{}", run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    let counts = &report["counts"];
+    assert_eq!(count(&counts["in_doubt"]), 1, "{counts}");
+    let of = |reason: &str| {
+        let messages = report["messages"].as_array().unwrap().iter();
+        messages.filter(|m| m["reason"].as_str().is_some_and(|r| r.contains(reason))).count()
+    };
+    assert_eq!(of("was not answered"), 1);
+    let untried = of("not tried: ");
+    assert!(untried > 4_000, "{untried}: {}", run.stderr);
+}
+
+#[test]
+fn a_group_whose_wait_is_in_vain_is_given_up() {
+    let pair = pair();
+    // Nobody takes what the event logs are watched for.
+    let above = format!("deadline = \"1s\"\n{}", events(&pair));
+    let groups = "[[group]]\nname = \"a\"\nprecedence = \"routine\"\nsize = \"1kB\"\n[[group]]\n\
+                  name = \"b\"\nprecedence = \"flash\"\nsize = \"1kB\"\ncount = 3\n\
+                  after = { group = \"a\", stage = \"delivered\" }\n";
+    let path = plan(&pair, &above, groups);
+    let run = burst(&pair, &["--json", path.to_str().unwrap()]);
+    assert_eq!(run.code, 3, "{}", run.stderr);
+    assert!(run.stderr.contains("3 not sent: not tried: not all of group \"a\""), "{}", run.stderr);
+    let report: Value = run.json().unwrap();
+    assert_eq!(count(&report["counts"]["accepted"]), 1);
+    assert_eq!(count(&report["counts"]["not_sent"]), 3);
+    // Without the logs nobody would ever see what is waited for.
+    let path = plan(&pair, "receive = \"OPS\"", groups);
+    let run = burst(&pair, &["--check", path.to_str().unwrap()]);
+    assert_eq!(run.code, 2, "{}", run.stderr);
+    assert!(run.stderr.contains("does not name all its recipients"), "{}", run.stderr);
+}

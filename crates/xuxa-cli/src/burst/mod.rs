@@ -12,7 +12,7 @@ mod summary;
 mod tally;
 mod value;
 
-use crate::profile::{self, Profile};
+use crate::profile::{self, Profile, Wrong};
 use crate::show;
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -76,7 +76,7 @@ pub(crate) async fn burst(
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             eprintln!("xuxa: {error:#}");
-            ExitCode::from(if error.is::<profile::Wrong>() { 2 } else { 1 })
+            ExitCode::from(if error.is::<Wrong>() { 2 } else { 1 })
         }
     }
 }
@@ -111,7 +111,9 @@ fn prepare(
         from.push(names.into_iter().map(&mut profile).collect::<Result<Vec<_>>>()?);
     }
     let receive = plan.receive.iter().map(|name| profile(Some(name))).collect::<Result<_>>()?;
-    Ok(Some(Setup { plan, planned, from, receive, clock: Clock::start(), interrupted }))
+    let setup = Setup { plan, planned, from, receive, clock: Clock::start(), interrupted };
+    setup.check().with_context(|| Wrong(format!("in {}", args.plan.display())))?;
+    Ok(Some(setup))
 }
 
 fn list(path: &Path, json: bool) -> ExitCode {

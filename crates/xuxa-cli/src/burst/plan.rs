@@ -43,6 +43,8 @@ pub(crate) struct Plan {
     pub deadline: Duration,
     /// How long a submission whose answer was lost is repeated.
     pub retry_for: Duration,
+    /// How long the answer to a submission may take.
+    pub answer_timeout: Duration,
     pub groups: Vec<Group>,
 }
 
@@ -82,6 +84,7 @@ struct RawPlan {
     events: Names,
     deadline: Option<Time>,
     retry_for: Option<Time>,
+    answer_timeout: Option<Time>,
     #[serde(default)]
     group: Vec<Spanned<RawGroup>>,
 }
@@ -192,6 +195,7 @@ impl Reader<'_> {
             events: raw.events.0.into_iter().map(PathBuf::from).collect(),
             deadline: raw.deadline.map_or(DEADLINE, |time| time.0),
             retry_for: raw.retry_for.map_or(RETRY_FOR, |time| time.0),
+            answer_timeout: raw.answer_timeout.map_or(ua::ANSWER_TIMEOUT, |time| time.0),
             groups,
         };
         self.totals(&plan, &raw.group)?;

@@ -2,18 +2,19 @@
 
 use super::event::Event;
 use super::follow::{Counts, Follower};
-use super::plan::Plan;
+use super::plan::{Group, Plan};
 use super::receive::receive;
 use super::schedule::Planned;
 use super::tally::{Micros, Tally};
 use super::value::Stage;
-use crate::profile::Profile;
+use crate::profile::{Profile, Wrong};
 use crate::submission::{self, Failure, Fate, Prepared, Watch, Way};
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use base::rng::Rng;
 use base::{Instant, Utc};
 use p1::names::ORName;
 use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -49,6 +50,34 @@ pub(crate) struct Setup {
     pub interrupted: Interrupted,
 }
 
+impl Setup {
+    /// Whether all recipients of a group are ours.
+    pub(super) fn receives(&self, group: &Group) -> bool {
+        let ours: Vec<ORName> = self.receive.iter().filter_map(|p| p.user().ok()).collect();
+        group.to.iter().all(|to| ours.iter().any(|name| name.address == to.address))
+    }
+
+    /// Looks whether each delivery that a group waits for is seen by somebody.
+    ///
+    /// # Errors
+    /// [`Wrong`]: which is not.
+    pub(super) fn check(&self) -> Result<()> {
+        let Plan { groups, events, .. } = &self.plan;
+        for group in groups.iter().filter(|_| events.is_empty()) {
+            if let Some((other, Stage::Delivered)) = group.after
+                && let Some(other) = groups.get(other).filter(|other| !self.receives(other))
+            {
+                bail!(Wrong(format!(
+                    "group {:?} is after the deliveries of {:?}, and receive does not name all \
+                     its recipients: name them, or the MTAs' event logs in events",
+                    group.name, other.name
+                )));
+            }
+        }
+        Ok(())
+    }
+}
+
 /// A burst under way; shared by all its tasks, in one thread.
 pub(crate) struct Run {
     setup: Setup,
@@ -59,6 +88,8 @@ pub(crate) struct Run {
     pub tally: RefCell<Tally>,
     /// Of all event logs together.
     pub counts: Cell<Counts>,
+    /// When each group had submitted its last.
+    ended: RefCell<BTreeMap<usize, Instant>>,
     changed: Notify,
     /// Set when submissions that have begun are to end.
     cut: Interrupted,
@@ -86,6 +117,7 @@ impl Run {
             dtg,
             tally,
             counts: Cell::default(),
+            ended: RefCell::default(),
             changed: Notify::new(),
             cut: Interrupted::default(),
             stop: Interrupted::default(),
@@ -99,10 +131,8 @@ impl Run {
 
     /// Whether deliveries are seen: in event logs, or because all recipients are ours.
     pub(crate) fn sees_deliveries(&self) -> bool {
-        let ours: Vec<ORName> = self.setup.receive.iter().filter_map(|p| p.user().ok()).collect();
-        let is_ours = |to: &ORName| ours.iter().any(|name| name.address == to.address);
-        let to = self.setup.plan.groups.iter().flat_map(|group| &group.to);
-        !self.setup.plan.events.is_empty() || to.into_iter().all(is_ours)
+        let groups = &self.setup.plan.groups;
+        !self.setup.plan.events.is_empty() || groups.iter().all(|group| self.setup.receives(group))
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
@@ -111,7 +141,8 @@ impl Run {
 
     pub(super) fn way<'a>(&self, profile: &'a Profile, interrupted: &Interrupted) -> Way<'a> {
         let (clock, interrupted) = (self.setup.clock, interrupted.clone());
-        Way { profile, pcap: None, clock, interrupted, progress: false }
+        let answer_timeout = self.setup.plan.answer_timeout;
+        Way { profile, pcap: None, clock, interrupted, progress: false, answer_timeout }
     }
 
     pub(super) fn say(&self, what: &str) {
@@ -152,6 +183,27 @@ impl Run {
 
     fn failed(&self, number: usize, failure: &Failure) {
         self.tally.borrow_mut().failed(number, failure);
+        self.changed.notify_waiters();
+    }
+
+    /// Waits until all of a group have come so far, for no longer after its last submission than
+    /// for all deliveries at the end. What has not come then is why the rest is not tried.
+    async fn wait_for(&self, group: usize, stage: Stage) -> Result<(), String> {
+        let ended = || self.ended.borrow().get(&group).copied();
+        self.wait(None, |tally| tally.has_reached(group, stage) || ended().is_some()).await;
+        let limit = ended().map(|at| at + self.setup.plan.deadline);
+        let reached = self.wait(limit, |tally| tally.has_reached(group, stage)).await;
+        if reached || self.is_interrupted() {
+            return Ok(());
+        }
+        let name = self.setup.plan.groups.get(group).map_or("", |group| group.name.as_str());
+        let (stage, time) = (stage.name(), self.setup.plan.deadline.as_secs_f64());
+        Err(format!("not all of group {name:?} were {stage} {time} s after its last submission"))
+    }
+
+    /// Nothing more of a group is submitted.
+    fn group_ended(&self, group: usize) {
+        self.ended.borrow_mut().insert(group, self.setup.clock.now());
         self.changed.notify_waiters();
     }
 
@@ -264,21 +316,36 @@ async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
         return;
     };
     let first = run.setup.plan.groups.iter().take(index).map(|group| count(group.count)).sum();
-    if let Some((other, stage)) = group.after {
-        run.wait(None, |tally| tally.has_reached(other, stage)).await;
-    }
+    let waited = match group.after {
+        Some((other, stage)) => run.wait_for(other, stage).await,
+        None => Ok(()),
+    };
+    let is_in_vain = waited.is_err();
     let line = Rc::new(Line {
         index,
         next: Cell::new(first),
         end: first + count(group.count),
         begin: run.setup.clock.now(),
         begin_utc: Clock::utc(),
+        given_up: RefCell::new(waited.err()),
     });
     let mut tasks = JoinSet::new();
     for (number, user) in users.into_iter().enumerate() {
-        tasks.spawn_local(submit_some(Rc::clone(&run), Rc::clone(&line), number, user));
+        let (run, line) = (Rc::clone(&run), Rc::clone(&line));
+        tasks.spawn_local(async move {
+            match is_in_vain {
+                true => unbind(&run, user).await,
+                false => submit_some(run, line, number, user).await,
+            }
+        });
     }
     while tasks.join_next().await.is_some() {}
+    // No association is left for these.
+    let why = line.given_up.take().unwrap_or_else(|| "no association is left".to_owned());
+    while let Some(number) = line.take() {
+        run.failed(number, &Failure::not_tried(&why));
+    }
+    run.group_ended(index);
 }
 
 /// The messages of a group that are still to be submitted, in their order.
@@ -289,6 +356,8 @@ struct Line {
     /// When the group began, on both clocks.
     begin: Instant,
     begin_utc: Utc,
+    /// Why the rest of it is given up, or was on one of its associations.
+    given_up: RefCell<Option<String>>,
 }
 
 impl Line {
@@ -318,20 +387,26 @@ async fn submit_some(run: Rc<Run>, line: Rc<Line>, association: usize, user: Use
             }
         }
         if run.is_interrupted() {
-            let reason = "not tried: interrupted".to_owned();
-            let failure = Failure { fate: Fate::NotSent, tries: 0, reason, is_wrong_use: false };
-            run.failed(number, &failure);
+            run.failed(number, &Failure::not_tried("interrupted"));
             continue;
         }
         let due = start.map(|start| line.begin_utc.0 + micros(start));
         run.tally.borrow_mut().assign(number, from, due);
         if let Err(failure) = submit_one(&run, &way, &mut user, number).await {
             run.failed(number, &failure);
+            if failure.is_away {
+                line.given_up.replace(Some(failure.reason));
+                break;
+            }
         }
     }
-    if let Some(user) = user
-        && let Err(error) = user.unbind().await
-    {
+    if let Some(user) = user {
+        unbind(&run, user).await;
+    }
+}
+
+async fn unbind(run: &Run, user: User) {
+    if let Err(error) = user.unbind().await {
         run.say(&format!("after the last answer: {error:#}"));
     }
 }
@@ -351,6 +426,7 @@ async fn submit_one(
         tries: 0,
         reason: format!("{error:#}"),
         is_wrong_use: false,
+        is_away: false,
     })?;
     let length = message.content.len();
     let mut watch = Begin { run, number, length };

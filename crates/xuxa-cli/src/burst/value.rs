@@ -88,6 +88,16 @@ pub(crate) enum Stage {
     Delivered,
 }
 
+impl Stage {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Stage::Accepted => "accepted",
+            Stage::Started => "started",
+            Stage::Delivered => "delivered",
+        }
+    }
+}
+
 /// A group begins when all of another have come so far, or can no more.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct After {

@@ -135,7 +135,8 @@ fn a_stage_is_reached_by_what_comes_so_far_and_what_never_will() {
     tally.accepted(1, 111, "m1", 1);
     assert!(!tally.has_reached(0, Stage::Accepted));
     let reason = "no".to_owned();
-    let failure = Failure { fate: Fate::Refused, tries: 1, reason, is_wrong_use: false };
+    let (is_wrong_use, is_away) = (false, false);
+    let failure = Failure { fate: Fate::Refused, tries: 1, reason, is_wrong_use, is_away };
     tally.failed(2, &failure);
     assert!(tally.has_reached(0, Stage::Accepted) && !tally.has_reached(0, Stage::Started));
     assert_eq!(tally.under_way, 0);
