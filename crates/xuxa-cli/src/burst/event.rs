@@ -1,5 +1,6 @@
 //! A line of an MTA's event log, as far as a burst looks at it.
 
+use p1::names::ORAddress;
 use serde::Deserialize;
 
 /// What happened to a message.
@@ -15,6 +16,8 @@ pub(crate) enum Kind {
     Received,
     /// A recipient has confirmed it.
     Delivered,
+    /// It goes another way: this copy is no more.
+    Rerouted,
     /// It will not reach a recipient.
     NonDelivery,
 }
@@ -30,6 +33,8 @@ pub(crate) struct Event {
     /// The copy it is about, within the MTA.
     pub entry: Option<String>,
     pub peer: Option<String>,
+    /// Who was delivered to.
+    pub recipient: Option<ORAddress>,
 }
 
 #[derive(Deserialize)]
@@ -41,6 +46,9 @@ struct Line {
     mts_id: Option<String>,
     entry: Option<serde_json::Value>,
     peer: Option<String>,
+    detail: Option<String>,
+    #[serde(default)]
+    count: u64,
 }
 
 /// What a line turned out to be.
@@ -49,6 +57,8 @@ pub(crate) enum Read {
     Event(Event),
     /// An event of no matter here.
     Other,
+    /// So many lines are missing here: the MTA could not write them.
+    Lost(u64),
     /// No line of an event log.
     Garbage,
 }
@@ -64,13 +74,22 @@ impl Read {
             "transfer_confirmed" => Kind::TransferConfirmed,
             "received" => Kind::Received,
             "delivered" => Kind::Delivered,
+            "rerouted" => Kind::Rerouted,
             "non_delivery" | "expired" => Kind::NonDelivery,
+            "lines_lost" => return Read::Lost(line.count),
             _ => return Read::Other,
         };
         let Some(mts_identifier) = line.mts_id else {
             return Read::Other;
         };
+        // The detail of a delivery is "to ADDRESS".
+        let to = line.detail.as_deref().and_then(|detail| detail.strip_prefix("to "));
+        let recipient = match kind {
+            Kind::Delivered => to.and_then(|address| address.parse().ok()),
+            _ => None,
+        };
         Read::Event(Event {
+            recipient,
             time_us: line.time_us,
             mta: line.mta,
             kind,
@@ -95,6 +114,12 @@ mod tests {
         assert_eq!(event.time_us, 1_767_323_045_000_006);
         assert_eq!((event.mta.as_str(), event.kind), ("MTA-A", Kind::TransferStarted));
         assert_eq!((event.entry.as_deref(), event.peer.as_deref()), (Some("17"), Some("act")));
+        let to = br#"{"time_us":1,"mta":"A","event":"delivered","mts_id":"x","detail":"to /c=it/admd=net/s=a"}"#;
+        let address: ORAddress = "/S=A/ADMD=NET/C=IT".parse().unwrap();
+        let Read::Event(event) = Read::of(to) else { panic!("{:?}", Read::of(to)) };
+        assert_eq!(event.recipient.unwrap().attributes(), address.attributes());
+        let lost = br#"{"time_us":1,"mta":"A","event":"lines_lost","count":7}"#;
+        assert_eq!(Read::of(lost), Read::Lost(7));
         let number = br#"{"time_us":1,"mta":"A","event":"delivered","mts_id":"x","entry":17}"#;
         assert!(matches!(Read::of(number), Read::Event(e) if e.entry.as_deref() == Some("17")));
         for other in [

@@ -4,11 +4,13 @@
 use super::event::{Event, Read};
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Most octets of a line; what is longer is no event.
 const MOST_LINE: usize = 64 << 10;
+/// Octets by which a file is known again.
+const HEAD: usize = 256;
 /// Octets read at once.
 const CHUNK: usize = 64 << 10;
 /// A rotated log is looked for under these numbers: `events.jsonl.1` and so on.
@@ -23,8 +25,10 @@ pub(crate) struct Counts {
     pub events: u64,
     /// Lines that were no events, or cut short.
     pub skipped: u64,
-    /// Times that what stood between two files was gone.
+    /// Times that something is missing: what stood between two files, or lines that the MTA lost.
     pub gaps: u64,
+    /// Lines that the MTA says it could not write.
+    pub lost: u64,
 }
 
 /// One log, from where it ended when it was first looked at.
@@ -45,6 +49,8 @@ struct Open {
     identity: Identity,
     /// Octets read.
     read: u64,
+    /// How it begins: a shorter file that begins so has lost its end, another was written anew.
+    head: Vec<u8>,
 }
 
 /// Which file it is, whatever its name.
@@ -69,6 +75,7 @@ impl Follower {
         };
         if let Some(mut open) = Open::of(path)? {
             open.read = open.file.seek(SeekFrom::End(0))?;
+            open.see_head()?;
             follower.file = Some(open);
         }
         Ok(follower)
@@ -100,8 +107,7 @@ impl Follower {
                 Next::Truncated => {
                     self.cut();
                     self.counts.gaps += 1;
-                    open.file.seek(SeekFrom::Start(0))?;
-                    open.read = 0;
+                    open.rewind()?;
                     self.file = Some(open);
                 }
                 Next::File(file, gap) => {
@@ -136,6 +142,7 @@ impl Follower {
                 Err(error) => return Err(error),
             };
             open.read += count as u64;
+            open.see_head()?;
             self.take(buffer.get(..count).unwrap_or_default(), each);
         }
     }
@@ -162,6 +169,10 @@ impl Follower {
             _ if std::mem::take(&mut self.overlong) => self.counts.skipped += 1,
             Read::Garbage => self.counts.skipped += 1,
             Read::Other => self.counts.events += 1,
+            Read::Lost(count) => {
+                self.counts.gaps += 1;
+                self.counts.lost += count;
+            }
             Read::Event(event) => {
                 self.counts.events += 1;
                 each(event);
@@ -174,7 +185,7 @@ impl Follower {
 enum Next {
     /// In the same file.
     Same,
-    /// In the same file, from its beginning.
+    /// In the same file, which is shorter than it was.
     Truncated,
     /// In this one; and whether others between were missed.
     File(Open, bool),
@@ -191,7 +202,35 @@ impl Open {
             Err(error) => return Err(error),
         };
         let identity = identity(&file.metadata()?);
-        Ok(Some(Open { file, identity, read: 0 }))
+        Ok(Some(Open { file, identity, read: 0, head: Vec::new() }))
+    }
+
+    /// Remembers how it begins.
+    fn see_head(&mut self) -> std::io::Result<()> {
+        if self.head.len() < HEAD && self.head.len() as u64 != self.read {
+            self.head = self.beginning(self.read)?;
+        }
+        Ok(())
+    }
+
+    fn beginning(&self, length: u64) -> std::io::Result<Vec<u8>> {
+        let mut head = vec![0; usize::try_from(length).unwrap_or(HEAD).min(HEAD)];
+        let read = self.file.read_at(&mut head, 0)?;
+        head.truncate(read);
+        Ok(head)
+    }
+
+    /// Goes to the end of what is left, or to the beginning where that is new.
+    fn rewind(&mut self) -> std::io::Result<()> {
+        let length = self.file.metadata()?.len();
+        let head = self.beginning(length)?;
+        let is_left = !head.is_empty() && self.head.starts_with(&head);
+        self.read = if is_left { length.min(self.read) } else { 0 };
+        self.file.seek(SeekFrom::Start(self.read))?;
+        if !is_left {
+            self.head.clear();
+        }
+        Ok(())
     }
 
     /// Which file comes after this one: the one rotated just before it, else the newest.

@@ -1,7 +1,6 @@
 //! What is seen while a burst runs: a table in place on a terminal, else a line now and then.
 
 use super::run::Run;
-use super::summary::{Counts, Stretch, Times, of, precedences};
 use crate::show;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::rc::Rc;
@@ -63,15 +62,15 @@ impl Live {
 /// All precedences in one line.
 fn line(run: &Run, elapsed: Duration) -> String {
     let tally = run.tally.borrow();
-    let counts = Counts::of(tally.rows.iter());
+    let sums = tally.live.values().fold([0; 5], |mut sums, running| {
+        sums.iter_mut().zip(running.counts).for_each(|(sum, count)| *sum += count);
+        sums
+    });
+    let [planned, submitted, accepted, in_transfer, delivered] = sums;
     format!(
-        "{:.0} s: {} planned, {} submitted, {} accepted, {} in transfer, {} delivered",
-        elapsed.as_secs_f64(),
-        counts.planned,
-        counts.submitted,
-        counts.accepted,
-        counts.in_transfer,
-        counts.delivered
+        "{:.0} s: {planned} planned, {submitted} submitted, {accepted} accepted, {in_transfer} in \
+         transfer, {delivered} delivered",
+        elapsed.as_secs_f64()
     )
 }
 
@@ -89,19 +88,10 @@ fn table(run: &Run, elapsed: Duration) -> String {
         "max ms",
     ];
     let mut table = show::table(&header, &[1, 2, 3, 4, 5, 6, 7, 8]);
-    for precedence in precedences(&tally.rows) {
-        let counts = Counts::of(of(&tally.rows, precedence));
-        let times = of(&tally.rows, precedence).filter_map(|row| Stretch::Delivery.of(row));
-        let times = Times::of(times).quantiles();
-        let numbers = [
-            counts.planned,
-            counts.submitted,
-            counts.accepted,
-            counts.in_transfer,
-            counts.delivered,
-        ];
+    for (precedence, running) in tally.live.iter().rev() {
+        let times = running.times.quantiles();
         let mut cells = vec![precedence.to_string()];
-        cells.extend(numbers.map(|number| number.to_string()));
+        cells.extend(running.counts.map(|number| number.to_string()));
         let known = times.count > 0;
         let ms = [times.p50, times.p95, times.max].map(|ms| show::ms(known.then_some(ms)));
         cells.extend(ms);

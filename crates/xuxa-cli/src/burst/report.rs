@@ -34,18 +34,27 @@ pub(crate) struct Report {
     /// The times themselves, for the histograms.
     #[serde(skip)]
     times: Vec<(Precedence, Stretch, Times)>,
+    /// Messages that came as far as is seen of them: delivered, else accepted.
+    #[serde(skip)]
+    arrived: u64,
 }
 
 /// What could be seen, and what was lost of it.
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Serialize)]
 pub(crate) struct Observed {
     pub event_logs: u64,
     pub recipients: u64,
+    /// Of all groups.
     pub deliveries: bool,
+    /// Of which groups they are not seen.
+    pub unseen_groups: Vec<String>,
     pub events: u64,
     pub lines_skipped: u64,
-    /// Times that a log was rotated away unread.
+    /// Times that something is missing in a log: it was rotated away unread, cut short, or the MTA
+    /// lost lines.
     pub gaps: u64,
+    /// Lines that the MTAs say they lost.
+    pub lines_lost: u64,
     /// Events forgotten before it was known whose they are.
     pub events_dropped: u64,
 }
@@ -153,6 +162,14 @@ impl Report {
         let (rows, plan) = (&tally.rows, run.plan());
         let sees_transfers = !plan.events.is_empty();
         let by = overtaken(rows);
+        let sees = run.sees_deliveries();
+        let sees_any = sees.contains(&true);
+        let is_seen = |row: &&Row| sees.get(row.planned.group) == Some(&true);
+        let unseen = plan.groups.iter().zip(&sees).filter(|(_, sees)| !**sees);
+        let has_arrived = |row: &&Row| match is_seen(row) {
+            true => row.delivered().is_some(),
+            false => row.submission == Submission::Accepted,
+        };
         let mut times = Vec::new();
         let mut summaries = Vec::new();
         for precedence in precedences(rows) {
@@ -161,7 +178,7 @@ impl Report {
                 let is_seen = match stretch {
                     Stretch::Late | Stretch::Acceptance => true,
                     Stretch::Waiting | Stretch::Transfer => sees_transfers,
-                    Stretch::Delivery => run.sees_deliveries(),
+                    Stretch::Delivery => sees_any,
                 };
                 let quantiles = is_seen.then(|| all.quantiles());
                 times.push((precedence, stretch, all));
@@ -201,26 +218,28 @@ impl Report {
             observed: Observed {
                 event_logs: plan.events.len() as u64,
                 recipients: plan.receive.len() as u64,
-                deliveries: run.sees_deliveries(),
+                deliveries: !sees.contains(&false),
+                unseen_groups: unseen.map(|(group, _)| group.name.clone()).collect(),
                 events: counts.events,
                 lines_skipped: counts.skipped,
                 gaps: counts.gaps,
+                lines_lost: counts.lost,
                 events_dropped: tally.dropped,
             },
             precedences: summaries,
             messages: messages.collect(),
             times,
+            arrived: rows.iter().filter(has_arrived).count() as u64,
         }
     }
 
     /// 0 all came where they were to, as far as it is seen; 3 a part did; 1 nothing; 4 a submission
     /// is in doubt.
     pub(crate) fn exit_code(&self) -> u8 {
-        let Counts { planned, accepted, in_doubt, delivered, altered, .. } = self.counts;
-        let arrived = if self.observed.deliveries { delivered } else { accepted };
+        let Counts { planned, accepted, in_doubt, altered, .. } = self.counts;
         match () {
             () if in_doubt > 0 => 4,
-            () if arrived == planned && altered == 0 => 0,
+            () if self.arrived == planned && altered == 0 => 0,
             () if accepted > 0 => 3,
             () => 1,
         }
@@ -243,8 +262,10 @@ impl Report {
         for line in &self.precedences {
             let c = &line.counts;
             let lost = c.accepted.saturating_sub(c.delivered);
-            let seen =
-                |n: u64| if self.observed.deliveries { n.to_string() } else { "-".to_owned() };
+            let seen = |n: u64| match line.delivery_ms {
+                Some(_) => n.to_string(),
+                None => "-".to_owned(),
+            };
             let overtaken = line.overtaken.map_or_else(
                 || "-".to_owned(),
                 |o| match o.messages {
@@ -308,10 +329,11 @@ impl Report {
             );
         }
         if !o.deliveries {
-            lines.push(
-                "deliveries are not seen: name event logs in events, or all recipients in receive"
-                    .to_owned(),
-            );
+            lines.push(format!(
+                "deliveries are not seen of {}: name the event logs of the MTAs that deliver in \
+                 events, or all recipients in receive",
+                o.unseen_groups.join(", ")
+            ));
         }
         let counted = [
             (self.counts.altered, "contents differ from what was submitted"),
@@ -322,7 +344,11 @@ impl Report {
                 "messages with times out of order: are the hosts' clocks the same?",
             ),
             (o.lines_skipped, "lines of event logs that cannot be read"),
-            (o.gaps, "event logs rotated away unread: set a larger size or keep"),
+            (
+                o.gaps,
+                "gaps in event logs: rotated away unread (set a larger size or keep), or lost",
+            ),
+            (o.lines_lost, "lines that MTAs could not write to their event logs"),
             (o.events_dropped, "events that came too long before the answer to their submission"),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);

@@ -109,7 +109,9 @@ impl Run {
         // Two bursts begun at once differ by their processes.
         let seed = dtg.0 ^ u64::from(std::process::id()) << 44;
         let tag = u32::try_from(Rng::new(seed).next_u64() >> 32).unwrap_or_default();
-        let tally = RefCell::new(Tally::new(&setup.plan, setup.planned.clone(), tag));
+        let users = setup.receive.iter().map(|p| Ok(p.user()?.address));
+        let users = users.collect::<Result<_>>()?;
+        let tally = RefCell::new(Tally::new(&setup.plan, setup.planned.clone(), users, tag));
         let names = setup.from.iter().map(|profiles| profiles.iter().map(|p| p.user()).collect());
         Ok(Rc::new(Run {
             names: names.collect::<Result<_>>()?,
@@ -129,10 +131,21 @@ impl Run {
         &self.setup.plan
     }
 
-    /// Whether deliveries are seen: in event logs, or because all recipients are ours.
-    pub(crate) fn sees_deliveries(&self) -> bool {
+    /// Whether deliveries may be seen: in event logs, or because all recipients are ours.
+    fn may_see_deliveries(&self) -> bool {
         let groups = &self.setup.plan.groups;
         !self.setup.plan.events.is_empty() || groups.iter().all(|group| self.setup.receives(group))
+    }
+
+    /// For each group, whether its deliveries were seen: all recipients are ours, or the event logs
+    /// reach to the MTAs that deliver.
+    pub(crate) fn sees_deliveries(&self) -> Vec<bool> {
+        let (groups, tally) = (&self.setup.plan.groups, self.tally.borrow());
+        let has_logs = !self.setup.plan.events.is_empty();
+        let sees = |(index, group)| {
+            self.setup.receives(group) || (has_logs && tally.sees_deliveries(index))
+        };
+        groups.iter().enumerate().map(sees).collect()
     }
 
     pub(crate) fn is_interrupted(&self) -> bool {
@@ -285,8 +298,7 @@ fn count(number: u64) -> usize {
 }
 
 async fn await_deliveries(run: &Run) {
-    let sees = run.sees_deliveries();
-    let stage = if sees { Stage::Delivered } else { Stage::Accepted };
+    let stage = if run.may_see_deliveries() { Stage::Delivered } else { Stage::Accepted };
     let now = || run.setup.clock.now();
     let deadline = now() + run.setup.plan.deadline;
     let all = run.wait(Some(deadline), |tally| tally.have_all_reached(stage)).await;
@@ -520,6 +532,7 @@ fn look(mut followers: Vec<Follower>, end: &AtomicBool, give: &mpsc::Sender<Look
             counts.events += follower.counts.events;
             counts.skipped += follower.counts.skipped;
             counts.gaps += follower.counts.gaps;
+            counts.lost += follower.counts.lost;
         }
         // Said once, for it may last.
         let is_new = trouble.is_some() && !failing;

@@ -82,18 +82,20 @@ pub(crate) struct Quantiles {
 impl Times {
     pub(crate) fn of(times: impl Iterator<Item = Micros>) -> Times {
         let mut histogram = Histogram::new(DIGITS).ok();
-        let mut max = 0;
         if let Some(histogram) = &mut histogram {
             // It grows with what is recorded, so nothing is out of its range.
             histogram.auto(true);
         }
-        for time in times {
-            max = max.max(time);
-            if let Some(histogram) = &mut histogram {
-                let _ = histogram.record(time);
-            }
+        let mut all = Times { histogram, max: 0 };
+        times.for_each(|time| all.record(time));
+        all
+    }
+
+    pub(crate) fn record(&mut self, time: Micros) {
+        self.max = self.max.max(time);
+        if let Some(histogram) = &mut self.histogram {
+            let _ = histogram.record(time);
         }
-        Times { histogram, max }
     }
 
     pub(crate) fn quantiles(&self) -> Quantiles {
@@ -179,8 +181,7 @@ impl Counts {
                 Submission::Failed(Fate::Refused, _) => counts.refused += 1,
                 Submission::Failed(Fate::NotSent, _) => counts.not_sent += 1,
             }
-            let in_transfer = row.started().is_some() && row.confirmed().is_none();
-            counts.in_transfer += u64::from(in_transfer);
+            counts.in_transfer += u64::from(row.is_in_transfer());
             counts.delivered += u64::from(row.delivered().is_some());
             counts.non_delivery += u64::from(row.non_delivery);
             counts.delivered_again += u64::from(row.again);

@@ -63,7 +63,7 @@ fn reading_begins_at_the_end_and_goes_on_with_what_comes() {
     log.write(&(line(2) + &line(3)));
     assert_eq!(poll(&mut follower), [2, 3]);
     assert!(poll(&mut follower).is_empty());
-    assert_eq!(follower.counts, Counts { events: 2, skipped: 0, gaps: 0 });
+    assert_eq!(follower.counts, Counts { events: 2, skipped: 0, ..Counts::default() });
 }
 
 #[test]
@@ -94,7 +94,7 @@ fn garbage_is_counted_and_passed_over() {
     let mut follower = log.follow();
     log.write(&format!("garbage\n\n{}\n{}", "x".repeat(3 * MOST_LINE), line(1)));
     assert_eq!(poll(&mut follower), [1]);
-    assert_eq!(follower.counts, Counts { events: 1, skipped: 3, gaps: 0 });
+    assert_eq!(follower.counts, Counts { events: 1, skipped: 3, ..Counts::default() });
 }
 
 #[test]
@@ -112,7 +112,7 @@ fn rotation_loses_nothing_however_often_it_happened() {
     assert_eq!(poll(&mut follower), [2, 3, 4, 5]);
     log.write("\"mta\":\"A\",\"event\":\"delivered\",\"mts_id\":\"x\"}\n");
     assert_eq!(poll(&mut follower), [6]);
-    assert_eq!(follower.counts, Counts { events: 5, skipped: 0, gaps: 0 });
+    assert_eq!(follower.counts, Counts { events: 5, skipped: 0, ..Counts::default() });
 }
 
 #[test]
@@ -142,7 +142,7 @@ fn what_was_removed_unread_is_told() {
     assert_eq!(poll(&mut follower), [2]);
     log.write(&line(7));
     assert_eq!(poll(&mut follower), [5, 6, 7]);
-    assert_eq!(follower.counts, Counts { events: 4, skipped: 0, gaps: 1 });
+    assert_eq!(follower.counts, Counts { events: 4, skipped: 0, gaps: 1, lost: 0 });
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn a_torn_last_line_of_a_rotated_file_is_no_part_of_the_next() {
     log.rotate(4);
     log.write(&line(3));
     assert_eq!(poll(&mut follower), [1, 3]);
-    assert_eq!(follower.counts, Counts { events: 2, skipped: 1, gaps: 0 });
+    assert_eq!(follower.counts, Counts { events: 2, skipped: 1, ..Counts::default() });
 }
 
 #[test]
@@ -167,4 +167,21 @@ fn a_log_emptied_in_place_is_read_again_from_its_beginning() {
     log.write(&line(3));
     assert_eq!(poll(&mut follower), [3]);
     assert_eq!(follower.counts.gaps, 1);
+}
+
+#[test]
+fn a_log_that_lost_its_end_goes_on_from_there() {
+    let log = Log::new();
+    log.write(&line(1));
+    let mut follower = log.follow();
+    let length = std::fs::metadata(log.path(0)).unwrap().len();
+    // As where the disk was full in the middle of a write: a part, taken back.
+    log.write("{\"time_us\":2,\"mta\":\"A\"");
+    assert!(poll(&mut follower).is_empty());
+    OpenOptions::new().write(true).open(log.path(0)).unwrap().set_len(length).unwrap();
+    assert!(poll(&mut follower).is_empty(), "what was there is not read again");
+    let lost = "{\"time_us\":3,\"mta\":\"A\",\"event\":\"lines_lost\",\"count\":4}\n";
+    log.write(&(lost.to_owned() + &line(5)));
+    assert_eq!(poll(&mut follower), [5]);
+    assert_eq!(follower.counts, Counts { events: 1, skipped: 1, gaps: 2, lost: 4 });
 }

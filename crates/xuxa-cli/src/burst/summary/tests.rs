@@ -41,13 +41,14 @@ fn rows(messages_of: &[(&str, u64, u64, &str)]) -> Vec<Row> {
             &format!("[[group]]\nname = \"{n}\"\nprecedence = \"{precedence}\"\nsize = \"1kB\"\n");
     }
     let plan = Plan::read(&text).unwrap();
-    let mut tally = Tally::new(&plan, messages(&plan).unwrap(), 0);
+    let mut tally = Tally::new(&plan, messages(&plan).unwrap(), Vec::new(), 0);
     for (n, (_, accepted, started, peer)) in messages_of.iter().enumerate() {
         let id = format!("m{n}");
         tally.begins(n, accepted - 1, 1);
         tally.accepted(n, accepted + 1, &id, 1);
         for (kind, time_us) in [(Kind::Accepted, *accepted), (Kind::TransferStarted, *started)] {
             tally.event(Event {
+                recipient: None,
                 time_us,
                 mta: "A".to_owned(),
                 kind,

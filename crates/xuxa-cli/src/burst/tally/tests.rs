@@ -1,5 +1,6 @@
 use super::*;
 use crate::burst::schedule::messages;
+use crate::submission::Fate;
 
 /// Two groups: three messages to one recipient, and one to two.
 fn tally() -> Tally {
@@ -8,7 +9,8 @@ fn tally() -> Tally {
                 size = \"1kB\"\nto = [\"/C=IT/ADMD=NET/S=A\", \"/C=IT/ADMD=NET/S=B\"]\n";
     let plan = Plan::read(text).unwrap();
     let planned = messages(&plan).unwrap();
-    Tally::new(&plan, planned, 0xABCD_0123)
+    let users = ["A", "B"].map(recipient);
+    Tally::new(&plan, planned, users.to_vec(), 0xABCD_0123)
 }
 
 fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> Event {
@@ -19,7 +21,76 @@ fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> Event {
         mts_identifier: id.to_owned(),
         entry: Some(entry.to_owned()),
         peer: Some("act".to_owned()),
+        recipient: None,
     }
+}
+
+fn recipient(surname: &str) -> ORAddress {
+    format!("/C=IT/ADMD=NET/S={surname}").parse().unwrap()
+}
+
+#[test]
+fn recipients_are_counted_whether_a_log_or_our_own_user_tells() {
+    let mut tally = tally();
+    tally.begins(3, 100, 1_200);
+    tally.accepted(3, 120, "m3", 1);
+    tally.taken(3, 0, 150, true);
+    let to = |name: &str, at| Event {
+        recipient: Some(format!("/c=it/admd=net/s={name}").parse().unwrap()),
+        ..event("C", Kind::Delivered, "m3", "4", at)
+    };
+    tally.event(to("a", 140));
+    assert_eq!(tally.rows[3].delivered(), None, "the same recipient, told by both");
+    tally.event(to("b", 170));
+    assert_eq!(tally.rows[3].delivered(), Some(170));
+    tally.begins(0, 100, 1_200);
+    let live: Vec<[u64; 5]> = tally.live.values().map(|running| running.counts).collect();
+    assert_eq!(live, [[3, 1, 0, 0, 0], [1, 1, 1, 0, 1]]);
+    let flash = &tally.live[&Precedence::Flash];
+    assert_eq!(flash.times.quantiles().count, 1);
+}
+
+#[test]
+fn deliveries_are_seen_where_the_logs_reach_to_the_end_of_the_way() {
+    let mut tally = tally();
+    for (number, id) in [(0, "m0"), (1, "m1"), (2, "m2")] {
+        tally.begins(number, 100, 1_200);
+        tally.accepted(number, 120, id, 1);
+        assert!(!tally.sees_deliveries(0), "no log knows of it");
+    }
+    for id in ["m0", "m1", "m2"] {
+        tally.event(event("A", Kind::Accepted, id, id, 110));
+    }
+    assert!(tally.sees_deliveries(0), "all are known to be at A still");
+    for kind in [Kind::TransferStarted, Kind::TransferConfirmed] {
+        tally.event(event("A", kind, "m0", "m0", 130));
+    }
+    assert!(!tally.sees_deliveries(0), "one has gone where no log is seen");
+    tally.event(event("B", Kind::Received, "m0", "1", 129));
+    assert!(tally.sees_deliveries(0));
+    for kind in [Kind::TransferStarted, Kind::TransferConfirmed] {
+        tally.event(event("B", kind, "m0", "1", 140));
+    }
+    assert!(!tally.sees_deliveries(0), "further on");
+    tally.event(event("D", Kind::Delivered, "m1", "1", 150));
+    assert!(tally.sees_deliveries(0), "the log of who delivers is seen: the others are missing");
+}
+
+#[test]
+fn a_copy_that_was_routed_again_is_not_waited_for() {
+    let mut tally = tally();
+    tally.begins(0, 100, 1_200);
+    tally.accepted(0, 120, "m0", 1);
+    tally.event(event("A", Kind::Accepted, "m0", "1", 110));
+    tally.event(event("A", Kind::TransferStarted, "m0", "1", 130));
+    assert!(tally.rows[0].is_in_transfer());
+    tally.event(event("A", Kind::Rerouted, "m0", "1", 140));
+    assert!(!tally.rows[0].is_in_transfer());
+    assert_eq!(tally.rows[0].confirmed(), None);
+    tally.event(event("A", Kind::TransferStarted, "m0", "2", 150));
+    tally.event(event("A", Kind::TransferConfirmed, "m0", "2", 160));
+    assert_eq!(tally.rows[0].confirmed(), Some(160));
+    assert_eq!(tally.rows[0].started(), Some(130));
 }
 
 #[test]
@@ -56,7 +127,7 @@ fn a_message_is_followed_from_mta_to_mta() {
 fn events_that_come_before_the_answer_are_kept_for_it() {
     let mut tally = tally();
     tally.event(event("A", Kind::Accepted, "foreign", "1", 1));
-    assert!(tally.early.is_empty(), "nothing is under way: it cannot be ours");
+    assert_eq!(tally.early.len(), 0, "nothing is under way: it cannot be ours");
     tally.begins(0, 100, 1_200);
     tally.begins(1, 100, 1_200);
     tally.event(event("A", Kind::Accepted, "m1", "2", 110));
@@ -66,12 +137,12 @@ fn events_that_come_before_the_answer_are_kept_for_it() {
     assert_eq!((tally.rows[0].accepted, tally.early.len()), (Some(111), 2));
     tally.accepted(1, 121, "m1", 1);
     assert_eq!(tally.rows[1].accepted, Some(110));
-    assert!(tally.early.is_empty(), "what is left is of nobody here");
+    assert_eq!(tally.early.len(), 0, "what is left is of nobody here");
     tally.begins(2, 130, 1_200);
-    for n in 0..=MOST_EARLY as u64 {
+    for n in 0..=early::MOST as u64 {
         tally.event(event("A", Kind::Accepted, &format!("f{n}"), "1", n));
     }
-    assert_eq!((tally.early.len(), tally.dropped), (MOST_EARLY, 1));
+    assert_eq!((tally.early.len(), tally.dropped), (early::MOST, 1));
 }
 
 #[test]
