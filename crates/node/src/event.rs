@@ -107,6 +107,28 @@ pub struct Line<'a> {
     pub detail: Option<Cow<'a, str>>,
 }
 
+/// A line of the event log that stands for lines which are missing there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap<'a> {
+    /// When writing went on: RFC 3339 UTC with microseconds.
+    pub time: String,
+    /// The same in microseconds since 1970.
+    pub time_us: u64,
+    /// Our MTA name.
+    pub mta: &'a str,
+    /// Always `lines_lost`.
+    pub event: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+impl Gap<'_> {
+    /// So many lines could not be written before this one.
+    pub fn new(utc: Utc, mta: &str, count: u64) -> Gap<'_> {
+        Gap { time: utc.to_string(), time_us: utc.0, mta, event: "lines_lost", count }
+    }
+}
+
 /// A text that others may have chosen, with control characters escaped: one line stays one line, and
 /// no terminal is told anything.
 pub fn plain(text: &str) -> Cow<'_, str> {

@@ -14,7 +14,7 @@ use crate::responder::Refusal;
 use base::ber::{Element, Writer};
 use base::{AssociationId, EntryId, Now, Precedence};
 use bytes::Bytes;
-use engine::{Record, SubmitError};
+use engine::{NextHop, Record, SubmitError};
 use osi::api::{AbortReason, Indication, Payload, Problem, RefuseReason, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
@@ -649,7 +649,12 @@ impl Node {
         else {
             return;
         };
-        self.event(Level::Info, Kind::Delivered, "")
+        // Who it is, for each recipient here has an entry of its own.
+        let to = match &record.next_hop {
+            NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
+            NextHop::Peer(_) => String::new(),
+        };
+        self.event(Level::Info, Kind::Delivered, to)
             .association(id)
             .message(record.message.clone())
             .entry(entry)

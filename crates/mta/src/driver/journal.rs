@@ -1,10 +1,12 @@
 //! The event log of messages: JSON lines in a file, a new file when it is full.
 //!
 //! The network thread only appends to a buffer; a thread writes it out a few milliseconds later.
-//! What the disk does not take is lost, counted and said once: the MTA goes on.
+//! What the disk does not take, or not in time, is lost, counted and said once, and a line in the file
+//! stands for it: the MTA goes on.
 
+use crate::clock::Clock;
 use crate::config::EventLog;
-use node::event::Line;
+use node::event::{Gap, Line};
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read as _, Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -36,6 +38,10 @@ struct Shared {
 #[derive(Default)]
 struct Waiting {
     lines: Vec<u8>,
+    /// Lines lost since the writer last took some, for too much waited.
+    lost: u64,
+    /// That is so, and was said.
+    overflows: bool,
     /// The writer sleeps until there is something.
     idle: bool,
     ended: bool,
@@ -43,29 +49,24 @@ struct Waiting {
 
 impl Journal {
     /// Opens the file, behind what is in it.
-    pub(super) fn open(log: &EventLog) -> io::Result<Journal> {
-        let mut file = LogFile::open(log)?;
+    pub(super) fn open(log: &EventLog, mta: &str, clock: Clock) -> io::Result<Journal> {
+        let file = LogFile::open(log)?;
+        let mut writer = Writer { file, mta: mta.to_owned(), clock, untold: 0, failing: false };
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
             .name("events".to_owned())
-            .spawn(move || write_all(&theirs, &mut file))?;
+            .spawn(move || writer.write_all(&theirs))?;
         Ok(Journal { shared, writer: Some(writer) })
     }
 
     /// Adds a line; others can read it some 20 ms later.
     pub(super) fn put(&self, line: &Line<'_>) {
-        let mut waiting = self.shared.lock();
-        let before = waiting.lines.len();
-        let put = before < WAITING_MAX && serde_json::to_writer(&mut waiting.lines, line).is_ok();
-        if put {
-            waiting.lines.push(b'\n');
-        } else {
-            waiting.lines.truncate(before);
-            self.shared.lost.fetch_add(1, Ordering::Relaxed);
-        }
-        if std::mem::take(&mut waiting.idle) {
-            self.shared.more.notify_one();
+        if self.shared.put(line) {
+            tracing::warn!(
+                waiting = WAITING_MAX,
+                "the event log loses lines: the disk takes them too slowly"
+            );
         }
     }
 
@@ -90,8 +91,26 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What waits; nothing once the log ends.
-    fn next(&self) -> Vec<u8> {
+    /// Adds a line; whether it is the first that is lost because too much waits.
+    fn put(&self, line: &Line<'_>) -> bool {
+        let mut waiting = self.lock();
+        let before = waiting.lines.len();
+        let put = before < WAITING_MAX && serde_json::to_writer(&mut waiting.lines, line).is_ok();
+        if put {
+            waiting.lines.push(b'\n');
+        } else {
+            waiting.lines.truncate(before);
+            waiting.lost += 1;
+            self.lost.fetch_add(1, Ordering::Relaxed);
+        }
+        if std::mem::take(&mut waiting.idle) {
+            self.more.notify_one();
+        }
+        !put && !std::mem::replace(&mut waiting.overflows, true)
+    }
+
+    /// What waits, and how many lines were lost behind it; nothing once the log ends.
+    fn next(&self) -> (Vec<u8>, u64) {
         let mut waiting = self.lock();
         waiting.idle = waiting.lines.is_empty();
         let is_idle = |w: &mut Waiting| w.lines.is_empty() && !w.ended;
@@ -99,33 +118,76 @@ impl Shared {
         let gathers = |w: &mut Waiting| !w.ended;
         let gathered = self.more.wait_timeout_while(waiting, GATHER, gathers);
         let (mut waiting, _) = gathered.unwrap_or_else(PoisonError::into_inner);
-        std::mem::take(&mut waiting.lines)
+        let lost = std::mem::take(&mut waiting.lost);
+        waiting.overflows &= lost > 0;
+        (std::mem::take(&mut waiting.lines), lost)
     }
 }
 
-fn write_all(shared: &Shared, file: &mut LogFile) {
-    let mut failing = false;
-    let path = file.log.path.display().to_string();
-    loop {
-        let lines = shared.next();
-        if lines.is_empty() {
-            return;
-        }
-        match file.write(&lines) {
-            Ok(()) if std::mem::take(&mut failing) => {
-                let lost = shared.lost.load(Ordering::Relaxed);
-                tracing::info!(path, lost, "the event log is written again");
+/// The thread that writes.
+struct Writer {
+    file: LogFile,
+    mta: String,
+    clock: Clock,
+    /// Lines lost that no line in the file stands for yet.
+    untold: u64,
+    /// The disk takes nothing, and that was said.
+    failing: bool,
+}
+
+impl Writer {
+    fn write_all(&mut self, shared: &Shared) {
+        let path = self.file.log.path.display().to_string();
+        loop {
+            let (lines, lost) = shared.next();
+            if lines.is_empty() {
+                return;
             }
-            Ok(()) => {}
-            Err((error, written)) => {
-                let rest = lines.get(written..).unwrap_or_default();
-                let lost = rest.iter().filter(|octet| **octet == b'\n').count() as u64;
-                shared.lost.fetch_add(lost, Ordering::Relaxed);
-                if !std::mem::replace(&mut failing, true) {
-                    tracing::warn!(path, %error, "the event log loses lines until it can be written");
+            match self.write(&lines, lost) {
+                Ok(()) if std::mem::take(&mut self.failing) => {
+                    let lost = shared.lost.load(Ordering::Relaxed);
+                    tracing::info!(path, lost, "the event log is written again");
+                }
+                Ok(()) => {}
+                Err((error, lost)) => {
+                    shared.lost.fetch_add(lost, Ordering::Relaxed);
+                    if !std::mem::replace(&mut self.failing, true) {
+                        tracing::warn!(
+                            path,
+                            %error,
+                            "the event log loses lines until it can be written"
+                        );
+                    }
                 }
             }
         }
+    }
+
+    /// Writes lines, behind which `lost` others were; a line stands for what is missing, where it is
+    /// missing. On an error also how many of `lines` are lost.
+    fn write(&mut self, lines: &[u8], lost: u64) -> Result<(), (io::Error, u64)> {
+        let written = match self.tell() {
+            Ok(()) => self.file.write(lines),
+            Err(error) => Err((error, 0)),
+        };
+        let done = written.map_err(|(error, written)| {
+            let rest = lines.get(written..).unwrap_or_default();
+            (error, rest.iter().filter(|octet| **octet == b'\n').count() as u64)
+        });
+        self.untold += lost + done.as_ref().err().map_or(0, |(_, lost)| *lost);
+        done?;
+        self.tell().map_err(|error| (error, 0))
+    }
+
+    fn tell(&mut self) -> io::Result<()> {
+        if self.untold > 0 {
+            let mut line =
+                serde_json::to_vec(&Gap::new(self.clock.now().utc, &self.mta, self.untold))?;
+            line.push(b'\n');
+            self.file.write(&line).map_err(|(error, _)| error)?;
+            self.untold = 0;
+        }
+        Ok(())
     }
 }
 

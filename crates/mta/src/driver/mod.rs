@@ -153,7 +153,7 @@ pub async fn run(
     let store = start::open_store(&site)?;
     let users = Users::read(&site.paths.data_dir)?;
     let node = start::make_node(&site, &users, &store)?;
-    let events = start::open_events(&site)?;
+    let events = start::open_events(&site, clock)?;
 
     let (answers, mut answered) = mpsc::unbounded_channel();
     let (arrivals, mut arrived) = mpsc::channel(ARRIVALS);

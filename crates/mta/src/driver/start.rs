@@ -1,6 +1,7 @@
 //! Before the node runs: the data directory, the store, the epoch, and what is in the queue.
 
 use super::journal::Journal;
+use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::users::{Users, UsersError};
 use argon2::password_hash::rand_core::{OsRng, RngCore};
@@ -117,9 +118,11 @@ pub(super) fn sockets(site: &Site) -> usize {
 }
 
 /// Opens the event log, where there is to be one.
-pub(super) fn open_events(site: &Site) -> Result<Option<Journal>, DriverError> {
+pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<Journal>, DriverError> {
     let open = |log: &EventLog| {
-        Journal::open(log).map_err(|error| DriverError::Events { path: log.path.clone(), error })
+        let mta = &site.node.mta.0;
+        Journal::open(log, mta, clock)
+            .map_err(|error| DriverError::Events { path: log.path.clone(), error })
     };
     site.events.as_ref().map(open).transpose()
 }

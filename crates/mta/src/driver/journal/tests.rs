@@ -7,6 +7,10 @@ fn log(dir: &Path, size: u64) -> EventLog {
     EventLog { path: dir.join("events.jsonl"), size, keep: 2 }
 }
 
+fn open(log: &EventLog) -> io::Result<Journal> {
+    Journal::open(log, "MTA-A", Clock::start())
+}
+
 fn event(number: u64) -> Event {
     Event {
         level: Level::Info,
@@ -36,7 +40,7 @@ fn every_line_is_there_once_over_a_restart_and_a_rotation() {
     // As a daemon that died in the middle of a line leaves it.
     std::fs::write(&log.path, "{\"bytes\":0}\n{\"bytes\":1").unwrap();
     for _ in 0..3 {
-        let journal = Journal::open(&log).unwrap();
+        let journal = open(&log).unwrap();
         for _ in 0..400 {
             number += 1;
             journal.put(&event(number).line(Utc(number), "MTA-A", None));
@@ -61,7 +65,7 @@ fn every_line_is_there_once_over_a_restart_and_a_rotation() {
 fn a_line_can_be_read_while_the_log_is_open() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), 64 << 10);
-    let journal = Journal::open(&log).unwrap();
+    let journal = open(&log).unwrap();
     journal.put(&event(5).line(Utc(5), "MTA-A", None));
     while numbers(&log.path).is_empty() {
         std::thread::yield_now();
@@ -92,10 +96,55 @@ fn what_cannot_be_written_is_told_and_no_line_is_torn() {
 #[test]
 fn a_full_disk_loses_lines_and_nothing_else() {
     let log = EventLog { path: "/dev/full".into(), size: 64 << 10, keep: 1 };
-    let Ok(journal) = Journal::open(&log) else { return };
+    let Ok(journal) = open(&log) else { return };
     journal.put(&event(1).line(Utc(1), "MTA-A", None));
     journal.put(&event(2).line(Utc(2), "MTA-A", None));
     while journal.lost() < 2 {
         std::thread::yield_now();
     }
+}
+
+fn writer(log: &EventLog) -> Writer {
+    let file = LogFile::open(log).unwrap();
+    Writer { file, mta: "MTA-A".to_owned(), clock: Clock::start(), untold: 0, failing: false }
+}
+
+/// The lines that stand for others, each with how many lines are before it.
+fn gaps(path: &Path) -> Vec<(usize, u64)> {
+    let text = std::fs::read_to_string(path).unwrap();
+    let line = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
+    let lines = text.lines().map(line).enumerate();
+    let gaps = lines.filter(|(_, line)| line["event"] == "lines_lost" && line["mta"] == "MTA-A");
+    gaps.map(|(at, line)| (at, line["count"].as_u64().unwrap())).collect()
+}
+
+#[test]
+fn what_waited_too_long_is_said_once_and_stands_in_the_file() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = log(dir.path(), 64 << 20);
+    let shared = Shared::default();
+    let large = Event { detail: "x".repeat(1 << 20), ..event(1) };
+    let put = || shared.put(&large.line(Utc(1), "MTA-A", None));
+    let said = (0..20).filter(|_| put()).count();
+    let lost = shared.lost.load(Ordering::Relaxed);
+    assert!(said == 1 && lost > 0, "{said} {lost}");
+    shared.lock().ended = true;
+    writer(&log).write_all(&shared);
+    let kept = 20 - usize::try_from(lost).unwrap();
+    assert_eq!(gaps(&log.path), [(kept, lost)]);
+    assert!(!put(), "it goes on");
+}
+
+#[test]
+fn what_the_disk_did_not_take_stands_before_what_comes_next() {
+    let dir = tempfile::tempdir().unwrap();
+    let log = EventLog { keep: 1, ..log(dir.path(), 64 << 10) };
+    let mut writer = writer(&log);
+    std::fs::create_dir_all(dir.path().join("events.jsonl.1/in the way")).unwrap();
+    let line = format!("{{\"bytes\":2,\"x\":\"{}\"}}\n", "y".repeat(60 << 10));
+    let (_, lost) = writer.write(format!("{line}{line}{line}").as_bytes(), 3).unwrap_err();
+    assert_eq!(lost, 2);
+    std::fs::remove_dir_all(dir.path().join("events.jsonl.1")).unwrap();
+    writer.write(b"{\"bytes\":3}\n", 0).unwrap();
+    assert_eq!(gaps(&log.path), [(1, 5)]);
 }
