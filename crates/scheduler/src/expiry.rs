@@ -1,8 +1,8 @@
 //! Rule 9, second half: what happens to an item when its time has come.
 //!
 //! An item that is not in transfer when it expires leaves the queues at once: it neither
-//! starts nor holds. It stays known until the caller is done with it, so that a report that could
-//! not be made durable can be made again. One in transfer may still arrive: it expires when it comes
+//! starts nor holds. It stays known until the caller is done with it, who reads its record meanwhile
+//! and may put it back. One in transfer may still arrive: it expires when it comes
 //! back.
 
 use crate::items::{Destination, State};
@@ -57,7 +57,7 @@ impl Scheduler {
         let Some(slot) = self.items.get_mut(id) else { return };
         let to = slot.destination();
         if slot.alert_at() <= now && !slot.is_overdue() {
-            slot.set_overdue();
+            slot.set_overdue(true);
             let (at, precedence) = (slot.alert_at(), slot.precedence);
             self.overdue.insert((at, id));
             self.queues_mut(to).at(precedence).overdue += 1;

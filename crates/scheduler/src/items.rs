@@ -195,8 +195,12 @@ impl Slot {
         self.has(OVERDUE)
     }
 
-    pub(crate) fn set_overdue(&mut self) {
-        self.set(OVERDUE, true);
+    pub(crate) fn set_overdue(&mut self, on: bool) {
+        self.set(OVERDUE, on);
+    }
+
+    pub(crate) fn set_times(&mut self, expires: Instant, alert_at: Instant) {
+        (self.expires, self.alert_at) = (expires, alert_at);
     }
 }
 
@@ -230,6 +234,10 @@ impl Items {
 
     pub(crate) fn contains(&self, id: EntryId) -> bool {
         self.index.contains_key(&Counted(id))
+    }
+
+    pub(crate) fn ids(&self) -> impl Iterator<Item = EntryId> + '_ {
+        self.index.keys().map(|id| id.0)
     }
 
     pub(crate) fn len(&self) -> usize {

@@ -38,6 +38,7 @@ mod queue;
 mod retry;
 mod rules;
 mod share;
+mod shift;
 mod status;
 mod steps;
 
@@ -48,6 +49,7 @@ pub use machine::{Licence, Scheduler, Start};
 pub use minimize::{Floor, Scope};
 pub use retry::Retry;
 pub use rules::{Associations, ChannelId, ChannelRules, Hold, Policy};
+pub use shift::Shift;
 pub use status::{LIST_MOST, LevelStatus, Listed, QueueStatus, Whereabouts};
 
 #[cfg(test)]

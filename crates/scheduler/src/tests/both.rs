@@ -35,6 +35,8 @@ pub(super) enum Verb {
     /// So many associations, where there are, have something in transfer to us.
     Receives(usize, u32),
     Wait(u64),
+    /// The wall clock is set: its times come sooner by so much, or later.
+    Shift(i64),
     /// The clock is handed in as it was.
     StepBack(u64),
 }
@@ -379,6 +381,7 @@ impl Both {
                     self.wait(now);
                 }
             }
+            Verb::Shift(by) => self.shift(now, by),
             Verb::StepBack(d) => self.s.tick(Instant(now.0.saturating_sub(d))),
             Verb::Opened(_) | Verb::OpenFailed(_) | Verb::Lost(_) => {}
         }
@@ -397,6 +400,32 @@ impl Both {
             && let Destination::Peer(peer) = item.destination
         {
             self.m.failures.retain(|(of, ..)| *of != peer);
+        }
+    }
+
+    fn shift(&mut self, now: Instant, by: i64) {
+        let size = Duration::from_micros(by.unsigned_abs());
+        self.s.shift(now, if by < 0 { Shift::Sooner(size) } else { Shift::Later(size) });
+        let moved = |at: Instant| match at {
+            NEVER => NEVER,
+            Instant(at) => Instant(at.saturating_add_signed(by)),
+        };
+        for row in &mut self.m.rows {
+            row.item.expires = moved(row.item.expires);
+            row.item.alert_at = moved(row.item.alert_at);
+            if row.failures == 0 && row.item.not_before != Instant(0) {
+                row.item.not_before = moved(row.item.not_before);
+                if let At::Waiting { until } = &mut row.at
+                    && *until != Instant(0)
+                {
+                    *until = moved(*until);
+                }
+            }
+            if row.at == At::Expired && !row.told[1] {
+                // Nobody knows yet that its time was over.
+                row.at = At::Waiting { until: self.s.get(row.item.id).unwrap().not_before };
+            }
+            row.told[2] &= row.item.alert_at <= now;
         }
     }
 
