@@ -207,26 +207,7 @@ pub async fn run(
                 tracing::info!(signal = name, "stopping");
                 stop_by = Some(driver.stop());
             }
-            () = until(wake) => driver.input(Input::Tick),
-            Some(answer) = answered.recv() => driver.answer(answer)?,
-            Some(arrival) = arrived.recv() => {
-                driver.arrival(arrival);
-                // Neither keeps the other out.
-                if let Ok(newcomer) = arriving.try_recv() {
-                    driver.accepted(newcomer);
-                }
-            }
-            Some(newcomer) = arriving.recv() => driver.accepted(newcomer),
-            Some(asked) = admin.next() => {
-                if driver.asked(asked) && stop_by.is_none() {
-                    tracing::info!(signal = "admin", "stopping");
-                    stop_by = Some(driver.stop());
-                }
-            }
-            Some(answer) = measuring.recv() => {
-                let _ = answer.send(driver.metrics());
-            }
-            Some(()) = hang_up.recv() => drop(driver.reload()),
+            // An operator, and the end of his patience, are rare: no load keeps them waiting.
             () = until(stop_by) => {
                 if aborted {
                     break;
@@ -237,6 +218,26 @@ pub async fn run(
                 driver.input(Input::Stop);
                 stop_by = Some(driver.clock.at(driver.clock.now().mono + LAST_WORDS));
             }
+            Some(asked) = admin.next() => {
+                if driver.asked(asked) && stop_by.is_none() {
+                    tracing::info!(signal = "admin", "stopping");
+                    stop_by = Some(driver.stop());
+                }
+            }
+            Some(answer) = measuring.recv() => {
+                let _ = answer.send(driver.metrics());
+            }
+            Some(()) = hang_up.recv() => drop(driver.reload()),
+            () = until(wake) => driver.input(Input::Tick),
+            Some(answer) = answered.recv() => {
+                driver.answer(answer)?;
+                driver.admit_one(&mut arriving);
+            }
+            Some(arrival) = arrived.recv() => {
+                driver.arrival(arrival);
+                driver.admit_one(&mut arriving);
+            }
+            Some(newcomer) = arriving.recv() => driver.accepted(newcomer),
         }
     }
     driver.disk.shutdown().await;
@@ -384,6 +385,13 @@ impl Driver {
     fn mark_seen(&mut self, association: AssociationId, seen: Option<Dscp>) {
         if let Some(dscp) = seen {
             self.input(Input::MarkSeen { association, dscp });
+        }
+    }
+
+    /// Takes a newcomer, if there is one: neither answers nor arrivals keep him out.
+    fn admit_one(&mut self, arriving: &mut mpsc::Receiver<Newcomer>) {
+        if let Ok(newcomer) = arriving.try_recv() {
+            self.accepted(newcomer);
         }
     }
 
