@@ -480,6 +480,7 @@ impl Node {
             }
             Some(Pending::Operation(operation)) => return self.operated(now, operation, result),
             Some(Pending::Debt(debt)) => {
+                self.asked_to_pay();
                 match result {
                     Ok(()) => {
                         self.enqueue_new(now, debt.entries);

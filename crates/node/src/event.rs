@@ -149,6 +149,8 @@ pub fn plain(text: &str) -> Cow<'_, str> {
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
+    /// The wall clock was set while we ran: the times of what is queued follow it.
+    ClockSet,
     /// An association is open.
     AssociationOpened,
     /// A peer or user was refused.
@@ -211,6 +213,7 @@ impl Kind {
     /// snake_case name, as in JSON.
     pub fn name(self) -> &'static str {
         match self {
+            Kind::ClockSet => "clock_set",
             Kind::AssociationOpened => "association_opened",
             Kind::AssociationRefused => "association_refused",
             Kind::AssociationReleased => "association_released",

@@ -14,7 +14,7 @@ use engine::{NextHop, Periods, Record};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-/// Most records read at once.
+/// Most records read at once, or not yet durably reported.
 const MOST_READ: usize = 64;
 /// When one that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
@@ -55,18 +55,14 @@ pub(crate) struct Late {
     again: BTreeSet<(Instant, EntryId)>,
 }
 
-impl Late {
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.again.first().map(|(at, _)| *at)
-    }
-}
-
 impl Node {
     /// What was late already when we started is told in one line: it was told before, one by one.
     pub(crate) fn tell_late_at_start(&mut self, now: Now) {
         let mut late = 0u64;
-        while self.queue.scheduler.overdue(now.mono).is_some() {
+        while let Some(id) = self.queue.scheduler.overdue(now.mono) {
             late += 1;
+            let item = self.queue.get(id);
+            self.tally.overdue_at_start(item.map(|item| item.precedence));
         }
         if late > 0 {
             let detail = format!("{late} messages were late already at the start");
@@ -74,12 +70,19 @@ impl Node {
         }
     }
 
+    fn room_for_late(&self) -> usize {
+        self.room_for_debts(self.late.reading, MOST_READ)
+    }
+
+    /// When to read one again that could not be read, where there is room: what makes room wakes us.
+    pub(crate) fn late_deadline(&self) -> Option<Instant> {
+        let first = self.late.again.first().map(|(at, _)| *at);
+        first.filter(|_| self.room_for_late() > 0)
+    }
+
     /// Takes up what has expired or become late.
     pub(crate) fn see_to_late(&mut self, now: Now) {
-        if !self.started || self.stopping {
-            return;
-        }
-        while self.late.reading < MOST_READ {
+        while self.room_for_late() > 0 {
             let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
             let (id, why) = if let Some((at, id)) = again {
                 self.late.again.remove(&(at, id));
@@ -117,11 +120,13 @@ impl Node {
         };
         match (record, why) {
             (Ok(record), Why::Expired) => self.expire(now, id, &record),
-            (Ok(record), Why::Overdue) => self.tell_overdue(now, id, &record),
+            (Ok(record), Why::Overdue) => self.tell_overdue(now, id, Some(&record)),
             (Err(error), why) => {
                 self.event(Level::Error, Kind::StoreFailed, error).entry(id);
-                if why == Why::Expired {
-                    self.late.again.insert((now.mono + AGAIN, id));
+                match why {
+                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    // The alert does not wait for the store.
+                    Why::Overdue => self.tell_overdue(now, id, None),
                 }
             }
         }
@@ -129,7 +134,9 @@ impl Node {
 
     /// The time of a copy is over: it is forgotten, and its report queued, in one commit.
     fn expire(&mut self, now: Now, id: EntryId, record: &Record) {
-        if record.expires(&self.config.times.expire).is_none_or(|at| at > now.utc) {
+        let expires = record.expires(&self.config.times.expire);
+        // By the clock that the queue goes by: by another one it might expire again and again.
+        if expires.is_none_or(|at| self.queue.wall.instant(at) > now.mono) {
             // The wall clock was set back, or more time was allowed since.
             self.queue.begin_again(now, id, record, &self.config.times);
             if self.held.contains(&id) {
@@ -152,17 +159,27 @@ impl Node {
         self.commit(debt.batch.clone(), Pending::Debt(debt));
     }
 
-    fn tell_overdue(&mut self, now: Now, id: EntryId, record: &Record) {
-        let limit = self.config.times.alert.0.get(record.precedence).as_secs();
-        let age = now.utc.since(record.accepted).as_secs();
-        let mut detail = format!("for {} since {age} s, more than {limit} s", self.whom(record));
+    /// Where the record could not be read, who is to get it and when it came is not known here: the
+    /// alert says what is.
+    fn tell_overdue(&mut self, now: Now, id: EntryId, record: Option<&Record>) {
+        let Some(item) = self.queue.get(id) else { return };
+        let limit = *self.config.times.alert.0.get(item.precedence);
+        // What its time counts from: our acceptance, or the end of its deferral.
+        let age = (now.mono.since(item.alert_at) + limit).as_secs();
+        let limit = limit.as_secs();
+        let mut detail = match record {
+            Some(record) => format!("for {} since {age} s, more than {limit} s", self.whom(record)),
+            None => format!("since {age} s, more than {limit} s; its record cannot be read"),
+        };
         if let Some(reason) = self.queue.scheduler.held_because(id) {
             detail = format!("{detail}: {reason}");
         }
-        self.event(Level::Warning, Kind::Overdue, detail)
-            .message(record.message.clone())
-            .entry(id)
-            .precedence(record.precedence);
+        let mut event =
+            self.event(Level::Warning, Kind::Overdue, detail).entry(id).precedence(item.precedence);
+        if let Some(record) = record {
+            event = event.message(record.message.clone());
+        }
+        drop(event);
     }
 
     /// Who is to get it, for the log.

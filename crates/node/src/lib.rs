@@ -42,6 +42,7 @@ mod schedule;
 pub mod status;
 mod tally;
 mod user;
+mod wall;
 
 pub use api::{ChannelId, Input, ListenerId, Output, Principal, Secret, Token};
 pub use node::Node;

@@ -53,6 +53,8 @@ pub struct Node {
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
     pub(crate) debts: Vec<(Instant, Debt)>,
+    /// How many debts the store is being asked to pay.
+    paying: usize,
     /// Arrivals that wait for keys of others, and whether some were freed.
     pub(crate) blocked: Vec<SpoolId>,
     pub(crate) unblock: bool,
@@ -109,6 +111,7 @@ impl Node {
             arrivals: BTreeMap::new(),
             committing: BTreeSet::new(),
             debts: Vec::new(),
+            paying: 0,
             blocked: Vec::new(),
             unblock: false,
             held: BTreeSet::new(),
@@ -146,6 +149,7 @@ impl Node {
 
     /// Takes one input; drain [`Node::poll`] afterwards.
     pub fn handle(&mut self, now: Now, input: Input) {
+        self.watch_clock(now);
         match input {
             Input::RecoveredHolds(value) => self.recovered_holds(&value),
             Input::Recovered { precedence, id, record } => {
@@ -218,9 +222,10 @@ impl Node {
             self.forget_at,
             self.idle_deadline(),
             self.recovery.deadline(),
-            self.strays.deadline(),
+            self.strays_deadline(),
+            self.clock_deadline(),
             self.hush.deadline(),
-            self.late.deadline(),
+            self.late_deadline(),
             self.minimizing.deadline(),
             self.access.deadline(),
         ]
@@ -254,6 +259,7 @@ impl Node {
     }
 
     pub(crate) fn commit(&mut self, batch: Batch, pending: Pending) {
+        self.paying += usize::from(matches!(pending, Pending::Debt(_)));
         let token = self.token(pending);
         self.output(Output::Commit { token, batch });
     }
@@ -456,6 +462,20 @@ impl Node {
         let batch = vec![Op::ForgetSeen { before: now.utc }];
         let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
         self.commit(debt.batch.clone(), Pending::Debt(debt));
+    }
+
+    /// A debt was paid, or goes back to the others.
+    pub(crate) fn asked_to_pay(&mut self) {
+        self.paying = self.paying.saturating_sub(1);
+    }
+
+    /// How many more records may be read whose reading ends in a debt, of at most so many: each is
+    /// whole in memory until it is paid. None while some wait: the store takes nothing now.
+    pub(crate) fn room_for_debts(&self, reading: usize, most: usize) -> usize {
+        if !self.started || self.stopping || !self.debts.is_empty() {
+            return 0;
+        }
+        most.saturating_sub(reading + self.paying)
     }
 
     fn pay_debts(&mut self, now: Now) {

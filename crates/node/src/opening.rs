@@ -17,10 +17,11 @@ use std::cmp::Reverse;
 /// Which of several channels is opened first: the greatest.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
-    /// Of the highest message that waits for it, or that it is to go on with.
+    /// Of the highest message that waits for it, or that it is to go on with. Nothing, nor below,
+    /// where it failed more than once: those take turns, or a few dead ones of high precedence would
+    /// leave no time to the others.
     waiting: Option<Precedence>,
-    /// The highest it may carry; nothing where it failed more than once: those take turns, or a few
-    /// dead ones of high precedence would leave no time to the others.
+    /// The highest it may carry.
     hopeful: Option<Precedence>,
 }
 
@@ -69,8 +70,16 @@ impl Node {
         let recovers = recovers.map(|entry| entry.precedence);
         let config = self.peer_and_channel(channel).map(|(_, config)| config);
         let highest = config.and_then(|config| config.precedences.iter().max().copied());
-        let hopeful = self.channels.get(&channel).is_some_and(|state| state.failures <= 1);
-        Rank { waiting: waiting.max(recovers), hopeful: highest.filter(|_| hopeful) }
+        let hopeful = !self.is_hopeless(channel);
+        Rank {
+            waiting: waiting.max(recovers).filter(|_| hopeful),
+            hopeful: highest.filter(|_| hopeful),
+        }
+    }
+
+    /// Whether it failed more than once in a row. Once is no sign: an outage fails every channel.
+    fn is_hopeless(&self, channel: ChannelId) -> bool {
+        self.channels.get(&channel).is_some_and(|state| state.failures > 1)
     }
 
     /// Whether this channel may open now. Where too many are being opened, the one that matters
@@ -83,8 +92,8 @@ impl Node {
                 opening.push((link.id, link.phase, of));
             }
         }
-        let failing = |of: &ChannelId| self.channels.get(of).is_some_and(|s| s.failures > 0);
-        // Channels that failed leave one place to those that did not.
+        // Channels that keep failing leave one place to the others.
+        let failing = |of: &ChannelId| self.is_hopeless(*of);
         let all_taken = opening.len() >= most;
         let failed = opening.iter().filter(|(_, _, of)| failing(of)).count();
         let last_is_kept = failing(&channel) && most > 1 && failed >= most - 1;

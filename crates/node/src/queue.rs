@@ -2,7 +2,8 @@
 //! needed. Records stay on disk until they are sent.
 
 use crate::late::Times;
-use base::{BodyId, EntryId, Instant, Now, Precedence, Utc};
+use crate::wall::Wall;
+use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, NextHop, Record};
 use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
@@ -10,6 +11,8 @@ use std::collections::BTreeMap;
 
 #[derive(Debug)]
 pub(crate) struct Queue {
+    /// What the times of all entries are reckoned by.
+    pub wall: Wall,
     /// It knows all entries.
     pub scheduler: Scheduler,
     /// How many entries need each content.
@@ -21,6 +24,7 @@ pub(crate) struct Queue {
 impl Queue {
     pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Queue {
         Queue {
+            wall: Wall::default(),
             scheduler: Scheduler::new(rules, policy),
             bodies: BTreeMap::new(),
             mailbox_numbers: BTreeMap::new(),
@@ -57,7 +61,7 @@ impl Queue {
         brief: &Brief<'_>,
         times: &Times,
     ) {
-        let item = self.item(now, id, precedence, brief, times);
+        let item = self.item(id, precedence, brief, times);
         if self.scheduler.insert(now.mono, item)
             && let Some(body) = item.body
         {
@@ -68,18 +72,18 @@ impl Queue {
     /// Takes up anew an entry that the scheduler has given up, with the times of today.
     pub(crate) fn begin_again(&mut self, now: Now, id: EntryId, record: &Record, times: &Times) {
         let Some(old) = self.scheduler.finished(id) else { return };
-        let item = self.item(now, id, old.precedence, &record.brief(), times);
+        let item = self.item(id, old.precedence, &record.brief(), times);
         self.scheduler.insert(now.mono, item);
     }
 
     fn item(
         &mut self,
-        now: Now,
         id: EntryId,
         precedence: Precedence,
         brief: &Brief<'_>,
         times: &Times,
     ) -> Item {
+        let wall = self.wall;
         let destination = match &*brief.next_hop {
             NextHop::Peer(peer) => Destination::Peer(*peer),
             NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
@@ -91,9 +95,9 @@ impl Queue {
             precedence,
             size: brief.size,
             accepted: brief.accepted,
-            not_before: brief.not_before.map_or(Instant(0), |at| instant(now, at)),
-            expires: brief.expires(&times.expire).map_or(NEVER, |at| instant(now, at)),
-            alert_at: instant(now, waits_from + *times.alert.0.get(precedence)),
+            not_before: brief.not_before.map_or(Instant(0), |at| wall.instant(at)),
+            expires: brief.expires(&times.expire).map_or(NEVER, |at| wall.instant(at)),
+            alert_at: wall.instant(waits_from + *times.alert.0.get(precedence)),
             body: brief.body,
         }
     }
@@ -137,9 +141,4 @@ impl Queue {
         self.bodies.remove(&body);
         Some(Op::DeleteBody { id: body })
     }
-}
-
-/// A wall-clock time on the clock of timers, as the two stand now.
-fn instant(now: Now, at: Utc) -> Instant {
-    if at > now.utc { now.mono + at.since(now.utc) } else { now.mono - now.utc.since(at) }
 }

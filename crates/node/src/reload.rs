@@ -23,7 +23,7 @@ use engine::{NextHop, Record};
 use scheduler::{Destination, Whereabouts};
 use std::collections::BTreeSet;
 
-/// Entries being read to be routed again, at once.
+/// Entries being read to be routed again, or not yet durably so, at once.
 const MOST_READ: usize = 32;
 
 /// What is queued for peers that are configured no more.
@@ -37,12 +37,6 @@ pub(crate) struct Strays {
     damaged: BTreeSet<EntryId>,
     /// The store failed: none is read before.
     not_before: Option<Instant>,
-}
-
-impl Strays {
-    pub(crate) fn deadline(&self) -> Option<Instant> {
-        self.not_before
-    }
 }
 
 /// What becomes of the channels there were.
@@ -270,9 +264,18 @@ impl Node {
         }
     }
 
+    fn room_for_strays(&self) -> usize {
+        self.room_for_debts(self.strays.reading.len(), MOST_READ)
+    }
+
+    /// When to read again after the store failed, where there is room: what makes room wakes us.
+    pub(crate) fn strays_deadline(&self) -> Option<Instant> {
+        self.strays.not_before.filter(|_| self.room_for_strays() > 0)
+    }
+
     /// Has the next strays read, as many at once as may be.
     pub(crate) fn read_strays(&mut self, now: Now) {
-        if !self.started || self.stopping {
+        if self.room_for_strays() == 0 {
             return;
         }
         if self.strays.not_before.is_some_and(|at| at > now.mono) {
@@ -295,14 +298,14 @@ impl Node {
     /// comes back here or goes.
     fn read_strays_of(&mut self, peer: PeerId, precedence: Precedence) -> bool {
         let (mut any, mut after) = (false, None);
-        while self.strays.reading.len() < MOST_READ {
+        while self.room_for_strays() > 0 {
             let to = Destination::Peer(peer);
             let page = self.queue.scheduler.list(to, precedence, after, MOST_READ);
             let Some(last) = page.last() else { break };
             any = true;
             after = Some((last.item.accepted, last.item.id));
             for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
-                let room = self.strays.reading.len() < MOST_READ;
+                let room = self.room_for_strays() > 0;
                 let readable = !self.strays.damaged.contains(&id);
                 if room && readable && self.strays.reading.insert(id) {
                     let token = self.token(Pending::Stray { entry: id });
@@ -310,7 +313,7 @@ impl Node {
                 }
             }
         }
-        any || self.strays.reading.len() >= MOST_READ
+        any || self.room_for_strays() == 0
     }
 
     /// The record of a stray was read.

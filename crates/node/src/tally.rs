@@ -59,13 +59,18 @@ impl Tally {
     }
 
     pub(crate) fn count(&mut self, event: &Event) {
-        // What was late at the start is told in one line: each was counted when it became late.
+        // What was late at the start is told in one line, and counted one by one.
         if event.kind == Kind::Overdue && event.entry.is_none() {
             return;
         }
         let count = self.counts.entry((event.kind, event.channel, event.precedence)).or_default();
         count.events += 1;
         count.bytes = count.bytes.saturating_add(event.bytes.unwrap_or(0));
+    }
+
+    /// A copy was late already when we started.
+    pub(crate) fn overdue_at_start(&mut self, precedence: Option<Precedence>) {
+        self.counts.entry((Kind::Overdue, None, precedence)).or_default().events += 1;
     }
 
     /// A transfer of this precedence took so long, from its start to the peer's confirm.

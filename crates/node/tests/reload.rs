@@ -373,6 +373,26 @@ fn a_peer_that_is_back_before_its_messages_were_read_keeps_them() {
 }
 
 #[test]
+fn strays_are_few_in_memory_while_the_disk_does_not_answer() {
+    let mut run = Run::new(with_one_association);
+    run.run(5);
+    run.world.link_up = false;
+    run.world.cut();
+    for _ in 0..100 {
+        run.submit(Routine, 10);
+    }
+    run.until(Kind::Submitted, 100);
+    run.world.disk_stuck[NAPLES] = true;
+    run.configure(NAPLES, without_peer);
+    run.run(120);
+    assert_eq!(run.count(NAPLES, Kind::Rerouted), 32);
+    run.world.disk_stuck[NAPLES] = false;
+    run.run(60);
+    assert_eq!(run.count(NAPLES, Kind::Rerouted), 100);
+    assert_eq!(run.fates().values().filter(|f| **f == (0, 1)).count(), 100);
+}
+
+#[test]
 fn another_identity_binds_anew() {
     let mut run = Run::new(with_one_association);
     run.run(5);

@@ -275,6 +275,95 @@ fn a_thousand_that_expire_together_are_read_a_few_at_a_time() {
     assert_eq!((counters.submitted, counters.expired, counters.reports_made), (300, 300, 300));
 }
 
+/// Some hundred Routine that are about to expire at Naples, and the link down.
+fn about_to_expire() -> Run {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        *config.times.expire.0.get_mut(Routine) = Duration::from_secs(60);
+    });
+    run.world.link_up = false;
+    run.world.cut();
+    for _ in 0..200 {
+        run.submit(Routine, 10);
+    }
+    run.until(Kind::Submitted, 200);
+    run
+}
+
+#[test]
+fn a_disk_that_does_not_answer_bounds_what_is_given_up_at_once() {
+    let mut run = about_to_expire();
+    run.world.disk_stuck[NAPLES] = true;
+    run.run(600);
+    let given_up = run.events(Kind::Expired).count();
+    assert!((32..=64).contains(&given_up), "{given_up}");
+    run.world.disk_stuck[NAPLES] = false;
+    run.run(60);
+    assert_eq!(reports(&run).len(), 200);
+}
+
+#[test]
+fn a_disk_that_refuses_bounds_what_is_given_up_at_once() {
+    let mut run = about_to_expire();
+    run.world.disk_full[NAPLES] = true;
+    run.run(600);
+    let given_up = run.events(Kind::Expired).count();
+    assert!((32..=64).contains(&given_up), "{given_up}");
+    run.world.disk_full[NAPLES] = false;
+    run.run(60);
+    assert_eq!(reports(&run).len(), 200);
+    assert_eq!(run.world.queued(NAPLES), 0);
+}
+
+// ----- the wall clock is set ----------------------------------------------------------------------
+
+const YEARS_6: i64 = 6 * 365 * 86_400;
+
+/// A Flash for Act, which cannot be reached, and one for a user here, both deferred until so many
+/// seconds from now by a wall clock that will be set by `step` seconds after a while. Gives when the
+/// alert, the expiry and the delivery here were, in seconds from the submission.
+fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
+    let mut run = Run::new(|config| {
+        five_channels(config);
+        *config.times.expire.0.get_mut(Flash) = Duration::from_secs(300);
+    });
+    run.world.link_up = false;
+    run.world.cut();
+    let begun = run.world.now;
+    let here = run.world.user(NAPLES, "LOG", true);
+    run.world.bind(here, NAPLES);
+    let at = run.world.clock().utc.0.saturating_add_signed(until * 1_000_000);
+    run.world.users[run.sender].deferred = Some(Utc(at));
+    run.submit(Flash, 100);
+    run.submit_to(&address(NAPLES, "LOG"), Flash, 100);
+    run.until(Kind::Submitted, 2);
+    run.run(50);
+    run.world.clock_set = step * 1_000_000;
+    run.run(5_000);
+    assert_eq!(run.events(Kind::ClockSet).count(), 1);
+    [Kind::Overdue, Kind::Expired, Kind::Delivered].map(|kind| {
+        let at = run.times(NAPLES, kind).map(|(at, _)| at.since(begun).as_secs());
+        at.collect::<Vec<_>>()
+    })
+}
+
+#[test]
+fn what_is_deferred_leaves_and_expires_by_the_clock_that_was_set() {
+    // Set to the time, 6 years forward, while they wait.
+    let [overdue, expired, delivered] = deferred_over_a_step(YEARS_6 + 200, YEARS_6);
+    let near = |times: &[u64], at: u64| times.first().is_some_and(|t| (at..at + 3).contains(t));
+    // Seconds in the message are whole ones.
+    assert!(near(&overdue, 259), "{overdue:?}");
+    assert!(near(&expired, 499), "{expired:?}");
+    assert!(near(&delivered, 199), "{delivered:?}");
+    assert_eq!((overdue.len(), expired.len()), (1, 1));
+    // Not early: what would have left soon waits an hour more.
+    let [overdue, expired, delivered] = deferred_over_a_step(100, -3_600);
+    assert!((3_758..3_762).contains(&overdue[0]), "{overdue:?}");
+    assert!((3_998..4_002).contains(&expired[0]), "{expired:?}");
+    assert!((3_698..3_702).contains(&delivered[0]), "{delivered:?}");
+}
+
 #[test]
 fn a_message_too_long_for_the_peer_is_reported_at_once() {
     let mut run = Run::new(|config| {
@@ -311,7 +400,7 @@ fn a_late_message_is_told_once_at_its_time_over_a_restart() {
         .collect();
     // The start says in one line that one was late already, not which.
     assert_eq!(told, [(Some(Override), 30), (None, 45), (Some(Flash), 60)]);
-    assert_eq!(counted(&run).overdue, 1, "that line is no message");
+    assert_eq!(counted(&run).overdue, 2, "that line stands for one");
     let flash = run.events(Kind::Overdue).last().unwrap();
     assert!(flash.message.is_some() && flash.detail.contains("60 s"), "{}", flash.detail);
     let mut delivered = run.delivered();

@@ -109,6 +109,10 @@ pub(crate) struct World {
     pub(crate) may_connect: [bool; 2],
     /// Whether commits fail: nothing of them happens, and their spools stay.
     pub(crate) disk_full: [bool; 2],
+    /// A disk that does not answer.
+    pub(crate) disk_stuck: [bool; 2],
+    /// By so many microseconds the wall clock was set.
+    pub(crate) clock_set: i64,
     /// Channels, by index, on which no pipe can be made.
     pub(crate) blocked: BTreeSet<u32>,
     /// Octets that went over pipes between the sites.
@@ -279,6 +283,8 @@ impl World {
             suffix: "",
             may_connect: [true; 2],
             disk_full: [false; 2],
+            disk_stuck: [false; 2],
+            clock_set: 0,
             blocked: BTreeSet::new(),
             carried: 0,
             setup,
@@ -312,7 +318,8 @@ impl World {
 
     pub(crate) fn clock(&self) -> Now {
         // Some day in 2026.
-        Now { mono: self.now, utc: Utc(1_767_225_600_000_000 + self.now.0) }
+        let utc = (1_767_225_600_000_000 + self.now.0).saturating_add_signed(self.clock_set);
+        Now { mono: self.now, utc: Utc(utc) }
     }
 
     fn later(&mut self, delay: Duration, what: Happening) {
@@ -438,6 +445,10 @@ impl World {
 
     /// Makes the oldest commit asked for: durable first, told at once.
     fn commit(&mut self, site: usize) {
+        if self.disk_stuck[site] {
+            let again = Happening::Commit(site, self.sites[site].epoch);
+            return self.later(Duration::from_secs(1), again);
+        }
         // In any order: a commit that waits for a file's sync lets others pass.
         let waiting = self.commits[site].len() as u64;
         let next = self.rng.below(waiting.max(1)) as usize;

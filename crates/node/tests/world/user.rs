@@ -41,6 +41,8 @@ pub(crate) struct User {
     pub(crate) refuses: Option<i64>,
     /// latest-delivery-time of what it submits.
     pub(crate) latest: Option<base::Utc>,
+    /// deferred-delivery-time of what it submits.
+    pub(crate) deferred: Option<base::Utc>,
     pub(crate) bound: bool,
     pub(crate) refused: bool,
     /// Answers to submissions: MTS identifiers, or the error code.
@@ -74,6 +76,7 @@ impl World {
             silent: false,
             refuses: None,
             latest: None,
+            deferred: None,
             bound: false,
             refused: false,
             answers: Vec::new(),
@@ -136,7 +139,7 @@ impl World {
             content_identifier: Some(content_identifier.to_owned()),
             priority,
             indicators: Default::default(),
-            deferred_delivery_time: None,
+            deferred_delivery_time: self.users[user].deferred.map(p1::time::Time::from),
             recipients: recipients.collect(),
             extensions: p1::Extensions(
                 qualifier.extension(p1::Dialect::Modern).into_iter().chain(latest).collect(),
