@@ -7,6 +7,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 
 fn mta(arguments: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_mta"));
@@ -29,12 +30,20 @@ fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
     said(&mta(arguments).output().unwrap())
 }
 
+/// A port that is free, and that nobody gets who asks for any: below those the system gives out.
+fn free_port() -> u16 {
+    static NEXT: AtomicU16 = AtomicU16::new(0);
+    let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap();
+    let mut candidates = std::iter::repeat_with(|| first + NEXT.fetch_add(1, Ordering::Relaxed));
+    candidates.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
+}
+
 /// The shipped site `naples` on free ports, in a directory of its own.
 fn site(directory: &Path) -> PathBuf {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
     let mut text = std::fs::read_to_string(shipped).unwrap();
     for port in [5000, 5001, 5002, 5003, 5004, 5010, 5100, 5101, 5102, 5103, 5104] {
-        let free = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+        let free = free_port();
         text = text.replace(&format!("127.0.0.1:{port}\""), &format!("127.0.0.1:{free}\""));
     }
     let path = directory.join("naples.toml");
