@@ -1,0 +1,29 @@
+//! A DiffServ router (RFC 2475) as one clock-free machine.
+//!
+//! ```text
+//!  packet in ─▶ input conditioners ─▶ route ─▶ output conditioners ─▶ queueing ─▶ packet out
+//!               classify, meter,               classify, meter,       a tree of schedulers and
+//!               mark, police, shape            mark, police, shape    shapers over queues with
+//!                                                                     their droppers
+//! ```
+//!
+//! A [`Conditioner`] passes, drops or delays a packet; a [`Discipline`] holds what waits for an
+//! interface and says what goes next. Both are built from a [`policy`], which is data. Time and
+//! seeds are arguments; nothing here reads a clock, a socket or a dice.
+
+pub mod classify;
+pub mod conditioner;
+pub mod count;
+pub mod discipline;
+pub mod packet;
+pub mod policy;
+
+pub mod time;
+
+pub use base::rng::Rng;
+pub use classify::{Classifier, Tables};
+pub use conditioner::{Conditioner, Verdict};
+pub use count::{Cause, Counters};
+pub use discipline::{Backlog, Discarded, Discipline, Ready};
+pub use packet::{Colour, Header, Malformed, Packet};
+pub use time::{Rate, Time};
