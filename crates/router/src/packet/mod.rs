@@ -3,12 +3,21 @@
 //! The octets begin with the IP header; whatever link carries them has none here. Everything is
 //! read once, when the packet is made; what changes later (DS field, TTL) changes both.
 
+mod change;
+mod compose;
+mod read;
+
+pub use compose::{Fields, checksum, compose, udp};
+
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::IpAddr;
 
-/// The longest packet taken, in octets.
-pub const MAX_LENGTH: usize = 65_535;
+/// The longest packet there can be, in octets: of IPv6, 40 and a payload of 65,535.
+pub const MAX_LENGTH: usize = 65_575;
+
+/// IPv6 extension headers that are walked; who has more is forwarded, but shows no ports.
+pub const EXTENSIONS_MAX: usize = 8;
 
 /// What a meter found (RFC 2697 2, RFC 2698 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,11 +63,17 @@ pub struct Header {
     pub source: IpAddr,
     /// Destination address.
     pub destination: IpAddr,
-    /// The transport protocol, behind any IPv6 extension headers.
+    /// The transport protocol, behind any IPv6 extension headers. Where these cannot be walked to
+    /// their end (a fragment but the first, one cut off, more than [`EXTENSIONS_MAX`]), the number of
+    /// the first header that was not walked.
     pub protocol: u8,
     /// Source and destination port of TCP, UDP, DCCP, SCTP and UDP-Lite; none in a fragment but the
-    /// first.
+    /// first, or where it has no room for them.
     pub ports: Option<(u16, u16)>,
+    /// Whether it is a fragment, and not the first of its packet.
+    pub later_fragment: bool,
+    /// Where `protocol` begins, in octets; at most the packet's length.
+    pub transport: usize,
     /// The code point (RFC 2474 3).
     pub dscp: Dscp,
     /// The two bits beside it (RFC 3168 5).
@@ -108,3 +123,6 @@ impl Packet {
         self.octets
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,86 @@
+//! Putting packets together: for the answers a router gives, for tests and for load.
+
+use super::MAX_LENGTH;
+use super::read::{V4_HEADER, V6_HEADER};
+use dscp::Dscp;
+use std::net::IpAddr;
+
+/// What a header says, beside its lengths and checksum.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Fields {
+    /// Source address.
+    pub source: IpAddr,
+    /// Destination address, of the same version.
+    pub destination: IpAddr,
+    /// What is in it: the number of a transport protocol, or of an IPv6 extension header.
+    pub protocol: u8,
+    /// The code point.
+    pub dscp: Dscp,
+    /// The two bits beside it; others are left away.
+    pub ecn: u8,
+    /// Time to live, or hop limit.
+    pub ttl: u8,
+}
+
+/// A packet with this header, without options, and this behind it; an IPv4 packet may be fragmented.
+/// `None` where the versions of the addresses differ, or it would be too long.
+pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
+    let tos = fields.dscp.tos() | fields.ecn & 3;
+    let mut octets = Vec::with_capacity(V6_HEADER + payload.len().min(MAX_LENGTH));
+    match (fields.source, fields.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let [l0, l1] = u16::try_from(V4_HEADER + payload.len()).ok()?.to_be_bytes();
+            octets.extend([0x45, tos, l0, l1, 0, 0, 0, 0, fields.ttl, fields.protocol, 0, 0]);
+            octets.extend(source.octets());
+            octets.extend(destination.octets());
+            let sum = checksum(&octets).to_be_bytes();
+            octets.splice(10..12, sum);
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let [l0, l1] = u16::try_from(payload.len()).ok()?.to_be_bytes();
+            octets.extend([0x60 | tos >> 4, tos << 4, 0, 0, l0, l1, fields.protocol, fields.ttl]);
+            octets.extend(source.octets());
+            octets.extend(destination.octets());
+        }
+        _ => return None,
+    }
+    octets.extend_from_slice(payload);
+    Some(octets)
+}
+
+/// A UDP packet of so many octets in all, with zeros in it; at least its headers. `fields.protocol`
+/// is not looked at. IPv4 has no UDP checksum (RFC 768), IPv6 has one (RFC 8200 8.1).
+pub fn udp(fields: &Fields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
+    let header = if fields.source.is_ipv4() { V4_HEADER } else { V6_HEADER };
+    let mut payload = vec![0; length.saturating_sub(header).max(8)];
+    let [s0, s1] = ports.0.to_be_bytes();
+    let [d0, d1] = ports.1.to_be_bytes();
+    let [l0, l1] = u16::try_from(payload.len()).ok()?.to_be_bytes();
+    payload.splice(..8, [s0, s1, d0, d1, l0, l1, 0, 0]);
+    if let (IpAddr::V6(source), IpAddr::V6(destination)) = (fields.source, fields.destination) {
+        let mut pseudo = Vec::with_capacity(V6_HEADER + payload.len());
+        pseudo.extend(source.octets());
+        pseudo.extend(destination.octets());
+        pseudo.extend([0, 0, l0, l1, 0, 0, 0, 17]);
+        pseudo.extend_from_slice(&payload);
+        let sum = checksum(&pseudo);
+        payload.splice(6..8, if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
+    }
+    compose(&Fields { protocol: 17, ..*fields }, &payload)
+}
+
+/// The Internet checksum (RFC 1071) of octets whose checksum field is zero.
+pub fn checksum(octets: &[u8]) -> u16 {
+    !sum_of(octets)
+}
+
+/// The sum in ones' complement of 16-bit words; an odd octet counts as the high half of one.
+pub(super) fn sum_of(octets: &[u8]) -> u16 {
+    let (words, odd) = octets.as_chunks::<2>();
+    let sum: u64 = words.iter().map(|word| u64::from(u16::from_be_bytes(*word))).sum();
+    let mut sum = sum + odd.first().map_or(0, |octet| u64::from(*octet) << 8);
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

@@ -1,0 +1,175 @@
+//! Reading the header: IPv4 (RFC 791 3.1) and IPv6 with its extension headers (RFC 8200 3, 4).
+
+use super::{EXTENSIONS_MAX, Header, Malformed, Packet, compose::sum_of};
+use crate::time::Time;
+use dscp::Dscp;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Octets of an IPv4 header without options.
+pub(super) const V4_HEADER: usize = 20;
+/// Octets of an IPv6 header.
+pub(super) const V6_HEADER: usize = 40;
+
+/// What was read, and the length the header gives.
+type Read = Result<(Header, usize), Malformed>;
+
+impl Packet {
+    /// Reads the octets of a packet, which begin with its IP header. What is behind the length that
+    /// the header gives is cut off: links pad short frames.
+    ///
+    /// # Errors
+    /// The octets, untouched, and why they are no packet that can be forwarded. What is behind the IP
+    /// header is not judged: where it makes no sense there are just no ports.
+    pub fn read(
+        mut octets: Vec<u8>,
+        interface: usize,
+        now: Time,
+    ) -> Result<Packet, (Vec<u8>, Malformed)> {
+        match header_of(&octets) {
+            Ok((header, length)) => {
+                octets.truncate(length);
+                Ok(Packet {
+                    octets,
+                    header,
+                    interface,
+                    arrived: now,
+                    held_since: now,
+                    colour: None,
+                })
+            }
+            Err(malformed) => Err((octets, malformed)),
+        }
+    }
+}
+
+fn header_of(octets: &[u8]) -> Read {
+    match octets.first().map(|first| first >> 4) {
+        Some(4) => v4(octets),
+        Some(6) => v6(octets),
+        Some(version) => Err(Malformed::Version(version)),
+        None => Err(Malformed::Short(0)),
+    }
+}
+
+fn v4(octets: &[u8]) -> Read {
+    let Some(fixed) = octets.first_chunk::<V4_HEADER>() else {
+        return Err(Malformed::Short(octets.len()));
+    };
+    let [first, tos, l0, l1, _, _, f0, f1, ttl, protocol, _, _, addresses @ ..] = *fixed;
+    let [s0, s1, s2, s3, d0, d1, d2, d3] = addresses;
+    let words = first & 0xf;
+    if words < 5 {
+        return Err(Malformed::HeaderLength(words));
+    }
+    let transport = usize::from(words) * 4;
+    let Some(header) = octets.get(..transport) else {
+        return Err(Malformed::Short(octets.len()));
+    };
+    let said = usize::from(u16::from_be_bytes([l0, l1]));
+    if said < transport || said > octets.len() {
+        return Err(Malformed::Length { said, there: octets.len() });
+    }
+    // With its checksum in it, a sound header sums to all ones (RFC 1071 1).
+    if sum_of(header) != 0xffff {
+        return Err(Malformed::Checksum);
+    }
+    let later_fragment = u16::from_be_bytes([f0, f1]) & 0x1fff != 0;
+    let behind = octets.get(transport..said).unwrap_or_default();
+    let header = Header {
+        source: IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3)),
+        destination: IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3)),
+        protocol,
+        ports: if later_fragment { None } else { ports(protocol, behind) },
+        later_fragment,
+        transport,
+        dscp: Dscp::from_tos(tos),
+        ecn: tos & 3,
+        ttl,
+    };
+    Ok((header, said))
+}
+
+fn v6(octets: &[u8]) -> Read {
+    let Some((fixed, behind)) = octets.split_first_chunk::<V6_HEADER>() else {
+        return Err(Malformed::Short(octets.len()));
+    };
+    let [c0, c1, _, _, l0, l1, next, ttl, addresses @ ..] = *fixed;
+    let said = V6_HEADER + usize::from(u16::from_be_bytes([l0, l1]));
+    let Some(behind) = behind.get(..said - V6_HEADER) else {
+        return Err(Malformed::Length { said, there: octets.len() });
+    };
+    let address = |half: Option<&[u8; 16]>| {
+        IpAddr::V6(half.map_or(Ipv6Addr::UNSPECIFIED, |octets| Ipv6Addr::from(*octets)))
+    };
+    let tos = (c0 & 0xf) << 4 | c1 >> 4;
+    let chain = walk(next, behind);
+    let header = Header {
+        source: address(addresses.first_chunk()),
+        destination: address(addresses.last_chunk()),
+        protocol: chain.protocol,
+        ports: chain.ports,
+        later_fragment: chain.later_fragment,
+        transport: said - chain.rest,
+        dscp: Dscp::from_tos(tos),
+        ecn: tos & 3,
+        ttl,
+    };
+    Ok((header, said))
+}
+
+/// Where a walk along the extension headers ended.
+struct Chain {
+    protocol: u8,
+    ports: Option<(u16, u16)>,
+    later_fragment: bool,
+    /// Octets from there to the packet's end.
+    rest: usize,
+}
+
+/// Walks the extension headers (RFC 8200 4.1; the registry's list is in RFC 7045 4).
+fn walk(first: u8, behind: &[u8]) -> Chain {
+    let (mut protocol, mut rest) = (first, behind);
+    let stop = |protocol, rest: &[u8], later_fragment| Chain {
+        protocol,
+        ports: None,
+        later_fragment,
+        rest: rest.len(),
+    };
+    for _ in 0..=EXTENSIONS_MAX {
+        let octets = match (protocol, rest) {
+            // Hop-by-hop options, routing, destination options, mobility, HIP, shim6: in units of 8
+            // octets beyond the first.
+            (0 | 43 | 60 | 135 | 139 | 140, [_, length, ..]) => 8 + usize::from(*length) * 8,
+            // Authentication header: in units of 4 octets, less 2 (RFC 4302 2.2).
+            (51, [_, length, ..]) => 8 + usize::from(*length) * 4,
+            // Fragment header: what comes behind it in a later fragment is no header.
+            (44, [_, _, o0, o1, ..]) if u16::from_be_bytes([*o0, *o1]) & 0xfff8 != 0 => {
+                return match rest.get(8..) {
+                    Some(behind) => stop(rest.first().copied().unwrap_or(protocol), behind, true),
+                    None => stop(protocol, rest, true),
+                };
+            }
+            (44, _) => 8,
+            (0 | 43 | 51 | 60 | 135 | 139 | 140, _) => return stop(protocol, rest, false),
+            _ => {
+                let ports = ports(protocol, rest);
+                return Chain { ports, ..stop(protocol, rest, false) };
+            }
+        };
+        let (Some(next), Some(behind)) = (rest.first(), rest.get(octets..)) else {
+            return stop(protocol, rest, false);
+        };
+        (protocol, rest) = (*next, behind);
+    }
+    stop(protocol, rest, false)
+}
+
+/// The ports of the transport protocols that begin with them.
+fn ports(protocol: u8, transport: &[u8]) -> Option<(u16, u16)> {
+    match (protocol, transport) {
+        (6 | 17 | 33 | 132 | 136, [s0, s1, d0, d1, ..]) => {
+            Some((u16::from_be_bytes([*s0, *s1]), u16::from_be_bytes([*d0, *d1])))
+        }
+        _ => None,
+    }
+}
