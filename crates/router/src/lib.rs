@@ -12,12 +12,13 @@
 //! seeds are arguments; nothing here reads a clock, a socket or a dice.
 
 pub mod classify;
+pub mod condition;
 pub mod conditioner;
 pub mod count;
 pub mod discipline;
+pub mod meter;
 pub mod packet;
 pub mod policy;
-
 pub mod time;
 
 pub use base::rng::Rng;

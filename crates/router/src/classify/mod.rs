@@ -2,7 +2,7 @@
 
 mod table;
 
-pub use table::{NoSuchFlow, Tables};
+pub use table::{Found, NoSuchFlow, SHAPED_MAX, Tables};
 
 use crate::packet::Packet;
 use crate::policy::{Match, Name, Policy, Wrong};

@@ -2,7 +2,11 @@
 
 use super::Rule;
 use crate::packet::Packet;
-use crate::policy::{Flow, Name, Policy, Wrong};
+use crate::policy::{Flow, Name, Policy, Step, Wrong};
+use std::collections::BTreeMap;
+
+/// Flows with a rate that a table may have where a `shape-flows` step shapes it.
+pub const SHAPED_MAX: usize = 256;
 
 /// All tables of a router, in the order of their names.
 #[derive(Clone, Debug, Default)]
@@ -15,7 +19,37 @@ pub struct Tables {
 #[derive(Clone, Debug)]
 struct Table {
     name: Name,
-    flows: Vec<(Flow, Rule)>,
+    /// Whether some step shapes its flows.
+    shaped: bool,
+    /// Flows with a rate.
+    rated: usize,
+    slots: Vec<Option<Entry>>,
+    /// Slots that are free.
+    free: Vec<usize>,
+    /// By number, which is their order.
+    order: BTreeMap<u64, usize>,
+    names: BTreeMap<Name, usize>,
+    next: u64,
+    version: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Entry {
+    number: u64,
+    flow: Flow,
+    rule: Rule,
+}
+
+/// A flow of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct Found<'a> {
+    /// What is agreed for it.
+    pub flow: &'a Flow,
+    /// Its number: flows stand in its order, and none is given twice in a table.
+    pub number: u64,
+    /// Where it stands: small, and given anew when the flow is taken away.
+    pub slot: usize,
+    pub(crate) rule: &'a Rule,
 }
 
 /// There is no such table, or no such flow in it.
@@ -30,11 +64,23 @@ impl Tables {
     /// The tables of a policy as they are at the start.
     ///
     /// # Errors
-    /// A flow that names an interface that is not there, or a table, or stands there twice.
+    /// What [`Tables::add`] refuses.
     pub fn new(policy: &Policy, interfaces: &[Name]) -> Result<Tables, Wrong> {
         let mut built = Tables { tables: Vec::new(), interfaces: interfaces.to_vec(), version: 0 };
         for (name, table) in &policy.tables {
-            built.tables.push(Table { name: name.clone(), flows: Vec::new() });
+            let shapes =
+                |step: &Step| matches!(step, Step::ShapeFlows { table, .. } if table == name);
+            built.tables.push(Table {
+                name: name.clone(),
+                shaped: policy.chains.values().flatten().any(shapes),
+                rated: 0,
+                slots: Vec::new(),
+                free: Vec::new(),
+                order: BTreeMap::new(),
+                names: BTreeMap::new(),
+                next: 0,
+                version: 0,
+            });
             for flow in &table.flows {
                 built.add(name, flow.clone())?;
             }
@@ -49,32 +95,63 @@ impl Tables {
 
     /// The first flow of this table that the packet belongs to.
     pub fn find(&self, table: usize, packet: &Packet) -> Option<&Flow> {
-        let flows = &self.tables.get(table)?.flows;
-        flows.iter().find(|(_, rule)| rule.matches(packet, self)).map(|(flow, _)| flow)
+        self.look_up(table, packet).map(|found| found.flow)
+    }
+
+    /// The same, with where it stands.
+    pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
+        let table = self.tables.get(table)?;
+        let mut slots = table.order.values();
+        slots.find_map(|slot| table.at(*slot).filter(|found| found.rule.matches(packet, self)))
+    }
+
+    /// The flow of this name.
+    pub fn named(&self, table: usize, name: &str) -> Option<Found<'_>> {
+        let table = self.tables.get(table)?;
+        table.at(*table.names.get(name)?)
+    }
+
+    /// The flow in this slot.
+    pub fn at(&self, table: usize, slot: usize) -> Option<Found<'_>> {
+        self.tables.get(table)?.at(slot)
     }
 
     /// The flows of a table, in their order; empty where there is no such table.
     pub fn flows(&self, table: usize) -> impl Iterator<Item = &Flow> {
-        self.tables.get(table).into_iter().flat_map(|table| &table.flows).map(|(flow, _)| flow)
+        let table = self.tables.get(table).into_iter();
+        table.flat_map(|table| {
+            table.order.values().filter_map(|slot| table.at(*slot).map(|found| found.flow))
+        })
     }
 
     /// Adds a flow behind all others of its table.
     ///
     /// # Errors
-    /// No such table; a flow of this name is there already; or it names what is not there.
+    /// No such table; a flow of this name is there already; it names an interface that is not there,
+    /// or a table; a burst of nothing; or it is one flow with a rate more than a shaper takes.
     pub fn add(&mut self, table: &str, flow: Flow) -> Result<(), Wrong> {
         let path = format!("tables.{table}.{}", flow.name);
         if flow.matches.table.is_some() {
             return Err(Wrong::at(path, "a flow cannot refer to a table"));
         }
+        if flow.burst.is_some_and(|burst| burst.0 == 0) {
+            return Err(Wrong::at(path, "a burst of 0 octets lets nothing pass"));
+        }
         let rule = Rule::new(&Policy::default(), &self.interfaces, &flow.matches, &path)?;
         let Some(known) = self.tables.iter_mut().find(|known| known.name == table) else {
             return Err(Wrong::at(path, format!("no table {table:?}")));
         };
-        if known.flows.iter().any(|(other, _)| other.name == flow.name) {
+        if known.names.contains_key(&flow.name) {
             return Err(Wrong::at(path, "a flow of this name is there already"));
         }
-        known.flows.push((flow, rule));
+        if known.shaped && flow.rate.is_some() && known.rated >= SHAPED_MAX {
+            let what = format!(
+                "{SHAPED_MAX} flows of this table have a rate, which is what a shaper takes: take \
+                 one away first, or leave the rate out"
+            );
+            return Err(Wrong::at(path, what));
+        }
+        known.add(flow, rule);
         self.version += 1;
         Ok(())
     }
@@ -87,14 +164,51 @@ impl Tables {
         let no = |what, name: &str| NoSuchFlow { what, name: name.to_owned() };
         let known = self.tables.iter_mut().find(|known| known.name == table);
         let known = known.ok_or_else(|| no("table", table))?;
-        let place = known.flows.iter().position(|(other, _)| other.name == flow);
-        let place = place.ok_or_else(|| no("flow", flow))?;
+        let removed = known.remove(flow).ok_or_else(|| no("flow", flow))?;
         self.version += 1;
-        Ok(known.flows.remove(place).0)
+        Ok(removed)
     }
 
     /// Grows with each change, so that who keeps state by flow knows when to look again.
     pub fn version(&self) -> u64 {
         self.version
+    }
+
+    /// The same for one table alone.
+    pub fn version_of(&self, table: usize) -> u64 {
+        self.tables.get(table).map_or(0, |table| table.version)
+    }
+}
+
+impl Table {
+    fn at(&self, slot: usize) -> Option<Found<'_>> {
+        let entry = self.slots.get(slot)?.as_ref()?;
+        Some(Found { flow: &entry.flow, number: entry.number, slot, rule: &entry.rule })
+    }
+
+    fn add(&mut self, flow: Flow, rule: Rule) {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            self.slots.len() - 1
+        });
+        let number = self.next;
+        self.next += 1;
+        self.version += 1;
+        self.rated += usize::from(flow.rate.is_some());
+        self.order.insert(number, slot);
+        self.names.insert(flow.name.clone(), slot);
+        if let Some(place) = self.slots.get_mut(slot) {
+            *place = Some(Entry { number, flow, rule });
+        }
+    }
+
+    fn remove(&mut self, name: &str) -> Option<Flow> {
+        let slot = self.names.remove(name)?;
+        let entry = self.slots.get_mut(slot)?.take()?;
+        self.free.push(slot);
+        self.order.remove(&entry.number);
+        self.version += 1;
+        self.rated -= usize::from(entry.flow.rate.is_some());
+        Some(entry.flow)
     }
 }

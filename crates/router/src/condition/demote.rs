@@ -1,0 +1,68 @@
+//! Demotion within an AF class (RFC 2597 2, with the limits of DEGEB's Table 4-1).
+
+use super::mark;
+use crate::classify::Tables;
+use crate::conditioner::{Conditioner, Verdict};
+use crate::count::{Cause, Counters, Part};
+use crate::meter::{Bucket, assured};
+use crate::packet::{Colour, Packet};
+use crate::policy::{Demotion, Wrong};
+use crate::time::Time;
+use dscp::Dscp;
+
+/// A bucket for each drop precedence, with the code point and the colour of who takes from it.
+#[derive(Debug)]
+pub(super) struct Demote {
+    af_class: u8,
+    shares: [(Bucket, Dscp, Colour); 3],
+    counters: Counters,
+}
+
+impl Demote {
+    pub(super) fn new(demotion: &Demotion, path: &str) -> Result<Demote, Wrong> {
+        let class = demotion.af_class;
+        let points = [1, 2, 3].map(|drop| Dscp::assured(class, drop));
+        let [Some(low), Some(medium), Some(high)] = points else {
+            return Err(Wrong::at(format!("{path}.af_class"), format!("{class} is not 1 to 4")));
+        };
+        if demotion.burst.0 == 0 {
+            let what = "0 octets let nothing pass: at least a packet";
+            return Err(Wrong::at(format!("{path}.burst"), what));
+        }
+        let [first, second, third] = demotion.rates.map(|rate| Bucket::new(rate, demotion.burst.0));
+        let shares = [
+            (first, low, Colour::Green),
+            (second, medium, Colour::Yellow),
+            (third, high, Colour::Red),
+        ];
+        Ok(Demote { af_class: class, shares, counters: Counters::default() })
+    }
+}
+
+impl Conditioner for Demote {
+    fn take(&mut self, now: Time, mut packet: Packet, _tables: &Tables) -> Verdict {
+        let drop = match assured(&packet) {
+            Some((class, drop)) if class == self.af_class => drop,
+            _ => return Verdict::Pass(packet),
+        };
+        let length = packet.length();
+        self.counters.came(packet.dscp(), length);
+        let own = usize::from(drop.saturating_sub(1));
+        let mut shares = self.shares.iter_mut().skip(own);
+        let taken = shares.find_map(|(bucket, dscp, colour)| {
+            bucket.take(now, length as u64).then_some((*dscp, *colour))
+        });
+        let Some((dscp, colour)) = taken else {
+            self.counters.dropped(packet.dscp(), length, Cause::Policed);
+            return Verdict::Drop(packet, Cause::Policed);
+        };
+        packet.colour = Some(colour);
+        mark(&mut self.counters, &mut packet, dscp);
+        self.counters.went(packet.dscp(), length);
+        Verdict::Pass(packet)
+    }
+
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        into.push(Part { path: path.to_owned(), kind: "demote", counters: &self.counters });
+    }
+}

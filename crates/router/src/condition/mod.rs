@@ -1,0 +1,102 @@
+//! The steps of a chain (RFC 2475 2.3.1): markers, meters with what is done to each colour,
+//! demotion, and shapers.
+
+mod demote;
+mod mark;
+mod meter;
+mod per_flow;
+mod queue;
+mod shape;
+mod shape_flows;
+
+use crate::classify::{Classifier, Tables};
+use crate::conditioner::Conditioner;
+use crate::count::Counters;
+use crate::packet::Packet;
+use crate::policy::{Flow, Name, Policy, Step, Wrong};
+use crate::time::{Rate, SECOND};
+use dscp::Dscp;
+
+/// Builds the steps of a chain, in their order. `path` names the chain, as in `chains.edge`.
+///
+/// # Errors
+/// A class or table that is not there, or a number out of its range, with its path.
+pub fn build(
+    policy: &Policy,
+    interfaces: &[Name],
+    steps: &[Step],
+    path: &str,
+) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
+    let steps = steps.iter().enumerate();
+    steps.map(|(n, step)| one(policy, interfaces, step, &format!("{path}[{n}]"))).collect()
+}
+
+fn one(
+    policy: &Policy,
+    interfaces: &[Name],
+    step: &Step,
+    path: &str,
+) -> Result<Box<dyn Conditioner>, Wrong> {
+    let class = |class: &Option<Name>| Selector::new(policy, interfaces, class.as_deref(), path);
+    let table = |name: &Name| {
+        let place = policy.tables.keys().position(|known| known == name);
+        let what = || format!("no table {name:?}: write one under [tables]");
+        place.ok_or_else(|| Wrong::at(format!("{path}.table"), what()))
+    };
+    Ok(match step {
+        Step::Mark { class: of, dscp } => Box::new(mark::Mark::new(class(of)?, *dscp)),
+        Step::Drop { class: of } => Box::new(mark::Drop::new(class(of)?)),
+        Step::Meter { class: of, meter, green, yellow, red } => {
+            let meter = crate::meter::Meter::new(meter, &format!("{path}.meter"))?;
+            Box::new(meter::Metered::new(class(of)?, meter, [*green, *yellow, *red]))
+        }
+        Step::Demote(demotion) => Box::new(demote::Demote::new(demotion, path)?),
+        Step::MarkFlows { table: of } => Box::new(mark::MarkFlows::new(table(of)?)),
+        Step::MeterFlows { table: of, green, red } => {
+            Box::new(meter::MeterFlows::new(table(of)?, [*green, *red]))
+        }
+        Step::ShapeFlows { table: of, delay, limit } => {
+            Box::new(shape_flows::ShapeFlows::new(policy, table(of)?, *delay, *limit, path)?)
+        }
+        Step::Shape { class: of, rate, burst, limit } => {
+            Box::new(shape::Shape::new(class(of)?, *rate, *burst, *limit, path)?)
+        }
+    })
+}
+
+/// Which packets a step touches: those of a class, or all.
+#[derive(Debug)]
+struct Selector(Option<Classifier>);
+
+impl Selector {
+    fn new(
+        policy: &Policy,
+        interfaces: &[Name],
+        class: Option<&str>,
+        path: &str,
+    ) -> Result<Selector, Wrong> {
+        let Some(class) = class else {
+            return Ok(Selector(None));
+        };
+        let path = format!("{path}.class");
+        Classifier::new(policy, interfaces, &[Some(class)], &path).map(|is| Selector(Some(is)))
+    }
+
+    fn takes(&self, packet: &Packet, tables: &Tables) -> bool {
+        self.0.as_ref().is_none_or(|class| class.find(packet, tables).is_some())
+    }
+}
+
+/// Gives a packet a code point, and counts it if it had another.
+fn mark(counters: &mut Counters, packet: &mut Packet, dscp: Dscp) {
+    if packet.set_dscp(dscp) {
+        counters.marked(dscp);
+    }
+}
+
+/// Rate and burst in octets of a flow that has a rate.
+fn profile(flow: &Flow) -> Option<(Rate, u64)> {
+    let rate = flow.rate?;
+    let tenth = || rate.octets_in(SECOND / 10).max(1_500);
+    Some((rate, flow.burst.map_or_else(tenth, |burst| burst.0)))
+}

@@ -1,0 +1,31 @@
+//! State by flow of a table that changes.
+
+use crate::classify::Found;
+
+/// A value for each flow that had a packet. Where a flow is taken away, its value lasts until another
+/// stands in its slot: there are never more values than flows there were at once.
+#[derive(Debug)]
+pub(super) struct PerFlow<S> {
+    slots: Vec<Option<(u64, S)>>,
+}
+
+impl<S> Default for PerFlow<S> {
+    fn default() -> PerFlow<S> {
+        PerFlow { slots: Vec::new() }
+    }
+}
+
+impl<S> PerFlow<S> {
+    /// The value of this flow; a new one where it has none yet. Never `None`.
+    #[inline]
+    pub(super) fn of(&mut self, found: &Found<'_>, new: impl FnOnce() -> S) -> Option<&mut S> {
+        if self.slots.len() <= found.slot {
+            self.slots.resize_with(found.slot + 1, || None);
+        }
+        let slot = self.slots.get_mut(found.slot)?;
+        if slot.as_ref().is_none_or(|(number, _)| *number != found.number) {
+            *slot = Some((found.number, new()));
+        }
+        slot.as_mut().map(|(_, value)| value)
+    }
+}

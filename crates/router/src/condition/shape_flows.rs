@@ -1,0 +1,259 @@
+//! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge.
+
+use super::profile;
+use super::queue::{Offer, Queue, Room};
+use crate::classify::{Found, Rule, SHAPED_MAX, Tables};
+use crate::conditioner::{Conditioner, Verdict};
+use crate::count::{Cause, Counters, Part};
+use crate::meter::Bucket;
+use crate::packet::Packet;
+use crate::policy::{Name, Policy, Span, Wrong};
+use crate::time::{Rate, Time};
+use std::collections::{BTreeSet, VecDeque};
+
+/// Packets that may wait in a flow, where the policy does not say.
+const LIMIT: usize = 100;
+
+/// A bucket and a queue for each flow that had a packet.
+///
+/// Flows come and go while packets wait. What waits for a flow that is no longer there, or has no
+/// rate any more, goes on at once, in order; where the table has a flow of the same name again, with
+/// a rate, what waits goes on at that rate.
+#[derive(Debug)]
+pub(super) struct ShapeFlows {
+    table: usize,
+    room: Room,
+    /// By the flow's slot in the table.
+    flows: Vec<Option<Box<Shaped>>>,
+    /// When the first packet of each flow where one waits is due, and the flow's slot.
+    due: BTreeSet<(Time, usize)>,
+    leaving: Leaving,
+    /// The table's, when it was last looked at.
+    version: u64,
+    held: usize,
+    octets: usize,
+    counters: Counters,
+}
+
+#[derive(Debug)]
+struct Shaped {
+    number: u64,
+    name: Name,
+    rule: Rule,
+    queue: Queue,
+}
+
+/// What waited for flows that are no longer shaped, until it is fetched.
+#[derive(Debug, Default)]
+struct Leaving {
+    packets: VecDeque<Packet>,
+    /// The flows' numbers and what they matched: what belongs to them stays behind them.
+    flows: Vec<(u64, Rule)>,
+    since: Time,
+}
+
+impl ShapeFlows {
+    pub(super) fn new(
+        policy: &Policy,
+        table: usize,
+        delay: Option<Span>,
+        limit: Option<usize>,
+        path: &str,
+    ) -> Result<ShapeFlows, Wrong> {
+        let room = Room::new(limit.unwrap_or(LIMIT), delay, path)?;
+        let of_table = policy.tables.values().nth(table).into_iter().flat_map(|table| &table.flows);
+        let rated = of_table.filter(|flow| flow.rate.is_some()).count();
+        if rated > SHAPED_MAX {
+            let what = format!("{rated} flows have a rate; a shaper takes {SHAPED_MAX}");
+            return Err(Wrong::at(format!("{path}.table"), what));
+        }
+        Ok(ShapeFlows {
+            table,
+            room,
+            flows: Vec::new(),
+            due: BTreeSet::new(),
+            leaving: Leaving::default(),
+            version: 0,
+            held: 0,
+            octets: 0,
+            counters: Counters::default(),
+        })
+    }
+
+    /// Follows the changes of the table.
+    fn follow(&mut self, now: Time, tables: &Tables) {
+        self.version = tables.version_of(self.table);
+        let mut gone = Vec::new();
+        for (slot, place) in self.flows.iter_mut().enumerate() {
+            let there = tables.at(self.table, slot).map(|found| found.number);
+            if let Some(flow) = place.take_if(|flow| Some(flow.number) != there) {
+                if let Some(due) = flow.queue.due() {
+                    self.due.remove(&(due, slot));
+                }
+                gone.push(flow);
+            }
+        }
+        // In the order of the table, so that those leaving do so in a certain one.
+        gone.sort_by_key(|flow| flow.number);
+        for mut flow in gone {
+            let again = tables.named(self.table, &flow.name);
+            match again.and_then(|found| Some((found, profile(found.flow)?))) {
+                Some((found, (rate, burst))) => {
+                    flow.queue.bucket.change(now, rate, burst);
+                    flow.queue.reckon();
+                    flow.number = found.number;
+                    flow.rule = found.rule.clone();
+                    if let Some(due) = flow.queue.due() {
+                        self.due.insert((due, found.slot));
+                    }
+                    if let Some(place) = place_of(&mut self.flows, found.slot) {
+                        *place = Some(flow);
+                    }
+                }
+                None if flow.queue.len() > 0 => {
+                    self.leaving.since = now;
+                    self.leaving.flows.push((flow.number, flow.rule));
+                    self.leaving.packets.extend(flow.queue.into_waiting());
+                }
+                None => {}
+            }
+        }
+    }
+
+    fn hold(&mut self, now: Time, length: usize) -> Verdict {
+        self.held += 1;
+        self.octets += length;
+        self.counters.depth.set(now, self.held, self.octets);
+        Verdict::Hold
+    }
+
+    /// The packet whose turn it is, of those that are due.
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        let (due, slot) = *self.due.first().filter(|(due, _)| *due <= now)?;
+        self.due.remove(&(due, slot));
+        let flow = self.flows.get_mut(slot)?.as_mut()?;
+        let packet = flow.queue.pop();
+        if let Some(due) = flow.queue.due() {
+            self.due.insert((due, slot));
+        }
+        packet
+    }
+
+    fn offer(
+        &mut self,
+        now: Time,
+        packet: Packet,
+        found: &Found<'_>,
+        (rate, burst): (Rate, u64),
+        behind: bool,
+    ) -> Offer {
+        let Some(place) = place_of(&mut self.flows, found.slot) else {
+            return Offer::Full(packet);
+        };
+        let flow = place.get_or_insert_with(|| {
+            Box::new(Shaped {
+                number: found.number,
+                name: found.flow.name.clone(),
+                rule: found.rule.clone(),
+                queue: Queue::new(Bucket::new(rate, burst)),
+            })
+        });
+        let offer = flow.queue.offer(now, packet, self.room, behind);
+        if let (Offer::Waits { first: true }, Some(due)) = (&offer, flow.queue.due()) {
+            self.due.insert((due, found.slot));
+        }
+        offer
+    }
+}
+
+impl Conditioner for ShapeFlows {
+    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+        if tables.version_of(self.table) != self.version {
+            self.follow(now, tables);
+        }
+        let (dscp, length) = (packet.dscp(), packet.length());
+        let found = tables.look_up(self.table, &packet);
+        let behind = !self.leaving.flows.is_empty()
+            && self.leaving.is_before(&packet, found.map(|found| found.number), tables);
+        let shaped = found.and_then(|found| Some((found, profile(found.flow)?)));
+        let Some((found, profile)) = shaped else {
+            if !behind {
+                return Verdict::Pass(packet);
+            }
+            self.counters.came(dscp, length);
+            packet.held_since = now;
+            self.leaving.packets.push_back(packet);
+            return self.hold(now, length);
+        };
+        self.counters.came(dscp, length);
+        match self.offer(now, packet, &found, profile, behind) {
+            Offer::Goes(packet) => {
+                self.counters.went_after(dscp, length, 0);
+                Verdict::Pass(packet)
+            }
+            Offer::Waits { .. } => self.hold(now, length),
+            Offer::Full(packet) => {
+                self.counters.dropped(dscp, length, Cause::ShaperFull);
+                Verdict::Drop(packet, Cause::ShaperFull)
+            }
+        }
+    }
+
+    fn release(&mut self, now: Time) -> Option<Packet> {
+        let packet = match self.leaving.pop(now) {
+            Some(packet) => packet,
+            None => self.pop(now)?,
+        };
+        self.held = self.held.saturating_sub(1);
+        self.octets = self.octets.saturating_sub(packet.length());
+        self.counters.depth.set(now, self.held, self.octets);
+        let waited = now.since(packet.held_since);
+        self.counters.went_after(packet.dscp(), packet.length(), waited);
+        Some(packet)
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        if !self.leaving.packets.is_empty() {
+            return Some(self.leaving.since);
+        }
+        self.due.first().map(|(due, _)| *due)
+    }
+
+    fn held(&self) -> usize {
+        self.held
+    }
+
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        into.push(Part { path: path.to_owned(), kind: "shape-flows", counters: &self.counters });
+    }
+}
+
+impl Leaving {
+    /// Whether this packet would have followed those that leave; `found` is the number of the flow
+    /// it belongs to now.
+    fn is_before(&self, packet: &Packet, found: Option<u64>, tables: &Tables) -> bool {
+        let mut flows = self.flows.iter();
+        flows.any(|(number, rule)| {
+            found.is_none_or(|found| found > *number) && rule.matches(packet, tables)
+        })
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        if self.since > now {
+            return None;
+        }
+        let packet = self.packets.pop_front();
+        if self.packets.is_empty() {
+            self.flows.clear();
+        }
+        packet
+    }
+}
+
+/// The place of a slot, made where there is none yet; never `None`.
+fn place_of(flows: &mut Vec<Option<Box<Shaped>>>, slot: usize) -> Option<&mut Option<Box<Shaped>>> {
+    if flows.len() <= slot {
+        flows.resize_with(slot + 1, || None);
+    }
+    flows.get_mut(slot)
+}
