@@ -19,6 +19,12 @@ pub mod discipline;
 pub mod meter;
 pub mod packet;
 pub mod policy;
+pub mod queue;
+pub mod queueing;
+mod schedule;
+mod shaper;
+#[cfg(test)]
+mod testing;
 pub mod time;
 
 pub use base::rng::Rng;

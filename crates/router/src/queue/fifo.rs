@@ -1,0 +1,115 @@
+//! One queue, first in, first out; what does not fit is dropped at its tail.
+
+use super::Room;
+use crate::classify::Tables;
+use crate::count::{Cause, Counters, Part};
+use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::packet::Packet;
+use crate::time::Time;
+use std::collections::VecDeque;
+
+/// First in, first out.
+#[derive(Debug)]
+pub(crate) struct Fifo {
+    packets: VecDeque<Packet>,
+    backlog: Backlog,
+    room: Room,
+    counters: Counters,
+}
+
+impl Fifo {
+    /// An empty one.
+    pub(crate) fn new(room: Room) -> Fifo {
+        Fifo {
+            packets: VecDeque::new(),
+            backlog: Backlog::default(),
+            room,
+            counters: Counters::default(),
+        }
+    }
+}
+
+impl Discipline for Fifo {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+        let (dscp, length) = (packet.dscp(), packet.length());
+        self.counters.came(dscp, length);
+        if !self.room.fits(self.backlog, length) {
+            self.counters.dropped(dscp, length, Cause::Tail);
+            discarded.push((packet, Cause::Tail));
+            return;
+        }
+        packet.held_since = now;
+        self.backlog.add(&packet);
+        self.packets.push_back(packet);
+        self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
+    }
+
+    fn ready(&mut self, _: Time) -> Ready {
+        self.packets.front().map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        let packet = self.packets.pop_front()?;
+        self.backlog.take(&packet);
+        self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
+        self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        into.push(Part { path: path.to_owned(), kind: "fifo", counters: &self.counters });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{number, packet};
+    use dscp::Dscp;
+    use std::time::Duration;
+
+    fn fifo(packets: usize, octets: usize) -> Fifo {
+        Fifo::new(Room { packets, octets })
+    }
+
+    fn push(fifo: &mut Fifo, length: usize, number: u64) -> Discarded {
+        let mut discarded = Vec::new();
+        let now = Time::ZERO;
+        fifo.push(now, packet(Dscp::EF, length, 1, number), &Tables::default(), &mut discarded);
+        discarded
+    }
+
+    #[test]
+    fn what_does_not_fit_is_dropped_at_the_tail() {
+        let mut fifo = fifo(3, 1_000);
+        assert_eq!(fifo.ready(Time::ZERO), Ready::Empty);
+        assert!(push(&mut fifo, 400, 1).is_empty());
+        assert!(push(&mut fifo, 600, 2).is_empty(), "just fits");
+        let dropped = push(&mut fifo, 40, 3);
+        assert_eq!((number(&dropped[0].0), dropped[0].1), (3, Cause::Tail));
+        assert_eq!(fifo.ready(Time::ZERO), Ready::Now(400));
+        assert_eq!(number(&fifo.pop(Time::ZERO).unwrap()), 1);
+        assert!(push(&mut fifo, 40, 4).is_empty() && push(&mut fifo, 40, 5).is_empty());
+        assert_eq!(push(&mut fifo, 40, 6).len(), 1, "three packets are the limit");
+        assert_eq!(fifo.backlog(), Backlog { packets: 3, octets: 680 });
+    }
+
+    #[test]
+    fn it_counts_depth_and_delay() {
+        let mut fifo = fifo(9, 9_000);
+        push(&mut fifo, 500, 1);
+        let later = Time::ZERO + Duration::from_millis(3);
+        fifo.pop(later).unwrap();
+        assert!(fifo.pop(later).is_none());
+        let mut parts = Vec::new();
+        fifo.report("wan", &mut parts);
+        let counters = parts[0].counters;
+        assert_eq!(counters.row(Dscp::EF).went.octets, 500);
+        assert_eq!(counters.delays(Dscp::EF).unwrap().max_ns(), 3_000_000);
+        assert_eq!((counters.depth.most().octets, counters.depth.now().octets), (500, 0));
+    }
+}

@@ -1,0 +1,158 @@
+//! Schedulers: which of several branches sends next.
+//!
+//! A [`Scheduler`] is what all of them have in common: branches, the classifier that sends packets
+//! into them, counters. An [`Order`] decides between the branches that have a packet ready. A branch
+//! that a shaper holds back is to its scheduler as if it were empty.
+
+mod priority;
+
+pub(crate) use priority::Priority;
+
+use crate::classify::{Classifier, Tables};
+use crate::count::{Cause, Counters, Part};
+use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::packet::Packet;
+use crate::time::Time;
+use std::fmt::Debug;
+
+/// How a scheduler decides.
+pub(crate) trait Order: Debug + Send {
+    /// What reports call it.
+    const KIND: &'static str;
+
+    /// Whether the packet may enter the branch at this place; `others_wait` says whether any other
+    /// branch holds a packet.
+    fn admit(&mut self, _now: Time, _place: usize, _length: usize, _others_wait: bool) -> bool {
+        true
+    }
+
+    /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if there
+    /// is none. Asked twice without a packet sent in between, and with the same branches ready, it
+    /// says the same.
+    fn next(&mut self, branches: &[Ready]) -> Option<usize>;
+
+    /// The branch that [`Order::next`] named has sent so many octets.
+    fn sent(&mut self, _place: usize, _length: usize) {}
+}
+
+/// A part of a scheduler.
+#[derive(Debug)]
+pub(crate) struct Branch {
+    /// The name of its class, or `others`.
+    pub(crate) name: String,
+    /// What holds its packets.
+    pub(crate) child: Box<dyn Discipline>,
+}
+
+/// Branches under an order.
+#[derive(Debug)]
+pub(crate) struct Scheduler<O> {
+    order: O,
+    classifier: Classifier,
+    branches: Vec<Branch>,
+    /// What each branch said last.
+    said: Vec<Ready>,
+    /// What holds at this moment; gone as soon as a packet comes or goes.
+    choice: Option<(Time, Ready, usize)>,
+    backlog: Backlog,
+    counters: Counters,
+}
+
+impl<O: Order> Scheduler<O> {
+    /// The classifier finds places in `branches`.
+    pub(crate) fn new(order: O, classifier: Classifier, branches: Vec<Branch>) -> Scheduler<O> {
+        Scheduler {
+            order,
+            classifier,
+            said: vec![Ready::Empty; branches.len()],
+            branches,
+            choice: None,
+            backlog: Backlog::default(),
+            counters: Counters::default(),
+        }
+    }
+
+    fn choose(&mut self, now: Time) -> (Ready, usize) {
+        if let Some((at, ready, place)) = self.choice
+            && at == now
+        {
+            return (ready, place);
+        }
+        for (said, branch) in self.said.iter_mut().zip(&mut self.branches) {
+            *said = branch.child.ready(now);
+        }
+        let (ready, place) = match self.order.next(&self.said) {
+            Some(place) => (self.said.get(place).copied().unwrap_or(Ready::Empty), place),
+            None => (earliest(&self.said), 0),
+        };
+        self.choice = Some((now, ready, place));
+        (ready, place)
+    }
+
+    fn depth(&mut self, now: Time) {
+        self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
+    }
+}
+
+/// When the first of branches none of which is ready may be.
+fn earliest(said: &[Ready]) -> Ready {
+    let moments = said.iter().filter_map(|ready| match ready {
+        Ready::At(moment) => Some(*moment),
+        Ready::Empty | Ready::Now(_) => None,
+    });
+    moments.min().map_or(Ready::Empty, Ready::At)
+}
+
+impl<O: Order> Discipline for Scheduler<O> {
+    fn push(&mut self, now: Time, packet: Packet, tables: &Tables, discarded: &mut Discarded) {
+        let (dscp, length) = (packet.dscp(), packet.length());
+        self.counters.came(dscp, length);
+        let found = self.classifier.find(&packet, tables);
+        let Some((place, branch)) =
+            found.and_then(|place| Some((place, self.branches.get_mut(place)?)))
+        else {
+            self.counters.dropped(dscp, length, Cause::Refused);
+            discarded.push((packet, Cause::Refused));
+            return;
+        };
+        let before = branch.child.backlog();
+        if !self.order.admit(now, place, length, self.backlog.packets > before.packets) {
+            self.counters.dropped(dscp, length, Cause::Policed);
+            discarded.push((packet, Cause::Policed));
+            return;
+        }
+        branch.child.push(now, packet, tables, discarded);
+        let after = branch.child.backlog();
+        self.backlog.packets =
+            (self.backlog.packets + after.packets).saturating_sub(before.packets);
+        self.backlog.octets = (self.backlog.octets + after.octets).saturating_sub(before.octets);
+        self.choice = None;
+        self.depth(now);
+    }
+
+    fn ready(&mut self, now: Time) -> Ready {
+        self.choose(now).0
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        let (Ready::Now(_), place) = self.choose(now) else { return None };
+        let packet = self.branches.get_mut(place)?.child.pop(now)?;
+        self.order.sent(place, packet.length());
+        self.choice = None;
+        self.backlog.take(&packet);
+        self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
+        self.depth(now);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        into.push(Part { path: path.to_owned(), kind: O::KIND, counters: &self.counters });
+        for branch in &self.branches {
+            branch.child.report(&format!("{path}/{}", branch.name), into);
+        }
+    }
+}

@@ -1,0 +1,16 @@
+//! Strict priority: the first branch that has a packet goes first, always.
+
+use super::Order;
+use crate::discipline::Ready;
+
+/// The order of the branches is that of their priority.
+#[derive(Debug)]
+pub(crate) struct Priority;
+
+impl Order for Priority {
+    const KIND: &'static str = "priority";
+
+    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+        branches.iter().position(|ready| matches!(ready, Ready::Now(_)))
+    }
+}
