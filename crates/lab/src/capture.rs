@@ -12,7 +12,6 @@ use pcap_file::{DataLink, TsResolution};
 use std::fs::File;
 use std::io::{BufReader, BufWriter, Write as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// A recorder looks so often whether it shall end.
@@ -43,7 +42,7 @@ impl Capture {
     /// The program `lab` cannot record there.
     pub fn start(end: &End, programs: &Programs, path: &Path) -> Result<Capture> {
         let file = path.to_str().context("a path that is not UTF-8")?;
-        let tool = Tool::start(end.namespace(), programs, &["capture", INTERFACE, file])?;
+        let tool = Tool::start(end.namespace(), programs, &["record", INTERFACE, file])?;
         Ok(Capture { tool, path: path.to_owned() })
     }
 
@@ -74,12 +73,12 @@ pub fn read(path: &Path) -> Result<Vec<Packet>> {
     Ok(packets)
 }
 
-/// Records all frames of an interface of our namespace into a pcap file until told to end, and then
-/// what still waits.
+/// Records all frames of an interface of our namespace into a pcap file until this program is
+/// interrupted, and then what still waits.
 ///
 /// # Errors
 /// The interface cannot be listened to, or the file not be written.
-pub fn record(interface: &str, path: &Path, ready: impl FnOnce(), end: &AtomicBool) -> Result<()> {
+pub fn record(interface: &str, path: &Path, ready: impl FnOnce()) -> Result<()> {
     let mut socket = PacketSocket::open(interface, PATIENCE)?;
     let file = File::create(path).with_context(|| format!("creating {}", path.display()))?;
     let header = PcapHeader {
@@ -91,7 +90,7 @@ pub fn record(interface: &str, path: &Path, ready: impl FnOnce(), end: &AtomicBo
     ready();
     let mut drained: Option<Deadline> = None;
     loop {
-        if drained.is_none() && end.load(Ordering::Relaxed) {
+        if drained.is_none() && clock::is_interrupted() {
             drained = Some(Deadline::after(DRAIN));
         }
         match socket.receive()? {

@@ -20,13 +20,17 @@ mod event;
 pub mod frame;
 mod memory;
 pub mod middle;
+pub mod netns;
 mod ns;
 mod packet_socket;
 mod pair;
 mod place;
+pub mod probe;
 mod programs;
 mod site;
 pub mod tool;
+pub mod tun;
+pub mod up;
 
 pub use cable::{Addresses, Cable, End};
 pub use capture::{Capture, Packet};
@@ -34,9 +38,23 @@ pub use config::{Connection, Link};
 pub use event::Event;
 pub use frame::Segment;
 pub use memory::{Memory, processor_time};
+pub use netns::{Netns, Rights};
 pub use ns::{Entrance, Namespace, Unavailable};
 pub use packet_socket::PacketSocket;
 pub use pair::{Pair, PairBuilder};
 pub use place::Place;
+pub use probe::Probe;
 pub use programs::Programs;
 pub use site::{Client, Run, Site, SiteBuilder};
+
+/// What was asked for cannot be done as it was written: a file or an argument is wrong.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct Usage(pub String);
+
+impl Usage {
+    /// As an error of the program, which then ends with code 2.
+    pub fn error(what: impl Into<String>) -> anyhow::Error {
+        anyhow::Error::new(Usage(what.into()))
+    }
+}

@@ -23,7 +23,7 @@ const SYSTEM_DIRECTORIES: &str = "/usr/sbin:/sbin";
 
 /// Congestion controls, best first. One that is not allowed in a namespace of its own (a setting of
 /// the whole machine, which is not ours to change) is passed over; reno always is allowed.
-const CONGESTION: [&str; 2] = ["cubic", "reno"];
+pub(crate) const CONGESTION: [&str; 2] = ["cubic", "reno"];
 
 /// This machine does not let us make namespaces; why.
 #[derive(Debug)]
@@ -44,6 +44,16 @@ pub struct Entrance {
 }
 
 impl Entrance {
+    /// Into the network namespace that this file is, and the user namespace it belongs to where
+    /// that is another than ours.
+    pub(crate) fn by_path(network: &str, user: Option<&str>) -> Entrance {
+        let mut arguments = vec![format!("--net={network}")];
+        if let Some(user) = user {
+            arguments.extend([format!("--user={user}"), "--preserve-credentials".to_owned()]);
+        }
+        Entrance { arguments }
+    }
+
     /// The program, to be started inside.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
         let mut command = Command::new("nsenter");
@@ -193,7 +203,8 @@ impl Drop for Namespace {
     }
 }
 
-fn search_path() -> String {
+/// PATH with the directories behind it in which systems keep `ip` and `tc`.
+pub(crate) fn search_path() -> String {
     match std::env::var("PATH") {
         Ok(path) if !path.is_empty() => format!("{path}:{SYSTEM_DIRECTORIES}"),
         _ => format!("/usr/bin:/bin:{SYSTEM_DIRECTORIES}"),

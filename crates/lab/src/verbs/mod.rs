@@ -1,0 +1,58 @@
+//! What the program does, a file for each verb.
+
+mod bleach;
+mod doctor;
+mod probe;
+mod record;
+
+use clap::Subcommand;
+use lab::clock;
+use std::io::{Read as _, Write as _};
+use std::process::ExitCode;
+
+#[derive(Subcommand)]
+pub(crate) enum Verb {
+    /// Say what this machine can do, which data path will be taken, and what to install or allow
+    Doctor(doctor::Args),
+    /// What `lab doctor` asks of another process
+    #[command(hide = true)]
+    Probe(probe::Args),
+    /// Record all frames of an interface of this namespace into a pcap file
+    #[command(hide = true)]
+    Record(record::Args),
+    /// Pass all frames between two interfaces, the DSCP of every packet cleared
+    #[command(hide = true)]
+    Bleach(bleach::Args),
+}
+
+impl Verb {
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        match self {
+            Verb::Doctor(args) => args.run(),
+            Verb::Probe(args) => args.run(),
+            Verb::Record(args) => args.run(),
+            Verb::Bleach(args) => args.run(),
+        }
+    }
+}
+
+/// The exit code for what went wrong: 2 where a file or an argument was, else 1.
+pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
+    if error.chain().any(|cause| cause.is::<lab::Usage>()) { 2 } else { 1 }
+}
+
+/// Ends the work of a verb that others started once its standard input ends, at the latest with
+/// who started it.
+fn end_with_standard_input() {
+    std::thread::spawn(|| {
+        let mut rest = Vec::new();
+        let _ = std::io::stdin().lock().read_to_end(&mut rest);
+        clock::interrupt();
+    });
+}
+
+/// Tells who started this that it is at work.
+fn say_ready() {
+    let mut stdout = std::io::stdout().lock();
+    let _ = writeln!(stdout, "{}", lab::tool::READY).and_then(|()| stdout.flush());
+}
