@@ -100,3 +100,5 @@ fn profile(flow: &Flow) -> Option<(Rate, u64)> {
     let tenth = || rate.octets_in(SECOND / 10).max(1_500);
     Some((rate, flow.burst.map_or_else(tenth, |burst| burst.0)))
 }
+#[cfg(test)]
+mod tests;

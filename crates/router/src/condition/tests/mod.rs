@@ -1,0 +1,266 @@
+//! Steps of chains, driven as a router drives them.
+
+mod any;
+mod degeb;
+mod shaper;
+
+use super::build;
+use crate::classify::Tables;
+use crate::conditioner::{Conditioner, Verdict};
+use crate::count::{Amount, Cause, Counters};
+use crate::packet::{Fields, Packet, udp};
+use crate::policy::Policy;
+use crate::time::Time;
+use dscp::Dscp;
+
+/// A chain of one policy, and what came out of it.
+struct Run {
+    steps: Vec<Box<dyn Conditioner>>,
+    tables: Tables,
+    /// When what went on did so.
+    out: Vec<(Time, Packet)>,
+    dropped: Vec<(Packet, Cause)>,
+}
+
+/// The chain `test` of a policy.
+fn policy(text: &str) -> Policy {
+    toml::from_str(text).unwrap()
+}
+
+impl Run {
+    fn new(policy: &Policy) -> Run {
+        let interfaces = ["lan".to_owned(), "wan".to_owned()];
+        let steps = build(policy, &interfaces, &policy.chains["test"], "chains.test").unwrap();
+        let tables = Tables::new(policy, &interfaces).unwrap();
+        Run { steps, tables, out: Vec::new(), dropped: Vec::new() }
+    }
+
+    fn text(text: &str) -> Run {
+        Run::new(&policy(text))
+    }
+
+    /// Everything that is due before a packet of this moment, at the moment it is due; then it.
+    fn take(&mut self, now: Time, packet: Packet) {
+        self.advance(now);
+        self.put(0, now, packet);
+        self.fetch(now);
+    }
+
+    fn put(&mut self, first: usize, now: Time, mut packet: Packet) {
+        for step in &mut self.steps[first..] {
+            match step.take(now, packet, &self.tables) {
+                Verdict::Pass(on) => packet = on,
+                Verdict::Drop(packet, cause) => return self.dropped.push((packet, cause)),
+                Verdict::Hold => return,
+            }
+        }
+        self.out.push((now, packet));
+    }
+
+    fn fetch(&mut self, now: Time) {
+        for place in 0..self.steps.len() {
+            while let Some(packet) = self.steps[place].release(now) {
+                self.put(place + 1, now, packet);
+            }
+        }
+    }
+
+    fn deadline(&self) -> Option<Time> {
+        self.steps.iter().filter_map(|step| step.deadline()).min()
+    }
+
+    fn advance(&mut self, now: Time) {
+        while let Some(due) = self.deadline().filter(|due| *due <= now) {
+            let before = (self.out.len(), self.held());
+            self.fetch(due);
+            assert_ne!(before, (self.out.len(), self.held()), "a deadline at which nothing comes");
+        }
+    }
+
+    fn drain(&mut self) {
+        self.advance(Time(u64::MAX));
+        assert_eq!((self.held(), self.deadline()), (0, None));
+    }
+
+    fn held(&self) -> usize {
+        self.steps.iter().map(|step| step.held()).sum()
+    }
+
+    fn counters(&self, step: usize) -> &Counters {
+        let mut parts = Vec::new();
+        self.steps[step].report("x", &mut parts);
+        assert_eq!(parts.len(), 1);
+        parts[0].counters
+    }
+
+    /// What a step took, let go on and dropped, and how many it marked.
+    fn sums(&self, step: usize) -> (Amount, Amount, Amount, u64) {
+        let mut sums = (Amount::default(), Amount::default(), Amount::default(), 0);
+        let add = |sum: &mut Amount, more: Amount| {
+            sum.packets += more.packets;
+            sum.octets += more.octets;
+        };
+        for (_, row) in self.counters(step).used() {
+            add(&mut sums.0, row.came);
+            add(&mut sums.1, row.went);
+            add(&mut sums.2, row.dropped_in_all());
+            sums.3 += row.marked;
+        }
+        sums
+    }
+}
+
+/// A UDP packet from 10.0.0.`host`:5000 to 10.0.1.1:6000 that bears a number.
+fn packet(number: u32, host: u8, dscp: Dscp, length: usize) -> Packet {
+    let fields = Fields {
+        source: [10, 0, 0, host].into(),
+        destination: [10, 0, 1, 1].into(),
+        protocol: 17,
+        dscp,
+        ecn: 2,
+        ttl: 64,
+    };
+    let mut octets = udp(&fields, (5_000, 6_000), length.max(32)).unwrap();
+    octets[28..32].copy_from_slice(&number.to_be_bytes());
+    Packet::read(octets, 0, Time::ZERO).unwrap()
+}
+
+/// The number a packet bears.
+fn number(packet: &Packet) -> u32 {
+    u32::from_be_bytes(*packet.octets()[28..].first_chunk().unwrap())
+}
+
+/// The last octet of its source.
+fn host(packet: &Packet) -> u8 {
+    packet.octets()[15]
+}
+
+#[test]
+fn what_is_not_there_is_refused_with_its_path() {
+    for (step, path, what) in [
+        ("kind='mark', class='gold', dscp='EF'", "chains.test[0].class", "no class"),
+        ("kind='mark-flows', table='t'", "chains.test[0].table", "no table"),
+        ("kind='shape', rate='1Mbit', burst=1500, limit=0", "chains.test[0].limit", "0 packets"),
+        (
+            "kind='meter', meter={kind='token-bucket', rate='1Mbit', burst=0}",
+            "chains.test[0].meter.burst",
+            "0 octets",
+        ),
+        (
+            "kind='demote', af_class=5, rates=['1Mbit','1Mbit','1Mbit'], burst=1500",
+            "chains.test[0].af_class",
+            "5 is not",
+        ),
+    ] {
+        let policy = policy(&format!("[chains]\ntest = [{{{step}}}]"));
+        let wrong = build(&policy, &[], &policy.chains["test"], "chains.test").unwrap_err();
+        assert_eq!(wrong.path, path);
+        assert!(wrong.what.starts_with(what), "{wrong}");
+    }
+}
+
+#[test]
+fn markers_and_policers_touch_their_class_alone() {
+    let mut run = Run::text(
+        r#"
+        [classes.voice]
+        match = [{ source = "10.0.0.1" }]
+        [classes.bad]
+        match = [{ source = "10.0.0.2" }]
+        [tables.premium]
+        flows = [{ name = "a", match = { source = "10.0.0.3" }, mark = "AF41" },
+                 { name = "b", match = { source = "10.0.0.4" } }]
+        [chains]
+        test = [{ kind = "mark", class = "voice", dscp = "EF" },
+                { kind = "drop", class = "bad" },
+                { kind = "mark-flows", table = "premium" }]
+        "#,
+    );
+    for host in 1..=5 {
+        run.take(Time::ZERO, packet(host.into(), host, Dscp::CS1, 100));
+    }
+    run.take(Time::ZERO, packet(6, 1, Dscp::EF, 100));
+    let out: Vec<_> = run.out.iter().map(|(_, is)| (number(is), is.dscp().to_string())).collect();
+    let text = [(1, "EF"), (3, "AF41"), (4, "CS1"), (5, "CS1"), (6, "EF")];
+    assert_eq!(out, text.map(|(number, dscp)| (number, dscp.to_owned())));
+    assert!(matches!(run.dropped.as_slice(), [(_, Cause::Refused)]));
+    // Two came to the marker; one had the code point already.
+    let (came, went, _, marked) = run.sums(0);
+    assert_eq!((came.packets, went.packets, marked), (2, 2, 1));
+    assert_eq!(run.counters(1).row(Dscp::CS1).dropped[Cause::Refused as usize].packets, 1);
+    assert_eq!(run.sums(2).3, 1);
+}
+
+#[test]
+fn colours_choose_what_is_done() {
+    let mut run = Run::text(
+        r#"
+        [[chains.test]]
+        kind = "meter"
+        meter = { kind = "two-rate", cir = "8kbit", cbs = 200, pir = "16kbit", pbs = 300 }
+        yellow = { mark = "CS1" }
+        red = "drop"
+        [[chains.test]]
+        kind = "meter"
+        meter = { kind = "single-rate", cir = "1Gbit", cbs = 9000, ebs = 9000, colour_aware = true }
+        green = "drop-precedence"
+        yellow = "drop-precedence"
+        "#,
+    );
+    let af31 = Dscp::assured(3, 1).unwrap();
+    for n in 0..4 {
+        run.take(Time::ZERO, packet(n, 1, af31, 100));
+    }
+    let out: Vec<_> = run.out.iter().map(|(_, is)| is.dscp().to_string()).collect();
+    // The third is yellow, marked CS1, and has no drop precedence any more; the fourth is red.
+    assert_eq!(out, ["AF31", "AF31", "CS1"]);
+    assert!(matches!(run.dropped.as_slice(), [(_, Cause::Policed)]));
+    assert_eq!(run.out[2].1.colour, Some(crate::Colour::Yellow));
+    assert_eq!((run.out[2].1.header().ecn, run.sums(0).3), (2, 1));
+}
+
+#[test]
+fn drop_precedence_follows_the_colour() {
+    let mut run = Run::text(
+        r#"
+        [[chains.test]]
+        kind = "meter"
+        meter = { kind = "single-rate", cir = "8kbit", cbs = 100, ebs = 100, colour_aware = true }
+        green = "drop-precedence"
+        yellow = "drop-precedence"
+        red = "drop-precedence"
+        "#,
+    );
+    let af = |drop| Dscp::assured(2, drop).unwrap();
+    // Of two in green the second is yellow; what comes as red stays red though tokens are there.
+    for (n, drop) in [(0, 3), (1, 1), (2, 1), (3, 1)] {
+        run.take(Time::ZERO, packet(n, 1, af(drop), 100));
+    }
+    let out: Vec<_> = run.out.iter().map(|(_, is)| is.dscp().to_string()).collect();
+    assert_eq!(out, ["AF23", "AF21", "AF22", "AF23"]);
+}
+
+#[test]
+fn each_flow_has_its_own_meter() {
+    let mut run = Run::text(
+        r#"
+        [tables.t]
+        flows = [{ name = "a", match = { source = "10.0.0.1" }, rate = "8kbit", burst = 200 },
+                 { name = "b", match = { source = "10.0.0.2" }, rate = "8kbit", burst = 100 },
+                 { name = "c", match = { source = "10.0.0.3" } }]
+        [chains]
+        test = [{ kind = "meter-flows", table = "t", green = { mark = "EF" }, red = "drop" }]
+        "#,
+    );
+    for n in 0..9u8 {
+        run.take(Time::ZERO, packet(n.into(), 1 + n % 3, Dscp::CS0, 100));
+    }
+    let passed = |of| run.out.iter().filter(|(_, is)| host(is) == of).count();
+    assert_eq!([passed(1), passed(2), passed(3)], [2, 1, 3]);
+    assert_eq!(run.sums(0).0.packets, 6, "what has no rate is not touched");
+    // A flow taken away and added again is a new one, with a full bucket.
+    let flow = run.tables.remove("t", "b").unwrap();
+    run.tables.add("t", flow).unwrap();
+    run.take(Time(1), packet(9, 2, Dscp::CS0, 100));
+    assert_eq!(run.out.last().map(|(_, is)| number(is)), Some(9));
+}

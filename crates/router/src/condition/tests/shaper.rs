@@ -1,0 +1,260 @@
+//! Shapers: exact times, order, and tables that change while packets wait.
+
+use super::*;
+use crate::policy::{Flow, Match, Octets, Span};
+use crate::time::{Rate, SECOND};
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+fn flow(name: &str, host: u8, rate: Option<u64>, burst: u64) -> Flow {
+    let source = Some(format!("10.0.0.{host}").parse().unwrap());
+    Flow {
+        name: name.to_owned(),
+        matches: Match { source, ..Match::default() },
+        mark: None,
+        rate: rate.map(|bits| Rate::from_bits(bits).unwrap()),
+        burst: Some(Octets(burst)),
+    }
+}
+
+/// Shapes the flows of table `t`, which is empty.
+fn shaper(limit: usize, delay: Option<u64>) -> Run {
+    let mut policy = policy("[tables.t]\n[[chains.test]]\nkind = 'shape-flows'\ntable = 't'\n");
+    if let Some(crate::policy::Step::ShapeFlows { limit: l, delay: d, .. }) =
+        policy.chains.get_mut("test").unwrap().first_mut()
+    {
+        *l = Some(limit);
+        *d = delay.map(|nanos| Span(Duration::from_nanos(nanos)));
+    }
+    Run::new(&policy)
+}
+
+/// One flow at one octet a nanosecond, looked at every nanosecond.
+#[derive(Clone, Debug)]
+struct Literal {
+    now: u64,
+    tokens: i64,
+    burst: i64,
+    waiting: VecDeque<(u32, i64)>,
+    out: Vec<(u64, u32)>,
+}
+
+impl Literal {
+    fn send(&mut self) {
+        while let Some((number, octets)) = self.waiting.front().copied() {
+            if self.tokens < octets.min(self.burst) {
+                return;
+            }
+            self.tokens -= octets;
+            self.waiting.pop_front();
+            self.out.push((self.now, number));
+        }
+    }
+
+    fn run_to(&mut self, now: u64) {
+        while self.now < now {
+            self.now += 1;
+            self.tokens = self.burst.min(self.tokens + 1);
+            self.send();
+        }
+    }
+
+    /// Takes a packet, if it finds room and would not wait too long.
+    fn take(&mut self, number: u32, octets: i64, limit: usize, delay: Option<u64>) -> bool {
+        let mut tried = self.clone();
+        tried.waiting.push_back((number, octets));
+        tried.send();
+        let waits = tried.waiting.len() > self.waiting.len();
+        let mut later = tried.clone();
+        later.run_to(self.now + delay.unwrap_or(0));
+        let too_long = delay.is_some() && later.waiting.iter().any(|(is, _)| *is == number);
+        if waits && (self.waiting.len() >= limit || too_long) {
+            return false;
+        }
+        *self = tried;
+        true
+    }
+}
+
+proptest! {
+    /// Every packet goes at the nanosecond at which the literal bucket lets it, or is dropped where
+    /// that has no room; flows do not touch each other.
+    #[test]
+    fn packets_go_at_the_exact_nanosecond(
+        packets in prop::collection::vec((0..300u64, 0..3u8, 32..400usize), 1..80),
+        burst in prop::sample::select(vec![1u64, 100, 399, 1_000]),
+        limit in 1..8usize,
+        delay in prop::option::of(0..1_500u64),
+    ) {
+        let mut run = shaper(limit, delay);
+        let mut literals = Vec::new();
+        for host in 0..3u8 {
+            run.tables.add("t", flow(&host.to_string(), host, Some(8 * SECOND), burst)).unwrap();
+            literals.push(Literal {
+                now: 0,
+                tokens: burst as i64,
+                burst: burst as i64,
+                waiting: VecDeque::new(),
+                out: Vec::new(),
+            });
+        }
+        let mut now = 0;
+        for (n, (gap, host, length)) in packets.into_iter().enumerate() {
+            now += gap;
+            let (n, dropped) = (n as u32, run.dropped.len());
+            run.take(Time(now), packet(n, host, Dscp::EF, length));
+            let literal = &mut literals[usize::from(host)];
+            literal.run_to(now);
+            let taken = literal.take(n, length as i64, limit, delay);
+            prop_assert_eq!(taken, run.dropped.len() == dropped, "packet {}", n);
+        }
+        run.drain();
+        for (host, literal) in literals.iter_mut().enumerate() {
+            literal.run_to(now + 100_000);
+            let out = run.out.iter().filter(|(_, is)| usize::from(super::host(is)) == host);
+            let out: Vec<_> = out.map(|(at, is)| (at.0, number(is))).collect();
+            prop_assert_eq!(&out, &literal.out);
+        }
+        prop_assert!(run.dropped.iter().all(|(_, cause)| *cause == Cause::ShaperFull));
+    }
+}
+
+/// 0.1 % over 10 s is asked for; the bucket is exact to the packet.
+#[test]
+fn shapers_are_exact_over_ten_seconds() {
+    for bits in [512_000, 2_000_000, 10_000_000, 100_000_000u64] {
+        let text = format!(
+            "[[chains.test]]\nkind = 'shape'\nrate = '{bits}bit'\nburst = 1500\nlimit = 50"
+        );
+        let mut run = Run::text(&text);
+        let rate = Rate::from_bits(bits).unwrap();
+        // Half as much again is offered.
+        let gap = rate.nanos_for(1_500) * 2 / 3;
+        for n in 0..10 * SECOND / gap {
+            run.take(Time(n * gap), packet(n as u32, 1, Dscp::CS0, 1_500));
+        }
+        run.advance(Time(10 * SECOND));
+        let sent: usize = run.out.iter().map(|(_, is)| is.length()).sum();
+        let should = rate.octets_in(10 * SECOND) + 1_500;
+        assert!(should.abs_diff(sent as u64) <= 1_500, "{bits}: {sent} of {should}");
+    }
+}
+
+#[test]
+fn who_fetches_late_does_not_lower_the_rate() {
+    let text = "[[chains.test]]\nkind = 'shape'\nrate = '100Mbit'\nburst = 1500\nlimit = 1000";
+    let mut run = Run::text(text);
+    for n in 0..1_000 {
+        run.put(0, Time::ZERO, packet(n, 1, Dscp::CS0, 1_500));
+    }
+    // 120 us a packet, fetched once in a millisecond.
+    for ms in 1..=60 {
+        run.fetch(Time(ms * 1_000_000));
+    }
+    assert_eq!(run.out.len(), 1 + 60_000 / 120);
+    let numbers: Vec<_> = run.out.iter().map(|(_, is)| number(is)).collect();
+    assert!(numbers.is_sorted());
+}
+
+#[test]
+fn a_packet_longer_than_the_burst_goes_and_is_paid_for() {
+    let text = "[[chains.test]]\nkind = 'shape'\nrate = '8kbit'\nburst = 0\nlimit = 9";
+    let mut run = Run::text(text);
+    for n in 0..3 {
+        run.take(Time::ZERO, packet(n, 1, Dscp::CS0, 500));
+    }
+    run.drain();
+    let times: Vec<_> = run.out.iter().map(|(at, _)| at.0).collect();
+    assert_eq!(times, [0, SECOND / 2, SECOND]);
+    let delays = run.counters(0).delays(Dscp::CS0).unwrap();
+    assert_eq!((delays.count(), delays.mean_ns()), (3, SECOND / 2));
+    assert_eq!(run.counters(0).depth.most().packets, 2);
+}
+
+#[test]
+fn of_257_flows_with_a_rate_the_last_is_refused() {
+    let mut run = shaper(9, None);
+    for n in 0..256u32 {
+        run.tables.add("t", flow(&n.to_string(), n as u8, Some(8_000), 100)).unwrap();
+    }
+    let wrong = run.tables.add("t", flow("more", 0, Some(8_000), 100)).unwrap_err();
+    assert!(wrong.to_string().starts_with("tables.t.more: 256 flows"), "{wrong}");
+    run.tables.add("t", flow("free", 0, None, 100)).unwrap();
+    run.tables.remove("t", "17").unwrap();
+    run.tables.add("t", flow("more", 17, Some(8_000), 100)).unwrap();
+    // All at once, two each: one waits in every flow, and comes a tenth of a second later.
+    for n in 0..512u32 {
+        run.take(Time::ZERO, packet(n, n as u8, Dscp::EF, 100));
+    }
+    assert_eq!((run.out.len(), run.held()), (256, 256));
+    run.drain();
+    assert!(run.out[256..].iter().all(|(at, _)| *at == Time(SECOND / 10)));
+
+    let mut policy = policy("[tables.t]\n");
+    let table = policy.tables.get_mut("t").unwrap();
+    table.flows = (0..257u32).map(|n| flow(&n.to_string(), 1, Some(8_000), 100)).collect();
+    let step = crate::policy::Step::ShapeFlows { table: "t".into(), delay: None, limit: None };
+    let wrong = build(&policy, &[], &[step], "chains.x").unwrap_err();
+    assert_eq!(wrong.path, "chains.x[0].table");
+}
+
+/// Four packets at once, of 100 octets in a flow of 100 octets a tenth of a second.
+fn waiting() -> Run {
+    let mut run = shaper(9, None);
+    run.tables.add("t", flow("a", 1, Some(8_000), 100)).unwrap();
+    for n in 0..4 {
+        run.take(Time::ZERO, packet(n, 1, Dscp::EF, 100));
+    }
+    assert_eq!((run.out.len(), run.held()), (1, 3));
+    run
+}
+
+fn numbers(run: &Run) -> Vec<(u64, u32)> {
+    run.out.iter().map(|(at, is)| (at.0, number(is))).collect()
+}
+
+#[test]
+fn what_waits_for_a_flow_taken_away_goes_at_once_and_first() {
+    let mut run = waiting();
+    run.tables.remove("t", "a").unwrap();
+    run.take(Time(1_000), packet(4, 1, Dscp::EF, 100));
+    assert_eq!(numbers(&run), [(0, 0), (1_000, 1), (1_000, 2), (1_000, 3), (1_000, 4)]);
+    run.take(Time(1_001), packet(5, 1, Dscp::EF, 100));
+    assert_eq!((run.held(), run.out.len()), (0, 6));
+    // The first after the change was counted, as it waited; the next was not touched.
+    assert_eq!((run.sums(0).0.packets, run.sums(0).1.packets), (5, 5));
+}
+
+#[test]
+fn without_a_packet_it_goes_when_it_would_have() {
+    let mut run = waiting();
+    run.tables.remove("t", "a").unwrap();
+    run.drain();
+    let tenth = SECOND / 10;
+    assert_eq!(numbers(&run), [(0, 0), (tenth, 1), (2 * tenth, 2), (3 * tenth, 3)]);
+}
+
+#[test]
+fn a_flow_of_the_same_name_takes_over_what_waits() {
+    let mut run = waiting();
+    run.tables.remove("t", "a").unwrap();
+    // Its slot is given to another flow first.
+    run.tables.add("t", flow("b", 2, Some(8_000), 100)).unwrap();
+    run.tables.add("t", flow("a", 1, Some(80_000), 100)).unwrap();
+    run.take(Time::ZERO, packet(4, 1, Dscp::EF, 100));
+    run.take(Time::ZERO, packet(5, 2, Dscp::EF, 100));
+    run.drain();
+    let ms = 1_000_000;
+    let expected = [(0, 0), (0, 5), (10 * ms, 1), (20 * ms, 2), (30 * ms, 3), (40 * ms, 4)];
+    assert_eq!(numbers(&run), expected);
+}
+
+#[test]
+fn another_flow_that_now_matches_does_not_overtake() {
+    let mut run = waiting();
+    run.tables.add("t", flow("wide", 1, Some(8_000_000), 1_000)).unwrap();
+    run.tables.remove("t", "a").unwrap();
+    run.take(Time(5), packet(4, 1, Dscp::EF, 100));
+    assert_eq!(numbers(&run), [(0, 0), (5, 1), (5, 2), (5, 3), (5, 4)]);
+}
