@@ -21,6 +21,7 @@ pub mod packet;
 pub mod policy;
 pub mod queue;
 pub mod queueing;
+pub mod router;
 mod schedule;
 mod shaper;
 #[cfg(test)]
@@ -33,4 +34,5 @@ pub use conditioner::{Conditioner, Verdict};
 pub use count::{Cause, Counters};
 pub use discipline::{Backlog, Discarded, Discipline, Ready};
 pub use packet::{Colour, Header, Malformed, Packet};
+pub use router::{InterfaceSetup, Route, Router, Setup};
 pub use time::{Rate, Time};

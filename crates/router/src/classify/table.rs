@@ -1,7 +1,6 @@
 //! Tables of flows that change while the router runs (the Bern study's `dstable`).
 
 use super::Rule;
-use super::index::Index;
 use crate::packet::Packet;
 use crate::policy::{Flow, Name, Policy, Step, Wrong};
 use std::collections::BTreeMap;
@@ -30,7 +29,6 @@ struct Table {
     /// By number, which is their order.
     order: BTreeMap<u64, usize>,
     names: BTreeMap<Name, usize>,
-    index: Index,
     next: u64,
     version: u64,
 }
@@ -80,7 +78,6 @@ impl Tables {
                 free: Vec::new(),
                 order: BTreeMap::new(),
                 names: BTreeMap::new(),
-                index: Index::default(),
                 next: 0,
                 version: 0,
             });
@@ -102,11 +99,10 @@ impl Tables {
     }
 
     /// The same, with where it stands.
-    #[inline]
     pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
         let table = self.tables.get(table)?;
-        let looks = |slot| table.at(slot).is_some_and(|is| is.rule.matches(packet, self));
-        table.at(table.index.find(packet, looks)?)
+        let mut slots = table.order.values();
+        slots.find_map(|slot| table.at(*slot).filter(|found| found.rule.matches(packet, self)))
     }
 
     /// The flow of this name.
@@ -201,7 +197,6 @@ impl Table {
         self.rated += usize::from(flow.rate.is_some());
         self.order.insert(number, slot);
         self.names.insert(flow.name.clone(), slot);
-        self.index.insert(&rule, number, slot);
         if let Some(place) = self.slots.get_mut(slot) {
             *place = Some(Entry { number, flow, rule });
         }
@@ -212,7 +207,6 @@ impl Table {
         let entry = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);
         self.order.remove(&entry.number);
-        self.index.remove(&entry.rule, entry.number);
         self.version += 1;
         self.rated -= usize::from(entry.flow.rate.is_some());
         Some(entry.flow)

@@ -5,6 +5,7 @@
 
 mod change;
 mod compose;
+pub mod fragment;
 mod read;
 
 pub use compose::{Fields, checksum, compose, udp};

@@ -1,0 +1,145 @@
+//! One interface: its chains, what waits for it, and whether the line takes a packet.
+
+use super::chain;
+use crate::conditioner::Conditioner;
+use crate::count::{Cause, Counters, Part};
+use crate::discipline::{Discipline, Ready};
+use crate::packet::Packet;
+use crate::policy::{Name, Policy, Queueing, Wrong};
+use crate::queueing;
+use crate::time::Time;
+use dscp::Dscp;
+use std::net::IpAddr;
+
+/// The smallest MTU an interface can have: what IPv4 asks for (RFC 791 3.2).
+const MTU_MIN: usize = 68;
+
+/// What an interface is built from.
+#[derive(Clone, Debug)]
+pub struct InterfaceSetup {
+    /// Its name in policies.
+    pub name: Name,
+    /// Its own addresses, with the length of the prefix that is reached directly there.
+    pub addresses: Vec<(IpAddr, u8)>,
+    /// The longest packet it takes, in octets without a link header; 68 to 65,535.
+    pub mtu: usize,
+    /// Whether it takes one packet at a time, and no further one before it is said to be free. One
+    /// that is not takes everything at once.
+    pub paced: bool,
+}
+
+#[derive(Debug)]
+pub(super) struct Interface {
+    name: Name,
+    addresses: Vec<IpAddr>,
+    pub(super) mtu: usize,
+    is_paced: bool,
+    pub(super) is_free: bool,
+    pub(super) input: Vec<Box<dyn Conditioner>>,
+    pub(super) output: Vec<Box<dyn Conditioner>>,
+    pub(super) queue: Box<dyn Discipline>,
+    pub(super) counters: Counters,
+    /// When the queue can give its next packet, while the line is free.
+    wake: Option<Time>,
+    /// When the chains have something to give.
+    release: Option<Time>,
+}
+
+impl Interface {
+    pub(super) fn new(
+        setup: &InterfaceSetup,
+        policy: &Policy,
+        interfaces: &[Name],
+        seed: u64,
+    ) -> Result<Interface, Wrong> {
+        let name = &setup.name;
+        if !(MTU_MIN..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
+            let what = format!("{} octets; from {MTU_MIN} to 65,535", setup.mtu);
+            return Err(Wrong::at(format!("interfaces.{name}.mtu"), what));
+        }
+        let attachment = policy.interfaces.get(name).or_else(|| policy.interfaces.get("*"));
+        let attachment = attachment.cloned().unwrap_or_default();
+        let path = |key: &str| format!("interfaces.{name}.{key}");
+        let default = Queueing::default();
+        let (queueing, at) = match &attachment.queueing {
+            None => (&default, path("queueing")),
+            Some(named) => match policy.queueings.get(named) {
+                Some(queueing) => (queueing, format!("queueings.{named}")),
+                None => {
+                    let what = format!("no queueing {named:?}: write one under [queueings]");
+                    return Err(Wrong::at(path("queueing"), what));
+                }
+            },
+        };
+        Ok(Interface {
+            name: name.clone(),
+            addresses: setup.addresses.iter().map(|(address, _)| *address).collect(),
+            mtu: setup.mtu,
+            is_paced: setup.paced,
+            is_free: true,
+            input: chain(policy, interfaces, &attachment.input, &path("input"))?,
+            output: chain(policy, interfaces, &attachment.output, &path("output"))?,
+            queue: queueing::build(policy, interfaces, queueing, &at, seed)?,
+            counters: Counters::default(),
+            wake: None,
+            release: None,
+        })
+    }
+
+    pub(super) fn has(&self, address: IpAddr) -> bool {
+        self.addresses.contains(&address)
+    }
+
+    /// Octets came that are no packet; they are counted as best effort.
+    pub(super) fn refused(&mut self, length: usize) {
+        self.counters.came(Dscp::CS0, length);
+        self.counters.dropped(Dscp::CS0, length, Cause::Malformed);
+    }
+
+    /// The packet that goes out now; where there is none, notes when there will be.
+    pub(super) fn next(&mut self, now: Time) -> Option<Packet> {
+        self.wake = None;
+        if !self.is_free {
+            return None;
+        }
+        match self.queue.ready(now) {
+            Ready::Empty => None,
+            Ready::At(time) => {
+                self.wake = Some(time);
+                None
+            }
+            Ready::Now(_) => {
+                let packet = self.queue.pop(now)?;
+                self.is_free = !self.is_paced;
+                self.counters.went(packet.dscp(), packet.length());
+                Some(packet)
+            }
+        }
+    }
+
+    /// Asks the chains again when they have something to give.
+    pub(super) fn look_again(&mut self) {
+        let steps = self.input.iter().chain(&self.output);
+        self.release = steps.filter_map(|step| step.deadline()).min();
+    }
+
+    pub(super) fn deadline(&self) -> Option<Time> {
+        [self.wake, self.release].into_iter().flatten().min()
+    }
+
+    pub(super) fn inside(&self) -> usize {
+        let steps = self.input.iter().chain(&self.output);
+        steps.map(|step| step.held()).sum::<usize>() + self.queue.backlog().packets
+    }
+
+    pub(super) fn report<'a>(&'a self, into: &mut Vec<Part<'a>>) {
+        let name = &self.name;
+        into.push(Part { path: name.clone(), kind: "interface", counters: &self.counters });
+        for (side, steps) in [("input", &self.input), ("output", &self.output)] {
+            for (number, step) in steps.iter().enumerate() {
+                step.report(&format!("{name}/{side}/{number}"), into);
+            }
+        }
+        self.queue.report(&format!("{name}/queueing"), into);
+    }
+}

@@ -1,0 +1,351 @@
+//! The router: packets in at one interface, conditioned, routed, queued, and out at another.
+
+mod interface;
+mod routes;
+
+pub use interface::InterfaceSetup;
+pub use routes::Route;
+
+use crate::classify::Tables;
+use crate::condition;
+use crate::conditioner::Verdict;
+use crate::count::{Cause, Part};
+use crate::discipline::Discarded;
+use crate::packet::{Malformed, Packet, fragment};
+use crate::policy::{Name, Policy, Wrong};
+use crate::time::Time;
+use interface::Interface;
+use routes::Routes;
+use std::collections::VecDeque;
+
+/// Interfaces a router may have.
+const INTERFACES_MAX: usize = 256;
+
+/// What a router is built from.
+#[derive(Clone, Debug, Default)]
+pub struct Setup {
+    /// Its name, for people.
+    pub name: Name,
+    /// Its interfaces, whose places are their numbers.
+    pub interfaces: Vec<InterfaceSetup>,
+    /// Where packets go; the longest prefix counts. What its interfaces' addresses span is added.
+    pub routes: Vec<Route>,
+    /// What is done to them.
+    pub policy: Policy,
+    /// For its droppers' dice.
+    pub seed: u64,
+}
+
+/// What a router hears.
+#[derive(Debug)]
+pub enum Input {
+    /// A packet came in, beginning with its IP header.
+    Packet {
+        /// Where.
+        interface: usize,
+        /// The packet.
+        octets: Vec<u8>,
+    },
+    /// A paced interface can take the next packet.
+    Free {
+        /// Which.
+        interface: usize,
+    },
+    /// The deadline has come.
+    Tick,
+}
+
+/// What a router says.
+#[derive(Debug)]
+pub enum Output {
+    /// A packet goes out. A paced interface takes no other before it is said to be free.
+    Send {
+        /// Where.
+        interface: usize,
+        /// The packet.
+        packet: Packet,
+    },
+    /// A packet goes no further.
+    Dropped {
+        /// The packet.
+        packet: Packet,
+        /// Why.
+        cause: Cause,
+    },
+    /// A packet has arrived that was for the router itself.
+    Arrived {
+        /// The packet.
+        packet: Packet,
+    },
+    /// Octets that are no packet.
+    Refused {
+        /// The octets.
+        octets: Vec<u8>,
+        /// Why.
+        why: Malformed,
+    },
+}
+
+/// A chain a packet may be in.
+#[derive(Clone, Copy, Debug)]
+enum Side {
+    Input,
+    Output,
+}
+
+/// A router. After each `handle`, `poll` until there is nothing.
+#[derive(Debug)]
+pub struct Router {
+    interfaces: Vec<Interface>,
+    routes: Routes,
+    tables: Tables,
+    outputs: VecDeque<Output>,
+    discarded: Discarded,
+}
+
+impl Router {
+    /// Builds it whole, or says what is wrong.
+    ///
+    /// # Errors
+    /// Something in the policy is missing or out of range; more than 256 interfaces, two of one
+    /// name, or a route to one that is not there.
+    pub fn new(setup: &Setup) -> Result<Router, Wrong> {
+        if setup.interfaces.len() > INTERFACES_MAX {
+            let what = format!("{} of them; at most {INTERFACES_MAX}", setup.interfaces.len());
+            return Err(Wrong::at("interfaces", what));
+        }
+        let names: Vec<Name> = setup.interfaces.iter().map(|one| one.name.clone()).collect();
+        for (place, name) in names.iter().enumerate() {
+            if names.iter().position(|other| other == name) != Some(place) {
+                return Err(Wrong::at(format!("interfaces.{name}"), "there twice"));
+            }
+        }
+        for name in setup.policy.interfaces.keys().filter(|name| *name != "*") {
+            if !names.contains(name) {
+                let known = names.join(", ");
+                let what = format!("this router has no such interface; it has {known}");
+                return Err(Wrong::at(format!("interfaces.{name}"), what));
+            }
+        }
+        let interfaces = setup.interfaces.iter().enumerate();
+        let interfaces = interfaces
+            .map(|(place, one)| {
+                let seed = setup.seed.wrapping_add(place as u64 * 0x9e37_79b9);
+                Interface::new(one, &setup.policy, &names, seed)
+            })
+            .collect::<Result<_, _>>()?;
+        Ok(Router {
+            routes: Routes::new(setup)?,
+            tables: Tables::new(&setup.policy, &names)?,
+            interfaces,
+            outputs: VecDeque::new(),
+            discarded: Discarded::new(),
+        })
+    }
+
+    /// Takes an input; `poll` says what follows from it.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        match input {
+            Input::Packet { interface, octets } => match Packet::read(octets, interface, now) {
+                Ok(packet) => self.enter(now, packet),
+                Err((octets, why)) => {
+                    if let Some(interface) = self.interfaces.get_mut(interface) {
+                        interface.refused(octets.len());
+                    }
+                    self.outputs.push_back(Output::Refused { octets, why });
+                }
+            },
+            Input::Free { interface } => {
+                if let Some(one) = self.interfaces.get_mut(interface) {
+                    one.is_free = true;
+                }
+                self.serve(now, interface);
+            }
+            Input::Tick => self.tick(now),
+        }
+    }
+
+    /// The next thing to do; `None` once nothing is left.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When it wants a tick; `None` while it waits for inputs only.
+    pub fn deadline(&self) -> Option<Time> {
+        self.interfaces.iter().filter_map(Interface::deadline).min()
+    }
+
+    /// The tables of flows.
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    /// The tables of flows, to be changed; what is changed holds for the next packet.
+    pub fn tables_mut(&mut self) -> &mut Tables {
+        &mut self.tables
+    }
+
+    /// The counters of every part.
+    pub fn report(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for interface in &self.interfaces {
+            interface.report(&mut parts);
+        }
+        parts
+    }
+
+    /// Packets inside: held by conditioners and waiting for interfaces.
+    pub fn inside(&self) -> usize {
+        self.interfaces.iter().map(Interface::inside).sum()
+    }
+
+    fn enter(&mut self, now: Time, packet: Packet) {
+        let place = packet.interface;
+        if let Some(interface) = self.interfaces.get_mut(place) {
+            interface.counters.came(packet.dscp(), packet.length());
+        }
+        self.condition(now, place, Side::Input, 0, packet);
+    }
+
+    /// Leads a packet through a chain from this step on, and then further.
+    fn condition(&mut self, now: Time, place: usize, side: Side, from: usize, packet: Packet) {
+        let Some(interface) = self.interfaces.get_mut(place) else {
+            return self.outputs.push_back(Output::Dropped { packet, cause: Cause::NoRoute });
+        };
+        let chain = match side {
+            Side::Input => &mut interface.input,
+            Side::Output => &mut interface.output,
+        };
+        let mut packet = packet;
+        for step in chain.iter_mut().skip(from) {
+            packet = match step.take(now, packet, &self.tables) {
+                Verdict::Pass(packet) => packet,
+                Verdict::Hold => return interface.look_again(),
+                Verdict::Drop(packet, cause) => {
+                    return self.outputs.push_back(Output::Dropped { packet, cause });
+                }
+            };
+        }
+        match side {
+            Side::Input => self.forward(now, packet),
+            Side::Output => self.queue(now, place, packet),
+        }
+    }
+
+    /// Decides where a packet goes (RFC 1812 5.2).
+    fn forward(&mut self, now: Time, mut packet: Packet) {
+        let destination = packet.header().destination;
+        if self.interfaces.iter().any(|one| one.has(destination)) {
+            if let Some(interface) = self.interfaces.get_mut(packet.interface) {
+                interface.counters.went(packet.dscp(), packet.length());
+            }
+            return self.outputs.push_back(Output::Arrived { packet });
+        }
+        if !packet.decrement_ttl() {
+            return self.give_up(packet, Cause::Expired);
+        }
+        let Some(out) = self.routes.find(destination) else {
+            return self.give_up(packet, Cause::NoRoute);
+        };
+        let mtu = self.interfaces.get(out).map_or(0, |one| one.mtu);
+        if packet.length() <= mtu {
+            return self.condition(now, out, Side::Output, 0, packet);
+        }
+        match fragment::divide(packet, mtu) {
+            Ok(pieces) => {
+                for piece in pieces {
+                    self.condition(now, out, Side::Output, 0, piece);
+                }
+            }
+            Err(packet) => self.give_up(packet, Cause::TooLong),
+        }
+    }
+
+    fn give_up(&mut self, packet: Packet, cause: Cause) {
+        if let Some(interface) = self.interfaces.get_mut(packet.interface) {
+            interface.counters.dropped(packet.dscp(), packet.length(), cause);
+        }
+        self.outputs.push_back(Output::Dropped { packet, cause });
+    }
+
+    fn queue(&mut self, now: Time, place: usize, packet: Packet) {
+        let Some(interface) = self.interfaces.get_mut(place) else { return };
+        interface.queue.push(now, packet, &self.tables, &mut self.discarded);
+        let dropped = self.discarded.drain(..);
+        self.outputs.extend(dropped.map(|(packet, cause)| Output::Dropped { packet, cause }));
+        self.serve(now, place);
+    }
+
+    /// Sends what can go out here.
+    fn serve(&mut self, now: Time, place: usize) {
+        let Some(interface) = self.interfaces.get_mut(place) else { return };
+        while let Some(packet) = interface.next(now) {
+            self.outputs.push_back(Output::Send { interface: place, packet });
+        }
+    }
+
+    fn tick(&mut self, now: Time) {
+        for place in 0..self.interfaces.len() {
+            let is_due = |one: &Interface| one.deadline().is_some_and(|due| due <= now);
+            if !self.interfaces.get(place).is_some_and(is_due) {
+                continue;
+            }
+            for side in [Side::Input, Side::Output] {
+                self.release(now, place, side);
+            }
+            self.serve(now, place);
+            if let Some(interface) = self.interfaces.get_mut(place) {
+                interface.look_again();
+            }
+        }
+    }
+
+    /// Leads on what the steps of a chain have held until now.
+    fn release(&mut self, now: Time, place: usize, side: Side) {
+        for step in 0.. {
+            let Some(interface) = self.interfaces.get_mut(place) else { return };
+            let chain = match side {
+                Side::Input => &mut interface.input,
+                Side::Output => &mut interface.output,
+            };
+            let Some(holder) = chain.get_mut(step) else { return };
+            match holder.release(now) {
+                Some(packet) => self.condition(now, place, side, step + 1, packet),
+                None => continue,
+            }
+            // The same step again, until it gives nothing.
+            while let Some(packet) = self.released(now, place, side, step) {
+                self.condition(now, place, side, step + 1, packet);
+            }
+        }
+    }
+
+    fn released(&mut self, now: Time, place: usize, side: Side, step: usize) -> Option<Packet> {
+        let interface = self.interfaces.get_mut(place)?;
+        let chain = match side {
+            Side::Input => &mut interface.input,
+            Side::Output => &mut interface.output,
+        };
+        chain.get_mut(step)?.release(now)
+    }
+}
+
+/// The chains a policy names for an interface, built one after the other.
+fn chain(
+    policy: &Policy,
+    interfaces: &[Name],
+    chains: &[Name],
+    path: &str,
+) -> Result<Vec<Box<dyn crate::Conditioner>>, Wrong> {
+    let mut built = Vec::new();
+    for name in chains {
+        let Some(steps) = policy.chains.get(name) else {
+            return Err(Wrong::at(path, format!("no chain {name:?}: write one under [chains]")));
+        };
+        built.extend(condition::build(policy, interfaces, steps, &format!("chains.{name}"))?);
+    }
+    Ok(built)
+}
+
+#[cfg(test)]
+mod tests;

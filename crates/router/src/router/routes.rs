@@ -1,0 +1,158 @@
+//! Where packets go: the longest prefix counts (RFC 1812 5.2.4.3).
+
+use super::Setup;
+use crate::policy::{Prefix, Wrong};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Packets to these addresses go out there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// The addresses.
+    pub to: Prefix,
+    /// The place of the interface.
+    pub interface: usize,
+}
+
+/// Routes by length, longest first, and then by prefix: few lengths are in use.
+#[derive(Debug, Default)]
+pub(super) struct Routes {
+    v4: Vec<(u32, BTreeMap<u32, usize>)>,
+    v6: Vec<(u128, BTreeMap<u128, usize>)>,
+}
+
+impl Routes {
+    pub(super) fn new(setup: &Setup) -> Result<Routes, Wrong> {
+        let mut by_length: BTreeMap<(u8, Prefix), usize> = BTreeMap::new();
+        // An address in a prefix is reached there directly, unless a route says otherwise.
+        for (place, interface) in setup.interfaces.iter().enumerate() {
+            for (address, length) in &interface.addresses {
+                let Some(prefix) = Prefix::new(*address, *length) else {
+                    let path = format!("interfaces.{}.addresses", interface.name);
+                    return Err(Wrong::at(path, format!("{address}/{length} is no prefix")));
+                };
+                by_length.entry((*length, prefix)).or_insert(place);
+            }
+        }
+        for route in &setup.routes {
+            if route.interface >= setup.interfaces.len() {
+                let what = format!("there is no interface number {}", route.interface);
+                return Err(Wrong::at(format!("routes.{}", route.to), what));
+            }
+            by_length.insert((route.to.length(), route.to), route.interface);
+        }
+        let mut routes = Routes::default();
+        for ((length, prefix), interface) in by_length.into_iter().rev() {
+            match prefix.address() {
+                IpAddr::V4(address) => {
+                    let mask = u32::MAX.checked_shl(32 - u32::from(length)).unwrap_or(0);
+                    add(&mut routes.v4, mask, u32::from(address), interface);
+                }
+                IpAddr::V6(address) => {
+                    let mask = u128::MAX.checked_shl(128 - u32::from(length)).unwrap_or(0);
+                    add(&mut routes.v6, mask, u128::from(address), interface);
+                }
+            }
+        }
+        Ok(routes)
+    }
+
+    pub(super) fn find(&self, address: IpAddr) -> Option<usize> {
+        match address {
+            IpAddr::V4(address) => {
+                let bits = u32::from(address);
+                self.v4.iter().find_map(|(mask, routes)| routes.get(&(bits & mask))).copied()
+            }
+            IpAddr::V6(address) => {
+                let bits = u128::from(address);
+                self.v6.iter().find_map(|(mask, routes)| routes.get(&(bits & mask))).copied()
+            }
+        }
+    }
+}
+
+/// Adds a route; those of one mask come one after the other.
+fn add<A: Ord>(to: &mut Vec<(A, BTreeMap<A, usize>)>, mask: A, address: A, interface: usize) {
+    match to.last_mut() {
+        Some((last, routes)) if *last == mask => {
+            routes.insert(address, interface);
+        }
+        _ => to.push((mask, BTreeMap::from([(address, interface)]))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::router::InterfaceSetup;
+    use proptest::prelude::*;
+
+    fn setup(routes: &[(Prefix, usize)]) -> Setup {
+        let interface = |name: &str, address: &str| InterfaceSetup {
+            name: name.to_owned(),
+            addresses: vec![(address.parse().unwrap(), 24)],
+            mtu: 1500,
+            paced: false,
+        };
+        Setup {
+            interfaces: vec![interface("lan", "10.1.1.1"), interface("wan", "10.1.2.1")],
+            routes: routes
+                .iter()
+                .map(|(to, interface)| Route { to: *to, interface: *interface })
+                .collect(),
+            ..Setup::default()
+        }
+    }
+
+    #[test]
+    fn addresses_of_interfaces_are_reached_and_a_route_says_otherwise() {
+        let default = ("0.0.0.0/0".parse().unwrap(), 1);
+        let exception = ("10.1.1.128/25".parse().unwrap(), 1);
+        let routes = Routes::new(&setup(&[default, exception])).unwrap();
+        for (address, interface) in
+            [("10.1.1.7", 0), ("10.1.1.200", 1), ("10.1.2.9", 1), ("8.8.8.8", 1)]
+        {
+            assert_eq!(routes.find(address.parse().unwrap()), Some(interface), "{address}");
+        }
+        assert_eq!(routes.find("fd00::1".parse().unwrap()), None);
+        let error = Routes::new(&setup(&[("::/0".parse().unwrap(), 2)])).unwrap_err();
+        assert_eq!(error.to_string(), "routes.::/0: there is no interface number 2");
+    }
+
+    proptest! {
+        #[test]
+        fn the_longest_prefix_counts(
+            prefixes in prop::collection::vec((any::<u32>(), 0u8..=32, any::<bool>(), 0usize..2), 0..20),
+            host in any::<u32>(),
+            near in any::<prop::sample::Index>(),
+        ) {
+            let address = |bits: u32, is_v6: bool| -> IpAddr {
+                if is_v6 {
+                    std::net::Ipv6Addr::from(u128::from(bits) << 96).into()
+                } else {
+                    std::net::Ipv4Addr::from(bits).into()
+                }
+            };
+            let list: Vec<(Prefix, usize)> = prefixes
+                .iter()
+                .map(|(bits, length, is_v6, out)| (Prefix::new(address(*bits, *is_v6), *length).unwrap(), *out))
+                .collect();
+            let mut setup = setup(&list);
+            setup.interfaces.iter_mut().for_each(|one| one.addresses.clear());
+            let routes = Routes::new(&setup).unwrap();
+            // Some address at random, and one that lies in some prefix.
+            let mut asked = vec![address(host, false), address(host, true)];
+            if !list.is_empty() {
+                asked.push(list[near.index(list.len())].0.address());
+            }
+            for asked in asked {
+                let longest = list.iter().filter(|(prefix, _)| prefix.contains(asked)).map(|(prefix, _)| prefix.length()).max();
+                let model = longest.and_then(|longest| {
+                    // Of two routes to the same prefix the later one holds.
+                    list.iter().rev().find(|(prefix, _)| prefix.length() == longest && prefix.contains(asked))
+                });
+                prop_assert_eq!(routes.find(asked), model.map(|(_, out)| *out));
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+use super::*;
+use crate::packet::{Fields, udp};
+use dscp::Dscp;
+use proptest::prelude::*;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+const POLICY: &str = r#"
+[classes.flash]
+match = [{ destination_port = 5003 }]
+[classes.cs3]
+match = [{ dscp = ["CS3"] }]
+
+[[chains.mark]]
+kind = "mark"
+class = "flash"
+dscp = "CS3"
+
+[[chains.smooth]]
+kind = "shape"
+class = "cs3"
+rate = "8Mbit"
+burst = "1500B"
+limit = 3
+
+[queueings.wan]
+kind = "shaper"
+rate = "8Mbit"
+burst = "0B"
+child.kind = "priority"
+child.branches = [{ class = "cs3" }, { queueing = { kind = "fifo", limit = { packets = 5 } } }]
+
+[interfaces.lan]
+input = ["mark"]
+[interfaces.wan]
+queueing = "wan"
+"#;
+
+fn interface(name: &str, v4: [u8; 4], v6: &str, paced: bool) -> InterfaceSetup {
+    let addresses = vec![(v4.into(), 24), (v6.parse().unwrap(), 64)];
+    InterfaceSetup { name: name.to_owned(), addresses, mtu: 1500, paced }
+}
+
+fn router(policy: &str, paced: bool) -> Router {
+    let interfaces = vec![
+        interface("lan", [10, 1, 1, 1], "fd01::1", paced),
+        interface("wan", [10, 1, 2, 1], "fd02::1", paced),
+    ];
+    let policy = toml::from_str(policy).unwrap();
+    Router::new(&Setup { interfaces, policy, ..Setup::default() }).unwrap()
+}
+
+fn at(micros: u64) -> Time {
+    Time::ZERO + Duration::from_micros(micros)
+}
+
+fn octets(to: IpAddr, port: u16, ttl: u8, length: usize) -> Vec<u8> {
+    let source = if to.is_ipv4() { "10.1.1.7" } else { "fd01::7" };
+    let source = source.parse().unwrap();
+    let fields = Fields { source, destination: to, protocol: 17, dscp: Dscp::CS0, ecn: 1, ttl };
+    udp(&fields, (9, port), length).unwrap()
+}
+
+fn sends(router: &mut Router) -> Vec<(usize, Packet)> {
+    let mut sent = Vec::new();
+    while let Some(output) = router.poll() {
+        match output {
+            Output::Send { interface, packet } => sent.push((interface, packet)),
+            other => panic!("{other:?}"),
+        }
+    }
+    sent
+}
+
+fn there() -> IpAddr {
+    [10, 1, 2, 9].into()
+}
+
+#[test]
+fn a_packet_is_marked_forwarded_and_goes_out_with_one_hop_less() {
+    for to in [there(), "fd02::9".parse().unwrap()] {
+        let mut router = router(POLICY, false);
+        router.handle(at(0), Input::Packet { interface: 0, octets: octets(to, 5003, 9, 100) });
+        let sent = sends(&mut router);
+        let [(1, packet)] = sent.as_slice() else { panic!("{sent:?}") };
+        let read = Packet::read(packet.octets().to_vec(), 1, at(0)).unwrap();
+        assert_eq!((read.dscp(), read.header().ttl, read.header().ecn), (Dscp::CS3, 8, 1));
+    }
+}
+
+#[test]
+fn the_shaper_holds_back_and_the_higher_goes_first() {
+    let mut router = router(POLICY, false);
+    // 1,000 octets take a millisecond.
+    for (port, length) in [(7, 1_500), (7, 1_000), (5003, 1_000)] {
+        let octets = octets(there(), port, 9, length);
+        router.handle(at(0), Input::Packet { interface: 0, octets });
+    }
+    assert_eq!(sends(&mut router).len(), 1);
+    assert_eq!(router.inside(), 2);
+    let mut order = Vec::new();
+    for _ in 0..2 {
+        let due = router.deadline().unwrap();
+        router.handle(due, Input::Tick);
+        order.extend(sends(&mut router).iter().map(|(_, packet)| (due, packet.dscp())));
+    }
+    assert_eq!(order, [(at(1_500), Dscp::CS3), (at(2_500), Dscp::CS0)]);
+    assert_eq!((router.deadline(), router.inside()), (None, 0));
+}
+
+#[test]
+fn a_paced_interface_takes_one_packet_at_a_time() {
+    let mut router = router("", true);
+    for _ in 0..3 {
+        let octets = octets(there(), 7, 9, 100);
+        router.handle(at(0), Input::Packet { interface: 0, octets });
+    }
+    for left in [2, 1, 0] {
+        assert_eq!(sends(&mut router).len(), 1);
+        assert_eq!(router.inside(), left);
+        assert_eq!(router.deadline(), None, "it waits for the line, not for time");
+        router.handle(at(5), Input::Free { interface: 1 });
+    }
+    assert!(sends(&mut router).is_empty());
+}
+
+#[test]
+fn what_a_chain_held_goes_on_through_the_rest() {
+    let held = POLICY.replace("input = [\"mark\"]", "input = [\"mark\", \"smooth\"]");
+    let mut router = router(&held, false);
+    for _ in 0..6 {
+        let octets = octets(there(), 5003, 9, 1_000);
+        router.handle(at(0), Input::Packet { interface: 0, octets });
+    }
+    let (mut sent, mut dropped) = (Vec::new(), 0);
+    while let Some(due) = router.deadline() {
+        while let Some(output) = router.poll() {
+            match output {
+                Output::Send { .. } => sent.push(0),
+                Output::Dropped { cause: Cause::ShaperFull, .. } => dropped += 1,
+                other => panic!("{other:?}"),
+            }
+        }
+        router.handle(due, Input::Tick);
+        while let Some(output) = router.poll() {
+            assert!(matches!(output, Output::Send { .. }), "{output:?}");
+            sent.push(due.0 / 1_000);
+        }
+    }
+    // The chain lets them go at 0, 0.5, 1.5 and 2.5 ms; the shaper behind it a millisecond apart.
+    assert_eq!(dropped, 2, "one is in the burst, three may wait");
+    assert_eq!(sent, [0, 1_000, 2_000, 3_000]);
+}
+
+#[test]
+fn what_is_no_packet_is_refused_and_counted() {
+    let mut router = router(POLICY, false);
+    let mut broken = octets(there(), 7, 9, 100);
+    broken[9] ^= 1;
+    router.handle(at(0), Input::Packet { interface: 0, octets: broken });
+    let Some(Output::Refused { why, .. }) = router.poll() else { panic!() };
+    assert_eq!(why, Malformed::Checksum);
+    let report = router.report();
+    let lan = report.iter().find(|part| part.path == "lan").unwrap();
+    assert_eq!(lan.counters.row(Dscp::CS0).dropped_in_all().packets, 1);
+}
+
+#[test]
+fn a_wrong_setup_names_its_key() {
+    let wrong = |policy: &str| {
+        let interfaces = vec![interface("lan", [10, 1, 1, 1], "fd01::1", false)];
+        let policy = toml::from_str(policy).unwrap();
+        let setup = Setup { interfaces, policy, ..Setup::default() };
+        Router::new(&setup).unwrap_err().to_string()
+    };
+    for (policy, said) in [
+        ("[interfaces.wan]", "interfaces.wan: this router has no such interface; it has lan"),
+        (
+            "[interfaces.lan]\ninput = ['x']",
+            "interfaces.lan.input: no chain \"x\": write one under [chains]",
+        ),
+        (
+            "[interfaces.'*']\nqueueing = 'x'",
+            "interfaces.lan.queueing: no queueing \"x\": write one under [queueings]",
+        ),
+    ] {
+        assert_eq!(wrong(policy), said);
+    }
+}
+
+/// Where packets of a whole run went, by cause.
+#[derive(Debug, Default, PartialEq)]
+struct Fate {
+    sent: Vec<(u64, usize, Vec<u8>)>,
+    dropped: BTreeMap<Cause, usize>,
+    arrived: usize,
+    refused: usize,
+}
+
+fn run(router: &mut Router, traffic: &[(u64, u8, u16, u8, u16)]) -> Fate {
+    let mut fate = Fate::default();
+    let mut now = 0;
+    let mut drain = |router: &mut Router, now: u64| {
+        while let Some(output) = router.poll() {
+            match output {
+                Output::Send { interface, packet } => {
+                    fate.sent.push((now, interface, packet.into_octets()));
+                }
+                Output::Dropped { cause, .. } => *fate.dropped.entry(cause).or_default() += 1,
+                Output::Arrived { .. } => fate.arrived += 1,
+                Output::Refused { .. } => fate.refused += 1,
+            }
+        }
+    };
+    for (gap, to, port, ttl, length) in traffic {
+        now += gap;
+        while let Some(due) = router.deadline().filter(|due| due.0 <= now) {
+            router.handle(due, Input::Tick);
+            drain(router, due.0);
+        }
+        let octets = octets([10, 1, *to, 9].into(), *port, *ttl, usize::from(*length));
+        router.handle(Time(now), Input::Packet { interface: 0, octets });
+        drain(router, now);
+    }
+    while let Some(due) = router.deadline() {
+        router.handle(due, Input::Tick);
+        drain(router, due.0);
+    }
+    fate
+}
+
+proptest! {
+    #[test]
+    fn every_packet_is_sent_or_dropped_and_a_run_repeats(
+        traffic in prop::collection::vec(
+            (0u64..2_000_000, 1u8..4, prop::sample::select(vec![7u16, 5003]), 1u8..3, 40u16..1_500),
+            1..100,
+        ),
+    ) {
+        let held = POLICY.replace("input = [\"mark\"]", "input = [\"mark\", \"smooth\"]");
+        let (mut one, mut two) = (router(&held, false), router(&held, false));
+        let fate = run(&mut one, &traffic);
+        prop_assert_eq!(&run(&mut two, &traffic), &fate);
+        prop_assert_eq!(one.inside(), 0);
+        // Errors of ours go to the sender, at the first interface; so does what is sent to its net.
+        let own = fate.sent.iter().filter(|(_, _, octets)| octets[9] == 1).count();
+        let dropped: usize = fate.dropped.values().sum();
+        prop_assert_eq!(fate.sent.len() - own + dropped, traffic.len());
+        let expired = traffic.iter().filter(|(_, _, _, ttl, _)| *ttl == 1).count();
+        prop_assert_eq!(fate.dropped.get(&Cause::Expired).copied().unwrap_or(0), expired);
+        for (_, interface, octets) in &fate.sent {
+            let packet = Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
+            let to_wan = packet.header().destination == there();
+            prop_assert_eq!(*interface, usize::from(to_wan));
+        }
+    }
+}
