@@ -74,6 +74,16 @@ const RULES: &[Rule] = &[
         reason: "the daemon drives the node; crash tests drive the same node on another disk",
     },
     Rule {
+        from: &["router", "network"],
+        to: Forbidden::Packages(&["osi", "p1", "scheduler", "engine", "node", "lab", "mta"]),
+        reason: "a router that knows nothing of messages; who drives a network is above it",
+    },
+    Rule {
+        from: &["router"],
+        to: Forbidden::Packages(&["network"]),
+        reason: "a router knows its own interfaces, not what they lead to",
+    },
+    Rule {
         from: &["config"],
         to: Forbidden::Packages(&["tokio", "mio", "socket2", "nix", "store", "mta"]),
         reason: "a file is read without a runtime, and the same by a fuzzer",

@@ -9,7 +9,7 @@ use crate::command::Cmd;
 
 /// The crates without async, clock, sockets, files and randomness, lowest first.
 pub(crate) const PURE: &[&str] =
-    &["base", "osi", "p1", "p772", "dscp", "scheduler", "engine", "node", "router"];
+    &["base", "osi", "p1", "p772", "dscp", "scheduler", "engine", "node", "router", "network"];
 
 /// The checkout this binary was started from.
 #[derive(Debug)]

@@ -1,0 +1,19 @@
+//! A laboratory network as one clock-free machine: hosts' ports, lines, routers and IP crypto
+//! gateways, built from a [`Topology`].
+//!
+//! ```text
+//!  host ─▶ queue ─▶ line ─▶ router ─▶ line ─▶ gateway ─▶ line ─▶ ... ─▶ line ─▶ host
+//!                   rate, delay, jitter,      encapsulates,
+//!                   loss, half duplex         marks outward
+//! ```
+//!
+//! A [`Plan`] is a topology checked and worked out: places instead of names, and the routes of every
+//! node. Time and seeds are arguments.
+
+mod api;
+pub mod plan;
+pub mod topology;
+
+pub use api::{Direction, HostId, Input, Output};
+pub use plan::{Kind, Plan, PortId, Tunnel};
+pub use topology::Topology;
