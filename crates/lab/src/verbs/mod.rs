@@ -2,6 +2,7 @@
 
 mod bleach;
 mod doctor;
+mod load;
 mod probe;
 mod record;
 
@@ -14,6 +15,8 @@ use std::process::ExitCode;
 pub(crate) enum Verb {
     /// Say what this machine can do, which data path will be taken, and what to install or allow
     Doctor(doctor::Args),
+    /// Send load, or receive and measure it
+    Load(load::Args),
     /// What `lab doctor` asks of another process
     #[command(hide = true)]
     Probe(probe::Args),
@@ -29,6 +32,7 @@ impl Verb {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Verb::Doctor(args) => args.run(),
+            Verb::Load(args) => args.run(),
             Verb::Probe(args) => args.run(),
             Verb::Record(args) => args.run(),
             Verb::Bleach(args) => args.run(),

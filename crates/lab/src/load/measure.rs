@@ -1,0 +1,405 @@
+//! From what arrived to numbers: (flow, sequence, sent, received) in; throughput, loss, duplicates,
+//! reordering, one-way delay and jitter out. No clock and no socket: the times are arguments.
+//!
+//! * *Loss*: sent minus received. How many were sent says the end of the flow; while it has not
+//!   come, the highest sequence seen.
+//! * *Reordered*: arrived after one with a higher sequence (RFC 4737 3).
+//! * *Duplicate*: arrived before, within the last [`WINDOW`] sequences; older than that is *stale*
+//!   and counted neither as received nor as duplicate.
+//! * *Delay*: received minus sent. Below zero (clocks that disagree) counts as zero, and is told.
+//! * *Jitter*: the absolute difference of inter-arrival and inter-departure of two successive
+//!   packets of a flow, as in the Bern study; duplicates take no part.
+
+use super::seen::{Seen, Verdict};
+use super::spread::{Spread, Summary};
+use serde::Serialize;
+use std::collections::BTreeMap;
+
+pub use super::seen::WINDOW;
+
+/// Flows that are measured; what belongs to others is counted as foreign.
+pub const FLOWS_MAX: usize = 1_024;
+/// Rows of intervals that are kept, of all flows together.
+pub const ROWS_MAX: usize = 1_000_000;
+
+/// A packet or block that arrived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Arrival {
+    /// Whose: run and number of the flow.
+    pub flow: FlowKey,
+    /// From 0.
+    pub sequence: u64,
+    /// Nanoseconds of the sender's clock.
+    pub sent: u64,
+    /// Nanoseconds of the same clock.
+    pub received: u64,
+    /// Octets of its payload.
+    pub octets: u32,
+    /// Octets of IP and transport headers that came with it.
+    pub overhead: u32,
+    /// The octet with its code point, where the system told it.
+    pub tos: Option<u8>,
+}
+
+/// A flow of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct FlowKey {
+    /// The sender's run.
+    pub run: u32,
+    /// Its number in the plan.
+    pub flow: u32,
+}
+
+/// Counts of packets, and what follows from them.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Sent, as far as it is known.
+    pub sent: u64,
+    /// Received, duplicates and stale ones not counted.
+    pub received: u64,
+    /// Sent and not received.
+    pub lost: u64,
+    /// Received again.
+    pub duplicates: u64,
+    /// Received after a later one.
+    pub reordered: u64,
+    /// Too old to say whether they came before.
+    pub stale: u64,
+    /// Octets of payload received, duplicates not counted.
+    pub payload_octets: u64,
+    /// The same with IP and transport headers.
+    pub ip_octets: u64,
+}
+
+/// One interval of one flow.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Row {
+    /// The interval's beginning, in nanoseconds since the first arrival of all.
+    pub from: u64,
+    /// Received in it, duplicates not counted.
+    pub received: u64,
+    /// Octets of payload.
+    pub payload_octets: u64,
+    /// Octets with IP and transport headers.
+    pub ip_octets: u64,
+    /// Sequences passed over in it: lost, or late.
+    pub skipped: u64,
+    /// Came late in it.
+    pub reordered: u64,
+    /// Came again in it.
+    pub duplicates: u64,
+    /// Sum of delays, in nanoseconds.
+    pub delay_sum: u64,
+    /// The longest delay.
+    pub delay_max: u64,
+    /// Differences that make up the jitter.
+    pub jitter_count: u64,
+    /// Their sum, in nanoseconds.
+    pub jitter_sum: u64,
+    /// The largest.
+    pub jitter_max: u64,
+}
+
+/// What one flow came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct FlowMeasured {
+    /// Which.
+    pub key: FlowKey,
+    /// Packets and octets.
+    pub counts: Counts,
+    /// Whether its end came, so that `sent` is what the sender says.
+    pub ended: bool,
+    /// First arrival, in nanoseconds since the first of all.
+    pub first: u64,
+    /// Last arrival, likewise.
+    pub last: u64,
+    /// One-way delay in nanoseconds.
+    pub delay: Summary,
+    /// Packets that arrived before they were sent: the clocks disagree.
+    pub negative_delays: u64,
+    /// Jitter in nanoseconds.
+    pub jitter: Summary,
+    /// Packets by the code point they arrived with; empty where the system does not tell.
+    pub dscp: BTreeMap<u8, u64>,
+    /// By interval, those without an arrival left out.
+    #[serde(skip)]
+    pub rows: Vec<Row>,
+}
+
+/// What all of it came to.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Measured {
+    /// Of all flows together.
+    pub counts: Counts,
+    /// Nanoseconds from the first arrival to the last.
+    pub duration: u64,
+    /// Delay over all flows, in nanoseconds.
+    pub delay: Summary,
+    /// Jitter over all flows (always within each), in nanoseconds.
+    pub jitter: Summary,
+    /// By flow, in their order.
+    pub flows: Vec<FlowMeasured>,
+    /// What arrived and was none of ours, or of a flow too many.
+    pub foreign: u64,
+    /// Arrivals whose row was not kept, there being too many.
+    pub rows_left_out: u64,
+    /// The length of an interval in nanoseconds.
+    pub interval: u64,
+}
+
+impl Measured {
+    /// Payload received, in kbit/s from the first arrival to the last; 0 where there is one moment
+    /// only.
+    pub fn kbit_s(&self) -> f64 {
+        kbit_s(self.counts.payload_octets, self.duration)
+    }
+}
+
+/// So many octets in so many nanoseconds, in kbit/s; 0 for no time.
+pub fn kbit_s(octets: u64, nanos: u64) -> f64 {
+    if nanos == 0 { 0.0 } else { octets as f64 * 8e6 / nanos as f64 }
+}
+
+/// Takes arrivals and measures.
+#[derive(Debug)]
+pub struct Meter {
+    interval: u64,
+    first: Option<u64>,
+    last: u64,
+    flows: BTreeMap<FlowKey, Flow>,
+    delay: Spread,
+    jitter: Spread,
+    foreign: u64,
+    rows: usize,
+    rows_left_out: u64,
+}
+
+#[derive(Debug)]
+struct Flow {
+    seen: Seen,
+    counts: Counts,
+    ended: Option<u64>,
+    first: u64,
+    last: u64,
+    previous: Option<(u64, u64)>,
+    delay: Spread,
+    jitter: Spread,
+    negative: u64,
+    dscp: BTreeMap<u8, u64>,
+    rows: BTreeMap<u64, Row>,
+}
+
+impl Meter {
+    /// One with intervals of so many nanoseconds, at least one.
+    pub fn new(interval: u64) -> Meter {
+        Meter {
+            interval: interval.max(1),
+            first: None,
+            last: 0,
+            flows: BTreeMap::new(),
+            delay: Spread::fine(),
+            jitter: Spread::fine(),
+            foreign: 0,
+            rows: 0,
+            rows_left_out: 0,
+        }
+    }
+
+    /// Something arrived that is none of ours.
+    pub fn foreign(&mut self) {
+        self.foreign += 1;
+    }
+
+    /// Whether as many flows as these were seen, and each of them has ended.
+    pub fn all_ended(&self, flows: usize) -> bool {
+        self.flows.len() >= flows && self.flows.values().all(|flow| flow.ended.is_some())
+    }
+
+    /// The sender of a flow says that it sent so many.
+    pub fn ended(&mut self, key: FlowKey, sent: u64) {
+        match self.flow(key) {
+            Some(flow) => flow.ended = Some(sent),
+            None => self.foreign += 1,
+        }
+    }
+
+    fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
+        if self.flows.len() >= FLOWS_MAX && !self.flows.contains_key(&key) {
+            return None;
+        }
+        Some(self.flows.entry(key).or_insert_with(Flow::new))
+    }
+
+    /// Something arrived.
+    pub fn take(&mut self, arrival: &Arrival) {
+        let first = *self.first.get_or_insert(arrival.received);
+        let since = arrival.received.saturating_sub(first);
+        let (number, interval) = (since / self.interval, self.interval);
+        let room = self.rows < ROWS_MAX;
+        let Some(flow) = self.flow(arrival.flow) else {
+            self.foreign += 1;
+            return;
+        };
+        let effect = flow.take(arrival, since);
+        let known = flow.rows.contains_key(&number);
+        if known || room {
+            let row = flow.rows.entry(number).or_default();
+            row.from = number * interval;
+            row.take(arrival, &effect);
+        }
+        self.rows += usize::from(!known && room);
+        self.rows_left_out += u64::from(!known && !room);
+        self.last = self.last.max(arrival.received);
+        if let Some(delay) = effect.delay {
+            self.delay.add(delay);
+        }
+        if let Some(jitter) = effect.jitter {
+            self.jitter.add(jitter);
+        }
+    }
+
+    /// The numbers, so far.
+    pub fn measured(&self) -> Measured {
+        let flows: Vec<FlowMeasured> =
+            self.flows.iter().map(|(key, flow)| flow.measured(*key)).collect();
+        let mut counts = Counts::default();
+        for flow in &flows {
+            counts.add(&flow.counts);
+        }
+        Measured {
+            counts,
+            duration: self.last.saturating_sub(self.first.unwrap_or(0)),
+            delay: self.delay.summary(),
+            jitter: self.jitter.summary(),
+            flows,
+            foreign: self.foreign,
+            rows_left_out: self.rows_left_out,
+            interval: self.interval,
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.sent = self.sent.saturating_add(other.sent);
+        self.received += other.received;
+        self.lost = self.lost.saturating_add(other.lost);
+        self.duplicates += other.duplicates;
+        self.reordered += other.reordered;
+        self.stale += other.stale;
+        self.payload_octets += other.payload_octets;
+        self.ip_octets += other.ip_octets;
+    }
+
+    /// Lost of what was sent, in percent; 0 where nothing was sent.
+    pub fn loss_percent(&self) -> f64 {
+        if self.sent == 0 { 0.0 } else { self.lost as f64 * 100.0 / self.sent as f64 }
+    }
+}
+
+/// What an arrival was.
+struct Effect {
+    verdict: Verdict,
+    delay: Option<u64>,
+    jitter: Option<u64>,
+}
+
+impl Row {
+    fn take(&mut self, arrival: &Arrival, effect: &Effect) {
+        match effect.verdict {
+            Verdict::Stale => {}
+            Verdict::Again => self.duplicates += 1,
+            Verdict::Late => self.reordered += 1,
+            Verdict::Next { skipped } => self.skipped = self.skipped.saturating_add(skipped),
+        }
+        if let Some(delay) = effect.delay {
+            self.received += 1;
+            self.payload_octets += u64::from(arrival.octets);
+            self.ip_octets += u64::from(arrival.octets) + u64::from(arrival.overhead);
+            self.delay_sum = self.delay_sum.saturating_add(delay);
+            self.delay_max = self.delay_max.max(delay);
+        }
+        if let Some(jitter) = effect.jitter {
+            self.jitter_count += 1;
+            self.jitter_sum = self.jitter_sum.saturating_add(jitter);
+            self.jitter_max = self.jitter_max.max(jitter);
+        }
+    }
+}
+
+impl Flow {
+    fn new() -> Flow {
+        Flow {
+            seen: Seen::new(),
+            counts: Counts::default(),
+            ended: None,
+            first: 0,
+            last: 0,
+            previous: None,
+            delay: Spread::coarse(),
+            jitter: Spread::coarse(),
+            negative: 0,
+            dscp: BTreeMap::new(),
+            rows: BTreeMap::new(),
+        }
+    }
+
+    fn take(&mut self, arrival: &Arrival, since: u64) -> Effect {
+        let verdict = self.seen.take(arrival.sequence);
+        match verdict {
+            Verdict::Stale => self.counts.stale += 1,
+            Verdict::Again => self.counts.duplicates += 1,
+            Verdict::Late => self.counts.reordered += 1,
+            Verdict::Next { .. } => {}
+        }
+        if !verdict.is_new() {
+            return Effect { verdict, delay: None, jitter: None };
+        }
+        if self.counts.received == 0 {
+            self.first = since;
+        }
+        self.last = self.last.max(since);
+        self.counts.received += 1;
+        self.counts.payload_octets += u64::from(arrival.octets);
+        self.counts.ip_octets += u64::from(arrival.octets) + u64::from(arrival.overhead);
+        if let Some(tos) = arrival.tos {
+            *self.dscp.entry(tos >> 2).or_default() += 1;
+        }
+        let delay = arrival.received.checked_sub(arrival.sent);
+        self.negative += u64::from(delay.is_none());
+        let delay = delay.unwrap_or(0);
+        self.delay.add(delay);
+        let jitter = self.previous.map(|(sent, received)| {
+            let departure = i128::from(arrival.sent) - i128::from(sent);
+            let arrived = i128::from(arrival.received) - i128::from(received);
+            u64::try_from((arrived - departure).unsigned_abs()).unwrap_or(u64::MAX)
+        });
+        if let Some(jitter) = jitter {
+            self.jitter.add(jitter);
+        }
+        self.previous = Some((arrival.sent, arrival.received));
+        Effect { verdict, delay: Some(delay), jitter }
+    }
+
+    fn measured(&self, key: FlowKey) -> FlowMeasured {
+        let mut counts = self.counts.clone();
+        // A sender that says less than what was seen is not believed.
+        counts.sent = self.ended.unwrap_or(0).max(self.seen.next());
+        counts.lost = counts.sent.saturating_sub(counts.received);
+        FlowMeasured {
+            key,
+            counts,
+            ended: self.ended.is_some(),
+            first: self.first,
+            last: self.last,
+            delay: self.delay.summary(),
+            negative_delays: self.negative,
+            jitter: self.jitter.summary(),
+            dscp: self.dscp.clone(),
+            rows: self.rows.values().cloned().collect(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,291 @@
+//! What a sender and a receiver came to, as a table, as JSON and as CSV.
+
+use super::measure::{Counts, FlowMeasured, Measured, Row, kbit_s};
+use super::receive::Received;
+use super::send::{Sent, SentFlow};
+use super::spread::Summary;
+use comfy_table::{Table, presets};
+use dscp::Dscp;
+use serde_json::{Value, json};
+use std::fmt::Write as _;
+
+/// Nanoseconds as milliseconds.
+fn ms(nanos: u64) -> f64 {
+    nanos as f64 / 1e6
+}
+
+fn spread(of: &Summary) -> Value {
+    if of.count == 0 {
+        return Value::Null;
+    }
+    json!({
+        "count": of.count,
+        "min_ms": ms(of.min),
+        "mean_ms": ms(of.mean),
+        "p50_ms": ms(of.p50),
+        "p90_ms": ms(of.p90),
+        "p99_ms": ms(of.p99),
+        "p999_ms": ms(of.p999),
+        "max_ms": ms(of.max),
+    })
+}
+
+/// Keys that flows and the whole have in common.
+fn numbers(counts: &Counts, nanos: u64, delay: &Summary, jitter: &Summary) -> Value {
+    json!({
+        "sent": counts.sent,
+        "received": counts.received,
+        "lost": counts.lost,
+        "loss_percent": counts.loss_percent(),
+        "duplicates": counts.duplicates,
+        "reordered": counts.reordered,
+        "stale": counts.stale,
+        "payload_size": counts.payload_octets,
+        "ip_size": counts.ip_octets,
+        "duration_ms": ms(nanos),
+        "payload_kbit_s": kbit_s(counts.payload_octets, nanos),
+        "ip_kbit_s": kbit_s(counts.ip_octets, nanos),
+        "delay": spread(delay),
+        "jitter": spread(jitter),
+    })
+}
+
+fn with(mut value: Value, more: Value) -> Value {
+    if let (Value::Object(object), Value::Object(more)) = (&mut value, more) {
+        object.extend(more);
+    }
+    value
+}
+
+fn name(dscp: u8) -> String {
+    Dscp::new(dscp).map_or_else(|| dscp.to_string(), |dscp| dscp.to_string())
+}
+
+fn flow_json(flow: &FlowMeasured) -> Value {
+    let seen = flow.dscp.iter().map(
+        |(dscp, packets)| json!({ "dscp": dscp, "dscp_name": name(*dscp), "packets": packets }),
+    );
+    let more = json!({
+        "run": flow.key.run,
+        "flow": flow.key.flow,
+        "ended": flow.ended,
+        "negative_delays": flow.negative_delays,
+        "dscp_seen": seen.collect::<Vec<_>>(),
+    });
+    with(numbers(&flow.counts, flow.last - flow.first, &flow.delay, &flow.jitter), more)
+}
+
+/// What was received, as one object.
+pub fn received_json(received: &Received) -> Value {
+    let Received { measured, clock, ending, dropped_here } = received;
+    let whole = numbers(&measured.counts, measured.duration, &measured.delay, &measured.jitter);
+    let more = json!({
+        "clock": clock.name(),
+        "ending": ending,
+        "dropped_at_receiver": dropped_here,
+        "foreign": measured.foreign,
+        "interval_ms": ms(measured.interval),
+        "flows": measured.flows.iter().map(flow_json).collect::<Vec<_>>(),
+    });
+    with(whole, more)
+}
+
+fn table(header: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::UTF8_HORIZONTAL_ONLY).set_header(header);
+    for column in table.column_iter_mut().skip(1) {
+        column.set_cell_alignment(comfy_table::CellAlignment::Right);
+    }
+    table
+}
+
+fn row(
+    first: String,
+    marks: String,
+    counts: &Counts,
+    nanos: u64,
+    times: [&Summary; 2],
+) -> [String; 12] {
+    let [delay, jitter] = times;
+    let time = |nanos: u64| format!("{:.3}", ms(nanos));
+    [
+        first,
+        marks,
+        counts.sent.to_string(),
+        counts.received.to_string(),
+        format!("{} ({:.2} %)", counts.lost, counts.loss_percent()),
+        counts.duplicates.to_string(),
+        counts.reordered.to_string(),
+        format!("{:.1}", kbit_s(counts.ip_octets, nanos)),
+        time(delay.mean),
+        time(delay.p99),
+        time(delay.max),
+        time(jitter.mean),
+    ]
+}
+
+/// What was received, for people.
+pub fn received_table(received: &Received) -> String {
+    let measured = &received.measured;
+    let mut table = table(&[
+        "flow",
+        "DSCP",
+        "sent",
+        "received",
+        "lost",
+        "again",
+        "late",
+        "kbit/s",
+        "delay ms",
+        "99 %",
+        "most",
+        "jitter ms",
+    ]);
+    for flow in &measured.flows {
+        let marks: Vec<String> = flow.dscp.keys().map(|dscp| name(*dscp)).collect();
+        let label = match flow.ended {
+            true => flow.key.flow.to_string(),
+            false => format!("{} (no end)", flow.key.flow),
+        };
+        let times = [&flow.delay, &flow.jitter];
+        let nanos = flow.last - flow.first;
+        table.add_row(row(label, marks.join(" "), &flow.counts, nanos, times));
+    }
+    if measured.flows.len() != 1 {
+        let times = [&measured.delay, &measured.jitter];
+        let nanos = measured.duration;
+        table.add_row(row("all".into(), String::new(), &measured.counts, nanos, times));
+    }
+    let mut text = format!("{table}\n");
+    let clock = received.clock.name();
+    let _ = writeln!(text, "kbit/s of IP packets (TCP: of blocks); delays by the {clock} clock");
+    if received.dropped_here > 0 {
+        let dropped = received.dropped_here;
+        let _ = writeln!(text, "{dropped} packets were lost at the receiver, which was too slow");
+    }
+    if measured.foreign > 0 {
+        let _ = writeln!(text, "{} packets or connections were none of ours", measured.foreign);
+    }
+    text
+}
+
+/// The intervals of all flows, with a line of names.
+pub fn csv(measured: &Measured) -> String {
+    let mut text = String::from(
+        "run,flow,from_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,duplicates,\
+         delay_mean_ms,delay_max_ms,jitter_mean_ms,jitter_max_ms\n",
+    );
+    let mean = |sum: u64, count: u64| sum as f64 / 1e6 / count.max(1) as f64;
+    for flow in &measured.flows {
+        for row in &flow.rows {
+            let Row { received, skipped, reordered, duplicates, .. } = row;
+            let _ = writeln!(
+                text,
+                "{},{},{},{received},{:.3},{:.3},{skipped},{reordered},{duplicates},{:.6},{:.6},{:.6},{:.6}",
+                flow.key.run,
+                flow.key.flow,
+                ms(row.from),
+                kbit_s(row.payload_octets, measured.interval),
+                kbit_s(row.ip_octets, measured.interval),
+                mean(row.delay_sum, *received),
+                ms(row.delay_max),
+                mean(row.jitter_sum, row.jitter_count),
+                ms(row.jitter_max),
+            );
+        }
+    }
+    text
+}
+
+/// What was sent, as one object.
+pub fn sent_json(sent: &Sent) -> Value {
+    let one = |flow: &SentFlow| {
+        json!({
+            "sent": flow.sent,
+            "payload_size": flow.payload_octets,
+            "payload_kbit_s": kbit_s(flow.payload_octets, sent.duration),
+            "errors": flow.errors,
+            "given_up_ms": ms(flow.given_up),
+            "latest_ms": ms(flow.latest),
+        })
+    };
+    let sum = |of: fn(&SentFlow) -> u64| sent.flows.iter().map(of).sum::<u64>();
+    json!({
+        "run": sent.run,
+        "sent": sum(|flow| flow.sent),
+        "payload_size": sum(|flow| flow.payload_octets),
+        "duration_ms": ms(sent.duration),
+        "payload_kbit_s": kbit_s(sum(|flow| flow.payload_octets), sent.duration),
+        "flows": sent.flows.iter().map(one).collect::<Vec<_>>(),
+    })
+}
+
+/// What was sent, for people.
+pub fn sent_table(sent: &Sent) -> String {
+    let header = ["flow", "sent", "payload kbit/s", "latest ms", "given up ms", "errors"];
+    let mut table = table(&header);
+    for (number, flow) in sent.flows.iter().enumerate() {
+        let errors: Vec<String> =
+            flow.errors.iter().map(|(name, count)| format!("{name} {count}")).collect();
+        table.add_row([
+            number.to_string(),
+            flow.sent.to_string(),
+            format!("{:.1}", kbit_s(flow.payload_octets, sent.duration)),
+            format!("{:.3}", ms(flow.latest)),
+            format!("{:.1}", ms(flow.given_up)),
+            errors.join(", "),
+        ]);
+    }
+    format!("{table}\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Clock;
+    use super::super::measure::{Arrival, FlowKey, Meter};
+    use super::super::receive::Ending;
+    use super::*;
+
+    fn received() -> Received {
+        let mut meter = Meter::new(100_000_000);
+        for sequence in [0u64, 1, 3] {
+            meter.take(&Arrival {
+                flow: FlowKey { run: 9, flow: 2 },
+                sequence,
+                sent: sequence * 100_000_000,
+                received: sequence * 100_000_000 + 1_500_000,
+                octets: 972,
+                overhead: 28,
+                tos: Some(0x20),
+            });
+        }
+        let measured = meter.measured();
+        let ending = Ending::TimeOver;
+        Received { measured, clock: Clock::Monotonic, ending, dropped_here: 4 }
+    }
+
+    #[test]
+    fn the_csv_has_a_line_an_interval() {
+        let text = csv(&received().measured);
+        let lines: Vec<_> = text.lines().collect();
+        assert_eq!(lines.len(), 4);
+        assert_eq!(lines[3], "9,2,300,1,77.760,80.000,1,0,0,1.500000,1.500000,0.000000,0.000000");
+        let columns = |line: &str| line.split(',').count();
+        assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+
+    #[test]
+    fn json_and_table_say_the_same() {
+        let json = received_json(&received());
+        assert_eq!(json["lost"], 1);
+        assert_eq!(json["loss_percent"], 25.0);
+        assert_eq!(json["ip_kbit_s"], 80.0);
+        assert_eq!(json["delay"]["p99_ms"], 1.5);
+        assert_eq!(json["flows"][0]["dscp_seen"][0]["dscp_name"], "CS1");
+        assert_eq!(json["flows"][0]["ended"], false);
+        let table = received_table(&received());
+        for part in ["2 (no end)", "CS1", "1 (25.00 %)", "80.0", "1.500", "4 packets were lost"] {
+            assert!(table.contains(part), "{part}: {table}");
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! A router's policy in a TOML file.
+
+use crate::toml_file::{Mistake, TomlFile};
+use router::policy::{Policy, Wrong};
+use std::path::Path;
+
+/// A policy and the text it was read from.
+#[derive(Clone, Debug)]
+pub struct PolicyFile {
+    inner: TomlFile<Policy>,
+}
+
+impl PolicyFile {
+    /// Reads a file of up to 4 MiB.
+    ///
+    /// # Errors
+    /// It cannot be read, is no TOML, or is no policy; with the place.
+    pub fn read(path: &Path) -> Result<PolicyFile, Mistake> {
+        Ok(PolicyFile { inner: TomlFile::read(path)? })
+    }
+
+    /// The same from text; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// It is no TOML, or no policy; with the place.
+    pub fn parse(file: &str, text: &str) -> Result<PolicyFile, Mistake> {
+        Ok(PolicyFile { inner: TomlFile::parse(file, text)? })
+    }
+
+    /// The policy.
+    pub fn policy(&self) -> &Policy {
+        &self.inner.value
+    }
+
+    /// The policy, where the text is not needed any more.
+    pub fn into_policy(self) -> Policy {
+        self.inner.value
+    }
+
+    /// What was found wrong when a router was built from the policy, at its place in the file.
+    pub fn mistake(&self, wrong: &Wrong) -> Mistake {
+        self.inner.mistake_at(&wrong.path, &wrong.what)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn refused(text: &str) -> Mistake {
+        PolicyFile::parse("p.toml", text).unwrap_err()
+    }
+
+    #[test]
+    fn mistakes_have_their_line_and_column() {
+        // (text, line, column, what the message says)
+        let cases = [
+            ("about = 'x'\ninterface = 1\n", 2, 1, "unknown field `interface`"),
+            ("[classes.ef]\nmatch = [{ dscp = ['EF'], sorce = '10.0.0.1' }]\n", 2, 27, "`sorce`"),
+            ("[classes.ef]\nmatch = [{ dscp = ['EF', 'EG'] }]\n", 2, 26, "\"EG\""),
+            (
+                "[chains]\na = [\n  { kind = 'mark', dscp = 'EF', clas = 'x' },\n]\n",
+                3,
+                33,
+                "`clas`",
+            ),
+            ("[chains]\na = [\n  { kind = 'mrk', dscp = 'EF' },\n]\n", 3, 12, "`mrk`"),
+            (
+                "[queueings.q]\nkind = 'shaper'\nburst = 1\nrate = '1Mbits'\n[queueings.q.child]\nkind = 'fifo'\n",
+                4,
+                8,
+                "\"1Mbits\"",
+            ),
+            (
+                "[queueings.q]\nkind = 'priority'\n[[queueings.q.branches]]\nshare = { prcent = 5 }\n",
+                4,
+                11,
+                "`prcent`",
+            ),
+            // The first `limit` is right where it stands.
+            (
+                "[queueings.q]\nkind = 'priority'\nbranches = [{ queueing = { kind = 'fifo', limit = {} } }]\nlimit = {}\n",
+                4,
+                1,
+                "`limit`",
+            ),
+            ("a = [", 1, 6, ""),
+        ];
+        for (text, line, column, what) in cases {
+            let mistake = refused(text);
+            assert_eq!((mistake.line, mistake.column), (line, column), "{mistake}");
+            assert!(mistake.message.contains(what), "{mistake}");
+            assert!(mistake.to_string().starts_with(&format!("p.toml:{line}:{column}: ")));
+        }
+    }
+
+    #[test]
+    fn a_mistake_is_shown_with_its_line() {
+        let shown = refused("[classes.ef]\nmatch = [{ dscpp = ['EF'] }]\n").render(false);
+        assert!(shown.contains("p.toml:2:12"), "{shown}");
+        assert!(shown.contains("match = [{ dscpp"), "{shown}");
+    }
+
+    #[test]
+    fn a_router_s_complaint_is_given_its_place() {
+        let text = "[queueings.q]\nkind = 'priority'\nbranches = [\n  {},\n  { class = 'x' },\n]\n";
+        let file = PolicyFile::parse("p.toml", text).unwrap();
+        let at = |path: &str| {
+            let mistake = file.mistake(&Wrong::at(path, "no such class"));
+            (mistake.line, mistake.column)
+        };
+        assert_eq!(at("queueings.q.branches[1].class"), (5, 5));
+        assert_eq!(at("queueings.q.branches[1].queueing.limit"), (5, 3));
+        assert_eq!(at("queueings.q.branches[0]"), (4, 3));
+        assert_eq!(at("queueings.other"), (1, 2));
+        assert_eq!(at("nothing"), (1, 1));
+    }
+
+    #[test]
+    fn a_file_that_is_not_there_is_named() {
+        let mistake = PolicyFile::read(Path::new("/nonexistent/p.toml")).unwrap_err();
+        assert!(mistake.to_string().starts_with("/nonexistent/p.toml: "), "{mistake}");
+        assert_eq!(mistake.render(false), mistake.to_string());
+    }
+}

@@ -1,0 +1,291 @@
+//! A TOML file read into a serde type, with every mistake at its line and column.
+//!
+//! serde's enums with a tag inside read their content from a copy, and an error in it has the place
+//! of the whole table at best. So the place is narrowed down here: to the key or the value that the
+//! message names, within the span that is known.
+
+use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
+use serde::de::DeserializeOwned;
+use std::fmt;
+use std::ops::Range;
+use std::path::Path;
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+/// Longest file in octets.
+const FILE_MAX: u64 = 4 << 20;
+
+/// What was read, with the text it was read from.
+#[derive(Clone, Debug)]
+pub struct TomlFile<T> {
+    /// What it says.
+    pub value: T,
+    /// Its name, as given.
+    pub file: String,
+    text: String,
+}
+
+/// Why a file is refused.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// The file, as given.
+    pub file: String,
+    /// Line, from 1; 0 where the file could not be read at all.
+    pub line: usize,
+    /// Column in characters, from 1; 0 where the file could not be read at all.
+    pub column: usize,
+    /// What is wrong.
+    pub message: String,
+    span: Range<usize>,
+    text: String,
+}
+
+impl<T: DeserializeOwned> TomlFile<T> {
+    /// Reads a file of up to 4 MiB.
+    ///
+    /// # Errors
+    /// It cannot be read, or what [`TomlFile::parse`] finds.
+    pub fn read(path: &Path) -> Result<TomlFile<T>, Mistake> {
+        let file = path.display().to_string();
+        let unreadable = |message: String| Mistake {
+            file: file.clone(),
+            line: 0,
+            column: 0,
+            message,
+            span: 0..0,
+            text: String::new(),
+        };
+        let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
+        if size > FILE_MAX {
+            return Err(unreadable(format!("{size} octets long; {FILE_MAX} are allowed")));
+        }
+        let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+        TomlFile::parse(&file, &text)
+    }
+
+    /// The same from text; `file` is its name in messages.
+    ///
+    /// # Errors
+    /// The first mistake: no TOML, an unknown key, a value of the wrong kind.
+    pub fn parse(file: &str, text: &str) -> Result<TomlFile<T>, Mistake> {
+        match toml::from_str(text) {
+            Ok(value) => Ok(TomlFile { value, file: file.to_owned(), text: text.to_owned() }),
+            Err(error) => {
+                let known = error.span().unwrap_or(0..text.len());
+                let span = narrowed::<T>(text, known, error.message());
+                Err(mistake(file, text, span, error.message().to_owned()))
+            }
+        }
+    }
+}
+
+impl<T> TomlFile<T> {
+    /// A mistake at the keys of this path: `queueings.wan.branches[1].queueing`. As much of the path
+    /// as the file has is followed; the value there is shown.
+    pub fn mistake_at(&self, path: &str, what: &str) -> Mistake {
+        let span = span_of(&self.text, path).unwrap_or(0..0);
+        mistake(&self.file, &self.text, span, format!("{path}: {what}"))
+    }
+}
+
+fn mistake(file: &str, text: &str, span: Range<usize>, message: String) -> Mistake {
+    let before = text.get(..span.start).unwrap_or(text);
+    let line_start = before.rfind('\n').map_or(0, |at| at + 1);
+    Mistake {
+        file: file.to_owned(),
+        line: before.matches('\n').count() + 1,
+        column: before.get(line_start..).unwrap_or_default().chars().count() + 1,
+        message,
+        span,
+        text: text.to_owned(),
+    }
+}
+
+/// A way down the tree.
+#[derive(Clone, Debug)]
+enum Way {
+    Key(String),
+    Index(usize),
+}
+
+/// A key or value that a message may be about.
+struct Candidate {
+    way: Vec<Way>,
+    span: Range<usize>,
+}
+
+/// Candidates that are tried; where there are more, the first ones.
+const CANDIDATES_MAX: usize = 64;
+
+/// The key or value that serde's message is about: of those that it may be, the one without which
+/// the message is another, else the first one from `known` on.
+fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str) -> Range<usize> {
+    let Ok(root) = DeTable::parse(text) else { return known };
+    let quoted = |mark: char| message.split(mark).nth(1).filter(|name| !name.is_empty());
+    let is_key = ["unknown field", "duplicate field"].iter().any(|what| message.starts_with(what));
+    // A variant is a string, or the one key of a table.
+    let is_variant = message.starts_with("unknown variant");
+    let wanted = if is_key || is_variant { quoted('`') } else { quoted('"') };
+    let Some(wanted) = wanted else { return known };
+    let mut found: Vec<Candidate> = Vec::new();
+    let mut look = |way: &[Way], key: Option<&str>, value: Option<&str>, span: Range<usize>| {
+        let hit = match (key, value) {
+            (Some(key), _) => (is_key || is_variant) && key == wanted,
+            (_, Some(value)) => !is_key && value == wanted,
+            _ => false,
+        };
+        if hit && found.len() < CANDIDATES_MAX {
+            found.push(Candidate { way: way.to_vec(), span });
+        }
+    };
+    walk(root.get_ref(), &mut Vec::new(), &mut look);
+    let decides = |candidate: &&Candidate| {
+        let Ok(tree) = text.parse::<toml::Table>() else { return false };
+        let mut tree = toml::Value::Table(tree);
+        remove(&mut tree, &candidate.way);
+        T::deserialize(tree).err().is_none_or(|error| error.message() != message)
+    };
+    let alone = match &found[..] {
+        [one] => Some(one),
+        several => several.iter().find(decides),
+    };
+    let first = found.iter().filter(|c| c.span.start >= known.start).min_by_key(|c| c.span.start);
+    alone.or(first).map_or(known, |candidate| candidate.span.clone())
+}
+
+fn remove(tree: &mut toml::Value, way: &[Way]) {
+    match (way, tree) {
+        ([Way::Key(key)], toml::Value::Table(table)) => drop(table.remove(key)),
+        ([Way::Index(at)], toml::Value::Array(array)) if *at < array.len() => {
+            drop(array.remove(*at));
+        }
+        ([Way::Key(key), rest @ ..], toml::Value::Table(table)) => {
+            if let Some(next) = table.get_mut(key) {
+                remove(next, rest);
+            }
+        }
+        ([Way::Index(at), rest @ ..], toml::Value::Array(array)) => {
+            if let Some(next) = array.get_mut(*at) {
+                remove(next, rest);
+            }
+        }
+        _ => {}
+    }
+}
+
+type Look<'l> = &'l mut dyn FnMut(&[Way], Option<&str>, Option<&str>, Range<usize>);
+
+fn walk(table: &DeTable<'_>, way: &mut Vec<Way>, look: Look<'_>) {
+    for (key, value) in table.iter() {
+        way.push(Way::Key(key.get_ref().to_string()));
+        look(way, Some(key.get_ref()), None, key.span());
+        walk_value(value, way, look);
+        way.pop();
+    }
+}
+
+fn walk_value(value: &Spanned<DeValue<'_>>, way: &mut Vec<Way>, look: Look<'_>) {
+    match value.get_ref() {
+        DeValue::Table(table) => walk(table, way, look),
+        DeValue::Array(array) => {
+            for (at, value) in array.iter().enumerate() {
+                way.push(Way::Index(at));
+                walk_value(value, way, look);
+                way.pop();
+            }
+        }
+        DeValue::String(text) => look(way, None, Some(text), value.span()),
+        _ => {}
+    }
+}
+
+/// The place of the last key or element of the path that is there.
+fn span_of(text: &str, path: &str) -> Option<Range<usize>> {
+    let root = DeTable::parse(text).ok()?;
+    let mut table = Some(root.get_ref());
+    let mut array = None;
+    let mut best = None;
+    for step in path.split(['.', '[']) {
+        let next: &Spanned<DeValue<'_>> = match step.strip_suffix(']') {
+            Some(index) => {
+                let elements: Option<&toml::de::DeArray<'_>> = array;
+                let index: usize = index.parse().ok()?;
+                let Some(element) = elements.and_then(|elements| elements.get(index)) else {
+                    return best;
+                };
+                best = Some(element.span());
+                element
+            }
+            None => {
+                let entry =
+                    table.and_then(|t| t.iter().find(|(key, _)| key.get_ref().as_ref() == step));
+                let Some((key, value)) = entry else { return best };
+                best = Some(key.span());
+                value
+            }
+        };
+        (table, array) = match next.get_ref() {
+            DeValue::Table(table) => (Some(table), None),
+            DeValue::Array(array) => (None, Some(array)),
+            _ => (None, None),
+        };
+    }
+    best
+}
+
+impl Mistake {
+    /// As shown in a terminal, with the line it is about.
+    pub fn render(&self, color: bool) -> String {
+        let theme =
+            if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
+        let handler = GraphicalReportHandler::new_themed(theme).with_width(100);
+        let mut out = String::new();
+        let source = NamedSource::new(&self.file, self.text.clone()).with_language("toml");
+        let shown = Shown { mistake: self, source: &source };
+        if self.line == 0 || handler.render_report(&mut out, &shown).is_err() {
+            return self.to_string();
+        }
+        out
+    }
+}
+
+impl fmt::Display for Mistake {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.line {
+            0 => write!(f, "{}: {}", self.file, self.message),
+            line => write!(f, "{}:{line}:{}: {}", self.file, self.column, self.message),
+        }
+    }
+}
+
+impl std::error::Error for Mistake {}
+
+struct Shown<'a> {
+    mistake: &'a Mistake,
+    source: &'a NamedSource<String>,
+}
+
+impl fmt::Debug for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self.mistake, f)
+    }
+}
+
+impl fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.mistake.message)
+    }
+}
+
+impl std::error::Error for Shown<'_> {}
+
+impl Diagnostic for Shown<'_> {
+    fn source_code(&self) -> Option<&dyn miette::SourceCode> {
+        Some(self.source)
+    }
+
+    fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
+        let span = self.mistake.span.clone();
+        Some(Box::new(std::iter::once(LabeledSpan::new_primary_with_span(None, span))))
+    }
+}
