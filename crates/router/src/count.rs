@@ -207,6 +207,14 @@ pub struct Counters {
     delays: Box<[Option<Box<Delays>>; CODE_POINTS]>,
     /// The depth of what it holds; stays at zero in parts that hold nothing.
     pub depth: Depth,
+    averages: Averages,
+}
+
+/// The averages a random dropper goes by.
+#[derive(Clone, Copy, Debug, Default)]
+struct Averages {
+    packets: [f64; 3],
+    used: usize,
 }
 
 impl Default for Counters {
@@ -215,6 +223,7 @@ impl Default for Counters {
             rows: Box::new([Row::default(); CODE_POINTS]),
             delays: Box::new([const { None }; CODE_POINTS]),
             depth: Depth::default(),
+            averages: Averages::default(),
         }
     }
 }
@@ -264,6 +273,20 @@ impl Counters {
         if let Some(amount) = self.row_mut(dscp).dropped.get_mut(cause as usize) {
             amount.add(length);
         }
+    }
+
+    /// A random dropper goes by this average now, in packets; `place` is 0 to 2.
+    pub fn set_average(&mut self, place: usize, packets: f64) {
+        if let Some(average) = self.averages.packets.get_mut(place) {
+            *average = packets;
+            self.averages.used = self.averages.used.max(place + 1);
+        }
+    }
+
+    /// The averages that a random dropper goes by, in packets, as of the last packet that came: one
+    /// of RED and WRED; what green, yellow and red meet, of TRIO; else none.
+    pub fn averages(&self) -> &[f64] {
+        self.averages.packets.get(..self.averages.used).unwrap_or_default()
     }
 
     /// How long packets of this code point were held; `None` where none was.

@@ -11,8 +11,7 @@
 //! there is anything in the bucket and may leave a debt. Intervals count from the first packet. In
 //! any time t it sends at most burst + rate t + one grant + one packet.
 //!
-//! All arithmetic is exact: times and sizes are both in bits times nanoseconds, that is, times are
-//! multiplied by the rate.
+//! All arithmetic is exact, in integers: nothing is lost to rounding, however long it runs.
 
 use crate::classify::Tables;
 use crate::count::{Counters, Part};
@@ -115,21 +114,28 @@ fn bit_nanos(octets: u64) -> i128 {
     i128::from(octets) * 8 * i128::from(SECOND)
 }
 
+/// A moment in whole nanoseconds and a rest of bits times nanoseconds, below the rate: exact.
+type Exact = (i128, u64);
+
 /// By theoretical departure time.
 #[derive(Debug)]
 struct Paced {
-    rate: i128,
-    burst: i128,
-    /// The theoretical departure time of the next packet, times the rate.
-    next: i128,
-    /// The same in nanoseconds, rounded up.
+    rate: u64,
+    /// How long before now the departure time may lie, rounded to no less and with the rest that was
+    /// added by that.
+    burst: Exact,
+    /// The theoretical departure time of the next packet.
+    next: Exact,
+    /// The same, rounded up.
     opens: Time,
 }
 
 impl Paced {
     fn new(rate: Rate, burst: u64) -> Paced {
-        let (rate, burst) = (i128::from(rate.bits()), bit_nanos(burst));
-        Paced { rate, burst, next: -burst, opens: Time::ZERO }
+        let (rate, bits) = (rate.bits(), bit_nanos(burst));
+        let nanos = bits.cast_unsigned().div_ceil(u128::from(rate)).cast_signed();
+        let rest = u64::try_from(nanos * i128::from(rate) - bits).unwrap_or(0);
+        Paced { rate, burst: (nanos, rest), next: (-nanos, rest), opens: Time::ZERO }
     }
 
     fn opens(&self, now: Time) -> Option<Time> {
@@ -137,10 +143,13 @@ impl Paced {
     }
 
     fn sent(&mut self, now: Time, octets: usize) {
-        let earliest = i128::from(now.0) * self.rate - self.burst;
-        self.next = self.next.max(earliest) + bit_nanos(octets as u64);
-        let opens = self.next.max(0).cast_unsigned().div_ceil(self.rate.max(1).cast_unsigned());
-        self.opens = Time(u64::try_from(opens).unwrap_or(u64::MAX));
+        let earliest = (i128::from(now.0) - self.burst.0, self.burst.1);
+        let (nanos, rest) = self.next.max(earliest);
+        // A packet of 80 kB is 6.4e14, a rest below 1e12: far below 2^64.
+        let cost = (octets as u64).saturating_mul(8 * SECOND).saturating_add(rest);
+        self.next = (nanos + i128::from(cost / self.rate), cost % self.rate);
+        let opens = self.next.0 + i128::from(self.next.1 > 0);
+        self.opens = Time(u64::try_from(opens.max(0)).unwrap_or(u64::MAX));
     }
 }
 

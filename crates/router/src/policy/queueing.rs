@@ -37,10 +37,12 @@ pub enum Queueing {
         /// Branches with [`Share::Weight`].
         branches: Vec<Branch>,
     },
-    /// Class-based weighted fair queueing: branches reserve bandwidth, what is left over goes to
-    /// those that have traffic, in proportion; priority branches go first and are policed.
+    /// Class-based weighted fair queueing: branches reserve bandwidth; what is not reserved, a
+    /// hundredth at least, is shared by the branches without a reservation; what a branch does not use
+    /// goes to those that have traffic, in proportion; priority branches go first and are policed.
     ClassBased {
-        /// What is shared; a shaper above tells it where absent.
+        /// What is shared. Where absent, what a shaper above leaves to it; without that, there can
+        /// only be percentages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<Rate>,
         /// Any shares.
@@ -52,7 +54,8 @@ pub enum Queueing {
         /// Queues; flows that meet in one share it. 256 where absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queues: Option<usize>,
-        /// Packets in all queues together; the flow with the longest queue loses. 64 where absent.
+        /// Packets in all queues together; the packet with the latest virtual finish loses. 64 where
+        /// absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit: Option<usize>,
         /// Weights by precedence (the default), or all alike.
@@ -66,10 +69,11 @@ pub enum Queueing {
     Shaper {
         /// The rate.
         rate: Rate,
-        /// What may go at once after idleness, in octets.
+        /// What may go at once after idleness, in octets. It is also what can be made good where the
+        /// line is offered late: at least the lateness times the rate.
         burst: Octets,
-        /// The interval at which the burst is granted anew (Cisco's Tc); where absent, tokens come
-        /// continuously.
+        /// The interval at which what the rate makes in it is granted at once (Cisco's Tc; its Bc is
+        /// rate x interval); where absent, tokens come continuously.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         interval: Option<Span>,
         /// Octets counted for each packet beside its own: 14 for Ethernet headers.
@@ -84,7 +88,8 @@ pub enum Queueing {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Branch {
-    /// Its packets; absent for those of no other branch, which one branch at most may be for.
+    /// Its packets; absent for those of no other branch, which one branch at most may be for. Where
+    /// there is none, a FIFO of 100 packets without a share stands last.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub class: Option<Name>,
     /// Its share; schedulers say which kind they take.
@@ -102,14 +107,15 @@ pub enum Share {
     /// Nothing is said: weight 1, no reservation.
     #[default]
     None,
-    /// In proportion to the others' weights; above 0, up to 1,000,000.
+    /// In proportion to the others' weights; above 0, up to 1,000,000. In class-based queueing: of
+    /// what is not reserved.
     Weight(f64),
     /// So much is reserved.
     Bandwidth(Rate),
-    /// So many percent of what is shared are reserved, 0 to 100.
+    /// So many percent of what is shared are reserved, 0 to 100; 0 is no reservation.
     Percent(f64),
     /// First of all, up to this rate; what is beyond it is dropped while others wait. The
-    /// burst is in octets; where absent, a fifth of a second at the rate.
+    /// burst is in octets; where absent, a fifth of a second at the rate, at least 1,500.
     #[serde(rename_all = "kebab-case")]
     Priority {
         /// The rate.
@@ -120,14 +126,15 @@ pub enum Share {
     },
 }
 
-/// How much a queue holds. What is absent does not limit; where both are, 100 packets.
+/// How much a queue holds. What is absent does not limit; where all are, 100 packets. No queue holds
+/// more than 1,000,000 packets or 1 GB.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Limit {
-    /// Packets.
+    /// Packets, 1 to 1,000,000.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub packets: Option<usize>,
-    /// Octets.
+    /// Octets, 1 to 1 GB.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub octets: Option<Octets>,
     /// The time its octets would take at this rate: Bern's "maximum queue delay".
@@ -142,7 +149,7 @@ pub enum Dropper {
     /// Nothing: only what does not fit.
     #[default]
     Tail,
-    /// What comes while the queue is above the threshold of its code point.
+    /// What comes while as many packets as the threshold of its code point are waiting, or more.
     Thresholds {
         /// By code point, in packets.
         packets: BTreeMap<Dscp, usize>,
@@ -179,7 +186,8 @@ pub enum Dropper {
         ecn: bool,
     },
     /// RED with three functions by colour (Bern's TRIO; with two alike, RIO). The average a colour
-    /// meets counts the packets of its own colour and of the better ones.
+    /// meets counts the packets of its own colour and of the better ones. The queue needs a limit in
+    /// packets.
     Trio {
         /// For green, and for what has no colour.
         green: Curve,

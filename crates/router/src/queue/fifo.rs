@@ -1,6 +1,7 @@
-//! One queue, first in, first out; what does not fit is dropped at its tail.
+//! One queue, first in, first out; what its dropper picks, or what does not fit, is dropped as it
+//! comes.
 
-use super::Room;
+use super::{Early, Room};
 use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Backlog, Discarded, Discipline, Ready};
@@ -14,16 +15,18 @@ pub(crate) struct Fifo {
     packets: VecDeque<Packet>,
     backlog: Backlog,
     room: Room,
+    early: Early,
     counters: Counters,
 }
 
 impl Fifo {
     /// An empty one.
-    pub(crate) fn new(room: Room) -> Fifo {
+    pub(crate) fn new(room: Room, early: Early) -> Fifo {
         Fifo {
             packets: VecDeque::new(),
             backlog: Backlog::default(),
             room,
+            early,
             counters: Counters::default(),
         }
     }
@@ -33,11 +36,14 @@ impl Discipline for Fifo {
     fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
-        if !self.room.fits(self.backlog, length) {
-            self.counters.dropped(dscp, length, Cause::Tail);
-            discarded.push((packet, Cause::Tail));
+        let judged = self.early.judge(now, &mut packet, self.backlog.packets, &mut self.counters);
+        let full = || (!self.room.fits(self.backlog, length)).then_some(Cause::Tail);
+        if let Some(cause) = judged.or_else(full) {
+            self.counters.dropped(dscp, length, cause);
+            discarded.push((packet, cause));
             return;
         }
+        self.early.kept(&packet);
         packet.held_since = now;
         self.backlog.add(&packet);
         self.packets.push_back(packet);
@@ -51,6 +57,7 @@ impl Discipline for Fifo {
     fn pop(&mut self, now: Time) -> Option<Packet> {
         let packet = self.packets.pop_front()?;
         self.backlog.take(&packet);
+        self.early.went(now, &packet, self.backlog.packets);
         self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
         Some(packet)
@@ -61,7 +68,11 @@ impl Discipline for Fifo {
     }
 
     fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
-        into.push(Part { path: path.to_owned(), kind: "fifo", counters: &self.counters });
+        into.push(Part {
+            path: path.to_owned(),
+            kind: self.early.kind(),
+            counters: &self.counters,
+        });
     }
 }
 
@@ -73,7 +84,7 @@ mod tests {
     use std::time::Duration;
 
     fn fifo(packets: usize, octets: usize) -> Fifo {
-        Fifo::new(Room { packets, octets })
+        Fifo::new(Room { packets, octets }, Early::Tail)
     }
 
     fn push(fifo: &mut Fifo, length: usize, number: u64) -> Discarded {

@@ -9,10 +9,29 @@
 //! | `red` | by chance, by the average queue: RED and WRED |
 //! | `trio` | the same with a function and an average by colour |
 //! | `average` | how the average is taken, for the two above |
+//!
+//! `lanes` is the memory of those that are several queues in one, `tournament` what finds the next
+//! among them.
 
+mod average;
+mod early;
 mod fifo;
+mod lanes;
+mod push_out;
+mod red;
+mod thresholds;
+mod tournament;
+mod trio;
 
+pub(crate) use average::DEFAULT_EXPONENT;
+pub(crate) use early::Early;
 pub(crate) use fifo::Fifo;
+pub(crate) use lanes::Lanes;
+pub(crate) use push_out::PushOut;
+pub(crate) use red::Red;
+pub(crate) use thresholds::Thresholds;
+pub(crate) use tournament::Tournament;
+pub(crate) use trio::Trio;
 
 use crate::discipline::Backlog;
 use crate::packet::Packet;

@@ -4,9 +4,18 @@
 //! into them, counters. An [`Order`] decides between the branches that have a packet ready. A branch
 //! that a shaper holds back is to its scheduler as if it were empty.
 
+mod class_based;
+mod fair;
+mod fair_flows;
 mod priority;
+mod round_robin;
+mod weighted_fair;
 
+pub(crate) use class_based::{ClassBased, Reserved};
+pub(crate) use fair_flows::FairFlows;
 pub(crate) use priority::Priority;
+pub(crate) use round_robin::RoundRobin;
+pub(crate) use weighted_fair::WeightedFair;
 
 use crate::classify::{Classifier, Tables};
 use crate::count::{Cause, Counters, Part};

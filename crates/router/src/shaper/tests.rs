@@ -1,5 +1,5 @@
 use super::*;
-use crate::queue::{Fifo, Room};
+use crate::queue::{Early, Fifo, Room};
 use crate::testing::packet;
 use dscp::Dscp;
 use proptest::prelude::*;
@@ -19,7 +19,7 @@ struct Run {
 impl Run {
     fn new(rate: u64, burst: u64, interval: Option<u64>, overhead: u16, lengths: &[usize]) -> Run {
         let rate = Rate::from_bits(rate).unwrap();
-        let fifo = Box::new(Fifo::new(Room { packets: 10, octets: 100_000 }));
+        let fifo = Box::new(Fifo::new(Room { packets: 10, octets: 100_000 }, Early::Tail));
         let shaper = Shaper::new(rate, burst, interval, overhead, fifo);
         Run {
             shaper,

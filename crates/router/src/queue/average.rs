@@ -1,0 +1,140 @@
+//! The average queue that random early detection goes by (Floyd and Jacobson 1993, section 4).
+//!
+//! At each packet that comes, whether it is kept or not, with q packets waiting before it:
+//!
+//! ```text
+//! q > 0:  average += (q - average) / 2^n                n: the weight exponent, 9 where not given
+//! q = 0:  average *= (1 - 1/2^n)^m                      m: idle time / transmission time
+//! ```
+//!
+//! so that after an idle time the average is what it would be if m packets had come to an empty
+//! queue. The transmission time is measured, since a queue does not know what rate its scheduler and
+//! line leave it: the mean time between two departures with the queue not empty in between, smoothed
+//! with a weight of 1/8 as TCP smooths its round trip (RFC 6298 2). Before two packets ever waited
+//! together there is none, and an idle time counts as one packet's.
+//!
+//! The average is an integer in units of 2^-32 packets.
+
+use crate::time::Time;
+
+/// Weight exponent where a policy gives none: Cisco's default.
+pub(crate) const DEFAULT_EXPONENT: u8 = 9;
+
+/// One packet in the units of an average.
+pub(crate) const ONE: u64 = 1 << 32;
+
+/// An exponentially weighted moving average of packets waiting.
+#[derive(Clone, Debug)]
+pub(crate) struct Average {
+    exponent: u32,
+    value: u64,
+}
+
+impl Average {
+    /// Of zero; `exponent` is n, 1 to 16.
+    pub(crate) fn new(exponent: u8) -> Average {
+        Average { exponent: u32::from(exponent).clamp(1, 16), value: 0 }
+    }
+
+    /// A packet came while so many were waiting, above 0 or not known to be idle.
+    pub(crate) fn meet(&mut self, waiting: usize) {
+        let waiting = (waiting as u64).saturating_mul(ONE);
+        if waiting >= self.value {
+            self.value += (waiting - self.value) >> self.exponent;
+        } else {
+            self.value -= (self.value - waiting) >> self.exponent;
+        }
+    }
+
+    /// So many packets could have gone while nothing waited.
+    pub(crate) fn idle(&mut self, packets: u64) {
+        const WHOLE: u128 = 1 << 62;
+        let (mut power, mut square) = (WHOLE, WHOLE - (WHOLE >> self.exponent));
+        let mut left = packets;
+        while left > 0 && power > 0 {
+            if left & 1 == 1 {
+                power = power * square / WHOLE;
+            }
+            square = square * square / WHOLE;
+            left >>= 1;
+        }
+        self.value = u64::try_from(u128::from(self.value) * power / WHOLE).unwrap_or(0);
+    }
+
+    /// In units of 2^-32 packets.
+    pub(crate) fn value(&self) -> u64 {
+        self.value
+    }
+
+    /// In packets.
+    pub(crate) fn packets(&self) -> f64 {
+        self.value as f64 / ONE as f64
+    }
+}
+
+/// Measures how long a packet takes to go, and how long the queue was empty.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Idle {
+    /// The last departure, where packets were left behind it.
+    busy_since: Option<Time>,
+    /// Eight times the smoothed transmission time, in nanoseconds.
+    eightfold: Option<u64>,
+    /// When the queue became empty, or was last seen so.
+    empty_since: Option<Time>,
+}
+
+impl Idle {
+    /// A packet went, and so many are left.
+    pub(crate) fn went(&mut self, now: Time, left: usize) {
+        if let Some(before) = self.busy_since {
+            let took = now.since(before);
+            self.eightfold = Some(match self.eightfold {
+                None => took.saturating_mul(8),
+                Some(smoothed) => (smoothed - smoothed / 8).saturating_add(took),
+            });
+        }
+        self.busy_since = (left > 0).then_some(now);
+        self.empty_since = (left == 0).then_some(now);
+    }
+
+    /// A packet came to the empty queue: how many could have gone since the last one.
+    pub(crate) fn ended(&mut self, now: Time) -> u64 {
+        let Some(since) = self.empty_since.replace(now) else { return 0 };
+        let idle = now.since(since);
+        self.eightfold.map_or(1, |smoothed| idle / (smoothed / 8).max(1))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_follows_the_recurrence() {
+        let mut average = Average::new(3);
+        let mut model = 0.0_f64;
+        for waiting in (0..200).map(|n| (n * 7) % 40) {
+            average.meet(waiting);
+            model += (waiting as f64 - model) / 8.0;
+            assert!((average.packets() - model).abs() < 1e-6, "{waiting}");
+        }
+        for packets in [0, 1, 2, 5, 40] {
+            average.idle(packets);
+            model *= (1.0_f64 - 1.0 / 8.0).powi(packets as i32);
+            assert!((average.packets() - model).abs() < 1e-6, "{packets} packets");
+        }
+        average.idle(u64::MAX);
+        assert_eq!(average.value(), 0);
+    }
+
+    #[test]
+    fn the_transmission_time_is_measured() {
+        let mut idle = Idle::default();
+        assert_eq!(idle.ended(Time(5)), 0, "nothing went yet");
+        for (at, left) in [(100, 2), (200, 1), (300, 0)] {
+            idle.went(Time(at), left);
+        }
+        assert_eq!(idle.ended(Time(1_350)), 10);
+        assert_eq!(idle.ended(Time(1_550)), 2, "counted once");
+    }
+}

@@ -1,0 +1,205 @@
+//! Push-out: where the queue is full and a packet comes, the last packet of the lowest code point
+//! gives way, if that is lower than the one that came; the order of the others stays. Where lower ones
+//! would not make enough room in octets, none gives way.
+//!
+//! A lane for each code point, and the order of arrival as key: what comes or goes costs O(log 64),
+//! whatever waits.
+
+use super::Room;
+use super::lanes::Lanes;
+use crate::classify::Tables;
+use crate::count::{Cause, Counters, Part};
+use crate::discipline::{Backlog, Discarded, Discipline, Ready};
+use crate::packet::Packet;
+use crate::policy::Push;
+use crate::time::Time;
+use dscp::Dscp;
+
+/// Code points there are, and so ranks.
+const RANKS: usize = 64;
+
+/// First in, first out, with push-out.
+#[derive(Debug)]
+pub(crate) struct PushOut {
+    lanes: Lanes,
+    /// By code point; the lowest is 0.
+    ranks: [u8; RANKS],
+    /// By rank.
+    waiting: [Backlog; RANKS],
+    backlog: Backlog,
+    room: Room,
+    came: u128,
+    counters: Counters,
+}
+
+impl PushOut {
+    /// An empty one.
+    pub(crate) fn new(room: Room, push: &Push) -> PushOut {
+        PushOut {
+            lanes: Lanes::new(RANKS),
+            ranks: ranks(&push.lowest_first),
+            waiting: [Backlog::default(); RANKS],
+            backlog: Backlog::default(),
+            room,
+            came: 0,
+            counters: Counters::default(),
+        }
+    }
+
+    fn rank(&self, packet: &Packet) -> usize {
+        self.ranks.get(usize::from(packet.dscp().number())).copied().unwrap_or(0).into()
+    }
+
+    /// Whether a packet of this rank and length fits, if all lower ones gave way.
+    fn could_fit(&self, rank: usize, length: usize) -> bool {
+        let mut left = self.backlog;
+        for lower in self.waiting.iter().take(rank) {
+            left.packets = left.packets.saturating_sub(lower.packets);
+            left.octets = left.octets.saturating_sub(lower.octets);
+        }
+        self.room.fits(left, length)
+    }
+
+    /// Takes the last packet of the lowest rank.
+    fn push_out(&mut self) -> Option<Packet> {
+        let lowest = self.waiting.iter().position(|waiting| waiting.packets > 0)?;
+        let (_, packet) = self.lanes.take_back(lowest)?;
+        self.took(lowest, &packet);
+        Some(packet)
+    }
+
+    fn took(&mut self, rank: usize, packet: &Packet) {
+        self.backlog.take(packet);
+        if let Some(waiting) = self.waiting.get_mut(rank) {
+            waiting.take(packet);
+        }
+    }
+}
+
+/// Ranks by code point: those named first, in their order; the others above, in their numbers' order.
+fn ranks(lowest_first: &[Dscp]) -> [u8; RANKS] {
+    let named = lowest_first.iter().copied();
+    let others = (0..64).filter_map(Dscp::new).filter(|dscp| !lowest_first.contains(dscp));
+    let mut ranks = [0; RANKS];
+    for (dscp, rank) in named.chain(others).zip(0..) {
+        if let Some(place) = ranks.get_mut(usize::from(dscp.number())) {
+            *place = rank;
+        }
+    }
+    ranks
+}
+
+impl Discipline for PushOut {
+    fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
+        let (dscp, length, rank) = (packet.dscp(), packet.length(), self.rank(&packet));
+        self.counters.came(dscp, length);
+        if !self.room.fits(self.backlog, length) {
+            if !self.could_fit(rank, length) {
+                self.counters.dropped(dscp, length, Cause::Tail);
+                discarded.push((packet, Cause::Tail));
+                return;
+            }
+            while !self.room.fits(self.backlog, length) {
+                let Some(out) = self.push_out() else { break };
+                self.counters.dropped(out.dscp(), out.length(), Cause::PushedOut);
+                discarded.push((out, Cause::PushedOut));
+            }
+        }
+        packet.held_since = now;
+        self.backlog.add(&packet);
+        if let Some(waiting) = self.waiting.get_mut(rank) {
+            waiting.add(&packet);
+        }
+        self.came += 1;
+        self.lanes.push(rank, self.came, packet);
+        self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
+    }
+
+    fn ready(&mut self, _: Time) -> Ready {
+        let front = self.lanes.next().and_then(|rank| self.lanes.front(rank));
+        front.map_or(Ready::Empty, |packet| Ready::Now(packet.length()))
+    }
+
+    fn pop(&mut self, now: Time) -> Option<Packet> {
+        let rank = self.lanes.next()?;
+        let (_, packet) = self.lanes.take_front(rank)?;
+        self.took(rank, &packet);
+        self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
+        self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
+        Some(packet)
+    }
+
+    fn backlog(&self) -> Backlog {
+        self.backlog
+    }
+
+    fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        into.push(Part { path: path.to_owned(), kind: "push-out", counters: &self.counters });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{number, packet};
+    use proptest::prelude::*;
+
+    /// As the rule says it, in a plain list.
+    fn model_push(
+        list: &mut Vec<(u64, u8, usize)>,
+        came: (u64, u8, usize),
+        room: Room,
+    ) -> Vec<u64> {
+        let fits = |list: &[(u64, u8, usize)]| {
+            list.len() < room.packets
+                && list.iter().map(|one| one.2).sum::<usize>() + came.2 <= room.octets
+        };
+        let (mut out, mut left) = (Vec::new(), list.clone());
+        while !fits(&left) {
+            let lowest = left.iter().map(|one| one.1).min().filter(|rank| *rank < came.1);
+            let Some(lowest) = lowest else { return vec![came.0] };
+            let place = left.iter().rposition(|one| one.1 == lowest).unwrap();
+            out.push(left.remove(place).0);
+        }
+        left.push(came);
+        *list = left;
+        out
+    }
+
+    proptest! {
+        #[test]
+        fn it_does_what_a_plain_list_does(
+            packets in 1_usize..9,
+            octets in 50_usize..4_000,
+            ops in prop::collection::vec((0_u8..5, 40_usize..1_500, 0_usize..3), 1..120),
+        ) {
+            let room = Room { packets, octets };
+            let lowest_first = vec![Dscp::CS3, Dscp::CS0];
+            let mut queue = PushOut::new(room, &Push { lowest_first });
+            let mut list = Vec::new();
+            for (made, (class, length, pops)) in ops.into_iter().enumerate() {
+                let dscp = Dscp::new(class * 8).unwrap();
+                // CS3 lowest, then CS0, CS1, CS2, CS4.
+                let rank = [1, 2, 3, 0, 4][usize::from(class)];
+                let made = made as u64;
+                let mut discarded = Vec::new();
+                let came = packet(dscp, length, 1, made);
+                queue.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+                let out: Vec<_> = discarded.iter().map(|(packet, _)| number(packet)).collect();
+                prop_assert_eq!(out, model_push(&mut list, (made, rank, length), room));
+                for _ in 0..pops {
+                    let popped = queue.pop(Time::ZERO).map(|packet| number(&packet));
+                    let expected = (!list.is_empty()).then(|| list.remove(0).0);
+                    prop_assert_eq!(popped, expected);
+                }
+                prop_assert_eq!(queue.backlog().packets, list.len());
+            }
+        }
+    }
+
+    #[test]
+    fn code_points_that_are_not_named_stand_above() {
+        let ranks = ranks(&[Dscp::EF, Dscp::LE]);
+        assert_eq!((ranks[46], ranks[1], ranks[0], ranks[2], ranks[63]), (0, 1, 2, 3, 63));
+    }
+}

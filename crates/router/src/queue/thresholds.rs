@@ -1,0 +1,28 @@
+//! Drops what comes while the queue is at or above the threshold of its code point.
+
+use crate::count::Cause;
+use crate::packet::Packet;
+use dscp::Dscp;
+use std::collections::BTreeMap;
+
+/// A threshold for each code point.
+#[derive(Debug)]
+pub(crate) struct Thresholds([usize; 64]);
+
+impl Thresholds {
+    /// In packets, by code point; `others` for all that are not named.
+    pub(crate) fn new(packets: &BTreeMap<Dscp, usize>, others: usize) -> Thresholds {
+        let mut thresholds = [others; 64];
+        for (dscp, packets) in packets {
+            if let Some(threshold) = thresholds.get_mut(usize::from(dscp.number())) {
+                *threshold = *packets;
+            }
+        }
+        Thresholds(thresholds)
+    }
+
+    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Option<Cause> {
+        let threshold = self.0.get(usize::from(packet.dscp().number()))?;
+        (waiting >= *threshold).then_some(Cause::Threshold)
+    }
+}

@@ -1,0 +1,167 @@
+//! RED with three drop functions, one for each colour (the Bern study's TRIO; with two alike, RIO of
+//! Clark and Fang 1998). The order of what is kept is that in which it came.
+//!
+//! Three averages move at each packet that comes, whatever its colour: green's counts the green
+//! packets waiting, yellow's green and yellow ones, red's all. A packet is judged by the average of
+//! its own colour, so what is worse never makes what is better be dropped. Its colour is that of the
+//! last meter, else its AF drop precedence, else green.
+
+use super::average::{Average, Idle, ONE};
+use super::red::{Drawn, Lot};
+use crate::count::{Cause, Counters};
+use crate::meter::came_with;
+use crate::packet::{Colour, Packet};
+use crate::policy::Curve;
+use crate::time::Time;
+use base::rng::Rng;
+
+/// A drop function and what it goes by.
+#[derive(Debug)]
+struct Third {
+    average: Average,
+    lot: Lot,
+    /// Packets of this colour waiting.
+    waiting: usize,
+}
+
+/// Three drop functions.
+#[derive(Debug)]
+pub(crate) struct Trio {
+    /// Green, yellow, red.
+    thirds: [Third; 3],
+    idle: Idle,
+    rng: Rng,
+}
+
+impl Trio {
+    /// `limit` is what the percentages of the curves (green, yellow, red) are of, in packets.
+    pub(crate) fn new(curves: [&Curve; 3], limit: usize, exponent: u8, rng: Rng) -> Trio {
+        let at = |percent: f64| (percent / 100.0 * limit as f64 * ONE as f64) as u64;
+        let thirds = curves.map(|curve| Third {
+            average: Average::new(exponent),
+            lot: Lot::new(at(curve.from), at(curve.all), 1),
+            waiting: 0,
+        });
+        Trio { thirds, idle: Idle::default(), rng }
+    }
+
+    fn third(&mut self, packet: &Packet) -> &mut Third {
+        let [green, yellow, red] = &mut self.thirds;
+        match came_with(packet) {
+            Colour::Green => green,
+            Colour::Yellow => yellow,
+            Colour::Red => red,
+        }
+    }
+
+    pub(crate) fn judge(
+        &mut self,
+        now: Time,
+        packet: &Packet,
+        waiting: usize,
+        counters: &mut Counters,
+    ) -> Option<Cause> {
+        let idle = (waiting == 0).then(|| self.idle.ended(now));
+        let mut sum = 0;
+        for (place, third) in self.thirds.iter_mut().enumerate() {
+            sum += third.waiting;
+            match idle {
+                Some(packets) => third.average.idle(packets),
+                None => third.average.meet(sum),
+            }
+            counters.set_average(place, third.average.packets());
+        }
+        let mut rng = self.rng.clone();
+        let third = self.third(packet);
+        let drawn = third.lot.draw(third.average.value(), &mut rng);
+        self.rng = rng;
+        match drawn {
+            Drawn::Keep => None,
+            Drawn::Early => Some(Cause::Early),
+            Drawn::Forced => Some(Cause::Forced),
+        }
+    }
+
+    pub(crate) fn kept(&mut self, packet: &Packet) {
+        self.third(packet).waiting += 1;
+    }
+
+    pub(crate) fn went(&mut self, now: Time, packet: &Packet, left: usize) {
+        self.lost(packet);
+        self.idle.went(now, left);
+    }
+
+    pub(crate) fn lost(&mut self, packet: &Packet) {
+        let third = self.third(packet);
+        third.waiting = third.waiting.saturating_sub(1);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::packet;
+    use dscp::Dscp;
+
+    /// Bern's: red dropped from 0, all from 20 % of 200 packets; green from 80 to 100 %.
+    fn bern() -> Trio {
+        let curve = |from, all| Curve { from, all };
+        let curves = [&curve(80.0, 100.0), &curve(20.0, 80.0), &curve(0.0, 20.0)];
+        Trio::new(curves, 200, 4, Rng::new(5))
+    }
+
+    fn packet_of(colour: Colour) -> Packet {
+        Packet { colour: Some(colour), ..packet(Dscp::CS0, 100, 1, 0) }
+    }
+
+    /// Lets so many of a colour wait, and brings the averages to that.
+    fn fill(trio: &mut Trio, colour: Colour, packets: usize) {
+        for _ in 0..packets {
+            trio.kept(&packet_of(colour));
+        }
+        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        for _ in 0..500 {
+            trio.judge(Time::ZERO, &packet_of(colour), waiting, &mut Counters::default());
+        }
+    }
+
+    fn share_dropped(trio: &mut Trio, colour: Colour) -> f64 {
+        let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
+        let packet = packet_of(colour);
+        let mut one =
+            |_| trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()).is_some();
+        (0..20_000).filter(|n| one(*n)).count() as f64 / 20_000.0
+    }
+
+    #[test]
+    fn worse_packets_do_not_make_better_ones_be_dropped() {
+        let mut trio = bern();
+        fill(&mut trio, Colour::Red, 150);
+        assert_eq!(share_dropped(&mut trio, Colour::Green), 0.0);
+        assert_eq!(share_dropped(&mut trio, Colour::Yellow), 0.0);
+        assert_eq!(share_dropped(&mut trio, Colour::Red), 1.0);
+    }
+
+    #[test]
+    fn better_packets_count_for_worse_ones() {
+        let mut trio = bern();
+        fill(&mut trio, Colour::Green, 100);
+        assert_eq!(share_dropped(&mut trio, Colour::Green), 0.0);
+        let yellow = share_dropped(&mut trio, Colour::Yellow);
+        assert!((yellow - 0.5).abs() < 0.02, "halfway from 40 to 160: {yellow}");
+        assert_eq!(share_dropped(&mut trio, Colour::Red), 1.0);
+        fill(&mut trio, Colour::Green, 80);
+        let green = share_dropped(&mut trio, Colour::Green);
+        assert!((green - 0.5).abs() < 0.02, "halfway from 160 to 200: {green}");
+    }
+
+    #[test]
+    fn what_goes_is_taken_off_its_colour() {
+        let mut trio = bern();
+        let red = Packet { colour: None, ..packet(Dscp::AF13, 100, 1, 0) };
+        trio.kept(&red);
+        assert_eq!(trio.thirds[2].waiting, 1, "AF13 is red");
+        trio.went(Time(1), &red, 0);
+        assert!(trio.thirds.iter().all(|third| third.waiting == 0));
+    }
+}

@@ -1,0 +1,84 @@
+//! Numbers of a policy, each within its range or refused.
+
+use crate::policy::{Curve, Limit, Line, Octets, Span, Wrong};
+use crate::queue::{MAX_OCTETS, MAX_PACKETS, Room};
+use dscp::Dscp;
+
+/// A number from `least` to `most`.
+pub(super) fn within(
+    number: u64,
+    least: u64,
+    most: u64,
+    unit: &str,
+    path: &str,
+) -> Result<(), Wrong> {
+    if (least..=most).contains(&number) {
+        return Ok(());
+    }
+    let unit = if unit.is_empty() { String::new() } else { format!(" {unit}") };
+    Err(Wrong::at(path, format!("{number}{unit}: must be {least} to {most}")))
+}
+
+/// The packets a queue may hold.
+pub(super) fn packets(packets: usize, path: &str) -> Result<usize, Wrong> {
+    within(packets as u64, 1, MAX_PACKETS as u64, "packets", path)?;
+    Ok(packets)
+}
+
+/// An interval above 0, in nanoseconds.
+pub(super) fn nanos(span: Span, path: &str) -> Result<u64, Wrong> {
+    match u64::try_from(span.0.as_nanos()) {
+        Ok(nanos) if nanos > 0 => Ok(nanos),
+        _ => {
+            let what = "must be above 0; leave it out for tokens that come continuously";
+            Err(Wrong::at(path, what))
+        }
+    }
+}
+
+/// What a limit comes to.
+pub(super) fn room(limit: &Limit, path: &str) -> Result<Room, Wrong> {
+    let most = match limit.packets {
+        None if limit.octets.is_none() && limit.delay.is_none() => 100,
+        None => MAX_PACKETS,
+        Some(given) => packets(given, &format!("{path}.packets"))?,
+    };
+    let by_delay = limit.delay.map(|(span, rate)| {
+        (rate.octets_in(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)), "delay")
+    });
+    let by_octets = limit.octets.map(|Octets(octets)| (octets, "octets"));
+    let mut octets = MAX_OCTETS;
+    for (limit, key) in by_delay.into_iter().chain(by_octets) {
+        within(limit, 1, MAX_OCTETS, "octets", &format!("{path}.{key}"))?;
+        octets = octets.min(limit);
+    }
+    Ok(Room { packets: most, octets: usize::try_from(octets).unwrap_or(usize::MAX) })
+}
+
+/// A line of RED or WRED.
+pub(super) fn line(line: &Line, path: &str) -> Result<(), Wrong> {
+    let most = MAX_PACKETS as u64;
+    within(line.denominator.into(), 1, 65_536, "", &format!("{path}.denominator"))?;
+    within(line.max.into(), 1, most, "packets", &format!("{path}.max"))?;
+    within(line.min.into(), 0, line.max.into(), "packets", &format!("{path}.min"))
+}
+
+/// A drop function of TRIO.
+pub(super) fn curve(curve: &Curve, path: &str) -> Result<(), Wrong> {
+    let Curve { from, all } = *curve;
+    if 0.0 <= from && from <= all && all <= 100.0 {
+        return Ok(());
+    }
+    let what = format!("from {from} to {all} percent: must be 0 <= from <= all <= 100");
+    Err(Wrong::at(path, what))
+}
+
+/// Code points each of which stands there once.
+pub(super) fn distinct(dscps: &[Dscp], path: &str) -> Result<(), Wrong> {
+    let twice =
+        dscps.iter().enumerate().find(|(n, dscp)| dscps.iter().take(*n).any(|d| d == *dscp));
+    match twice {
+        None => Ok(()),
+        Some((_, dscp)) => Err(Wrong::at(path, format!("{dscp} stands there twice"))),
+    }
+}

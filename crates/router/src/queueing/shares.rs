@@ -1,0 +1,131 @@
+//! The shares of a scheduler's branches: weights, reservations, and what each leaves to what is
+//! inside it.
+
+use super::numbers;
+use crate::meter::Bucket;
+use crate::policy::{Branch, Share, Wrong};
+use crate::schedule::Reserved;
+use crate::time::{Rate, SECOND};
+
+/// The share of a rate that branches without a reservation get together at least, where all is
+/// reserved: Cisco's class-default. In the NATO study, two classes with 50 % each left the third 3 of
+/// 512 kbit/s.
+const LEAST_LEFT: f64 = 0.01;
+/// The burst of a priority branch where none is said: a fifth of a second, at least a packet.
+const PRIORITY_BURST_NS: u64 = SECOND / 5;
+const PRIORITY_BURST_LEAST: u64 = 1_500;
+/// What rounding may add to a sum.
+const TOLERANCE: f64 = 1.0 + 1e-9;
+
+fn share_path(path: &str, place: usize) -> String {
+    format!("{path}.branches[{place}].share")
+}
+
+/// Strict priority goes by order alone.
+pub(super) fn none(branches: &[Branch], path: &str) -> Result<(), Wrong> {
+    match branches.iter().position(|branch| branch.share != Share::None) {
+        None => Ok(()),
+        Some(place) => {
+            let what = "branches of \"priority\" have no share: their order decides";
+            Err(Wrong::at(share_path(path, place), what))
+        }
+    }
+}
+
+fn weight(weight: f64, path: &str) -> Result<f64, Wrong> {
+    if weight > 0.0 && weight <= 1e6 {
+        return Ok(weight);
+    }
+    Err(Wrong::at(path, format!("weight {weight}: must be above 0, up to 1,000,000")))
+}
+
+/// Weights, and what part of the rate is each branch's.
+pub(super) fn weights(
+    kind: &str,
+    branches: &[Branch],
+    rate: Option<Rate>,
+    path: &str,
+) -> Result<(Vec<f64>, Vec<Option<Rate>>), Wrong> {
+    let mut weights = Vec::new();
+    for (place, branch) in branches.iter().enumerate() {
+        let path = share_path(path, place);
+        weights.push(match branch.share {
+            Share::None => 1.0,
+            Share::Weight(given) => weight(given, &path)?,
+            _ => {
+                let what = format!("branches of {kind:?} have weights, as in {{ weight = 2.0 }}");
+                return Err(Wrong::at(path, what));
+            }
+        });
+    }
+    let sum: f64 = weights.iter().sum();
+    let rates = weights.iter().map(|weight| Some(rate?.percent(weight / sum * 100.0))).collect();
+    Ok((weights, rates))
+}
+
+/// What class-based queueing reserves for each branch, and what part of the rate that is. Percentages
+/// work without a rate.
+pub(super) fn reservations(
+    branches: &[Branch],
+    rate: Option<Rate>,
+    path: &str,
+) -> Result<(Vec<Reserved>, Vec<Option<Rate>>), Wrong> {
+    let whole = rate.map_or(100.0, |rate| rate.bits() as f64);
+    let (mut reserved, mut unreserved) = (0.0, 0.0);
+    for (place, branch) in branches.iter().enumerate() {
+        let path = share_path(path, place);
+        match branch.share {
+            Share::None => unreserved += 1.0,
+            Share::Weight(given) => unreserved += weight(given, &path)?,
+            Share::Percent(percent) if (0.0..=100.0).contains(&percent) => {
+                reserved += whole * percent / 100.0;
+                unreserved += if percent == 0.0 { 1.0 } else { 0.0 };
+            }
+            Share::Percent(percent) => {
+                return Err(Wrong::at(path, format!("{percent} percent: must be 0 to 100")));
+            }
+            Share::Bandwidth(of) | Share::Priority { rate: of, .. } => {
+                if rate.is_none() {
+                    let what = "what is shared is not known: give \"rate\" to the class-based \
+                                queueing, or put it into a shaper";
+                    return Err(Wrong::at(path, what));
+                }
+                reserved += of.bits() as f64;
+            }
+        }
+    }
+    if reserved > whole * TOLERANCE {
+        let what = match rate {
+            Some(rate) => {
+                let reserved = Rate::from_bits(reserved.round() as u64);
+                let reserved = reserved.map_or_else(|| "too much".to_owned(), |r| r.to_string());
+                format!("{reserved} are reserved in all, of {rate}")
+            }
+            None => format!("{reserved} percent are reserved in all"),
+        };
+        return Err(Wrong::at(format!("{path}.branches"), what));
+    }
+    let left = (whole - reserved).max(whole * LEAST_LEFT);
+    let mut shares = Vec::new();
+    let mut rates = Vec::new();
+    for (place, branch) in branches.iter().enumerate() {
+        let amount = match branch.share {
+            Share::None | Share::Percent(0.0) => left / unreserved,
+            Share::Weight(weight) => left * weight / unreserved,
+            Share::Percent(percent) => whole * percent / 100.0,
+            Share::Bandwidth(of) | Share::Priority { rate: of, .. } => of.bits() as f64,
+        };
+        shares.push(match branch.share {
+            Share::Priority { rate, burst } => {
+                let path = format!("{}.priority.burst", share_path(path, place));
+                let least = PRIORITY_BURST_LEAST;
+                let burst = burst.map_or(rate.octets_in(PRIORITY_BURST_NS).max(least), |b| b.0);
+                numbers::within(burst, 1, crate::queue::MAX_OCTETS, "octets", &path)?;
+                Reserved::Priority(Bucket::new(rate, burst))
+            }
+            _ => Reserved::Weight(amount),
+        });
+        rates.push(rate.and_then(|_| Rate::from_bits((amount as u64).max(1))));
+    }
+    Ok((shares, rates))
+}

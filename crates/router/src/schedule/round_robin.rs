@@ -1,0 +1,106 @@
+//! Deficit round robin (Shreedhar and Varghese 1995): in each round a branch may send its quantum,
+//! weight times that of the scheduler, and what it did not use of the last one.
+//!
+//! A branch that becomes empty, or is held back by a shaper, loses what it had left. While two branches
+//! are both ready all the time, what they sent per weight differs by no more than
+//! `quantum + Lmax/wi + Lmax/wj`.
+
+use super::Order;
+use crate::discipline::Ready;
+
+/// Parts of an octet that credit is counted in, so that small weights work.
+const PARTS: f64 = 1_000.0;
+
+#[derive(Clone, Copy, Debug)]
+struct Lane {
+    /// What a round gives it.
+    grant: u64,
+    credit: u64,
+}
+
+/// Whose turn it is, and what each may send.
+#[derive(Debug)]
+pub(crate) struct RoundRobin {
+    lanes: Vec<Lane>,
+    turn: usize,
+}
+
+fn cost(length: usize) -> u64 {
+    length as u64 * PARTS as u64
+}
+
+impl RoundRobin {
+    /// `quantum` in octets, for a weight of 1.
+    pub(crate) fn new(quantum: u64, weights: &[f64]) -> RoundRobin {
+        let grant = |weight: &f64| (quantum as f64 * weight * PARTS).round().max(1.0) as u64;
+        let lane = |weight| Lane { grant: grant(weight), credit: 0 };
+        RoundRobin { lanes: weights.iter().map(lane).collect(), turn: 0 }
+    }
+
+    /// The branch whose turn it is, if it has a packet and the credit for it.
+    fn served(&self, branches: &[Ready]) -> Option<usize> {
+        match (self.lanes.get(self.turn)?, branches.get(self.turn)?) {
+            (lane, Ready::Now(length)) if lane.credit >= cost(*length) => Some(self.turn),
+            _ => None,
+        }
+    }
+
+    /// It is the next one's turn, which gets so many rounds' grants.
+    fn pass_on(&mut self, branches: &[Ready]) {
+        self.turn = (self.turn + 1) % self.lanes.len().max(1);
+        if let (Some(lane), Some(Ready::Now(_))) =
+            (self.lanes.get_mut(self.turn), branches.get(self.turn))
+        {
+            lane.credit = lane.credit.saturating_add(lane.grant);
+        }
+    }
+
+    /// Grants at once all rounds in which nobody could send yet.
+    fn skip_rounds(&mut self, branches: &[Ready]) {
+        let ready = || branches.iter().map(|ready| matches!(ready, Ready::Now(_)));
+        let needed = self.lanes.iter().zip(branches).filter_map(|(lane, ready)| match ready {
+            Ready::Now(length) => {
+                Some(cost(*length).saturating_sub(lane.credit).div_ceil(lane.grant))
+            }
+            Ready::At(_) | Ready::Empty => None,
+        });
+        let idle = needed.min().unwrap_or(0).saturating_sub(1);
+        for (lane, _) in self.lanes.iter_mut().zip(ready()).filter(|(_, ready)| *ready) {
+            lane.credit = lane.credit.saturating_add(lane.grant.saturating_mul(idle));
+        }
+    }
+}
+
+impl Order for RoundRobin {
+    const KIND: &'static str = "round-robin";
+
+    fn next(&mut self, branches: &[Ready]) -> Option<usize> {
+        let mut any = false;
+        for (lane, ready) in self.lanes.iter_mut().zip(branches) {
+            match ready {
+                Ready::Now(_) => any = true,
+                Ready::At(_) | Ready::Empty => lane.credit = 0,
+            }
+        }
+        if !any {
+            return None;
+        }
+        // Two rounds are enough: after the first, all in which nobody can send are skipped.
+        for _ in 0..2 {
+            for _ in 0..self.lanes.len() {
+                if let Some(place) = self.served(branches) {
+                    return Some(place);
+                }
+                self.pass_on(branches);
+            }
+            self.skip_rounds(branches);
+        }
+        self.served(branches)
+    }
+
+    fn sent(&mut self, place: usize, length: usize) {
+        if let Some(lane) = self.lanes.get_mut(place) {
+            lane.credit = lane.credit.saturating_sub(cost(length));
+        }
+    }
+}
