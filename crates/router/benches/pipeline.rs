@@ -3,9 +3,9 @@
 
 use criterion::{Criterion, Throughput, criterion_group, criterion_main};
 use dscp::Dscp;
+use router::Time;
 use router::packet::{Fields, udp};
 use router::router::{Input, InterfaceSetup, Output, Router, Setup};
-use router::Time;
 use std::hint::black_box;
 use std::time::Duration;
 
@@ -110,9 +110,7 @@ fn pipeline(c: &mut Criterion) {
                         octets.extend_from_slice(&fresh);
                         router.handle(now, Input::Packet { interface: 0, octets });
                         while let Some(output) = router.poll() {
-                            let Output::Send { packet, .. } = output else {
-                                panic!("{output:?}")
-                            };
+                            let Output::Send { packet, .. } = output else { panic!("{output:?}") };
                             spare.push(black_box(packet).into_octets());
                         }
                     }
