@@ -10,10 +10,15 @@
 //! A [`Plan`] is a topology checked and worked out: places instead of names, and the routes of every
 //! node. Time and seeds are arguments.
 
+mod agenda;
 mod api;
+pub mod gateway;
+pub mod line;
+mod machine;
 pub mod plan;
 pub mod topology;
 
 pub use api::{Direction, HostId, Input, Output};
+pub use machine::Network;
 pub use plan::{Kind, Plan, PortId, Tunnel};
 pub use topology::Topology;

@@ -2,7 +2,7 @@
 
 mod check;
 mod route;
-mod tunnel;
+pub(crate) mod tunnel;
 
 pub use tunnel::Tunnel;
 

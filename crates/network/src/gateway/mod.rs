@@ -1,0 +1,213 @@
+//! An IP crypto gateway: packets from the red port go out of the black one inside a packet to the
+//! far gateway, and come out of its red port as they went in.
+//!
+//! Of the inner packet only its ECN field may change, where there was congestion outside (RFC 6040
+//! 4.2). Its time to live stays: the gateway is no hop, as crypto devices in line are none. So two
+//! red ports must not be linked ([`crate::Plan`] refuses it), or packets could go round for ever.
+
+mod header;
+
+use crate::plan::{Plan, Tunnel, Way};
+use crate::topology::{self, Ecn, Outward};
+use router::count::Part;
+use router::packet::{Packet, fragment};
+use router::policy::Prefix;
+use router::{Cause, Counters, Time};
+use std::collections::VecDeque;
+
+/// The place of the port that has plain packets.
+pub const RED: usize = 0;
+/// The place of the port that has tunnels.
+pub const BLACK: usize = 1;
+
+/// What becomes of a packet.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Action {
+    /// It goes out of this port.
+    Send {
+        /// [`RED`] or [`BLACK`].
+        port: usize,
+        /// The packet.
+        octets: Vec<u8>,
+    },
+    /// It goes no further; it is counted.
+    Drop {
+        /// The packet.
+        octets: Vec<u8>,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// A tunnel out, with what its packets are numbered by.
+#[derive(Debug)]
+struct Out {
+    tunnel: Tunnel,
+    sequence: u32,
+}
+
+/// A tunnel in, with the octets that the far gateway adds.
+#[derive(Debug)]
+struct In {
+    tunnel: Tunnel,
+    overhead: usize,
+}
+
+/// A gateway. After each `handle`, `poll` until there is nothing.
+#[derive(Debug)]
+pub struct Gateway {
+    outward: Outward,
+    ecn: Ecn,
+    overhead: usize,
+    /// By the longest prefix first; the number is that of a tunnel in `out`.
+    routes: Vec<(Prefix, Option<usize>)>,
+    out: Vec<Out>,
+    into: Vec<In>,
+    actions: VecDeque<Action>,
+    red: Counters,
+    black: Counters,
+}
+
+impl Gateway {
+    /// The gateway at this place of the plan; `None` where there is none.
+    pub fn new(topology: &topology::Topology, plan: &Plan, place: usize) -> Option<Gateway> {
+        let node = plan.nodes.get(place)?;
+        let written = topology.gateways.get(&node.name)?;
+        let mut out = Vec::new();
+        let mut places = Vec::new();
+        for (number, tunnel) in plan.tunnels.iter().enumerate() {
+            if tunnel.from == place {
+                places.push(number);
+                out.push(Out { tunnel: tunnel.clone(), sequence: 0 });
+            }
+        }
+        let into = plan.tunnels.iter().filter(|tunnel| tunnel.to == place).filter_map(|tunnel| {
+            let far = topology.gateways.get(&plan.nodes.get(tunnel.from)?.name)?;
+            Some(In { tunnel: tunnel.clone(), overhead: far.overhead.into() })
+        });
+        let routes = node.routes.iter().map(|route| match route.way {
+            Way::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
+            Way::Port(_) => (route.to, None),
+        });
+        Some(Gateway {
+            outward: written.dscp,
+            ecn: written.ecn,
+            overhead: written.overhead.into(),
+            routes: routes.collect(),
+            into: into.collect(),
+            out,
+            actions: VecDeque::new(),
+            red: Counters::default(),
+            black: Counters::default(),
+        })
+    }
+
+    /// A packet has come in at this port.
+    pub fn handle(&mut self, now: Time, port: usize, octets: Vec<u8>) {
+        let counters = if port == RED { &mut self.red } else { &mut self.black };
+        let dscp = crate::line::dscp_of(&octets);
+        counters.came(dscp, octets.len());
+        match Packet::read(octets, port, now) {
+            Ok(packet) if port == RED => self.encapsulate(packet),
+            Ok(packet) => self.decapsulate(now, packet),
+            Err((octets, _)) => {
+                counters.dropped(dscp, octets.len(), Cause::Malformed);
+                self.actions.push_back(Action::Drop { octets, cause: Cause::Malformed });
+            }
+        }
+    }
+
+    /// What becomes of what came in; `None` once nothing is left.
+    pub fn poll(&mut self) -> Option<Action> {
+        self.actions.pop_front()
+    }
+
+    /// Its counters: of the red port what was to be hidden, of the black one what was to be shown.
+    pub fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
+        for (port, counters) in [("red", &self.red), ("black", &self.black)] {
+            into.push(Part { path: format!("{path}/{port}"), kind: "gateway", counters });
+        }
+    }
+
+    fn encapsulate(&mut self, packet: Packet) {
+        let to = packet.header().destination;
+        let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
+        let Some(number) = route.and_then(|(_, number)| *number) else {
+            return self.drop(RED, packet, Cause::NoRoute);
+        };
+        let Some(out) = self.out.get(number) else { return };
+        let mtu = out.tunnel.inner_mtu;
+        if packet.length() <= mtu {
+            return self.wrap(number, packet);
+        }
+        match fragment::divide(packet, mtu) {
+            Ok(pieces) => {
+                for piece in pieces {
+                    self.wrap(number, piece);
+                }
+            }
+            Err(packet) => self.drop(RED, packet, Cause::TooLong),
+        }
+    }
+
+    fn wrap(&mut self, number: usize, packet: Packet) {
+        let Some(out) = self.out.get_mut(number) else { return };
+        let dscp = match self.outward {
+            Outward::Copy => packet.dscp(),
+            Outward::Fixed(dscp) => dscp,
+        };
+        let ecn = match self.ecn {
+            Ecn::Normal => packet.header().ecn,
+            Ecn::Compatibility => 0,
+        };
+        self.red.went(packet.dscp(), packet.length());
+        out.sequence = out.sequence.wrapping_add(1);
+        let esp = header::Esp { spi: out.tunnel.spi, sequence: out.sequence };
+        let ends = (out.tunnel.source, out.tunnel.destination);
+        let octets = header::wrap(packet.into_octets(), ends, dscp.tos() | ecn, esp, self.overhead);
+        self.actions.push_back(Action::Send { port: BLACK, octets });
+    }
+
+    fn decapsulate(&mut self, now: Time, packet: Packet) {
+        let header = *packet.header();
+        let spi = header::spi(packet.octets());
+        let from = self.into.iter().find(|one| {
+            let tunnel = &one.tunnel;
+            tunnel.source == header.source
+                && tunnel.destination == header.destination
+                && Some(tunnel.spi) == spi
+        });
+        let (true, Some(from)) = (header.protocol == header::ESP, from) else {
+            return self.drop(BLACK, packet, Cause::NoRoute);
+        };
+        let (overhead, outer) = (from.overhead, packet.dscp());
+        let length = packet.length();
+        let octets = header::unwrap(packet.into_octets(), overhead);
+        let (octets, cause) = match Packet::read(octets, RED, now) {
+            Ok(inner) => match header::inward(inner.header().ecn, header.ecn) {
+                Some(ecn) if ecn == inner.header().ecn => (inner.into_octets(), None),
+                Some(ecn) => (header::with_ecn(inner.into_octets(), ecn), None),
+                // Its transport knows no ECN: a drop is how it hears of congestion.
+                None => (inner.into_octets(), Some(Cause::Forced)),
+            },
+            Err((octets, _)) => (octets, Some(Cause::Malformed)),
+        };
+        let action = if let Some(cause) = cause {
+            self.black.dropped(outer, length, cause);
+            Action::Drop { octets, cause }
+        } else {
+            self.black.went(outer, length);
+            Action::Send { port: RED, octets }
+        };
+        self.actions.push_back(action);
+    }
+
+    fn drop(&mut self, port: usize, packet: Packet, cause: Cause) {
+        let counters = if port == RED { &mut self.red } else { &mut self.black };
+        counters.dropped(packet.dscp(), packet.length(), cause);
+        self.actions.push_back(Action::Drop { octets: packet.into_octets(), cause });
+    }
+}
+
+#[cfg(test)]
+mod tests;

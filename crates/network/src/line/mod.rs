@@ -1,0 +1,350 @@
+//! A line: the link between two ports, with its rate, delay, jitter and loss, in both directions.
+//!
+//! ```text
+//!  offer ─▶ waiting ─▶ medium (one transmission at a time) ─▶ in flight ─▶ Arrived
+//!                        │ the last bit has gone                (delay, jitter)
+//!                        └──▶ Free, Lost
+//! ```
+
+mod clock;
+
+use crate::topology::{Duplex, Link};
+use clock::Clock;
+use dscp::Dscp;
+use router::packet::MAX_LENGTH;
+use router::{Cause, Counters, Rng, Time};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// Octets that may be on the way at once in a direction, packets' own and 64 for each: 0.5 s at
+/// 1 Gbit/s. What comes beyond is dropped, as [`Cause::Limit`].
+pub const FLIGHT_MAX: usize = 64 << 20;
+const FLIGHT_EACH: usize = 64;
+
+/// What is at one end of a line.
+#[derive(Clone, Copy, Debug)]
+pub struct End {
+    /// Packets that may wait for the line.
+    pub queue: usize,
+    /// Whether the end is to hear when its packet has gone: it gives one at a time.
+    pub paced: bool,
+    /// Whether the end is to hear when a transmission of its begins.
+    pub tapped: bool,
+}
+
+/// What a line says.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Event {
+    /// A packet has come whole to the end of this number.
+    Arrived {
+        /// The end.
+        end: usize,
+        /// The packet.
+        octets: Vec<u8>,
+        /// When.
+        at: Time,
+    },
+    /// The last bit of a paced end's packet has gone; it may give the next.
+    Free {
+        /// The end.
+        end: usize,
+        /// When.
+        at: Time,
+    },
+    /// A packet goes no further; it is counted.
+    Dropped {
+        /// The packet.
+        octets: Vec<u8>,
+        /// Why.
+        cause: Cause,
+    },
+    /// A transmission from a tapped end begins.
+    Began {
+        /// The end it comes from.
+        end: usize,
+        /// A copy of the packet.
+        octets: Vec<u8>,
+        /// When.
+        at: Time,
+    },
+}
+
+#[derive(Debug)]
+struct Item {
+    octets: Vec<u8>,
+    since: Time,
+}
+
+/// A packet whose last bit has gone, or is going.
+#[derive(Debug)]
+struct Flying {
+    item: Item,
+    arrives: Time,
+}
+
+/// What goes from an end.
+#[derive(Debug)]
+struct Way {
+    end: End,
+    medium: usize,
+    waiting: VecDeque<Item>,
+    flying: VecDeque<Flying>,
+    flying_octets: usize,
+    rng: Rng,
+    counters: Counters,
+}
+
+/// One transmission at a time; half duplex has one for both directions.
+#[derive(Debug)]
+struct Medium {
+    clock: Clock,
+    /// Which end is sending, and whether that is still to be told.
+    sending: Option<usize>,
+    /// Which end goes first if both wait.
+    turn: usize,
+}
+
+/// A line. After each `offer` and `tick`, `poll` until there is nothing.
+#[derive(Debug)]
+pub struct Line {
+    ways: [Way; 2],
+    media: Vec<Medium>,
+    overhead: usize,
+    mtu: usize,
+    delay: Duration,
+    jitter_ns: u64,
+    reorder: bool,
+    /// A packet is lost if a number of 64 bits is below this.
+    loss: u128,
+    events: VecDeque<Event>,
+}
+
+impl Line {
+    /// The line of a link with what is at its ends. The seed decides loss and jitter.
+    pub fn new(link: &Link, ends: [End; 2], seed: u64) -> Line {
+        let media = if link.duplex == Duplex::Half { 1 } else { 2 };
+        let mut seeds = Rng::new(seed);
+        let mut number = 0;
+        let ways = ends.map(|end| {
+            number += 1;
+            Way {
+                end,
+                medium: (number - 1).min(media - 1),
+                waiting: VecDeque::new(),
+                flying: VecDeque::new(),
+                flying_octets: 0,
+                rng: Rng::new(seeds.next_u64()),
+                counters: Counters::default(),
+            }
+        });
+        let medium = |turn| Medium { clock: Clock::new(link.rate), sending: None, turn };
+        Line {
+            ways,
+            media: (0..media).map(medium).collect(),
+            overhead: link.overhead.into(),
+            mtu: link.mtu,
+            delay: link.delay.0,
+            jitter_ns: u64::try_from(link.jitter.0.as_nanos()).unwrap_or(u64::MAX),
+            reorder: link.reorder,
+            loss: (link.loss.clamp(0.0, 1.0) * (1u128 << 64) as f64) as u128,
+            events: VecDeque::new(),
+        }
+    }
+
+    /// A packet to send from an end, 0 or 1. It waits while the medium is in use, if there is room.
+    pub fn offer(&mut self, now: Time, end: usize, octets: Vec<u8>) {
+        self.tick(now);
+        let (end, mtu) = (end.min(1), self.mtu);
+        let Some(way) = self.ways.get_mut(end) else { return };
+        let (dscp, length) = (dscp_of(&octets), octets.len());
+        way.counters.came(dscp, length);
+        let cause = if length == 0 || length > MAX_LENGTH {
+            Some(Cause::Malformed)
+        } else if length > mtu {
+            Some(Cause::TooLong)
+        } else if way.waiting.len() >= way.end.queue {
+            Some(Cause::Tail)
+        } else {
+            None
+        };
+        if let Some(cause) = cause {
+            way.counters.dropped(dscp, length, cause);
+            return self.events.push_back(Event::Dropped { octets, cause });
+        }
+        let medium = way.medium;
+        way.waiting.push_back(Item { octets, since: now });
+        self.begin(now, medium);
+        if let Some(way) = self.ways.get_mut(end)
+            && !way.waiting.is_empty()
+        {
+            way.depth(now);
+        }
+    }
+
+    /// Lets time pass until now.
+    pub fn tick(&mut self, now: Time) {
+        while let Some((due, step)) = self.next().filter(|(due, _)| *due <= now) {
+            match step {
+                Step::Gone(medium) => self.gone(due, medium),
+                Step::Arrival(end) => self.arrival(end),
+            }
+        }
+    }
+
+    /// What is to be told; `None` once nothing is left.
+    pub fn poll(&mut self) -> Option<Event> {
+        self.events.pop_front()
+    }
+
+    /// When it wants a tick; `None` while it is idle.
+    pub fn deadline(&self) -> Option<Time> {
+        self.next().map(|(due, _)| due)
+    }
+
+    /// The counters of what is sent from an end, 0 or 1.
+    pub fn counters(&self, end: usize) -> Option<&Counters> {
+        self.ways.get(end).map(|way| &way.counters)
+    }
+
+    /// Packets inside, waiting or on the way.
+    pub fn inside(&self) -> usize {
+        self.ways.iter().map(|way| way.waiting.len() + way.flying.len()).sum()
+    }
+
+    /// Whether transmissions from an end are to be told as they begin.
+    pub fn tap(&mut self, end: usize, on: bool) {
+        if let Some(way) = self.ways.get_mut(end) {
+            way.end.tapped = on;
+        }
+    }
+
+    /// The next thing that happens by itself. An end that is not paced and has nothing waiting does
+    /// not care when its packet has gone.
+    fn next(&self) -> Option<(Time, Step)> {
+        let mut next: Option<(Time, Step)> = None;
+        let mut earlier = |due: Time, step| {
+            if next.is_none_or(|(other, _)| due < other) {
+                next = Some((due, step));
+            }
+        };
+        for (number, medium) in self.media.iter().enumerate() {
+            let Some(sending) = medium.sending else { continue };
+            let told = self.ways.get(sending).is_some_and(|way| way.end.paced);
+            let wanted = |way: &Way| way.medium == number && !way.waiting.is_empty();
+            if told || self.ways.iter().any(wanted) {
+                earlier(medium.clock.free(), Step::Gone(number));
+            }
+        }
+        for (end, way) in self.ways.iter().enumerate() {
+            if let Some(flying) = way.flying.front() {
+                earlier(flying.arrives, Step::Arrival(end));
+            }
+        }
+        next
+    }
+
+    fn gone(&mut self, at: Time, medium: usize) {
+        let sending = self.media.get_mut(medium).and_then(|medium| medium.sending.take());
+        if let Some(end) = sending
+            && self.ways.get(end).is_some_and(|way| way.end.paced)
+        {
+            self.events.push_back(Event::Free { end, at });
+        }
+        self.begin(at, medium);
+    }
+
+    /// Begins the next transmission, if the medium is free and something waits for it.
+    fn begin(&mut self, now: Time, number: usize) {
+        let Some(medium) = self.media.get_mut(number) else { return };
+        if let Some(sending) = medium.sending {
+            let told = self.ways.get(sending).is_some_and(|way| way.end.paced);
+            if told || medium.clock.free() > now {
+                return;
+            }
+        }
+        let waits = |end: &usize| {
+            let way = self.ways.get(*end);
+            way.is_some_and(|way| way.medium == number && !way.waiting.is_empty())
+        };
+        let Some(end) = [medium.turn, 1 - medium.turn].into_iter().find(waits) else { return };
+        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(item) = way.waiting.pop_front() else { return };
+        if way.counters.depth.now().packets > 0 {
+            way.depth(now);
+        }
+        if way.end.tapped {
+            let octets = item.octets.clone();
+            self.events.push_back(Event::Began { end, octets, at: now });
+        }
+        let gone = medium.clock.send(now, item.octets.len() + self.overhead);
+        medium.sending = Some(end);
+        medium.turn = 1 - end;
+        self.fly(end, item, gone);
+    }
+
+    /// A packet whose last bit goes at this time: lost, or on its way.
+    fn fly(&mut self, end: usize, item: Item, gone: Time) {
+        let Some(way) = self.ways.get_mut(end) else { return };
+        let lost = self.loss > 0 && u128::from(way.rng.next_u64()) < self.loss;
+        let held = item.octets.len() + FLIGHT_EACH;
+        let cause = if lost {
+            Some(Cause::Lost)
+        } else {
+            (way.flying_octets + held > FLIGHT_MAX).then_some(Cause::Limit)
+        };
+        if let Some(cause) = cause {
+            way.counters.dropped(dscp_of(&item.octets), item.octets.len(), cause);
+            return self.events.push_back(Event::Dropped { octets: item.octets, cause });
+        }
+        way.flying_octets += held;
+        let mut arrives = gone + self.delay;
+        if self.jitter_ns > 0 {
+            let jitter = way.rng.below(self.jitter_ns.saturating_add(1));
+            arrives = Time(arrives.0.saturating_add(jitter));
+        }
+        let last = way.flying.back().map_or(Time::ZERO, |flying| flying.arrives);
+        if arrives >= last || !self.reorder {
+            way.flying.push_back(Flying { item, arrives: arrives.max(last) });
+        } else {
+            let place = way.flying.partition_point(|other| other.arrives <= arrives);
+            way.flying.insert(place, Flying { item, arrives });
+        }
+    }
+
+    fn arrival(&mut self, end: usize) {
+        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(Flying { item, arrives }) = way.flying.pop_front() else { return };
+        way.flying_octets = way.flying_octets.saturating_sub(item.octets.len() + FLIGHT_EACH);
+        let held = arrives.since(item.since);
+        way.counters.went_after(dscp_of(&item.octets), item.octets.len(), held);
+        self.events.push_back(Event::Arrived { end: 1 - end, octets: item.octets, at: arrives });
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Step {
+    /// A medium's transmission is over.
+    Gone(usize),
+    /// The first packet in flight from an end arrives.
+    Arrival(usize),
+}
+
+impl Way {
+    fn depth(&mut self, now: Time) {
+        // What waits is counted in packets; adding up octets would cost a walk.
+        self.counters.depth.set(now, self.waiting.len(), 0);
+    }
+}
+
+/// The code point of octets that may be a packet; best effort where they are none.
+pub(crate) fn dscp_of(octets: &[u8]) -> Dscp {
+    let field = match octets {
+        [first, second, ..] if first >> 4 == 4 => second >> 2,
+        [first, second, ..] if first >> 4 == 6 => (first & 0xf) << 2 | second >> 6,
+        _ => 0,
+    };
+    Dscp::new(field).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests;

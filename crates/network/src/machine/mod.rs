@@ -1,0 +1,274 @@
+//! The network: lines, routers and gateways, each with its deadline, as one machine.
+
+mod build;
+
+use crate::agenda::Agenda;
+use crate::api::{Direction, HostId, Input, Output};
+use crate::gateway::{self, Gateway};
+use crate::line::{Event, Line};
+use crate::plan::{Kind, Plan, PortId};
+use router::count::Part;
+use router::{Router, Time};
+use std::collections::VecDeque;
+
+/// What is at a place of the plan.
+#[derive(Debug)]
+enum Node {
+    Host,
+    Router(Box<Router>),
+    Gateway(Box<Gateway>),
+}
+
+/// A network. After each `handle`, `poll` until there is nothing.
+///
+/// Everything happens at its own time, however late `handle` is called: a line's next transmission
+/// begins where the one before ended, not when somebody looked.
+#[derive(Debug)]
+pub struct Network {
+    plan: Plan,
+    nodes: Vec<Node>,
+    lines: Vec<Line>,
+    /// The lines, then the nodes.
+    agenda: Agenda,
+    /// Ports whose arrivals are copied, by node and port.
+    taps: Vec<Vec<bool>>,
+    /// Lines that may have something to say.
+    touched: Vec<usize>,
+    outputs: VecDeque<Output>,
+    now: Time,
+}
+
+impl Network {
+    /// Takes an input, after all that was due before it. A time before that of the last input counts
+    /// as that.
+    pub fn handle(&mut self, now: Time, input: Input) {
+        let now = now.max(self.now);
+        self.advance(now);
+        self.now = now;
+        match input {
+            Input::Packet { host, port, octets } => {
+                let id = PortId { node: host.0, port };
+                if self.plan.nodes.get(host.0).is_some_and(|node| node.kind == Kind::Host) {
+                    self.send(now, id, octets);
+                } else {
+                    self.outputs.push_back(Output::Recycle(octets));
+                }
+                self.settle();
+                self.advance(now);
+            }
+            Input::Tick => {}
+            Input::Tap { port, on } => self.tap(port, on),
+        }
+    }
+
+    /// What is to be done; `None` once nothing is left.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.outputs.pop_front()
+    }
+
+    /// When it wants a tick; `None` while nothing is under way.
+    pub fn deadline(&self) -> Option<Time> {
+        self.agenda.first().map(|(_, due)| due)
+    }
+
+    /// What it was built from.
+    pub fn plan(&self) -> &Plan {
+        &self.plan
+    }
+
+    /// The host of this name.
+    pub fn host(&self, name: &str) -> Option<HostId> {
+        let place = self.plan.node(name)?;
+        matches!(self.nodes.get(place), Some(Node::Host)).then_some(HostId(place))
+    }
+
+    /// The router of this name.
+    pub fn router(&self, name: &str) -> Option<&Router> {
+        match self.nodes.get(self.plan.node(name)?)? {
+            Node::Router(router) => Some(router),
+            _ => None,
+        }
+    }
+
+    /// The router of this name, to change its tables of flows.
+    pub fn router_mut(&mut self, name: &str) -> Option<&mut Router> {
+        match self.nodes.get_mut(self.plan.node(name)?)? {
+            Node::Router(router) => Some(router),
+            _ => None,
+        }
+    }
+
+    /// The counters of every part: lines by the port that sends (`naples.lan/line`), routers'
+    /// (`sar/wan/...`) and gateways' parts by their node's name.
+    pub fn report(&self) -> Vec<Part<'_>> {
+        let mut parts = Vec::new();
+        for (wire, line) in self.plan.links.iter().zip(&self.lines) {
+            for (end, id) in wire.ends.iter().enumerate() {
+                let Some(counters) = line.counters(end) else { continue };
+                let path = format!("{}/line", self.plan.port_name(*id));
+                parts.push(Part { path, kind: "line", counters });
+            }
+        }
+        for (planned, node) in self.plan.nodes.iter().zip(&self.nodes) {
+            match node {
+                Node::Host => {}
+                Node::Gateway(gateway) => gateway.report(&planned.name, &mut parts),
+                Node::Router(router) => parts.extend(router.report().into_iter().map(|part| {
+                    let path = format!("{}/{}", planned.name, part.path);
+                    Part { path, ..part }
+                })),
+            }
+        }
+        parts
+    }
+
+    /// Packets inside: waiting at ports, held by routers, or on the way.
+    pub fn inside(&self) -> usize {
+        let lines: usize = self.lines.iter().map(Line::inside).sum();
+        let routers = self.nodes.iter().map(|node| match node {
+            Node::Router(router) => router.inside(),
+            _ => 0,
+        });
+        lines + routers.sum::<usize>()
+    }
+
+    fn tap(&mut self, id: PortId, on: bool) {
+        let tap = self.taps.get_mut(id.node).and_then(|ports| ports.get_mut(id.port));
+        let port = self.plan.nodes.get(id.node).and_then(|node| node.ports.get(id.port));
+        let (Some(tap), Some(port)) = (tap, port) else { return };
+        *tap = on;
+        if let Some(line) = self.lines.get_mut(port.link) {
+            line.tap(port.end, on);
+        }
+    }
+
+    /// Everything due until now, each at its own time.
+    fn advance(&mut self, now: Time) {
+        while let Some((part, due)) = self.agenda.first().filter(|(_, due)| *due <= now) {
+            let due = due.max(self.now);
+            self.now = due;
+            if let Some(line) = self.lines.get_mut(part) {
+                line.tick(due);
+                self.touched.push(part);
+            } else {
+                let node = part - self.lines.len();
+                if let Some(Node::Router(router)) = self.nodes.get_mut(node) {
+                    router.handle(due, router::router::Input::Tick);
+                }
+                self.drain_router(due, node);
+                // What is due is done: whoever is due still is asked again a nanosecond later, not
+                // for ever at the same moment.
+                let next =
+                    self.agenda.first().filter(|(again, next)| *again == part && *next <= due);
+                if next.is_some() {
+                    self.agenda.set(part, Some(Time(due.0.saturating_add(1))));
+                }
+            }
+            self.settle();
+        }
+    }
+
+    /// Hands a packet to the line at a port.
+    fn send(&mut self, now: Time, id: PortId, octets: Vec<u8>) {
+        let port = self.plan.nodes.get(id.node).and_then(|node| node.ports.get(id.port));
+        let line = port.and_then(|port| Some((port, self.lines.get_mut(port.link)?)));
+        let Some((port, line)) = line else {
+            return self.outputs.push_back(Output::Recycle(octets));
+        };
+        line.offer(now, port.end, octets);
+        self.touched.push(port.link);
+    }
+
+    /// Hears what lines have to say, until none has anything.
+    fn settle(&mut self) {
+        while let Some(place) = self.touched.pop() {
+            while let Some(event) = self.lines.get_mut(place).and_then(Line::poll) {
+                self.event(place, event);
+            }
+            let due = self.lines.get(place).and_then(Line::deadline);
+            self.agenda.set(place, due);
+        }
+    }
+
+    fn event(&mut self, line: usize, event: Event) {
+        match event {
+            Event::Dropped { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
+            Event::Free { end, at } => {
+                let Some(id) = self.end(line, end) else { return };
+                if let Some(Node::Router(router)) = self.nodes.get_mut(id.node) {
+                    router.handle(at, router::router::Input::Free { interface: id.port });
+                    self.drain_router(at, id.node);
+                }
+            }
+            Event::Began { end, octets, at } => {
+                let Some(port) = self.end(line, end) else { return };
+                self.outputs.push_back(Output::Tap { port, direction: Direction::Out, at, octets });
+            }
+            Event::Arrived { end, octets, at } => {
+                let Some(id) = self.end(line, end) else { return };
+                self.arrived(at, id, octets);
+            }
+        }
+    }
+
+    fn end(&self, line: usize, end: usize) -> Option<PortId> {
+        self.plan.links.get(line)?.ends.get(end).copied()
+    }
+
+    fn arrived(&mut self, at: Time, id: PortId, octets: Vec<u8>) {
+        if self.taps.get(id.node).and_then(|ports| ports.get(id.port)).is_some_and(|on| *on) {
+            let (direction, octets) = (Direction::In, octets.clone());
+            self.outputs.push_back(Output::Tap { port: id, direction, at, octets });
+        }
+        match self.nodes.get_mut(id.node) {
+            None => self.outputs.push_back(Output::Recycle(octets)),
+            Some(Node::Host) => {
+                let host = HostId(id.node);
+                self.outputs.push_back(Output::Deliver { host, port: id.port, octets, at });
+            }
+            Some(Node::Router(router)) => {
+                router.handle(at, router::router::Input::Packet { interface: id.port, octets });
+                self.drain_router(at, id.node);
+            }
+            Some(Node::Gateway(gateway)) => {
+                gateway.handle(at, id.port, octets);
+                self.drain_gateway(at, id.node);
+            }
+        }
+    }
+
+    fn drain_router(&mut self, at: Time, node: usize) {
+        use router::router::Output as Said;
+        loop {
+            let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return };
+            let Some(said) = router.poll() else {
+                let due = router.deadline();
+                return self.agenda.set(self.lines.len() + node, due);
+            };
+            match said {
+                Said::Send { interface, packet } => {
+                    self.send(at, PortId { node, port: interface }, packet.into_octets());
+                }
+                Said::Dropped { packet, .. } | Said::Arrived { packet } => {
+                    self.outputs.push_back(Output::Recycle(packet.into_octets()));
+                }
+                Said::Refused { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
+            }
+        }
+    }
+
+    fn drain_gateway(&mut self, at: Time, node: usize) {
+        loop {
+            let Some(Node::Gateway(gateway)) = self.nodes.get_mut(node) else { return };
+            match gateway.poll() {
+                None => return,
+                Some(gateway::Action::Send { port, octets }) => {
+                    self.send(at, PortId { node, port }, octets);
+                }
+                Some(gateway::Action::Drop { octets, .. }) => {
+                    self.outputs.push_back(Output::Recycle(octets));
+                }
+            }
+        }
+    }
+}
