@@ -1,19 +1,37 @@
 //! Classifiers: which class a packet belongs to. The first that matches wins.
 
+mod index;
+mod key_map;
 mod table;
 
 pub use table::{Found, NoSuchFlow, SHAPED_MAX, Tables};
 
 use crate::packet::Packet;
 use crate::policy::{Match, Name, Policy, Wrong};
+use index::Index;
+
+/// Rules up to which looking at one after the other is faster.
+const FEW: usize = 4;
 
 /// Finds the first of several classes that a packet belongs to.
 #[derive(Clone, Debug)]
 pub struct Classifier {
     /// By place of the class: what it matches.
     rules: Vec<(usize, Rule)>,
+    finder: Finder,
     /// The place of the class for all others.
     others: Option<usize>,
+}
+
+/// How the first matching rule is found.
+#[derive(Clone, Debug)]
+enum Finder {
+    /// By the code point alone (behaviour aggregates): the place of the class for each.
+    Aggregate(Box<[Option<usize>; 64]>),
+    /// One rule after the other.
+    Few,
+    /// By the fields they fix.
+    Index(Index),
 }
 
 /// A [`Match`] with its names looked up.
@@ -36,10 +54,10 @@ impl Classifier {
         classes: &[Option<&str>],
         path: &str,
     ) -> Result<Classifier, Wrong> {
-        let mut built = Classifier { rules: Vec::new(), others: None };
+        let (mut rules, mut others) = (Vec::new(), None);
         for (place, class) in classes.iter().enumerate() {
             let Some(name) = class else {
-                if built.others.replace(place).is_some() {
+                if others.replace(place).is_some() {
                     return Err(Wrong::at(path, "two classes for what belongs to no other"));
                 }
                 continue;
@@ -50,16 +68,51 @@ impl Classifier {
             };
             for (number, what) in class.matches.iter().enumerate() {
                 let path = format!("classes.{name}.match[{number}]");
-                built.rules.push((place, Rule::new(policy, interfaces, what, &path)?));
+                rules.push((place, Rule::new(policy, interfaces, what, &path)?));
             }
         }
-        Ok(built)
+        Ok(Classifier { finder: Finder::of(&rules), rules, others })
     }
 
     /// The place of the first class the packet belongs to.
+    #[inline]
     pub fn find(&self, packet: &Packet, tables: &Tables) -> Option<usize> {
-        let found = self.rules.iter().find(|(_, rule)| rule.matches(packet, tables));
-        found.map(|(place, _)| *place).or(self.others)
+        let found = match &self.finder {
+            Finder::Aggregate(places) => {
+                places.get(usize::from(packet.dscp().number())).copied().flatten()
+            }
+            Finder::Few => {
+                let found = self.rules.iter().find(|(_, rule)| rule.matches(packet, tables));
+                found.map(|(place, _)| *place)
+            }
+            Finder::Index(index) => {
+                let rule = |number: usize| self.rules.get(number);
+                let looks = |number| rule(number).is_some_and(|(_, is)| is.matches(packet, tables));
+                index.find(packet, looks).and_then(rule).map(|(place, _)| *place)
+            }
+        };
+        found.or(self.others)
+    }
+}
+
+impl Finder {
+    fn of(rules: &[(usize, Rule)]) -> Finder {
+        if rules.iter().all(|(_, rule)| rule.looks_at_dscp_alone()) {
+            let mut places = Box::new([None; 64]);
+            for (point, found) in places.iter_mut().enumerate() {
+                let mut rules = rules.iter();
+                *found = rules.find(|(_, rule)| rule.takes_dscp(point)).map(|(place, _)| *place);
+            }
+            return Finder::Aggregate(places);
+        }
+        if rules.len() <= FEW {
+            return Finder::Few;
+        }
+        let mut index = Index::default();
+        for (number, (_, rule)) in rules.iter().enumerate() {
+            index.insert(rule, number as u64, number);
+        }
+        Finder::Index(index)
     }
 }
 
@@ -82,6 +135,16 @@ impl Rule {
         Ok(Rule { what: what.clone(), interface, table })
     }
 
+    fn looks_at_dscp_alone(&self) -> bool {
+        self.what == Match { dscp: self.what.dscp.clone(), ..Match::default() }
+    }
+
+    fn takes_dscp(&self, point: usize) -> bool {
+        let dscp = &self.what.dscp;
+        dscp.is_empty() || dscp.iter().any(|of| usize::from(of.number()) == point)
+    }
+
+    /// Whether it matches, field by field: the definition that every finder keeps to.
     pub(crate) fn matches(&self, packet: &Packet, tables: &Tables) -> bool {
         let (header, what) = (packet.header(), &self.what);
         let ports = |wanted: Option<crate::policy::Ports>, of: fn((u16, u16)) -> u16| {
@@ -97,3 +160,6 @@ impl Rule {
             && self.table.is_none_or(|table| tables.find(table, packet).is_some())
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,7 @@
 //! Tables of flows that change while the router runs (the Bern study's `dstable`).
 
 use super::Rule;
+use super::index::Index;
 use crate::packet::Packet;
 use crate::policy::{Flow, Name, Policy, Step, Wrong};
 use std::collections::BTreeMap;
@@ -29,6 +30,7 @@ struct Table {
     /// By number, which is their order.
     order: BTreeMap<u64, usize>,
     names: BTreeMap<Name, usize>,
+    index: Index,
     next: u64,
     version: u64,
 }
@@ -78,6 +80,7 @@ impl Tables {
                 free: Vec::new(),
                 order: BTreeMap::new(),
                 names: BTreeMap::new(),
+                index: Index::default(),
                 next: 0,
                 version: 0,
             });
@@ -99,10 +102,11 @@ impl Tables {
     }
 
     /// The same, with where it stands.
+    #[inline]
     pub fn look_up(&self, table: usize, packet: &Packet) -> Option<Found<'_>> {
         let table = self.tables.get(table)?;
-        let mut slots = table.order.values();
-        slots.find_map(|slot| table.at(*slot).filter(|found| found.rule.matches(packet, self)))
+        let looks = |slot| table.at(slot).is_some_and(|is| is.rule.matches(packet, self));
+        table.at(table.index.find(packet, looks)?)
     }
 
     /// The flow of this name.
@@ -197,6 +201,7 @@ impl Table {
         self.rated += usize::from(flow.rate.is_some());
         self.order.insert(number, slot);
         self.names.insert(flow.name.clone(), slot);
+        self.index.insert(&rule, number, slot);
         if let Some(place) = self.slots.get_mut(slot) {
             *place = Some(Entry { number, flow, rule });
         }
@@ -207,6 +212,7 @@ impl Table {
         let entry = self.slots.get_mut(slot)?.take()?;
         self.free.push(slot);
         self.order.remove(&entry.number);
+        self.index.remove(&entry.rule, entry.number);
         self.version += 1;
         self.rated -= usize::from(entry.flow.rate.is_some());
         Some(entry.flow)

@@ -57,12 +57,16 @@ impl Run {
         self.out.push((now, packet));
     }
 
-    fn fetch(&mut self, now: Time) {
+    /// Fetches what is due, and says how many came out of some step.
+    fn fetch(&mut self, now: Time) -> usize {
+        let mut fetched = 0;
         for place in 0..self.steps.len() {
             while let Some(packet) = self.steps[place].release(now) {
                 self.put(place + 1, now, packet);
+                fetched += 1;
             }
         }
+        fetched
     }
 
     fn deadline(&self) -> Option<Time> {
@@ -71,9 +75,7 @@ impl Run {
 
     fn advance(&mut self, now: Time) {
         while let Some(due) = self.deadline().filter(|due| *due <= now) {
-            let before = (self.out.len(), self.held());
-            self.fetch(due);
-            assert_ne!(before, (self.out.len(), self.held()), "a deadline at which nothing comes");
+            assert!(self.fetch(due) > 0, "a deadline at which nothing comes");
         }
     }
 

@@ -1,0 +1,278 @@
+//! Rules found by what they fix (tuple space search, Srinivasan, Suri and Varghese 1999).
+//!
+//! Rules that fix the same fields, with prefixes of the same lengths, stand in one group: of a packet
+//! the group's fields are one key, looked up at once. So a search takes a step for each group, not
+//! for each rule, and none for groups whose rules all stand behind what is found already. Ranges of
+//! ports become prefixes of ports, lists of code points single ones, up to [`KEYS_MAX`] keys for a
+//! rule; what is beyond that its owner has to look at.
+
+use super::Rule;
+use super::key_map::{Item, Key, KeyMap};
+use crate::packet::Packet;
+use crate::policy::{Ports, Prefix};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Keys that one rule may take.
+const KEYS_MAX: usize = 64;
+
+const DSCP_SHIFT: u32 = 0;
+const PROTOCOL_SHIFT: u32 = 8;
+const INTERFACE_SHIFT: u32 = 16;
+const DSCP: u64 = 0xff << DSCP_SHIFT;
+const PROTOCOL: u64 = 0xff << PROTOCOL_SHIFT;
+const INTERFACE: u64 = u64::MAX << INTERFACE_SHIFT;
+
+/// Which fields the rules of a group fix.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+struct Shape {
+    /// IP version 4 or 6; 0 for both.
+    version: u8,
+    /// Whether there must be ports, whatever they are.
+    with_ports: bool,
+    /// Masks of the fields of a [`Key`].
+    source: u128,
+    destination: u128,
+    ports: u32,
+    rest: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Group {
+    shape: Shape,
+    keys: KeyMap,
+    /// The positions of its rules, with how many keys each has.
+    positions: BTreeMap<u64, usize>,
+    /// The lowest of them.
+    first: u64,
+}
+
+/// Rules by what they fix.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Index {
+    groups: Vec<Group>,
+    by_shape: BTreeMap<Shape, usize>,
+}
+
+/// What a packet looks like.
+struct Look {
+    version: u8,
+    with_ports: bool,
+    key: Key,
+}
+
+impl Index {
+    /// Adds a rule at a position that has none yet; `value` is what a search gives for it.
+    pub(super) fn insert(&mut self, rule: &Rule, position: u64, value: usize) {
+        let (keys, more) = keys_of(rule);
+        for (shape, key) in keys {
+            let place = *self.by_shape.entry(shape).or_insert_with(|| {
+                self.groups.push(Group {
+                    shape,
+                    keys: KeyMap::default(),
+                    positions: BTreeMap::new(),
+                    first: position,
+                });
+                self.groups.len() - 1
+            });
+            if let Some(group) = self.groups.get_mut(place) {
+                group.keys.insert(key, Item { position, value, more });
+                *group.positions.entry(position).or_default() += 1;
+                group.first = group.first.min(position);
+            }
+        }
+    }
+
+    /// Takes away a rule that was added at this position.
+    pub(super) fn remove(&mut self, rule: &Rule, position: u64) {
+        for (shape, key) in keys_of(rule).0 {
+            let Some(place) = self.by_shape.get(&shape).copied() else {
+                continue;
+            };
+            let Some(group) = self.groups.get_mut(place) else {
+                continue;
+            };
+            group.keys.remove(&key, position);
+            if let Some(count) = group.positions.get_mut(&position) {
+                *count -= 1;
+                if *count == 0 {
+                    group.positions.remove(&position);
+                }
+            }
+            match group.positions.first_key_value() {
+                Some((first, _)) => group.first = *first,
+                None => self.drop_group(place),
+            }
+        }
+    }
+
+    fn drop_group(&mut self, place: usize) {
+        let gone = self.groups.swap_remove(place);
+        debug_assert!(gone.keys.is_empty(), "a group without positions has no keys");
+        self.by_shape.remove(&gone.shape);
+        if let Some(moved) = self.groups.get(place) {
+            self.by_shape.insert(moved.shape, place);
+        }
+    }
+
+    /// The value of the first rule that the packet matches; `look` says whether it matches one that
+    /// asks for more than a key.
+    #[inline]
+    pub(super) fn find(&self, packet: &Packet, look: impl Fn(usize) -> bool) -> Option<usize> {
+        let seen = Look::at(packet);
+        let (mut best, mut found) = (u64::MAX, None);
+        for group in &self.groups {
+            let Some(key) = group.shape.key(&seen).filter(|_| group.first < best) else {
+                continue;
+            };
+            let mut items = group.keys.get(&key).iter().take_while(|item| item.position < best);
+            if let Some(item) = items.find(|item| !item.more || look(item.value)) {
+                (best, found) = (item.position, Some(item.value));
+            }
+        }
+        found
+    }
+}
+
+impl Look {
+    #[inline]
+    fn at(packet: &Packet) -> Look {
+        let header = packet.header();
+        let ports = header
+            .ports
+            .map(|(source, destination)| u32::from(source) << 16 | u32::from(destination));
+        let rest = u64::from(header.dscp.number()) << DSCP_SHIFT
+            | u64::from(header.protocol) << PROTOCOL_SHIFT
+            | (packet.interface as u64) << INTERFACE_SHIFT;
+        Look {
+            version: if header.source.is_ipv4() { 4 } else { 6 },
+            with_ports: ports.is_some(),
+            key: Key {
+                source: number(header.source),
+                destination: number(header.destination),
+                ports: ports.unwrap_or(0),
+                rest,
+            },
+        }
+    }
+}
+
+impl Shape {
+    /// What the rules of this shape see of a packet; `None` where none can match it.
+    #[inline]
+    fn key(&self, seen: &Look) -> Option<Key> {
+        let fits = (self.version == 0 || self.version == seen.version)
+            && (!self.with_ports || seen.with_ports);
+        fits.then_some(Key {
+            source: seen.key.source & self.source,
+            destination: seen.key.destination & self.destination,
+            ports: seen.key.ports & self.ports,
+            rest: seen.key.rest & self.rest,
+        })
+    }
+
+    /// Lets it fix one more prefix; `None` where that is of another version.
+    fn narrow(&mut self, prefix: Prefix) -> Option<(u128, u128)> {
+        let (version, width) = if prefix.address().is_ipv4() { (4, 32) } else { (6, 128) };
+        if self.version != 0 && self.version != version {
+            return None;
+        }
+        self.version = version;
+        let free = width - u32::from(prefix.length()).min(width);
+        let mask = u128::MAX.checked_shl(free).unwrap_or(0);
+        let mask = if width == 32 { mask & u128::from(u32::MAX) } else { mask };
+        Some((mask, number(prefix.address()) & mask))
+    }
+}
+
+#[inline]
+fn number(address: IpAddr) -> u128 {
+    match address {
+        IpAddr::V4(v4) => u128::from(u32::from(v4)),
+        IpAddr::V6(v6) => u128::from(v6),
+    }
+}
+
+/// The keys of a rule, and whether it asks for more than these. None for a rule that matches nothing.
+fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
+    let what = &rule.what;
+    let (mut shape, mut key) = (Shape::default(), Key::default());
+    if let Some(prefix) = what.source {
+        let Some((mask, bits)) = shape.narrow(prefix) else {
+            return (Vec::new(), false);
+        };
+        (shape.source, key.source) = (mask, bits);
+    }
+    if let Some(prefix) = what.destination {
+        let Some((mask, bits)) = shape.narrow(prefix) else {
+            return (Vec::new(), false);
+        };
+        (shape.destination, key.destination) = (mask, bits);
+    }
+    if let Some(protocol) = what.protocol {
+        shape.rest |= PROTOCOL;
+        key.rest |= u64::from(protocol.0) << PROTOCOL_SHIFT;
+    }
+    if let Some(interface) = rule.interface {
+        shape.rest |= INTERFACE;
+        key.rest |= (interface as u64) << INTERFACE_SHIFT;
+    }
+    shape.with_ports = what.source_port.is_some() || what.destination_port.is_some();
+    let mut keys = vec![(shape, key)];
+    let mut more = rule.table.is_some();
+    for (range, shift) in [(what.source_port, 16), (what.destination_port, 0)] {
+        let Some(range) = range else {
+            continue;
+        };
+        let prefixes = port_prefixes(range);
+        more |= !multiply(&mut keys, &prefixes, |shape, key, (mask, bits)| {
+            shape.ports |= u32::from(mask) << shift;
+            key.ports |= u32::from(bits) << shift;
+        });
+    }
+    if !what.dscp.is_empty() {
+        let mut points: Vec<_> = what.dscp.iter().map(|dscp| dscp.number()).collect();
+        points.sort_unstable();
+        points.dedup();
+        more |= !multiply(&mut keys, &points, |shape, key, point| {
+            shape.rest |= DSCP;
+            key.rest |= u64::from(point) << DSCP_SHIFT;
+        });
+    }
+    (keys, more)
+}
+
+/// Makes of each key one for each of the alternatives, unless that would be too many.
+fn multiply<A: Copy>(
+    keys: &mut Vec<(Shape, Key)>,
+    alternatives: &[A],
+    fix: impl Fn(&mut Shape, &mut Key, A),
+) -> bool {
+    if keys.len() * alternatives.len() > KEYS_MAX {
+        return false;
+    }
+    let fixed = keys.iter().flat_map(|one| alternatives.iter().map(move |with| (*one, *with)));
+    *keys = fixed
+        .map(|((mut shape, mut key), with)| {
+            fix(&mut shape, &mut key, with);
+            (shape, key)
+        })
+        .collect();
+    true
+}
+
+/// A range of ports as prefixes: masks and the bits under them. At most 30.
+fn port_prefixes(range: Ports) -> Vec<(u16, u16)> {
+    let (mut first, last) = (u32::from(range.first), u32::from(range.last));
+    let mut prefixes = Vec::new();
+    while first <= last {
+        // The largest block that begins here and does not reach beyond the end.
+        let mut size = if first == 0 { 1 << 16 } else { 1 << first.trailing_zeros() };
+        while first + size - 1 > last {
+            size /= 2;
+        }
+        prefixes.push((!(size - 1) as u16, first as u16));
+        first += size;
+    }
+    prefixes
+}

@@ -1,0 +1,217 @@
+//! A hash table from what a packet looks like to the rules that ask for just that. Always the same
+//! hash: the same rules give the same table. Keys come from policies, so nobody from outside can
+//! choose them to collide; packets are only looked up.
+
+use smallvec::SmallVec;
+
+/// Fields of a packet, with those that do not count set to zero.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Key {
+    pub(super) source: u128,
+    pub(super) destination: u128,
+    /// Source port above destination port.
+    pub(super) ports: u32,
+    /// Code point, protocol, interface: see [`super::index`].
+    pub(super) rest: u64,
+}
+
+/// A rule that asks for a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Item {
+    /// Its place in the order: the lowest wins.
+    pub(super) position: u64,
+    /// What the owner of the index knows it by.
+    pub(super) value: usize,
+    /// Whether it asks for more than the key, so that its owner has to look.
+    pub(super) more: bool,
+}
+
+/// No node.
+const NONE: u32 = u32::MAX;
+const FIRST_SIZE: usize = 4;
+
+#[derive(Clone, Debug, Default)]
+pub(super) struct KeyMap {
+    /// The first node of each chain; a power of two of them.
+    heads: Vec<u32>,
+    nodes: Vec<Node>,
+    /// Nodes that are free.
+    free: Vec<u32>,
+}
+
+#[derive(Clone, Debug)]
+struct Node {
+    key: Key,
+    /// In their order.
+    items: SmallVec<[Item; 1]>,
+    next: u32,
+}
+
+impl Key {
+    /// Multiply and rotate, as rustc's own tables do.
+    #[inline]
+    fn hash(&self) -> u64 {
+        const ODD: u64 = 0x517c_c1b7_2722_0a95;
+        let words = [
+            self.source as u64,
+            (self.source >> 64) as u64,
+            self.destination as u64,
+            (self.destination >> 64) as u64,
+            u64::from(self.ports),
+            self.rest,
+        ];
+        words.iter().fold(0u64, |hash, word| (hash.rotate_left(5) ^ word).wrapping_mul(ODD))
+    }
+}
+
+impl KeyMap {
+    pub(super) fn is_empty(&self) -> bool {
+        self.nodes.len() == self.free.len()
+    }
+
+    #[inline]
+    fn chain(&self, key: &Key) -> usize {
+        // The upper bits of a product are the well mixed ones.
+        (key.hash() >> 32) as usize & self.heads.len().wrapping_sub(1)
+    }
+
+    #[inline]
+    fn find(&self, key: &Key) -> Option<u32> {
+        let mut at = *self.heads.get(self.chain(key))?;
+        while let Some(node) = self.nodes.get(at as usize) {
+            if node.key == *key {
+                return Some(at);
+            }
+            at = node.next;
+        }
+        None
+    }
+
+    /// The rules that ask for this key, in their order.
+    #[inline]
+    pub(super) fn get(&self, key: &Key) -> &[Item] {
+        let node = self.find(key).and_then(|at| self.nodes.get(at as usize));
+        node.map_or(&[], |node| &node.items)
+    }
+
+    pub(super) fn insert(&mut self, key: Key, item: Item) {
+        if let Some(node) = self.find(&key).and_then(|at| self.nodes.get_mut(at as usize)) {
+            let at = node.items.partition_point(|other| other.position < item.position);
+            node.items.insert(at, item);
+            return;
+        }
+        if self.nodes.len() - self.free.len() >= self.heads.len() {
+            self.grow();
+        }
+        let node = Node { key, items: SmallVec::from_buf([item]), next: NONE };
+        let at = match self.free.pop() {
+            Some(at) => {
+                if let Some(place) = self.nodes.get_mut(at as usize) {
+                    *place = node;
+                }
+                at
+            }
+            None => {
+                self.nodes.push(node);
+                (self.nodes.len() - 1) as u32
+            }
+        };
+        self.link(at);
+    }
+
+    /// Takes out the rule at this position; nothing where there is none.
+    pub(super) fn remove(&mut self, key: &Key, position: u64) {
+        let Some(at) = self.find(key) else {
+            return;
+        };
+        let Some(node) = self.nodes.get_mut(at as usize) else {
+            return;
+        };
+        if let Ok(place) = node.items.binary_search_by_key(&position, |item| item.position) {
+            node.items.remove(place);
+        }
+        if node.items.is_empty() {
+            let next = node.next;
+            self.unlink(key, at, next);
+            self.free.push(at);
+        }
+    }
+
+    fn link(&mut self, at: u32) {
+        let Some(chain) = self.nodes.get(at as usize).map(|node| self.chain(&node.key)) else {
+            return;
+        };
+        if let (Some(head), Some(node)) =
+            (self.heads.get_mut(chain), self.nodes.get_mut(at as usize))
+        {
+            node.next = *head;
+            *head = at;
+        }
+    }
+
+    /// Lets what leads to this node lead to the next one instead.
+    fn unlink(&mut self, key: &Key, at: u32, next: u32) {
+        let chain = self.chain(key);
+        let Some(head) = self.heads.get_mut(chain) else {
+            return;
+        };
+        if *head == at {
+            *head = next;
+            return;
+        }
+        let mut before = *head;
+        while let Some(node) = self.nodes.get_mut(before as usize) {
+            if node.next == at {
+                node.next = next;
+                return;
+            }
+            before = node.next;
+        }
+    }
+
+    fn grow(&mut self) {
+        let size = (self.heads.len() * 2).max(FIRST_SIZE);
+        self.heads = vec![NONE; size];
+        for at in 0..self.nodes.len() {
+            if self.nodes.get(at).is_some_and(|node| !node.items.is_empty()) {
+                self.link(at as u32);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
+    use std::collections::btree_map::Entry;
+
+    proptest! {
+        /// It holds what an ordered map holds, through growth, chains and freed nodes.
+        #[test]
+        fn it_is_a_map(events in prop::collection::vec((0..40u32, 0..4u64, any::<bool>()), 0..400)) {
+            let mut map = KeyMap::default();
+            let mut model: BTreeMap<(u32, u64), usize> = BTreeMap::new();
+            for (n, (ports, position, add)) in events.into_iter().enumerate() {
+                let key = Key { ports, ..Key::default() };
+                if !add {
+                    map.remove(&key, position);
+                    model.remove(&(ports, position));
+                } else if let Entry::Vacant(place) = model.entry((ports, position)) {
+                    map.insert(key, Item { position, value: n, more: false });
+                    place.insert(n);
+                }
+                for ports in 0..40 {
+                    let is = map.get(&Key { ports, ..Key::default() });
+                    let is: Vec<_> = is.iter().map(|item| (item.position, item.value)).collect();
+                    let should = model.range((ports, 0)..=(ports, 9));
+                    let should: Vec<_> = should.map(|((_, p), value)| (*p, *value)).collect();
+                    prop_assert_eq!(is, should);
+                }
+                prop_assert_eq!(map.is_empty(), model.is_empty());
+            }
+            prop_assert!(map.nodes.len() <= 40);
+        }
+    }
+}

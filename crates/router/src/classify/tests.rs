@@ -1,0 +1,280 @@
+use super::*;
+use crate::packet::{Fields, compose, udp};
+use crate::policy::{Class, Flow, Policy, Ports, Prefix, Protocol};
+use crate::time::Time;
+use dscp::Dscp;
+use proptest::prelude::*;
+use std::collections::VecDeque;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+/// Few enough addresses and ports that rules and packets often meet.
+fn address() -> impl Strategy<Value = IpAddr> {
+    prop_oneof![
+        3 => (0..6u32).prop_map(|n| IpAddr::V4(Ipv4Addr::from(0x0a00_0000 | n << 7 | n))),
+        1 => (0..4u128).prop_map(|n| IpAddr::V6(Ipv6Addr::from(0xfd00 << 112 | n << 63 | n))),
+    ]
+}
+
+fn prefix() -> impl Strategy<Value = Prefix> {
+    let lengths = prop::sample::select(vec![0u8, 8, 23, 24, 31, 32, 64, 127, 128]);
+    (address(), lengths).prop_map(|(address, length)| {
+        let most = if address.is_ipv4() { 32 } else { 128 };
+        Prefix::new(address, length.min(most)).unwrap()
+    })
+}
+
+fn port() -> impl Strategy<Value = u16> {
+    prop::sample::select(vec![0u16, 1, 1023, 1024, 5_000, 5_001, 5_004, 32_768, 65_534, 65_535])
+}
+
+fn ports() -> impl Strategy<Value = Ports> {
+    (port(), port()).prop_map(|(a, b)| Ports { first: a.min(b), last: a.max(b) })
+}
+
+fn dscp() -> impl Strategy<Value = Dscp> {
+    prop::sample::select(vec![0u8, 10, 46, 63]).prop_map(|number| Dscp::new(number).unwrap())
+}
+
+fn interfaces() -> [Name; 3] {
+    ["a", "b", "c"].map(str::to_owned)
+}
+
+fn what() -> impl Strategy<Value = Match> {
+    let dscps = prop_oneof![
+        3 => Just(Vec::new()),
+        2 => prop::collection::vec(dscp(), 1..4),
+        1 => Just((0..63).map(|number| Dscp::new(number).unwrap()).collect()),
+    ];
+    (
+        dscps,
+        prop::option::weighted(0.2, prop::sample::select(interfaces().to_vec())),
+        prop::option::of(prefix()),
+        prop::option::of(prefix()),
+        prop::option::weighted(0.3, prop::sample::select(vec![Protocol(6), Protocol(17)])),
+        prop::option::weighted(0.3, ports()),
+        prop::option::weighted(0.3, ports()),
+    )
+        .prop_map(|(dscp, interface, source, destination, protocol, from, to)| Match {
+            dscp,
+            interface,
+            source,
+            destination,
+            protocol,
+            source_port: from,
+            destination_port: to,
+            table: None,
+        })
+}
+
+fn packet() -> impl Strategy<Value = Packet> {
+    (address(), address(), dscp(), prop::option::weighted(0.8, (port(), port())), 0..3usize)
+        .prop_map(|(source, destination, dscp, ports, interface)| {
+            let destination = match (source, destination) {
+                (IpAddr::V4(_), IpAddr::V6(_)) | (IpAddr::V6(_), IpAddr::V4(_)) => source,
+                _ => destination,
+            };
+            let fields = Fields { source, destination, protocol: 6, dscp, ecn: 0, ttl: 9 };
+            let octets = match ports {
+                Some(ports) => udp(&fields, ports, 0).unwrap(),
+                None => compose(&fields, &[]).unwrap(),
+            };
+            Packet::read(octets, interface, Time::ZERO).unwrap()
+        })
+}
+
+/// The definition: one rule after the other, field by field.
+fn first(whats: impl IntoIterator<Item = Match>, packet: &Packet) -> Option<usize> {
+    let (header, interfaces) = (packet.header(), interfaces());
+    whats.into_iter().position(|what| {
+        let within = |wanted: Option<Ports>, port: Option<u16>| match (wanted, port) {
+            (None, _) => true,
+            (Some(_), None) => false,
+            (Some(wanted), Some(port)) => wanted.first <= port && port <= wanted.last,
+        };
+        (what.dscp.is_empty() || what.dscp.contains(&header.dscp))
+            && what.interface.is_none_or(|name| name == interfaces[packet.interface])
+            && what.source.is_none_or(|prefix| prefix.contains(header.source))
+            && what.destination.is_none_or(|prefix| prefix.contains(header.destination))
+            && what.protocol.is_none_or(|protocol| protocol.0 == header.protocol)
+            && within(what.source_port, header.ports.map(|ports| ports.0))
+            && within(what.destination_port, header.ports.map(|ports| ports.1))
+    })
+}
+
+fn flow(name: usize, matches: Match) -> Flow {
+    Flow { name: name.to_string(), matches, mark: None, rate: None, burst: None }
+}
+
+fn table_policy() -> Policy {
+    toml::from_str("[tables.t]\n[tables.u]\n").unwrap()
+}
+
+proptest! {
+    #[test]
+    fn classifiers_find_the_first_class(
+        classes in prop::collection::vec(prop::collection::vec(what(), 0..4), 0..12),
+        others in any::<bool>(),
+        packets in prop::collection::vec(packet(), 1..20),
+    ) {
+        let mut policy = Policy::default();
+        let names: Vec<_> = (0..classes.len()).map(|n| format!("c{n}")).collect();
+        for (name, matches) in names.iter().zip(&classes) {
+            policy.classes.insert(name.clone(), Class { matches: matches.clone() });
+        }
+        let mut order: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
+        if others {
+            order.insert(0, None);
+        }
+        let classifier = Classifier::new(&policy, &interfaces(), &order, "x").unwrap();
+        let tables = Tables::default();
+        for packet in packets {
+            let all = classes.iter().enumerate().flat_map(|(n, of)| of.iter().map(move |is| (n, is)));
+            let all: Vec<_> = all.collect();
+            let place = first(all.iter().map(|(_, is)| (*is).clone()), &packet);
+            let should = place.map(|at| all[at].0 + usize::from(others));
+            let should = should.or(others.then_some(0));
+            prop_assert_eq!(classifier.find(&packet, &tables), should);
+        }
+    }
+
+    #[test]
+    fn aggregates_find_the_first_class(
+        classes in prop::collection::vec(prop::collection::vec(0..64u8, 0..9), 1..9),
+    ) {
+        let mut policy = Policy::default();
+        let names: Vec<_> = (0..classes.len()).map(|n| format!("c{n}")).collect();
+        for (name, points) in names.iter().zip(&classes) {
+            let dscp = points.iter().map(|point| Dscp::new(*point).unwrap()).collect();
+            let matches = vec![Match { dscp, ..Match::default() }];
+            policy.classes.insert(name.clone(), Class { matches });
+        }
+        let order: Vec<_> = names.iter().map(|name| Some(name.as_str())).collect();
+        let classifier = Classifier::new(&policy, &[], &order, "x").unwrap();
+        prop_assert!(matches!(classifier.finder, Finder::Aggregate(_)));
+        for point in 0..64 {
+            let fields = Fields {
+                source: Ipv4Addr::LOCALHOST.into(),
+                destination: Ipv4Addr::LOCALHOST.into(),
+                protocol: 1,
+                dscp: Dscp::new(point).unwrap(),
+                ecn: 1,
+                ttl: 1,
+            };
+            let octets = compose(&fields, &[]).unwrap();
+            let packet = Packet::read(octets, 0, Time::ZERO).unwrap();
+            let should = classes.iter().position(|of| of.is_empty() || of.contains(&point));
+            prop_assert_eq!(classifier.find(&packet, &Tables::default()), should);
+        }
+    }
+
+    /// Flows come and go in any order; the table finds what a list of those that are there finds.
+    #[test]
+    fn tables_find_the_first_flow_whatever_changed(
+        events in prop::collection::vec((any::<prop::sample::Index>(), what()), 1..60),
+        packets in prop::collection::vec(packet(), 1..12),
+    ) {
+        let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+        let mut list: VecDeque<(usize, Match)> = VecDeque::new();
+        for (n, (index, matches)) in events.into_iter().enumerate() {
+            if !list.is_empty() && index.index(3) == 0 {
+                let (name, was) = list.remove(index.index(list.len())).unwrap();
+                let removed = tables.remove("t", &name.to_string()).unwrap();
+                prop_assert_eq!(removed.matches, was);
+            } else {
+                tables.add("t", flow(n, matches.clone())).unwrap();
+                list.push_back((n, matches));
+            }
+            for packet in &packets {
+                let place = first(list.iter().map(|(_, is)| is.clone()), packet);
+                let should = place.map(|at| list[at].0.to_string());
+                prop_assert_eq!(tables.find(0, packet).map(|is| is.name.clone()), should);
+                prop_assert!(tables.find(1, packet).is_none());
+            }
+        }
+        let names: Vec<_> = tables.flows(0).map(|flow| flow.name.clone()).collect();
+        let should: Vec<_> = list.iter().map(|(name, _)| name.to_string()).collect();
+        prop_assert_eq!(names, should);
+        for (name, _) in list {
+            tables.remove("t", &name.to_string()).unwrap();
+        }
+        prop_assert!(packets.iter().all(|packet| tables.find(0, packet).is_none()));
+    }
+}
+
+#[test]
+fn a_class_may_be_a_table() {
+    let mut policy = table_policy();
+    let by_table = |table: &str| Match { table: Some(table.to_owned()), ..Match::default() };
+    for (name, table) in [("first", "t"), ("second", "u")] {
+        policy.classes.insert(name.to_owned(), Class { matches: vec![by_table(table)] });
+    }
+    let order = [Some("first"), Some("second"), None];
+    let classifier = Classifier::new(&policy, &interfaces(), &order, "x").unwrap();
+    let mut tables = Tables::new(&policy, &interfaces()).unwrap();
+    let fields = Fields {
+        source: Ipv4Addr::LOCALHOST.into(),
+        destination: Ipv4Addr::LOCALHOST.into(),
+        protocol: 17,
+        dscp: Dscp::EF,
+        ecn: 0,
+        ttl: 1,
+    };
+    let packet = Packet::read(udp(&fields, (1, 2), 0).unwrap(), 0, Time::ZERO).unwrap();
+    assert_eq!(classifier.find(&packet, &tables), Some(2));
+    let before = tables.version();
+    tables.add("u", flow(0, Match::default())).unwrap();
+    assert_eq!(classifier.find(&packet, &tables), Some(1));
+    tables.add("t", flow(0, Match::default())).unwrap();
+    assert_eq!(classifier.find(&packet, &tables), Some(0));
+    assert_eq!((tables.version(), tables.version_of(0)), (before + 2, 1));
+}
+
+#[test]
+fn senseless_flows_are_refused() {
+    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    tables.add("t", flow(1, Match::default())).unwrap();
+    let refused = |tables: &mut Tables, table: &str, flow: Flow| {
+        tables.add(table, flow).unwrap_err().to_string()
+    };
+    let wrong = refused(&mut tables, "t", flow(1, Match::default()));
+    assert_eq!(wrong, "tables.t.1: a flow of this name is there already");
+    assert_eq!(refused(&mut tables, "v", flow(2, Match::default())), "tables.v.2: no table \"v\"");
+    let nested = Match { table: Some("u".into()), ..Match::default() };
+    assert!(refused(&mut tables, "t", flow(2, nested)).ends_with("cannot refer to a table"));
+    let elsewhere = Match { interface: Some("z".into()), ..Match::default() };
+    assert_eq!(
+        refused(&mut tables, "t", flow(2, elsewhere)),
+        "tables.t.2.interface: no \"z\" here"
+    );
+    assert_eq!(tables.remove("t", "2").unwrap_err().to_string(), "no flow \"2\"");
+    assert_eq!(tables.remove("v", "1").unwrap_err().to_string(), "no table \"v\"");
+    assert_eq!(tables.version(), 1);
+}
+
+/// Would take minutes if a change looked at every flow.
+#[test]
+fn ten_thousand_flows_come_and_go() {
+    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    let of = |n: u32| Match {
+        source: Some(Prefix::new(Ipv4Addr::from(0x0a00_0000 + n).into(), 32).unwrap()),
+        destination_port: Some(Ports { first: 5_000, last: 5_004 }),
+        ..Match::default()
+    };
+    for n in 0..10_000u32 {
+        tables.add("t", flow(n as usize, of(n))).unwrap();
+    }
+    let fields = Fields {
+        source: Ipv4Addr::from(0x0a00_0000 + 9_999).into(),
+        destination: Ipv4Addr::LOCALHOST.into(),
+        protocol: 17,
+        dscp: Dscp::EF,
+        ecn: 0,
+        ttl: 1,
+    };
+    let packet = Packet::read(udp(&fields, (1, 5_003), 0).unwrap(), 0, Time::ZERO).unwrap();
+    assert_eq!(tables.find(0, &packet).unwrap().name, "9999");
+    for n in 0..10_000 {
+        tables.remove("t", &n.to_string()).unwrap();
+    }
+    assert!(tables.find(0, &packet).is_none());
+}
