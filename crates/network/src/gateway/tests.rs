@@ -1,1 +1,171 @@
+use super::*;
+use crate::topology::{Outer, Topology};
+use dscp::Dscp;
+use proptest::prelude::*;
+use router::packet::{Fields, udp};
+use std::net::IpAddr;
 
+const TEXT: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.0.1.2/24", "fd00:1::2/64"]
+[hosts.b.ports.eth0]
+addresses = ["10.0.2.2/24", "fd00:2::2/64"]
+[gateways.ga]
+red.addresses = ["10.0.1.1/24", "fd00:1::1/64"]
+black.addresses = ["192.168.1.1/30", "fd09::1/64"]
+[gateways.gb]
+red.addresses = ["10.0.2.1/24", "fd00:2::1/64"]
+black.addresses = ["192.168.1.2/30", "fd09::2/64"]
+overhead = 60
+[[links]]
+ends = ["a.eth0", "ga.red"]
+[[links]]
+ends = ["ga.black", "gb.black"]
+[[links]]
+ends = ["gb.red", "b.eth0"]
+"#;
+
+fn pair(change: impl Fn(&mut topology::Gateway)) -> [Gateway; 2] {
+    let mut topology = Topology::read(TEXT).unwrap();
+    topology.gateways.values_mut().for_each(change);
+    let plan = Plan::new(&topology).unwrap();
+    ["ga", "gb"].map(|name| Gateway::new(&topology, &plan, plan.node(name).unwrap()).unwrap())
+}
+
+fn plain(six: bool, dscp: Dscp, ecn: u8, length: usize) -> Vec<u8> {
+    let [source, destination]: [IpAddr; 2] = if six {
+        ["fd00:1::2", "fd00:2::2"].map(|text| text.parse().unwrap())
+    } else {
+        ["10.0.1.2", "10.0.2.2"].map(|text| text.parse().unwrap())
+    };
+    let fields = Fields { source, destination, protocol: 17, dscp, ecn, ttl: 9 };
+    udp(&fields, (1, 2), length).unwrap()
+}
+
+fn sent(gateway: &mut Gateway, port: usize, octets: Vec<u8>) -> Action {
+    gateway.handle(Time::ZERO, port, octets);
+    let action = gateway.poll().unwrap();
+    assert_eq!(gateway.poll(), None);
+    action
+}
+
+proptest! {
+    #[test]
+    fn what_went_in_comes_out(
+        six in any::<bool>(),
+        outer in prop_oneof![Just(Outer::V4), Just(Outer::V6)],
+        value in 0u8..64,
+        fixed in prop::option::of(0u8..64),
+        ecn in 0u8..4,
+        length in 60usize..1_400,
+        compatibility in any::<bool>(),
+    ) {
+        let [mut near, mut far] = pair(|gateway| {
+            gateway.outer = outer;
+            gateway.dscp = fixed.map_or(Outward::Copy, |it| Outward::Fixed(Dscp::new(it).unwrap()));
+            gateway.ecn = if compatibility { Ecn::Compatibility } else { Ecn::Normal };
+        });
+        let inner = plain(six, Dscp::new(value).unwrap(), ecn, length);
+        let Action::Send { port: BLACK, octets } = sent(&mut near, RED, inner.clone()) else {
+            panic!("not sent")
+        };
+        let header = if outer == Outer::V4 { 20 } else { 40 };
+        prop_assert_eq!(octets.len(), inner.len() + header + 38);
+        let shown = Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
+        prop_assert_eq!(shown.header().dscp.number(), fixed.unwrap_or(value));
+        prop_assert_eq!(shown.header().ecn, if compatibility { 0 } else { ecn });
+        prop_assert_eq!((shown.header().protocol, shown.header().ports), (50, None));
+        prop_assert_eq!(sent(&mut far, BLACK, octets), Action::Send { port: RED, octets: inner });
+    }
+
+    /// Nothing that comes in at the black side can do harm.
+    #[test]
+    fn damaged_packets_are_dropped_or_let_out(
+        six in any::<bool>(),
+        place in 0usize..200,
+        value in any::<u8>(),
+        cut in 0usize..200,
+    ) {
+        let [mut near, mut far] = pair(|gateway| {
+            gateway.outer = if six { Outer::V6 } else { Outer::V4 };
+        });
+        let inner = plain(false, Dscp::CS3, 0, 100);
+        let Action::Send { mut octets, .. } = sent(&mut near, RED, inner) else { panic!() };
+        octets.truncate(cut.max(1));
+        if let Some(octet) = octets.get_mut(place) {
+            *octet = value;
+        }
+        far.handle(Time::ZERO, BLACK, octets);
+        prop_assert!(far.poll().is_some());
+        prop_assert!(far.poll().is_none());
+    }
+}
+
+#[test]
+fn congestion_outside_is_told_inside() {
+    // RFC 6040 4.2, Figure 4: rows are inner fields 00, 01, 10, 11; columns outer ones.
+    let wanted = [
+        [Some(0), Some(0), Some(0), None],
+        [Some(1), Some(1), Some(1), Some(3)],
+        [Some(2), Some(1), Some(2), Some(3)],
+        [Some(3); 4],
+    ];
+    for (inner, row) in (0u8..).zip(wanted) {
+        for (outer, wanted) in (0u8..).zip(row) {
+            for six in [false, true] {
+                let [mut near, mut far] = pair(|_| {});
+                let octets = plain(six, Dscp::AF11, inner, 200);
+                let Action::Send { octets, .. } = sent(&mut near, RED, octets) else { panic!() };
+                let marked = header::with_ecn(octets, outer);
+                match (sent(&mut far, BLACK, marked), wanted) {
+                    (Action::Send { octets, .. }, Some(ecn)) => {
+                        assert_eq!(octets, plain(six, Dscp::AF11, ecn, 200), "{inner} {outer}");
+                    }
+                    (Action::Drop { cause: Cause::Forced, .. }, None) => {}
+                    other => panic!("{inner} {outer}: {other:?}"),
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_too_long_is_divided_or_refused() {
+    let [mut near, _] = pair(|_| {});
+    near.handle(Time::ZERO, RED, plain(false, Dscp::CS1, 0, 1_500));
+    let lengths: Vec<usize> = std::iter::from_fn(|| near.poll())
+        .map(|action| match action {
+            Action::Send { port: BLACK, octets } => octets.len(),
+            other => panic!("{other:?}"),
+        })
+        .collect();
+    assert_eq!(lengths.len(), 2, "{lengths:?}");
+    assert!(lengths.iter().all(|length| *length <= 1_500), "{lengths:?}");
+    let six = plain(true, Dscp::CS1, 0, 1_443);
+    assert!(matches!(sent(&mut near, RED, six), Action::Drop { cause: Cause::TooLong, .. }));
+    let fits = plain(true, Dscp::CS1, 0, 1_442);
+    assert!(matches!(sent(&mut near, RED, fits), Action::Send { port: BLACK, .. }));
+}
+
+#[test]
+fn only_the_peers_packets_are_let_in() {
+    let [mut near, mut far] = pair(|_| {});
+    let Action::Send { octets, .. } = sent(&mut near, RED, plain(false, Dscp::CS0, 0, 90)) else {
+        panic!()
+    };
+    let mut number = octets.clone();
+    number[23] ^= 1;
+    for wrong in [number, plain(false, Dscp::CS0, 0, 90)] {
+        assert!(matches!(sent(&mut far, BLACK, wrong), Action::Drop { cause: Cause::NoRoute, .. }));
+    }
+    // To where no tunnel leads, and back to where it came from.
+    for destination in ["10.9.9.9", "10.0.1.7"] {
+        let destination = destination.parse().unwrap();
+        let source = "10.0.1.2".parse().unwrap();
+        let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS0, ecn: 0, ttl: 9 };
+        let octets = udp(&fields, (1, 2), 100).unwrap();
+        let action = sent(&mut near, RED, octets);
+        assert!(matches!(action, Action::Drop { cause: Cause::NoRoute, .. }), "{action:?}");
+    }
+    assert!(matches!(sent(&mut far, BLACK, octets), Action::Send { port: RED, .. }));
+}

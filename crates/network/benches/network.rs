@@ -1,0 +1,89 @@
+//! Packets a second through a whole network: lines, routers and gateways, in virtual time.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "a bench")]
+
+use criterion::{Criterion, Throughput, criterion_group, criterion_main};
+use dscp::Dscp;
+use network::{HostId, Input, Network, Output, Topology};
+use router::packet::{Fields, udp};
+use router::policy::Policy;
+use router::{Rate, Time};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+const PACKETS: u64 = 1_000;
+
+struct Way {
+    network: Network,
+    host: HostId,
+    fields: Fields,
+    now: Time,
+    /// Time between packets, so that nothing is dropped.
+    gap: u64,
+    spare: Vec<Vec<u8>>,
+}
+
+/// The slowest line on the way, with all overheads.
+fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Way {
+    let mut topology = Topology::read(text).expect("a topology");
+    for router in topology.routers.values_mut() {
+        router.policy = None;
+    }
+    let network =
+        Network::new(&topology, &BTreeMap::<String, Policy>::new(), 1).expect("a network");
+    let [source, destination]: [IpAddr; 2] = ends.map(|name| {
+        let host = topology.hosts.get(name).expect("a host");
+        host.ports.values().next().expect("a port").addresses.first().expect("an address").ip()
+    });
+    let host = network.host(ends[0]).expect("a host");
+    let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS3, ecn: 0, ttl: 64 };
+    let gap = Rate::from_bits(slowest).expect("a rate").nanos_for(length as u64 + 100);
+    Way { network, host, fields, now: Time::ZERO, gap, spare: Vec::new() }
+}
+
+impl Way {
+    /// Sends packets one after the other; how many were delivered.
+    fn run(&mut self, like: &[u8]) -> u64 {
+        let mut delivered = 0;
+        for _ in 0..PACKETS {
+            let mut octets = self.spare.pop().unwrap_or_default();
+            octets.clear();
+            octets.extend_from_slice(like);
+            self.now = Time(self.now.0 + self.gap);
+            self.network.handle(self.now, Input::Packet { host: self.host, port: 0, octets });
+            while let Some(output) = self.network.poll() {
+                match output {
+                    Output::Deliver { octets, .. } => {
+                        delivered += 1;
+                        self.spare.push(octets);
+                    }
+                    other => panic!("{other:?}"),
+                }
+            }
+        }
+        delivered
+    }
+}
+
+fn networks(criterion: &mut Criterion) {
+    let mut group = criterion.benchmark_group("network");
+    let shipped = [
+        ("pair", include_str!("../../../config/lab/topologies/pair.toml"), ["alice", "bob"]),
+        ("nato", include_str!("../../../config/lab/topologies/nato.toml"), ["naples", "act"]),
+    ];
+    for (name, text, ends) in shipped {
+        let slowest = if name == "pair" { 10_000_000 } else { 2_000_000 };
+        for length in [128, 1_500] {
+            let mut way = way(text, ends, slowest, length);
+            let like = udp(&way.fields, (5_003, 5_003), length).expect("a packet");
+            group.throughput(Throughput::Elements(PACKETS));
+            group.bench_function(format!("{name}/{length}"), |bench| {
+                bench.iter(|| way.run(&like));
+            });
+        }
+    }
+    group.finish();
+}
+
+criterion_group!(benches, networks);
+criterion_main!(benches);

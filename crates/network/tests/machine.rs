@@ -1,0 +1,308 @@
+//! The whole network: nothing lost without being said, nothing twice, nothing out of order, the same
+//! whenever one looks, and at the rate that was asked for.
+
+#![expect(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test")]
+
+use dscp::Dscp;
+use network::{Direction, HostId, Input, Network, Output, Topology};
+use proptest::prelude::*;
+use router::packet::{Fields, udp};
+use router::policy::{Attachment, Octets, Policy, Queueing};
+use router::time::SECOND;
+use router::{Rate, Time};
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+/// What a link of a made-up network is like.
+#[derive(Clone, Debug)]
+struct Like {
+    rate: Option<u32>,
+    half: bool,
+    delay_us: u32,
+    jitter_us: u32,
+    loss: f64,
+    queue: usize,
+}
+
+fn like() -> impl Strategy<Value = Like> {
+    let rate = prop_oneof![Just(None), (100u32..20_000).prop_map(Some)];
+    let jitter = prop_oneof![Just(0u32), 0u32..5_000];
+    let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.2];
+    (rate, any::<bool>(), 0u32..20_000, jitter, loss, 1usize..30).prop_map(
+        |(rate, half, delay_us, jitter_us, loss, queue)| Like {
+            rate,
+            half: half && rate.is_some(),
+            delay_us,
+            jitter_us,
+            loss,
+            queue,
+        },
+    )
+}
+
+/// A chain of routers, each with a host, as text.
+fn chain(likes: &[(Like, Like)]) -> String {
+    let mut text = String::new();
+    for (n, (own, _)) in likes.iter().enumerate() {
+        writeln!(text, "[hosts.h{n}.ports.eth0]\naddresses = [\"10.1.{n}.2/24\"]").unwrap();
+        writeln!(text, "queue = {}", own.queue).unwrap();
+        writeln!(text, "[routers.r{n}.ports]\nhost.addresses = [\"10.1.{n}.1/24\"]").unwrap();
+        if n > 0 {
+            writeln!(text, "left.addresses = [\"10.2.{n}.2/30\"]").unwrap();
+        }
+        if n + 1 < likes.len() {
+            writeln!(text, "right.addresses = [\"10.2.{}.1/30\"]", n + 1).unwrap();
+        }
+    }
+    let mut link = |one: String, other: String, like: &Like| {
+        writeln!(text, "[[links]]\nends = [\"{one}\", \"{other}\"]").unwrap();
+        if let Some(rate) = like.rate {
+            writeln!(text, "rate = \"{rate}kbit\"").unwrap();
+        }
+        let duplex = if like.half { "half" } else { "full" };
+        let Like { delay_us, jitter_us, loss, .. } = like;
+        writeln!(text, "duplex = \"{duplex}\"\nloss = {loss}").unwrap();
+        writeln!(text, "delay = \"{delay_us}us\"\njitter = \"{jitter_us}us\"").unwrap();
+    };
+    for (n, (own, next)) in likes.iter().enumerate() {
+        link(format!("h{n}.eth0"), format!("r{n}.host"), own);
+        if n + 1 < likes.len() {
+            link(format!("r{n}.right"), format!("r{}.left", n + 1), next);
+        }
+    }
+    text
+}
+
+#[derive(Clone, Debug)]
+struct Sent {
+    from: usize,
+    to: usize,
+    length: usize,
+    wait_us: u64,
+}
+
+fn sent() -> impl Strategy<Value = Sent> {
+    let wait = prop_oneof![Just(0u64), 0u64..3_000];
+    (0usize..4, 0usize..4, 40usize..1_500, wait).prop_map(|(from, to, length, wait_us)| Sent {
+        from,
+        to,
+        length,
+        wait_us,
+    })
+}
+
+/// A packet that bears its number and who sent it.
+fn packet(from: usize, to: usize, number: u32, length: usize) -> Vec<u8> {
+    let [source, destination] = [from, to].map(|n| [10, 1, n as u8, 2].into());
+    let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS2, ecn: 0, ttl: 64 };
+    let mut octets = udp(&fields, (from as u16, to as u16), length).unwrap();
+    let end = octets.len();
+    octets[end - 4..].copy_from_slice(&number.to_be_bytes());
+    octets
+}
+
+fn number(octets: &[u8]) -> u32 {
+    u32::from_be_bytes(octets[octets.len() - 4..].try_into().unwrap())
+}
+
+#[derive(Debug, Default, PartialEq)]
+struct Seen {
+    delivered: Vec<(HostId, u32, Time)>,
+    recycled: usize,
+}
+
+impl Seen {
+    fn drain(&mut self, network: &mut Network) {
+        while let Some(output) = network.poll() {
+            match output {
+                Output::Deliver { host, octets, at, .. } => {
+                    self.delivered.push((host, number(&octets), at));
+                }
+                Output::Recycle(_) => self.recycled += 1,
+                Output::Tap { .. } => panic!("nobody asked"),
+            }
+        }
+    }
+}
+
+fn network(text: &str, seed: u64) -> Network {
+    Network::new(&Topology::read(text).unwrap(), &BTreeMap::new(), seed).unwrap()
+}
+
+/// Sends all of it; ticks at every deadline between, or only at the end.
+fn run(text: &str, routers: usize, all: &[Sent], seed: u64, prompt: bool) -> Seen {
+    let mut network = network(text, seed);
+    let mut seen = Seen::default();
+    let mut now = Time::ZERO;
+    for (n, one) in all.iter().enumerate() {
+        let next = Time(now.0 + one.wait_us * 1_000);
+        while prompt && let Some(due) = network.deadline().filter(|due| *due < next) {
+            network.handle(due, Input::Tick);
+            seen.drain(&mut network);
+        }
+        now = next;
+        let (from, to) = (one.from % routers, one.to % routers);
+        let host = network.host(&format!("h{from}")).unwrap();
+        let octets = packet(from, to, n as u32, one.length);
+        network.handle(now, Input::Packet { host, port: 0, octets });
+        seen.drain(&mut network);
+        assert_eq!(seen.delivered.len() + seen.recycled + network.inside(), n + 1);
+    }
+    while prompt && let Some(due) = network.deadline() {
+        network.handle(due, Input::Tick);
+        seen.drain(&mut network);
+    }
+    network.handle(Time(now.0 + 3_600 * SECOND), Input::Tick);
+    seen.drain(&mut network);
+    assert_eq!((network.inside(), network.deadline()), (0, None));
+    seen
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+    #[test]
+    fn nothing_is_lost_unsaid_doubled_or_reordered(
+        likes in prop::collection::vec((like(), like()), 1..4),
+        all in prop::collection::vec(sent(), 1..150),
+        seed in any::<u64>(),
+    ) {
+        let text = chain(&likes);
+        let seen = run(&text, likes.len(), &all, seed, true);
+        prop_assert_eq!(seen.delivered.len() + seen.recycled, all.len());
+        let mut last = BTreeMap::new();
+        for (host, number, at) in &seen.delivered {
+            let one = &all[*number as usize];
+            let (from, to) = (one.from % likes.len(), one.to % likes.len());
+            prop_assert_eq!(host.0, to, "hosts come first, by name");
+            if let Some((before, earlier)) = last.insert((from, to), (*number, *at)) {
+                prop_assert!(before < *number && earlier <= *at);
+            }
+        }
+        prop_assert_eq!(&run(&text, likes.len(), &all, seed, true), &seen, "the same seed");
+        let late = run(&text, likes.len(), &all, seed, false);
+        prop_assert_eq!(late, seen, "whenever one looks");
+    }
+}
+
+const PAIR: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.1.0.2/24"]
+[hosts.b.ports.eth0]
+addresses = ["10.1.1.2/24"]
+[routers.r]
+policy = "shaped"
+[routers.r.ports]
+a.addresses = ["10.1.0.1/24"]
+b.addresses = ["10.1.1.1/24"]
+[[links]]
+ends = ["a.eth0", "r.a"]
+rate = "1Gbit"
+[[links]]
+ends = ["r.b", "b.eth0"]
+rate = "RATE"
+"#;
+
+/// Keeps a queue of 60 packets filled for 10 s; octets that came in the last 9 s, per second.
+fn throughput(text: &str, policy: Policy, wanted: Rate) -> f64 {
+    let topology = Topology::read(text).unwrap();
+    let policies = BTreeMap::from([("shaped".to_owned(), policy)]);
+    let mut network = Network::new(&topology, &policies, 1).unwrap();
+    let host = network.host("a").unwrap();
+    let (mut now, mut spare) = (Time::ZERO, Vec::new());
+    let (mut octets, mut first, mut last) = (0usize, None, Time::ZERO);
+    let gap = wanted.nanos_for(1_500);
+    for _ in 0..60 {
+        spare.push(packet(0, 1, 0, 1_500));
+    }
+    while now.0 < 10 * SECOND {
+        while let Some(mut packet) = spare.pop() {
+            packet.splice(8..12, [64, 17, 0, 0]);
+            let sum = router::packet::checksum(&packet[..20]).to_be_bytes();
+            packet.splice(10..12, sum);
+            network.handle(now, Input::Packet { host, port: 0, octets: packet });
+        }
+        while let Some(output) = network.poll() {
+            match output {
+                Output::Deliver { octets: packet, at, .. } => {
+                    if at.0 > SECOND {
+                        octets += if first.is_some() { packet.len() } else { 0 };
+                        first.get_or_insert(at);
+                        last = at;
+                    }
+                    spare.push(packet);
+                }
+                other => panic!("{other:?}"),
+            }
+        }
+        // Late by up to ten packets, as an edge may be.
+        now = Time(now.0 + gap * (1 + now.0 % 10));
+        network.handle(now, Input::Tick);
+    }
+    octets as f64 * 8.0 * SECOND as f64 / last.since(first.unwrap()) as f64
+}
+
+#[test]
+fn lines_and_shapers_keep_their_rate_over_ten_seconds() {
+    for text in ["512kbit", "2Mbit", "10Mbit", "100Mbit"] {
+        let rate: Rate = text.parse().unwrap();
+        let line = throughput(&PAIR.replace("RATE", text), Policy::default(), rate);
+        let child = Box::new(Queueing::default());
+        let (burst, interval) = (Octets(3_000), None);
+        let shaper = Queueing::Shaper { rate, burst, interval, overhead: 0, child };
+        let queueing = Some("shaper".to_owned());
+        let policy = Policy {
+            queueings: BTreeMap::from([("shaper".to_owned(), shaper)]),
+            interfaces: BTreeMap::from([(
+                "b".to_owned(),
+                Attachment { queueing, ..Attachment::default() },
+            )]),
+            ..Policy::default()
+        };
+        let shaped = throughput(&PAIR.replace("RATE", "1Gbit"), policy, rate);
+        for measured in [line, shaped] {
+            let off = (measured / rate.bits() as f64 - 1.0).abs();
+            assert!(off < 0.001, "{text}: {line} by the line, {shaped} by the shaper");
+        }
+    }
+}
+
+#[test]
+fn a_tap_sees_both_ways_while_it_is_on() {
+    let policies = BTreeMap::from([("shaped".to_owned(), Policy::default())]);
+    let topology = Topology::read(&PAIR.replace("RATE", "12Mbit")).unwrap();
+    let mut network = Network::new(&topology, &policies, 1).unwrap();
+    let port = network.plan().port("r.b").unwrap();
+    let mut seen = Vec::new();
+    for (n, on) in [true, false].into_iter().enumerate() {
+        let start = Time(n as u64 * SECOND);
+        network.handle(start, Input::Tap { port, on });
+        for (from, to) in [(0, 1), (1, 0)] {
+            let octets = packet(from, to, n as u32, 1_500);
+            network.handle(start, Input::Packet { host: HostId(from), port: 0, octets });
+        }
+        network.handle(Time(start.0 + SECOND / 2), Input::Tick);
+        while let Some(output) = network.poll() {
+            if let Output::Tap { port: at_port, direction, at, octets } = output {
+                assert_eq!(at_port, port);
+                seen.push((direction, at, number(&octets), octets[8]));
+            }
+        }
+    }
+    // 12 µs to the router at 1 Gbit/s; 1 ms from host b.
+    let wanted = [(Direction::Out, Time(12_000), 0, 63), (Direction::In, Time(1_000_000), 0, 64)];
+    assert_eq!(seen, wanted);
+}
+
+#[test]
+fn wrong_policies_are_told_by_name() {
+    let topology = Topology::read(&PAIR.replace("RATE", "12Mbit")).unwrap();
+    let wrong = Network::new(&topology, &BTreeMap::new(), 1).unwrap_err();
+    assert_eq!(wrong.path, "routers.r.policy");
+    let queueing = Some("none".to_owned());
+    let attachment = Attachment { queueing, ..Attachment::default() };
+    let interfaces = BTreeMap::from([("b".to_owned(), attachment)]);
+    let policy = Policy { interfaces, ..Policy::default() };
+    let policies = BTreeMap::from([("shaped".to_owned(), policy)]);
+    let wrong = Network::new(&topology, &policies, 1).unwrap_err();
+    assert_eq!(wrong.path, "policies.shaped (of routers.r): interfaces.b.queueing");
+}
