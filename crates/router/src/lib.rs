@@ -16,6 +16,7 @@ pub mod condition;
 pub mod conditioner;
 pub mod count;
 pub mod discipline;
+pub mod icmp;
 pub mod meter;
 pub mod packet;
 pub mod policy;
