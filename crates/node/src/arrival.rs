@@ -6,7 +6,7 @@ use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
 use crate::memory::{Charge, Payer};
 use crate::network::Origin;
-use crate::node::{Copies, DEBT_RETRY, Node};
+use crate::node::{Copies, Node};
 use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::recovery::LostReceive;
@@ -486,7 +486,7 @@ impl Node {
                         self.enqueue_new(now, debt.entries);
                         self.release_bodies(debt.bodies);
                     }
-                    Err(_) => self.debts.push((now.mono + DEBT_RETRY, debt)),
+                    Err(_) => self.owe(now, debt),
                 }
                 return;
             }
@@ -561,7 +561,7 @@ impl Node {
             }
             AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
-                self.debts.push((now.mono + DEBT_RETRY, Debt { batch, entries, bodies }));
+                self.owe(now, Debt { batch, entries, bodies });
                 self.sent(now, id);
             }
         }

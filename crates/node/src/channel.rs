@@ -144,41 +144,37 @@ impl Node {
         }
     }
 
+    /// Does what the time brings for channels: one that waited may be opened again, one that is
+    /// scheduled opens or closes.
+    pub(crate) fn mind_channels(&mut self, now: Now) {
+        while let Some(id) = self.agenda.looks.pop(now.mono) {
+            let Some(state) = self.channels.get_mut(&id) else { continue };
+            state.not_before = state.not_before.filter(|at| *at > now.mono);
+            self.keep_schedule(now, id);
+        }
+    }
+
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, now: Now) {
-        let mut late = Vec::new();
-        for (link, idle_close) in self.on_demand() {
-            if link.idle_since + idle_close <= now.mono {
-                late.push(link.id);
-            }
-        }
-        for id in late {
-            self.release(id);
-        }
-        for state in self.channels.values_mut() {
-            if state.not_before.is_some_and(|at| at <= now.mono) {
-                state.not_before = None;
+        while let Some(id) = self.agenda.idle.pop(now.mono) {
+            let at = self.links.get(&id).and_then(|link| self.closes_at(link));
+            if at.is_some_and(|at| at <= now.mono) {
+                self.release(id);
+            } else {
+                self.agenda.idle.set(id, at);
             }
         }
     }
 
-    /// When the first on-demand association will have been idle for long enough.
-    pub(crate) fn idle_deadline(&self) -> Option<Instant> {
-        self.on_demand().map(|(link, idle_close)| link.idle_since + idle_close).min()
-    }
-
-    /// Idle associations of ours that are released after a while, and after which.
-    fn on_demand(&self) -> impl Iterator<Item = (&Link, Duration)> {
-        let timed = self.channels.keys().filter_map(|channel| {
-            match self.peer_and_channel(*channel)?.1.connection {
-                Connection::OnDemand { idle_close } => Some((*channel, idle_close)),
-                Connection::Permanent | Connection::Scheduled { .. } => None,
+    /// When an association of ours that is idle is released, where its channel is opened by traffic.
+    pub(crate) fn closes_at(&self, link: &Link) -> Option<Instant> {
+        match self.config.channel(link.channel()?)?.1.connection {
+            Connection::OnDemand { idle_close } => {
+                let idle = link.is_initiator() && link.is_idle() && link.turn;
+                idle.then(|| link.idle_since + idle_close)
             }
-        });
-        timed.flat_map(|(channel, idle_close)| {
-            let idle = |l: &&Link| l.is_initiator() && l.is_idle() && l.turn;
-            self.links_of(channel).filter(idle).map(move |link| (link, idle_close))
-        })
+            Connection::Permanent | Connection::Scheduled { .. } => None,
+        }
     }
 
     /// The associations of a channel, oldest first: ours, and the peer's that are bound.

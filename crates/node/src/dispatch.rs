@@ -1,36 +1,55 @@
 //! What the associations that are free do next, and who has their turn.
 
+use crate::agenda::channels_of;
 use crate::api::ChannelId;
 use crate::config::{Channel, Peer};
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase};
 use crate::node::Node;
-use base::{AssociationId, Now};
+use base::{AssociationId, Now, PeerId};
 use osi::api::Request;
 use scheduler::Associations;
 
 impl Node {
     /// Gives every association that is free what goes next, closes those that are too many and
-    /// opens those that are wanted.
+    /// opens those that are wanted: of the peers and mailboxes that something happened to.
     pub(crate) fn dispatch(&mut self, now: Now) {
         if !self.started {
             return;
         }
         self.queue.scheduler.tick(now.mono);
-        if !self.stopping {
-            let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
-            // All first: the rules look across the channels of a peer.
-            for channel in &ids {
-                self.tell_associations(now, *channel);
-            }
-            self.leave_lost_channels(now);
-            for channel in ids {
-                self.dispatch_channel(now, channel);
-                self.tell_associations(now, channel);
-            }
-            self.open_wanted(now);
+        if self.stopping {
+            return self.agenda.clear();
         }
-        self.dispatch_mailboxes(now);
+        self.note_channels();
+        let mut peers = self.agenda.take_peers();
+        while let Some(peer) = self.queue.scheduler.changed(now.mono) {
+            peers.insert(peer);
+        }
+        let ids = peers.iter().flat_map(|peer| self.channels.keys_in(channels_of(*peer)));
+        let ids: Vec<ChannelId> = ids.collect();
+        // All first: the rules look across the channels of a peer.
+        for channel in &ids {
+            self.tell_associations(now, *channel);
+        }
+        for peer in peers {
+            self.leave_lost_channels(now, peer);
+        }
+        for channel in &ids {
+            self.dispatch_channel(now, *channel);
+            self.tell_associations(now, *channel);
+        }
+        for channel in ids {
+            self.file_wish(now, channel);
+        }
+        self.open_wanted(now);
+        let mut mailboxes = self.agenda.take_mailboxes();
+        while let Some(mailbox) = self.queue.scheduler.changed_mailbox(now.mono) {
+            mailboxes.insert(mailbox);
+        }
+        for mailbox in mailboxes {
+            self.dispatch_mailbox(now, mailbox);
+        }
     }
 
     /// Tells the scheduler how a channel's associations stand.
@@ -69,14 +88,17 @@ impl Node {
                 _ => {}
             }
         }
+        if seen.changing > 0 {
+            self.agenda.wishes.news();
+        }
         self.queue.scheduler.associations(now.mono, channel, seen);
     }
 
     /// A transfer that was cut off waits for its channel to recover it; but not where the channel
     /// is down and another one may carry it.
-    fn leave_lost_channels(&mut self, now: Now) {
+    fn leave_lost_channels(&mut self, now: Now, peer: PeerId) {
         let Node { queue, recovery, .. } = self;
-        let leaving = recovery.let_go(|channel, entry| {
+        let leaving = recovery.let_go(channels_of(peer), |channel, entry| {
             let precedence = queue.get(entry).map(|e| e.precedence);
             queue.scheduler.is_down(channel)
                 && precedence.is_some_and(|p| queue.scheduler.has_way(channel.peer, p))
@@ -103,7 +125,7 @@ impl Node {
                 // It waits for another try: the next one need not wait for anything.
                 self.tell_associations(now, channel);
             }
-            let Some(link) = self.links.get_mut(&id) else { continue };
+            let Some(link) = self.links.get(&id) else { continue };
             if !link.can_send() {
                 let may_ask = link.two_way && !link.turn_wanted;
                 if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
@@ -112,7 +134,7 @@ impl Node {
                 continue;
             }
             if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
-                self.begin_sending(id, start.id, start.licence);
+                self.begin_sending(now, id, start.id, start.licence);
             } else {
                 self.tell_held(now, channel);
             }

@@ -200,8 +200,33 @@ impl Node {
 
     // ----- sending --------------------------------------------------------------------------------
 
-    /// Takes an entry in hand: its record is read first.
-    pub(crate) fn begin_sending(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
+    /// Takes an entry in hand. Its record is read first, unless it was accepted just now and is
+    /// still here: a Flash need not wait for the disk a second time.
+    pub(crate) fn begin_sending(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        entry: EntryId,
+        licence: Licence,
+    ) {
+        let Some(record) = self.fresh.remove(&entry) else {
+            return self.load_to_send(id, entry, licence);
+        };
+        let Some(known) = self.queue.get(entry) else { return };
+        let number = self.next_number();
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let channel = link.channel();
+        let mut sending = Sending::new(entry, known.precedence, known.body, licence);
+        sending.number = number;
+        link.sending = Some(sending);
+        match channel {
+            Some(channel) => self.start_transfer(now, id, channel, record),
+            None => self.start_delivery(now, id, record),
+        }
+    }
+
+    /// Has the record of an entry read, to be sent.
+    fn load_to_send(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
         let Some(known) = self.queue.get(entry) else {
             self.queue.scheduler.finished(entry);
             return;
@@ -351,7 +376,7 @@ impl Node {
         point: ResumePoint,
     ) {
         self.queue.scheduler.progress(now.mono, entry);
-        self.begin_sending(id, entry, Licence::default());
+        self.load_to_send(id, entry, Licence::default());
         if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
             s.resume = Some(point);
             s.resumed = true;

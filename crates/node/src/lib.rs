@@ -6,11 +6,13 @@
 
 mod access;
 mod admission;
+mod agenda;
 pub mod api;
 mod arrival;
 pub mod changes;
 mod channel;
 pub mod config;
+mod configured;
 mod dispatch;
 pub mod event;
 mod hush;
@@ -19,6 +21,7 @@ mod late;
 mod limits;
 mod link;
 pub mod listing;
+mod marks;
 mod memory;
 mod meter;
 pub mod metrics;

@@ -185,8 +185,6 @@ pub(crate) struct Link {
     pub given_up: Option<String>,
     /// What the edge said of the end of the connection.
     pub transport_error: Option<String>,
-    /// As entered in the node's index of deadlines.
-    pub indexed_deadline: Option<Instant>,
     pub next_invoke: i64,
     /// The transfer is to be interrupted at its next checkpoint.
     pub interrupting: bool,
@@ -235,7 +233,6 @@ impl Link {
             opened: None,
             given_up: None,
             transport_error: None,
-            indexed_deadline: None,
             next_invoke: 1,
             interrupting: false,
             drain: None,

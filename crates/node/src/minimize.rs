@@ -111,7 +111,7 @@ impl Node {
         let mut scopes: BTreeSet<Scope> = self.minimizing.floors.keys().copied().collect();
         scopes.extend(self.minimizing.orders.keys().copied());
         scopes.insert(Scope::Switch);
-        scopes.extend(self.channels.keys().map(|id| Scope::Channel(*id)));
+        scopes.extend(self.config.minimized().map(Scope::Channel));
         scopes
     }
 

@@ -1,13 +1,16 @@
 //! The node itself: dispatch of inputs, the drain of its associations, and its deadline.
 
 use crate::access::Access;
+use crate::agenda::Agenda;
 use crate::api::{ChannelId, Input, Output, Token};
 use crate::channel::ChannelState;
 use crate::config::{NodeConfig, Peer};
+use crate::configured::Configured;
 use crate::event::{Event, Kind, Level};
 use crate::hush::Hush;
 use crate::late::Late;
 use crate::link::{Drain, Link, Phase, Purpose};
+use crate::marks::{Due, Marked};
 use crate::memory::Memory;
 use crate::minimize::Minimizing;
 use crate::pending::{Debt, Pending};
@@ -35,24 +38,27 @@ const FORGET_EVERY: Duration = Duration::from_secs(600);
 /// A whole MTA. See [`crate::api`] for the contract.
 #[derive(Debug)]
 pub struct Node {
-    pub(crate) config: NodeConfig,
+    pub(crate) config: Configured,
     pub(crate) engine: Engine,
     pub(crate) queue: Queue,
-    pub(crate) links: BTreeMap<AssociationId, Link>,
+    pub(crate) links: Marked<AssociationId, Link>,
     /// The same by channel and address, and those being turned away.
     pub(crate) roll: Roll,
     pub(crate) turned_away: BTreeSet<AssociationId>,
     pub(crate) access: Access,
     pub(crate) hush: Hush,
     pub(crate) memory: Memory,
-    pub(crate) channels: BTreeMap<ChannelId, ChannelState>,
+    pub(crate) channels: Marked<ChannelId, ChannelState>,
+    /// What is to be looked at, because something it depends on was touched or is due.
+    pub(crate) agenda: Agenda,
     pub(crate) pending: BTreeMap<Token, Pending>,
     /// What is being received, by its spool.
     pub(crate) arrivals: BTreeMap<SpoolId, Arrival>,
     /// Keys whose commit is under way.
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
-    pub(crate) debts: Vec<(Instant, Debt)>,
+    debts: BTreeMap<(Instant, u64), Debt>,
+    last_debt: u64,
     /// How many debts the store is being asked to pay.
     paying: usize,
     /// Arrivals that wait for keys of others, and whether some were freed.
@@ -60,6 +66,9 @@ pub struct Node {
     pub(crate) unblock: bool,
     /// Entries that an operator holds, some of them perhaps gone.
     pub(crate) held: BTreeSet<EntryId>,
+    /// Records of what was queued by the input that is being handled: what starts at once needs no
+    /// other look at the disk.
+    pub(crate) fresh: BTreeMap<EntryId, Record>,
     /// Entries whose association was lost while they were sent, once: they go again at once.
     pub(crate) blips: BTreeSet<EntryId>,
     /// When the store is next asked to forget old keys.
@@ -83,7 +92,7 @@ pub struct Node {
     stopped: bool,
     outputs: VecDeque<Output>,
     dirty: BTreeSet<AssociationId>,
-    deadlines: BTreeSet<(Instant, AssociationId)>,
+    deadlines: Due<AssociationId>,
     last_token: u64,
     last_association: u64,
     last_spool: u64,
@@ -94,27 +103,32 @@ impl Node {
     /// A node that knows its configuration and nothing else: hand in what the store holds with
     /// [`Input::Recovered`], then [`Input::Started`].
     pub fn new(config: NodeConfig) -> Node {
-        let channels = config.peers.iter().flat_map(|peer| peer.channels());
-        let channels = channels.map(|(id, _)| (id, ChannelState::default())).collect();
+        let mut channels = Marked::default();
+        for (id, _) in config.peers.iter().flat_map(Peer::channels) {
+            channels.insert(id, ChannelState::default());
+        }
         let engine = Engine::new(crate::config::engine_config(&config));
         Node {
             engine,
             queue: Queue::new(crate::config::channel_rules(&config), config.hold),
-            links: BTreeMap::new(),
+            links: Marked::default(),
             roll: Roll::default(),
             turned_away: BTreeSet::new(),
             access: Access::new(&config.limits),
             hush: Hush::default(),
             memory: Memory::default(),
             channels,
+            agenda: Agenda::default(),
             pending: BTreeMap::new(),
             arrivals: BTreeMap::new(),
             committing: BTreeSet::new(),
-            debts: Vec::new(),
+            debts: BTreeMap::new(),
+            last_debt: 0,
             paying: 0,
             blocked: Vec::new(),
             unblock: false,
             held: BTreeSet::new(),
+            fresh: BTreeMap::new(),
             blips: BTreeSet::new(),
             forget_at: None,
             recovery: Recovery::default(),
@@ -132,12 +146,12 @@ impl Node {
             stopped: false,
             outputs: VecDeque::new(),
             dirty: BTreeSet::new(),
-            deadlines: BTreeSet::new(),
+            deadlines: Due::default(),
             last_token: 0,
             last_association: 0,
             last_spool: 0,
             last_reference: 0,
-            config,
+            config: Configured::new(config),
         }
     }
 
@@ -162,6 +176,7 @@ impl Node {
                 self.look_at_minimize(now);
                 self.tell_late_at_start(now);
                 self.keep_schedules(now);
+                self.touch_all();
                 self.forget_at = Some(now.mono + FORGET_EVERY);
             }
             Input::Connected { association } => self.connected(now, association),
@@ -210,17 +225,13 @@ impl Node {
 
     /// When to hand in [`Input::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
-        let links = self.deadlines.first().map(|(at, _)| *at);
-        let queue = self.queue.scheduler.deadline();
-        let channels = self.channels.values().filter_map(|c| c.deadline()).min();
-        let debts = self.debts.iter().map(|(at, _)| *at).min();
+        let debts = self.debts.first_key_value().map(|((at, _), _)| *at);
         [
-            links,
-            queue,
-            channels,
+            self.deadlines.first(),
+            self.queue.scheduler.deadline(),
+            self.agenda.deadline(),
             debts,
             self.forget_at,
-            self.idle_deadline(),
             self.recovery.deadline(),
             self.strays_deadline(),
             self.clock_deadline(),
@@ -245,6 +256,12 @@ impl Node {
         let token = Token(self.last_token);
         self.pending.insert(token, pending);
         token
+    }
+
+    /// A number for a transfer, unlike that of any token.
+    pub(crate) fn next_number(&mut self) -> u64 {
+        self.last_token += 1;
+        self.last_token
     }
 
     pub(crate) fn next_spool(&mut self) -> SpoolId {
@@ -316,19 +333,31 @@ impl Node {
                 self.pump(now, id);
             }
             self.retry_blocked(now);
-            self.end_drained(now);
+            self.mind_channels(now);
+            let touched = self.links.take_marks();
+            self.end_drained(now, &touched);
             self.read_strays(now);
+            self.note_touched(touched);
             self.dispatch(now);
             self.pause_and_go_on(now);
-            if self.dirty.is_empty() {
+            if self.dirty.is_empty() && !self.has_more_to_dispatch() {
                 break;
             }
         }
+        self.fresh.clear();
+        #[cfg(debug_assertions)]
+        self.check_settled(now);
         self.see_to_late(now);
         if self.stopping && !self.stopped && self.links.is_empty() && self.pending.is_empty() {
             self.stopped = true;
             self.output(Output::Stopped);
         }
+    }
+
+    /// How much was said so far, and to how many it is still to be said.
+    #[cfg(debug_assertions)]
+    pub(crate) fn said(&self) -> (usize, u64, u64, usize) {
+        (self.outputs.len(), self.last_token, self.last_association, self.dirty.len())
     }
 
     /// Hands queued requests to a stack, one after each drain, and files its deadline.
@@ -338,17 +367,8 @@ impl Node {
             link.stack.handle(now.mono, stack::Input::Request(request));
             self.drain(now, id);
         }
-        if let Some(link) = self.links.get_mut(&id) {
-            let deadline = link.deadline();
-            if deadline != link.indexed_deadline {
-                if let Some(old) = link.indexed_deadline {
-                    self.deadlines.remove(&(old, id));
-                }
-                if let Some(new) = deadline {
-                    self.deadlines.insert((new, id));
-                }
-                link.indexed_deadline = deadline;
-            }
+        if let Some(link) = self.links.get(&id) {
+            self.deadlines.set(id, link.deadline());
         }
     }
 
@@ -380,9 +400,8 @@ impl Node {
     /// Removes an association whose connection has ended.
     pub(crate) fn remove_link(&mut self, id: AssociationId) -> Option<Link> {
         let link = self.links.remove(&id)?;
-        if let Some(at) = link.indexed_deadline {
-            self.deadlines.remove(&(at, id));
-        }
+        self.deadlines.set(id, None);
+        self.agenda.gone(id, link.channel());
         self.dirty.remove(&id);
         self.turned_away.remove(&id);
         self.roll.gone(id, link.channel(), link.origin);
@@ -409,12 +428,8 @@ impl Node {
     }
 
     fn tick(&mut self, now: Now) {
-        while let Some((at, id)) = self.deadlines.first().copied()
-            && at <= now.mono
-        {
-            self.deadlines.pop_first();
+        while let Some(id) = self.deadlines.pop(now.mono) {
             if let Some(link) = self.links.get_mut(&id) {
-                link.indexed_deadline = None;
                 let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
                 let late_with = [
                     (&mut link.bind_deadline, "no association in time (limits.bind_timeout)"),
@@ -444,7 +459,7 @@ impl Node {
         for spool in spools {
             self.drop_arrival(spool);
         }
-        self.keep_schedules(now);
+        self.mind_channels(now);
         self.close_idle(now);
         self.say_hushed(now);
         self.verify_waiting(now);
@@ -478,11 +493,15 @@ impl Node {
         most.saturating_sub(reading + self.paying)
     }
 
+    /// A change that could not be made is tried again in a while.
+    pub(crate) fn owe(&mut self, now: Now, debt: Debt) {
+        self.last_debt += 1;
+        self.debts.insert((now.mono + DEBT_RETRY, self.last_debt), debt);
+    }
+
     fn pay_debts(&mut self, now: Now) {
-        let (due, later) = self.debts.drain(..).partition(|(at, _)| *at <= now.mono);
-        self.debts = later;
-        let due: Vec<(Instant, Debt)> = due;
-        for (_, mut debt) in due {
+        while let Some(first) = self.debts.first_entry().filter(|e| e.key().0 <= now.mono) {
+            let mut debt = first.remove();
             self.renew_held(&mut debt.batch);
             self.commit(debt.batch.clone(), Pending::Debt(debt));
         }
@@ -577,6 +596,7 @@ impl Node {
     pub(crate) fn enqueue_new(&mut self, now: Now, entries: Vec<NewEntry>) {
         for entry in entries {
             self.enqueue(now, entry.id, entry.precedence, &entry.record.brief());
+            self.fresh.insert(entry.id, entry.record);
         }
     }
 
@@ -595,7 +615,7 @@ impl Node {
     /// Brings one association to its end: releases it where idle, interrupts a long transfer at its
     /// next checkpoint, lets the rest finish.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get(&id) else { return };
         let interrupts = self.stopping || link.leaving || link.drain == Some(Drain::Removed);
         match link.phase {
             Phase::Connecting => {
@@ -616,7 +636,9 @@ impl Node {
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
                 if sends && is_p1 && interrupts && !link.interrupting {
-                    link.interrupting = true;
+                    if let Some(link) = self.links.get_mut(&id) {
+                        link.interrupting = true;
+                    }
                     self.request(id, stack::Request::Interrupt);
                 }
             }

@@ -1,12 +1,13 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
+use crate::agenda::Rank;
 use crate::api::{ChannelId, Output};
 use crate::channel::ChannelState;
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use base::ber::{Writer, universal};
-use base::{AssociationId, Instant, Now, Precedence, Utc};
+use base::{AssociationId, Now, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use osi::api::{Dialogue, Request, Role};
@@ -14,47 +15,32 @@ use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use std::cmp::Reverse;
 
-/// Which of several channels is opened first: the greatest.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Rank {
-    /// Of the highest message that waits for it, or that it is to go on with. Nothing, nor below,
-    /// where it failed more than once: those take turns, or a few dead ones of high precedence would
-    /// leave no time to the others.
-    waiting: Option<Precedence>,
-    /// The highest it may carry.
-    hopeful: Option<Precedence>,
-}
-
 impl Node {
+    /// Notes whether a channel is to be opened now, and how much that matters.
+    pub(crate) fn file_wish(&mut self, now: Now, channel: ChannelId) {
+        let ours = |link: &Link| link.is_initiator() && link.phase != Phase::Over;
+        let wanted = self.queue.scheduler.is_wanted(now.mono, channel)
+            || (self.recovery.has_send(channel) && !self.links_of(channel).any(ours));
+        let is_due = |state: &&ChannelState| {
+            state.schedule.is_open() && state.not_before.is_none_or(|at| at <= now.mono)
+        };
+        let state = self.channels.get(&channel).filter(|_| wanted).filter(is_due);
+        let tried = state.map(|state| Reverse(state.tried));
+        let wish = tried.map(|tried| (self.rank(now, channel), tried, channel));
+        self.agenda.wishes.set(channel, wish);
+    }
+
     /// Opens associations that are wanted, as many at once as `limits.opening` allows: those a
     /// message waits for first, then by precedence, then those that were not tried for longest.
     pub(crate) fn open_wanted(&mut self, now: Now) {
-        let mut wanted: Vec<ChannelId> =
-            self.queue.scheduler.wanted(now.mono).map(|open| open.channel).collect();
-        let recovering = self.channels.keys().copied().filter(|id| self.recovery.has_send(*id));
-        for channel in recovering {
-            let any = self.links_of(channel).any(|l| l.is_initiator() && l.phase != Phase::Over);
-            if !any && !wanted.contains(&channel) {
-                wanted.push(channel);
-            }
-        }
-        let due = |state: &ChannelState| {
-            state.schedule.is_open() && state.not_before.is_none_or(|at| at <= now.mono)
-        };
-        wanted.retain(|id| self.channels.get(id).is_some_and(due));
-        if wanted.is_empty() {
+        if !self.agenda.wishes.take_news() {
             return;
         }
-        let mut ranked: Vec<(Rank, Reverse<Option<Instant>>, ChannelId)> = Vec::new();
-        for channel in wanted {
-            let tried = self.channels.get(&channel).and_then(|state| state.tried);
-            ranked.push((self.rank(now, channel), Reverse(tried), channel));
-        }
-        ranked.sort_by(|a, b| b.cmp(a));
-        for (rank, _, channel) in ranked {
-            if !self.make_place(now, rank, channel) {
-                continue;
-            }
+        // Where there is no place for one, there is none for those that matter less.
+        while let Some((rank, _, channel)) = self.agenda.wishes.first()
+            && self.make_place(now, rank, channel)
+        {
+            self.agenda.wishes.set(channel, None);
             if let Some(state) = self.channels.get_mut(&channel) {
                 state.not_before = None;
                 state.tried = Some(now.mono);
@@ -87,7 +73,7 @@ impl Node {
     fn make_place(&mut self, now: Now, rank: Rank, channel: ChannelId) -> bool {
         let most = self.config.limits.opening.max(1);
         let mut opening: Vec<(AssociationId, Phase, ChannelId)> = Vec::new();
-        for link in self.links.values().filter(|l| l.is_initiator()) {
+        for link in self.agenda.wishes.opening().filter_map(|id| self.links.get(&id)) {
             if let (Phase::Connecting | Phase::Opening, Some(of)) = (link.phase, link.channel()) {
                 opening.push((link.id, link.phase, of));
             }
@@ -142,6 +128,7 @@ impl Node {
         link.two_way = dialogue == Dialogue::TwoWayAlternate;
         link.mark = Some(config.dscp);
         self.links.insert(id, link);
+        self.agenda.wishes.is_opening(id, true);
         self.roll.on_channel(id, channel);
         self.output(Output::Connect { association: id, channel });
     }

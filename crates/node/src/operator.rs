@@ -4,7 +4,7 @@
 //! the records of the queue stay as they are.
 
 use crate::api::Output;
-use crate::node::{DEBT_RETRY, Node};
+use crate::node::Node;
 use crate::pending::{Debt, Pending};
 use base::{EntryId, Now};
 use bytes::Bytes;
@@ -111,7 +111,7 @@ impl Node {
             // A later operation may have written what is undone here.
             let batch = vec![self.put_held()];
             let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.debts.push((now.mono + DEBT_RETRY, debt));
+            self.owe(now, debt);
         }
         let Operation { request, outcomes, .. } = operation;
         let result = result.map(|()| outcomes);

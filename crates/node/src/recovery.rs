@@ -4,6 +4,7 @@
 //! begins again, which the receiver's duplicate check makes harmless.
 
 use crate::api::ChannelId;
+use crate::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;
 use osi::api::ResumePoint;
@@ -11,6 +12,7 @@ use osi::rtse::InterruptedReceive;
 use osi::session::service::ConnectionReference;
 use std::collections::{BTreeMap, VecDeque};
 use std::net::IpAddr;
+use std::ops::RangeBounds;
 use std::time::Duration;
 
 /// How long a transfer that was cut off may be taken up again; on a scheduled channel, how long
@@ -46,9 +48,18 @@ pub(crate) struct Recovery {
     offered: BTreeMap<AssociationId, LostSend>,
     /// The peer chose the reference: it is told apart from others' by the peer.
     receives: BTreeMap<Lost, (Instant, LostReceive)>,
+    /// Until when each is kept; not what is offered.
+    ends: Due<Kept>,
 }
 
 type Lost = (PeerId, ConnectionReference);
+
+/// What is kept for a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kept {
+    Send(ChannelId, EntryId),
+    Receive(Lost),
+}
 
 impl Recovery {
     /// Keeps a transfer of ours for the next association of its channel.
@@ -60,11 +71,13 @@ impl Recovery {
         until: Instant,
     ) {
         let lost = LostSend { entry, point, until };
+        self.ends.set(Kept::Send(channel, entry), Some(until));
         self.sends.entry(channel).or_default().push_back(lost);
     }
 
     /// Keeps one that was offered and not decided, as long as it was to be kept.
     pub(crate) fn keep_again(&mut self, channel: ChannelId, lost: LostSend) {
+        self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
         self.sends.entry(channel).or_default().push_front(lost);
     }
 
@@ -75,6 +88,7 @@ impl Recovery {
         id: AssociationId,
     ) -> Option<ConnectionReference> {
         let lost = self.sends.get_mut(&channel)?.pop_front()?;
+        self.ends.set(Kept::Send(channel, lost.entry), None);
         let reference = lost.point.reference.clone();
         self.offered.insert(id, lost);
         Some(reference)
@@ -90,13 +104,18 @@ impl Recovery {
         self.sends.get(&channel)?.front().map(|lost| lost.entry)
     }
 
-    /// Gives up those of our transfers for which `leaves` says so: they begin again elsewhere.
-    pub(crate) fn let_go(&mut self, leaves: impl Fn(ChannelId, EntryId) -> bool) -> Vec<EntryId> {
+    /// Gives up those of our transfers on these channels for which `leaves` says so: they begin again elsewhere.
+    pub(crate) fn let_go(
+        &mut self,
+        of: impl RangeBounds<ChannelId>,
+        leaves: impl Fn(ChannelId, EntryId) -> bool,
+    ) -> Vec<EntryId> {
         let mut left = Vec::new();
-        for (channel, sends) in &mut self.sends {
+        for (channel, sends) in self.sends.range_mut(of) {
             sends.retain(|lost| {
                 let leaving = leaves(*channel, lost.entry);
                 if leaving {
+                    self.ends.set(Kept::Send(*channel, lost.entry), None);
                     left.push(lost.entry);
                 }
                 !leaving
@@ -108,7 +127,13 @@ impl Recovery {
     /// Gives up transfers to us on these channels.
     pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
         let left = self.receives.extract_if(.., |_, (_, lost)| leaves(lost.channel));
-        left.map(|(_, (_, lost))| lost.spool).collect()
+        let left: Vec<(Lost, SpoolId)> = left.map(|(key, (_, lost))| (key, lost.spool)).collect();
+        left.into_iter()
+            .map(|(key, spool)| {
+                self.ends.set(Kept::Receive(key), None);
+                spool
+            })
+            .collect()
     }
 
     /// Whether this association is asking for a recovery.
@@ -124,14 +149,26 @@ impl Recovery {
     /// Keeps a transfer to us; gives one of the same peer that has to make room.
     pub(crate) fn keep_receive(&mut self, lost: LostReceive, until: Instant) -> Option<SpoolId> {
         let peer = lost.channel.peer;
-        let replaced = self.receives.insert((peer, lost.state.reference()), (until, lost));
-        let theirs = || self.receives.iter().filter(|((of, _), _)| *of == peer);
-        if theirs().count() <= MOST_RECEIVES {
+        let key = (peer, lost.state.reference());
+        self.ends.set(Kept::Receive(key.clone()), Some(until));
+        let replaced = self.receives.insert(key, (until, lost));
+        if self.receives_of(peer).count() <= MOST_RECEIVES {
             return replaced.map(|(_, l)| l.spool);
         }
-        let oldest = theirs().min_by_key(|(_, (until, _))| *until);
+        let oldest = self.receives_of(peer).min_by_key(|(_, (until, _))| *until);
         let oldest = oldest.map(|(key, _)| key.clone());
-        oldest.and_then(|r| self.receives.remove(&r)).map(|(_, l)| l.spool)
+        oldest.and_then(|key| self.remove_receive(&key)).map(|l| l.spool)
+    }
+
+    /// Those of one peer.
+    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&Lost, &(Instant, LostReceive))> {
+        let from = (peer, ConnectionReference::default());
+        self.receives.range(from..).take_while(move |((of, _), _)| *of == peer)
+    }
+
+    fn remove_receive(&mut self, key: &Lost) -> Option<LostReceive> {
+        self.ends.set(Kept::Receive(key.clone()), None);
+        self.receives.remove(key).map(|(_, lost)| lost)
     }
 
     /// The transfer to us of this association, if it came over this channel and from the same
@@ -146,38 +183,32 @@ impl Recovery {
         let meant = |l: &LostReceive| {
             l.channel == channel && l.remote == remote && l.state.is_known_by(reference)
         };
-        let found = self.receives.iter().find(|(_, (_, l))| meant(l));
+        let found = self.receives_of(channel.peer).find(|(_, (_, l))| meant(l));
         let key = found.map(|(key, _)| key.clone())?;
-        self.receives.remove(&key).map(|(_, l)| l)
+        self.remove_receive(&key)
     }
 
     /// When the first one is given up.
     pub(crate) fn deadline(&self) -> Option<Instant> {
-        let sends = self.sends.values().flatten().map(|l| l.until).min();
-        let receives = self.receives.values().map(|(until, _)| *until).min();
-        [sends, receives].into_iter().flatten().min()
+        self.ends.first()
     }
 
     /// Gives up what was kept long enough: entries that have to begin again, arrivals to forget.
     pub(crate) fn expire(&mut self, now: Instant) -> (Vec<EntryId>, Vec<SpoolId>) {
-        let mut entries = Vec::new();
-        for sends in self.sends.values_mut() {
-            sends.retain(|lost| {
-                let late = lost.until <= now;
-                if late {
-                    entries.push(lost.entry);
+        let (mut entries, mut spools) = (Vec::new(), Vec::new());
+        while let Some(kept) = self.ends.pop(now) {
+            match kept {
+                Kept::Send(channel, entry) => {
+                    if let Some(sends) = self.sends.get_mut(&channel) {
+                        sends.retain(|lost| lost.entry != entry);
+                    }
+                    entries.push(entry);
                 }
-                !late
-            });
+                Kept::Receive(key) => {
+                    spools.extend(self.receives.remove(&key).map(|(_, lost)| lost.spool));
+                }
+            }
         }
-        let late: Vec<Lost> = self
-            .receives
-            .iter()
-            .filter(|(_, (at, _))| *at <= now)
-            .map(|(r, _)| r.clone())
-            .collect();
-        let spools =
-            late.iter().filter_map(|r| self.receives.remove(r)).map(|(_, l)| l.spool).collect();
         (entries, spools)
     }
 }

@@ -13,6 +13,7 @@ use crate::api::{ChannelId, Output};
 use crate::changes::{Changes, EdgeChanges, channel_keys, peer_keys};
 use crate::channel::ChannelState;
 use crate::config::{ListenerService, NodeConfig, Peer};
+use crate::configured::Configured;
 use crate::event::{Kind, Level};
 use crate::link::{Drain, Link, Phase, Purpose};
 use crate::node::{DEBT_RETRY, Node};
@@ -97,7 +98,7 @@ impl Node {
         let changes = Changes::between(&self.config, &config, edge);
         let fate = Fate::of(&self.config, &config, edge);
         let peers = self.config.peers.iter().map(Peer::id).collect();
-        let old = std::mem::replace(&mut self.config, config);
+        let old = std::mem::replace(&mut self.config, Configured::new(config)).into_inner();
         self.engine.configure(crate::config::engine_config(&self.config));
         self.access.set_limits(&self.config.limits);
         let rules = crate::config::channel_rules(&self.config);
@@ -109,16 +110,18 @@ impl Node {
         self.leave_channels(now, &fate);
         self.find_strays(&peers);
         self.drain_links(now, &fate);
+        self.touch_all();
         self.tell_changes(&changes);
     }
 
     fn change_channels(&mut self, fate: &Fate) {
-        self.channels.retain(|id, _| !fate.removed.contains(id));
+        for id in &fate.removed {
+            self.channels.remove(id);
+        }
         for (id, _) in self.config.peers.iter().flat_map(Peer::channels) {
-            let state = self.channels.entry(id).or_default();
-            if fate.reopened.contains(&id) {
-                // What failed with the old configuration may not fail with this one.
-                *state = ChannelState::default();
+            // What failed with the old configuration may not fail with this one.
+            if !self.channels.contains_key(&id) || fate.reopened.contains(&id) {
+                self.channels.insert(id, ChannelState::default());
             }
         }
     }
@@ -156,13 +159,17 @@ impl Node {
         }
     }
 
-    /// Ends what is drained and has nothing in transfer any more.
-    pub(crate) fn end_drained(&mut self, now: Now) {
+    /// Ends what of these is drained and has nothing in transfer any more.
+    pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
+        if self.draining.is_empty() {
+            return;
+        }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
-            self.links.get(id).is_some_and(|l| l.phase == Phase::Open && l.unanswered == 0)
+            let due = |l: &Link| l.phase == Phase::Open && l.unanswered == 0;
+            self.draining.contains(*id) && self.links.get(id).is_some_and(due)
         };
-        let due: Vec<AssociationId> = self.draining.iter().filter(is_due).copied().collect();
+        let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
         for id in due {
             self.wind_down(now, id);
         }
@@ -180,7 +187,7 @@ impl Node {
     /// What was cut off waits no longer for its channel.
     fn leave_channels(&mut self, now: Now, fate: &Fate) {
         let leaves = |channel| fate.removed.contains(&channel) || fate.rebound.contains(&channel);
-        for entry in self.recovery.let_go(|channel, _| leaves(channel)) {
+        for entry in self.recovery.let_go(.., |channel, _| leaves(channel)) {
             self.queue.scheduler.put_back(now.mono, entry);
         }
         for spool in self.recovery.let_go_receives(leaves) {

@@ -242,7 +242,7 @@ impl Node {
         }
         match channel {
             Some(channel) => self.roll.on_channel(id, channel),
-            None => self.roll.user(id),
+            None => self.note_user(id),
         }
         self.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
         self.compare_marks(id);

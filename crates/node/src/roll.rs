@@ -7,6 +7,7 @@
 use crate::api::ChannelId;
 use crate::network::Origin;
 use base::{AssociationId, PeerId};
+use scheduler::steps::step;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// What one address holds.
@@ -44,8 +45,9 @@ impl Tally {
 pub(crate) struct Roll {
     /// P1: ours from the first, the peers' once bound.
     channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
-    /// P3, once bound.
-    users: BTreeSet<AssociationId>,
+    /// P3, once bound, with the number of their mailbox; and by that.
+    users: BTreeMap<AssociationId, u32>,
+    mailboxes: BTreeMap<u32, BTreeSet<AssociationId>>,
     /// Half-open ones that want to become users.
     future_users: BTreeSet<AssociationId>,
     origins: BTreeMap<Origin, Tally>,
@@ -102,10 +104,11 @@ impl Roll {
         self.channels.entry(channel).or_default().insert(id);
     }
 
-    /// A user bound.
-    pub(crate) fn user(&mut self, id: AssociationId) {
+    /// A user bound to the mailbox of this number.
+    pub(crate) fn user(&mut self, id: AssociationId, mailbox: u32) {
         self.is_half_open_no_more(id);
-        self.users.insert(id);
+        self.users.insert(id, mailbox);
+        self.mailboxes.entry(mailbox).or_default().insert(id);
     }
 
     /// It is gone.
@@ -116,11 +119,21 @@ impl Roll {
         origin: Option<Origin>,
     ) {
         self.is_half_open_no_more(id);
-        self.users.remove(&id);
+        if let Some(mailbox) = self.users.remove(&id)
+            && let Some(users) = self.mailboxes.get_mut(&mailbox)
+        {
+            users.remove(&id);
+            if users.is_empty() {
+                self.mailboxes.remove(&mailbox);
+            }
+        }
         if let Some(channel) = channel
             && let Some(ids) = self.channels.get_mut(&channel)
         {
             ids.remove(&id);
+            if ids.is_empty() {
+                self.channels.remove(&channel);
+            }
         }
         if let Some(origin) = origin
             && let Some(tally) = self.origins.get_mut(&origin)
@@ -139,19 +152,31 @@ impl Roll {
         &self,
         channel: ChannelId,
     ) -> impl DoubleEndedIterator<Item = AssociationId> + use<'_> {
-        self.channels.get(&channel).into_iter().flatten().copied()
+        self.channels.get(&channel).into_iter().flatten().copied().inspect(|_| step())
     }
 
     /// The associations of a peer, channel by channel.
     pub(crate) fn peer(&self, peer: PeerId) -> impl Iterator<Item = AssociationId> + use<'_> {
         let first = ChannelId { peer, index: 0 };
         let last = ChannelId { peer, index: u32::MAX };
-        self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied()
+        self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied().inspect(|_| step())
     }
 
-    /// Users bound.
-    pub(crate) fn users(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
-        self.users.iter().copied()
+    /// The users bound to a mailbox, oldest first.
+    pub(crate) fn users(&self, mailbox: u32) -> impl Iterator<Item = AssociationId> + use<'_> {
+        self.mailboxes.get(&mailbox).into_iter().flatten().copied().inspect(|_| step())
+    }
+
+    /// The mailbox that a user is bound to.
+    pub(crate) fn mailbox(&self, id: AssociationId) -> Option<u32> {
+        self.users.get(&id).copied()
+    }
+
+    /// All that are bound, peers and users.
+    #[cfg(debug_assertions)]
+    pub(crate) fn bound(&self) -> BTreeSet<AssociationId> {
+        let peers = self.channels.values().flatten().copied();
+        peers.chain(self.users.keys().copied()).collect()
     }
 
     /// Users bound or about to.

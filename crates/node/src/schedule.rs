@@ -48,50 +48,51 @@ impl Schedule {
 }
 
 impl Node {
-    /// Looks at the clock where it is time, and opens and closes scheduled channels.
+    /// Looks at the clock for every scheduled channel.
     pub(crate) fn keep_schedules(&mut self, now: Now) {
-        let mut changed = Vec::new();
-        let Node { config, channels, .. } = self;
-        for (id, state) in channels.iter_mut() {
-            if state.schedule.look_at.is_some_and(|at| at > now.mono) {
-                continue;
-            }
-            let Some((_, channel)) = config.channel(*id) else { continue };
-            let Connection::Scheduled { windows } = &channel.connection else { continue };
-            let (open, change) = (windows.is_open(now.utc), windows.next_change(now.utc));
-            let wait = change.map_or(LOOK_EVERY, |at| at.since(now.utc).min(LOOK_EVERY));
-            state.schedule.look_at = Some(now.mono + wait);
-            state.schedule.opens = change.filter(|_| !open);
-            if state.schedule.closed == open {
-                state.schedule.closed = !open;
-                changed.push((*id, open, change));
-            }
+        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+        for id in ids {
+            self.keep_schedule(now, id);
         }
-        for (id, open, change) in changed {
-            let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
-            let state = if open { "within" } else { "outside" };
-            self.event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
-                .channel(Some(id));
-            match open {
-                true => self.window_begins(id),
-                false => self.window_ends(now, id),
-            }
+    }
+
+    /// Looks at the clock for a channel where it is time, and opens or closes it.
+    pub(crate) fn keep_schedule(&mut self, now: Now, id: ChannelId) {
+        let Some((_, channel)) = self.config.channel(id) else { return };
+        let Connection::Scheduled { windows } = &channel.connection else { return };
+        let Some(state) = self.channels.get_mut(&id) else { return };
+        if state.schedule.look_at.is_some_and(|at| at > now.mono) {
+            return;
+        }
+        let (open, change) = (windows.is_open(now.utc), windows.next_change(now.utc));
+        let wait = change.map_or(LOOK_EVERY, |at| at.since(now.utc).min(LOOK_EVERY));
+        state.schedule.look_at = Some(now.mono + wait);
+        state.schedule.opens = change.filter(|_| !open);
+        if state.schedule.closed != open {
+            return;
+        }
+        state.schedule.closed = !open;
+        let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
+        let state = if open { "within" } else { "outside" };
+        self.event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
+            .channel(Some(id));
+        match open {
+            true => self.window_begins(id),
+            false => self.window_ends(now, id),
         }
     }
 
     /// Channels may have other hours from now on, or none.
     pub(crate) fn renew_schedules(&mut self, now: Now) {
-        let mut without = Vec::new();
-        for (id, state) in &mut self.channels {
-            state.schedule.look_at = None;
-            let config = self.config.channel(*id).map(|(_, channel)| &channel.connection);
+        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+        for id in ids {
+            let config = self.config.channel(id).map(|(_, channel)| &channel.connection);
             let scheduled = matches!(config, Some(Connection::Scheduled { .. }));
+            let Some(state) = self.channels.get_mut(&id) else { continue };
+            state.schedule.look_at = None;
             if !scheduled && std::mem::take(&mut state.schedule).closed {
-                without.push(*id);
+                self.window_begins(id);
             }
-        }
-        for id in without {
-            self.window_begins(id);
         }
         self.keep_schedules(now);
     }

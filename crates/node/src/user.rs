@@ -215,17 +215,13 @@ impl Node {
                 *stale |= changed.contains(mailbox);
             }
         }
-        let bound =
-            |link: &&mut Link| link.mailbox().is_some_and(|m| changed.iter().any(|c| c == m));
-        let ids: Vec<AssociationId> = self
-            .links
-            .values_mut()
-            .filter(bound)
-            .map(|link| {
+        let numbers = changed.iter().filter_map(|mailbox| self.queue.mailbox_number(mailbox));
+        let ids: Vec<AssociationId> = numbers.flat_map(|n| self.roll.users(n)).collect();
+        for id in &ids {
+            if let Some(link) = self.links.get_mut(id) {
                 link.transport_error = Some("the user is gone, or has another password".to_owned());
-                link.id
-            })
-            .collect();
+            }
+        }
         for id in ids {
             self.request(id, Request::Abort(AbortReason::PermanentProblem));
         }
@@ -253,12 +249,10 @@ impl Node {
 
     /// The user's password is right.
     pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: &str) {
-        let is_theirs = |id| self.links.get(&id).is_some_and(|l| l.mailbox() == Some(mailbox));
-        let bound = self.roll.users().filter(|id| is_theirs(*id)).count();
-        if bound >= self.config.limits.associations_per_user {
+        let number = self.queue.mailbox(mailbox);
+        if self.roll.users(number).count() >= self.config.limits.associations_per_user {
             return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
         }
-        let number = self.queue.mailbox(mailbox);
         let waiting = self.messages_waiting(number);
         // responder-credentials must be there; users authenticate us by the connection they made.
         let name = ObjectName::Mta(self.config.mta.clone());
@@ -563,27 +557,28 @@ impl Node {
 
     // ----- deliveries -----------------------------------------------------------------------------
 
-    /// Gives every bound user that takes deliveries and waits for none the next of its mailbox.
-    pub(crate) fn dispatch_mailboxes(&mut self, now: Now) {
-        if self.stopping || !self.queue.scheduler.has_for_mailboxes() {
-            return;
+    /// A user has bound.
+    pub(crate) fn note_user(&mut self, id: AssociationId) {
+        let mailbox = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        if let Some(mailbox) = mailbox {
+            let number = self.queue.mailbox(&mailbox);
+            self.roll.user(id, number);
         }
-        let free: Vec<(AssociationId, u32)> = self
-            .roll
-            .users()
-            .filter_map(|id| self.links.get(&id))
-            .filter(|l| l.phase == Phase::Open && l.sending.is_none() && l.drain.is_none())
-            .filter_map(|l| match &l.purpose {
-                Purpose::User { mailbox: Some(m), takes_deliveries: true, .. } => {
-                    Some((l.id, self.queue.mailbox_number(m)?))
-                }
-                _ => None,
-            })
-            .collect();
-        for (id, mailbox) in free {
-            if let Some(entry) = self.queue.scheduler.next_for_mailbox(now.mono, mailbox) {
-                self.begin_sending(id, entry, Licence::default());
-            }
+    }
+
+    /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
+    pub(crate) fn dispatch_mailbox(&mut self, now: Now, mailbox: u32) {
+        let takes = |link: &Link| {
+            let free = link.phase == Phase::Open && link.sending.is_none() && link.drain.is_none();
+            free && matches!(&link.purpose, Purpose::User { takes_deliveries: true, .. })
+        };
+        let users = self.roll.users(mailbox);
+        let free: Vec<AssociationId> =
+            users.filter(|id| self.links.get(id).is_some_and(takes)).collect();
+        for id in free {
+            let next = self.queue.scheduler.next_for_mailbox(now.mono, mailbox);
+            let Some(entry) = next else { return };
+            self.begin_sending(now, id, entry, Licence::default());
         }
     }
 

@@ -14,11 +14,9 @@
 mod world;
 
 use base::{BodyId, EntryId, Instant, Now, Utc};
-use engine::{NextHop, Record};
+use engine::NextHop;
 use node::{Input, Node};
-use p1::flags::ReportRequest;
-use std::time::Duration;
-use world::{ACT, NAPLES, Setup, World, address, five_channels};
+use world::{NAPLES, five_channels, queued_record};
 
 const MESSAGES: u64 = 100_000;
 /// Promised: at most so many octets each.
@@ -31,25 +29,9 @@ fn resident() -> u64 {
     pages * 4_096
 }
 
-/// A record as it is on disk, of a Routine that waits for a peer.
-fn record() -> Record {
-    let mut world = World::with(3, Setup { rts: |_| {}, node: five_channels });
-    world.link_up = false;
-    world.cut();
-    let sender = world.user(NAPLES, "OPS", true);
-    world.bind(sender, NAPLES);
-    world.run_for(Duration::from_secs(1));
-    let to = [address(ACT, "OPS")];
-    let routine = base::Precedence::Routine;
-    world.submit(sender, &to, routine, &[1; 1_000], "MESSAGE 1", ReportRequest::None);
-    world.run_for(Duration::from_secs(1));
-    let octets = world.sites[NAPLES].store.entries.values().next().unwrap();
-    Record::decode(octets).unwrap()
-}
-
 #[test]
 fn a_queued_message_takes_little() {
-    let mut record = record();
+    let mut record = queued_record();
     assert!(matches!(record.next_hop, NextHop::Peer(_)));
     let config = world::node_config(NAPLES, five_channels);
     let mut node = Node::new(config);

@@ -183,13 +183,86 @@ fn an_idle_channel_sends_right_after_the_commit() {
     while run.count(Kind::Submitted) == 0 {
         run.world.run_for(Duration::from_micros(10));
     }
-    // The record is read, which takes 50 us here; with it, in the same step, the first octets go.
-    run.world.run_for(Duration::from_micros(60));
+    // In the same step, and from memory: no record is read.
     let at = |kind| {
         let events = &run.world.sites[NAPLES].events;
         events.iter().find(|(_, e)| e.kind == kind).unwrap().0
     };
     let wait = at(Kind::TransferStarted).since(at(Kind::Submitted));
-    assert_eq!(wait, Duration::from_micros(50));
+    assert_eq!(wait, Duration::ZERO);
     assert!(run.world.carried > carried, "written, not only begun");
+    run.run_to(70);
+    assert_eq!(run.delivered(), [1_000]);
+    let loads = |site: usize| run.world.sites[site].loads;
+    assert_eq!((loads(NAPLES), loads(ACT)), (0, 0), "nor for the delivery");
+}
+
+#[test]
+fn what_had_to_wait_is_read_when_it_goes() {
+    let mut run = Run::new(five_channels);
+    run.run_to(60);
+    for size in [1_000_000, 1_001, 1_002] {
+        run.submit(Flash, size);
+    }
+    run.run_to(90);
+    assert_eq!(run.delivered(), [1_000_000, 1_001, 1_002]);
+    assert_eq!(run.world.sites[NAPLES].loads, 2);
+}
+
+/// Five channels; the one of Flash is there at these hours, and the one of Routine stands in for it.
+fn scheduled_flash(config: &mut NodeConfig, hours: &str) {
+    five_channels(config);
+    let channels = &mut config.peers[0].channels;
+    channels[0].fallback = vec![Flash];
+    if config.mta.0 == "NAPLES" {
+        channels[FLASH].connection = Connection::Scheduled { windows: hours.parse().unwrap() };
+    }
+}
+
+const FLASH: usize = 3;
+
+/// The channels of the transfers begun, by index.
+fn taken(run: &Run) -> Vec<usize> {
+    run.starts().iter().map(|e| e.channel.unwrap().index as usize).collect()
+}
+
+#[test]
+fn outside_its_hours_a_channel_has_its_fallback_and_within_them_none() {
+    let mut run = Run::new(|config| scheduled_flash(config, "00:00-00:01; 00:02-00:03"));
+    for (at, size) in [(30, 1_000), (70, 2_000), (130, 3_000), (190, 4_000)] {
+        run.run_to(at);
+        run.submit(Flash, size);
+    }
+    run.run_to(200);
+    assert_eq!(taken(&run), [FLASH, 0, FLASH, 0]);
+    let by_rule_5: Vec<bool> = run.starts().iter().map(|e| e.detail.contains("rule 5")).collect();
+    assert_eq!(by_rule_5, [false, true, false, true]);
+    assert_eq!(run.delivered(), [1_000, 2_000, 3_000, 4_000]);
+}
+
+#[test]
+fn what_is_ending_with_its_hours_is_no_way_for_others() {
+    let mut run = Run::new(|config| {
+        scheduled_flash(config, "00:00-00:01; 00:20-24:00");
+        // Without checkpoints what is in transfer ends when it is through.
+        for channel in &mut config.peers[0].channels {
+            channel.rts.checkpoint_size = 0;
+        }
+    });
+    run.run_to(55);
+    // Its content comes slowly from the disk.
+    run.world.reading = Duration::from_millis(500);
+    run.submit(Flash, 1_000_000);
+    run.run_to(61);
+    assert_eq!((taken(&run), run.delivered().len()), (vec![FLASH], 0));
+    run.submit(Flash, 1_000);
+    run.run_to(64);
+    assert_eq!((taken(&run), run.delivered()), (vec![FLASH, 0], vec![1_000]), "beside it");
+    run.run_to(300);
+    assert_eq!(run.delivered(), [1_000, 1_000_000], "it was let through");
+    assert_eq!(taken(&run).len(), 2);
+    let status = run.world.sites[NAPLES].node.status(run.world.clock());
+    let open =
+        status.peers[0].channels[FLASH].associations.iter().filter(|a| a.role == "initiator");
+    assert_eq!(open.count(), 0);
 }

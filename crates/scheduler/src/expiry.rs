@@ -63,9 +63,7 @@ impl Scheduler {
             self.queues_mut(to).at(precedence).overdue += 1;
         }
         self.settle(id);
-        if let Destination::Peer(peer) = to {
-            self.refresh(peer);
-        }
+        self.refresh_to(to);
     }
 
     /// Puts an item that is nowhere where it belongs now.

@@ -40,7 +40,8 @@ mod rules;
 mod share;
 mod shift;
 mod status;
-mod steps;
+#[doc(hidden)]
+pub mod steps;
 
 pub use growth::Open;
 pub use hold::Reason;

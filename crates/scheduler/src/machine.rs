@@ -83,8 +83,9 @@ pub struct Scheduler {
     /// The associations that should be opened, but for those of `stale`.
     pub(crate) wanting: BTreeMap<ChannelId, Open>,
     pub(crate) stale: BTreeSet<PeerId>,
-    /// Peers with a change that was not told yet.
+    /// Peers with a change that was not told yet, and mailboxes.
     pub(crate) changed: BTreeSet<PeerId>,
+    pub(crate) changed_mailboxes: BTreeSet<u32>,
 }
 
 impl Scheduler {
@@ -106,6 +107,7 @@ impl Scheduler {
             wanting: BTreeMap::new(),
             stale: BTreeSet::new(),
             changed: BTreeSet::new(),
+            changed_mailboxes: BTreeSet::new(),
         };
         scheduler.configure(Instant(0), rules, policy);
         scheduler
@@ -282,6 +284,18 @@ impl Scheduler {
     /// what is not opened is wanted again.
     pub fn wanted(&mut self, now: Instant) -> impl Iterator<Item = Open> + '_ {
         self.tick(now);
+        self.renew_wanting();
+        self.wanting.values().copied()
+    }
+
+    /// Whether [`Scheduler::wanted`] names this channel.
+    pub fn is_wanted(&mut self, now: Instant, channel: ChannelId) -> bool {
+        self.tick(now);
+        self.renew_wanting();
+        self.wanting.contains_key(&channel)
+    }
+
+    fn renew_wanting(&mut self) {
         while let Some(peer) = self.stale.pop_first() {
             let of_peer = ChannelId { peer, index: 0 }..=ChannelId { peer, index: u32::MAX };
             let old: Vec<ChannelId> = self.wanting.range(of_peer).map(|(id, _)| *id).collect();
@@ -293,7 +307,6 @@ impl Scheduler {
             let new: Vec<Open> = known.channels().filter_map(|c| known.wanted(&view, c)).collect();
             self.wanting.extend(new.into_iter().map(|open| (open.channel, open)));
         }
-        self.wanting.values().copied()
     }
 
     /// A peer to which something may start, close or open that could not before, or the other way
@@ -301,6 +314,18 @@ impl Scheduler {
     pub fn changed(&mut self, now: Instant) -> Option<PeerId> {
         self.tick(now);
         self.changed.pop_first()
+    }
+
+    /// A mailbox for which something may start that could not before: each once after a change.
+    pub fn changed_mailbox(&mut self, now: Instant) -> Option<u32> {
+        self.tick(now);
+        self.changed_mailboxes.pop_first()
+    }
+
+    /// Whether [`Scheduler::changed`] or [`Scheduler::changed_mailbox`] has something to tell, by
+    /// the time last handed in.
+    pub fn has_changes(&self) -> bool {
+        !self.changed.is_empty() || !self.changed_mailboxes.is_empty()
     }
 
     /// Whether one free association of ours on this channel should be closed. To be asked before
@@ -416,9 +441,10 @@ impl Scheduler {
         }
     }
 
-    fn refresh_to(&mut self, to: Destination) {
-        if let Destination::Peer(peer) = to {
-            self.refresh(peer);
+    pub(crate) fn refresh_to(&mut self, to: Destination) {
+        match to {
+            Destination::Peer(peer) => self.refresh(peer),
+            Destination::Mailbox(mailbox) => _ = self.changed_mailboxes.insert(mailbox),
         }
     }
 

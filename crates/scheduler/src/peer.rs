@@ -138,8 +138,9 @@ impl Peer {
     }
 
     /// When the rules may next answer differently though nothing happens: a transfer stalls, a
-    /// channel begins to count as down, or one has an association too many. The first two only
-    /// where something waits for it.
+    /// channel begins to count as down, or one has an association too many. The first only where
+    /// something waits for it, the second where there is anything for the peer: a transfer that was
+    /// cut off may wait for its channel.
     pub(crate) fn next_deadline(&self, view: &View<'_>) -> Option<Instant> {
         let waits = self
             .queues
@@ -148,9 +149,10 @@ impl Peer {
         let stall = view.policy.stall;
         let live = self.queues.iter().filter_map(|(_, queue)| queue.liveliest());
         let stalls = live.map(|(progress, _)| progress + stall);
-        let losses = self.channels().filter_map(|c| c.down_at(view.policy));
+        let stalls = stalls.filter(|_| waits);
+        let any = !self.queues.is_empty();
+        let losses = self.channels().filter_map(|c| c.down_at(view.policy)).filter(|_| any);
         let shrinks = self.channels().filter_map(Channel::shrinks_at);
-        let held = stalls.chain(losses).filter(|_| waits);
-        held.chain(shrinks).filter(|at| *at > view.now).min()
+        stalls.chain(losses).chain(shrinks).filter(|at| *at > view.now).min()
     }
 }

@@ -3,7 +3,7 @@
 //! What the rules count themselves stays: the delay after a failed transfer, stall and patience. An
 //! item that has not failed was deferred by its `not_before`; one that failed waits for a retry.
 
-use crate::items::{NEVER, Slot, State};
+use crate::items::{Destination, NEVER, Slot, State};
 use crate::machine::Scheduler;
 use base::{EntryId, Instant, PeerId};
 use std::time::Duration;
@@ -70,5 +70,8 @@ impl Scheduler {
             self.overdue.insert((alert_at, id));
         }
         self.settle(id);
+        if let Destination::Mailbox(mailbox) = to {
+            self.changed_mailboxes.insert(mailbox);
+        }
     }
 }

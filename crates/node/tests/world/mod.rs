@@ -79,6 +79,8 @@ pub(crate) struct Site {
     pub(crate) operated: Vec<(u64, Operated)>,
     /// Outputs so far, of all its processes; events do not count.
     pub(crate) outputs: u64,
+    /// Records its processes had read.
+    pub(crate) loads: u64,
     /// When it crashes, in order.
     pub(crate) strikes: VecDeque<Strike>,
 }
@@ -232,6 +234,22 @@ fn listen(config: &mut NodeConfig) {
     }));
 }
 
+/// A record as it is on disk, of a Routine of 1,000 octets that waits for a peer.
+pub(crate) fn queued_record() -> engine::Record {
+    let mut world = World::with(3, Setup { rts: |_| {}, node: five_channels });
+    world.link_up = false;
+    world.cut();
+    let sender = world.user(NAPLES, "OPS", true);
+    world.bind(sender, NAPLES);
+    world.run_for(Duration::from_secs(1));
+    let (routine, to) = (Precedence::Routine, [address(ACT, "OPS")]);
+    let none = p1::flags::ReportRequest::None;
+    world.submit(sender, &to, routine, &[1; 1_000], "MESSAGE 1", none);
+    world.run_for(Duration::from_secs(1));
+    let octets = world.sites[NAPLES].store.entries.values().next().expect("it is queued");
+    engine::Record::decode(octets).expect("a record")
+}
+
 /// The configuration of a site, changed so.
 pub(crate) fn node_config(site: usize, node: fn(&mut NodeConfig)) -> NodeConfig {
     config(site, 1, Setup { rts: |_| {}, node }, "")
@@ -307,6 +325,7 @@ impl World {
                 stopped: false,
                 operated: Vec::new(),
                 outputs: 0,
+                loads: 0,
                 strikes: VecDeque::new(),
             });
         }
@@ -400,6 +419,7 @@ impl World {
                 self.later(delay, Happening::Commit(site, epoch));
             }
             Output::Load { token, precedence, id } => {
+                self.sites[site].loads += 1;
                 let record = self.sites[site].store.entries.get(&(precedence, id)).cloned();
                 self.answer(site, quick, Input::Loaded { token, result: Ok(record) });
             }

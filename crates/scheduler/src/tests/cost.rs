@@ -113,6 +113,7 @@ fn steps(count: u64, policy: Policy) -> Vec<(&'static str, u64)> {
         s.tick(now);
         note("tick");
         while s.changed(now).is_some() {}
+        while s.changed_mailbox(now).is_some() {}
         note("changed");
         assert_eq!((s.expired(now), s.overdue(now), s.pauses(now)), (None, None, None));
         note("expired, overdue, pauses");

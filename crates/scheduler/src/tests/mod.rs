@@ -1,6 +1,7 @@
 //! The machine against its model, through random histories, and what must always hold.
 
 mod both;
+#[cfg(debug_assertions)]
 mod cost;
 mod examples;
 mod model;

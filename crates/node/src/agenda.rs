@@ -1,0 +1,211 @@
+//! What is to be looked at after an input: the peers and mailboxes that it touched, and what is due.
+//!
+//! Whether something can start, close or open depends on the associations of one peer, on its
+//! channels, on what the scheduler has for it, and on the time. The first two are marked where they
+//! are touched ([`crate::marks`]), the scheduler names the peers that changed, and times are filed.
+//! So an input costs what it touched, however many channels and users there are. In debug builds
+//! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
+
+use crate::api::ChannelId;
+use crate::link::Phase;
+use crate::marks::Due;
+use crate::node::Node;
+use base::{AssociationId, Instant, PeerId, Precedence};
+use scheduler::steps::step;
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeInclusive;
+
+/// Which of several channels is opened first: the greatest.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Rank {
+    /// Of the highest message that waits for it, or that it is to go on with. Nothing, nor below,
+    /// where it failed more than once: those take turns, or a few dead ones of high precedence would
+    /// leave no time to the others.
+    pub waiting: Option<Precedence>,
+    /// The highest it may carry.
+    pub hopeful: Option<Precedence>,
+}
+
+/// A channel to be opened: how much that matters, and when it was last tried.
+pub(crate) type Wish = (Rank, Reverse<Option<Instant>>, ChannelId);
+
+/// The channels that are to be opened, by rank, and those being opened.
+#[derive(Debug, Default)]
+pub(crate) struct Wishes {
+    ranked: BTreeSet<Wish>,
+    of: BTreeMap<ChannelId, Wish>,
+    opening: BTreeSet<AssociationId>,
+    /// Whether there may be a place now for one that found none.
+    news: bool,
+}
+
+impl Wishes {
+    /// What a channel wants from now on.
+    pub(crate) fn set(&mut self, channel: ChannelId, wish: Option<Wish>) {
+        step();
+        if self.of.get(&channel) == wish.as_ref() {
+            return;
+        }
+        self.news = true;
+        let old = match wish {
+            Some(wish) => {
+                self.ranked.insert(wish);
+                self.of.insert(channel, wish)
+            }
+            None => self.of.remove(&channel),
+        };
+        if let Some(old) = old {
+            self.ranked.remove(&old);
+        }
+    }
+
+    /// The one that matters most.
+    pub(crate) fn first(&self) -> Option<Wish> {
+        self.ranked.last().copied()
+    }
+
+    /// An association of ours is being opened, or is no more.
+    pub(crate) fn is_opening(&mut self, id: AssociationId, is: bool) {
+        self.news |= if is { self.opening.insert(id) } else { self.opening.remove(&id) };
+    }
+
+    /// Associations that are being opened; of some it is perhaps not noted yet that they are open.
+    pub(crate) fn opening(&self) -> impl Iterator<Item = AssociationId> + use<'_> {
+        self.opening.iter().copied().inspect(|_| step())
+    }
+
+    /// There may be a place for one that found none.
+    pub(crate) fn news(&mut self) {
+        self.news = true;
+    }
+
+    pub(crate) fn take_news(&mut self) -> bool {
+        std::mem::take(&mut self.news)
+    }
+}
+
+/// See the head of this file.
+#[derive(Debug, Default)]
+pub(crate) struct Agenda {
+    peers: BTreeSet<PeerId>,
+    mailboxes: BTreeSet<u32>,
+    /// Idle associations, and when they are released.
+    pub(crate) idle: Due<AssociationId>,
+    /// Channels, and when they may be opened again or change their hours.
+    pub(crate) looks: Due<ChannelId>,
+    pub(crate) wishes: Wishes,
+    /// Whether [`Node::check_settled`] is left out, for tests of the cost.
+    #[cfg(debug_assertions)]
+    unchecked: bool,
+}
+
+impl Agenda {
+    /// When something is due.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.idle.first(), self.looks.first()].into_iter().flatten().min()
+    }
+
+    /// An association is no more.
+    pub(crate) fn gone(&mut self, id: AssociationId, channel: Option<ChannelId>) {
+        self.idle.set(id, None);
+        self.wishes.is_opening(id, false);
+        self.peers.extend(channel.map(|channel| channel.peer));
+    }
+
+    pub(crate) fn take_peers(&mut self) -> BTreeSet<PeerId> {
+        std::mem::take(&mut self.peers)
+    }
+
+    pub(crate) fn take_mailboxes(&mut self) -> BTreeSet<u32> {
+        std::mem::take(&mut self.mailboxes)
+    }
+
+    /// Nothing is dispatched any more.
+    pub(crate) fn clear(&mut self) {
+        (self.peers, self.mailboxes) = Default::default();
+    }
+}
+
+/// The range of the channels of a peer.
+pub(crate) fn channels_of(peer: PeerId) -> RangeInclusive<ChannelId> {
+    ChannelId { peer, index: 0 }..=ChannelId { peer, index: u32::MAX }
+}
+
+impl Node {
+    /// Everything is to be looked at: at the start, and after a change of configuration.
+    pub(crate) fn touch_all(&mut self) {
+        self.channels.mark_all();
+        self.links.mark_all();
+        self.agenda.wishes.news();
+    }
+
+    /// Notes whose associations were touched, and files when they are due.
+    pub(crate) fn note_touched(&mut self, touched: BTreeSet<AssociationId>) {
+        for id in touched {
+            step();
+            // What is gone was noted as it went.
+            let Some(link) = self.links.get(&id) else { continue };
+            let Some(channel) = link.channel() else {
+                self.agenda.mailboxes.extend(self.roll.mailbox(id));
+                continue;
+            };
+            let closes_at = self.closes_at(link);
+            let opening = matches!(link.phase, Phase::Connecting | Phase::Opening);
+            self.agenda.wishes.is_opening(id, opening && link.is_initiator());
+            self.agenda.idle.set(id, closes_at);
+            self.agenda.peers.insert(channel.peer);
+        }
+    }
+
+    /// Notes which channels were touched, and files when they are due.
+    pub(crate) fn note_channels(&mut self) {
+        for id in self.channels.take_marks() {
+            step();
+            let state = self.channels.get(&id);
+            self.agenda.looks.set(id, state.and_then(|state| state.deadline()));
+            if state.is_none() {
+                self.agenda.wishes.set(id, None);
+            }
+            self.agenda.peers.insert(id.peer);
+        }
+    }
+
+    /// Whether something was touched that is not dispatched yet.
+    pub(crate) fn has_more_to_dispatch(&self) -> bool {
+        let agenda = &self.agenda;
+        let touched = self.links.has_marks()
+            || self.channels.has_marks()
+            || !agenda.peers.is_empty()
+            || !agenda.mailboxes.is_empty()
+            || self.queue.scheduler.has_changes();
+        touched && self.started && !self.stopping
+    }
+
+    /// Asserts that to look at everything would change nothing: that what was touched was marked.
+    #[cfg(debug_assertions)]
+    pub(crate) fn check_settled(&mut self, now: base::Now) {
+        if self.agenda.unchecked || !self.started || self.stopping {
+            return;
+        }
+        let said = self.said();
+        let filed = format!("{:?}", self.agenda);
+        let draining = self.draining.clone();
+        self.end_drained(now, &draining);
+        self.channels.mark_all();
+        let bound = self.roll.bound();
+        self.note_touched(bound);
+        self.agenda.wishes.news();
+        self.dispatch(now);
+        assert_eq!(said, self.said(), "said more after everything was looked at");
+        assert!(!self.has_more_to_dispatch(), "something changed when everything was looked at");
+        assert_eq!(filed, format!("{:?}", self.agenda), "something was not filed");
+    }
+
+    /// Leaves [`Node::check_settled`] out.
+    #[cfg(debug_assertions)]
+    #[doc(hidden)]
+    pub fn leave_unchecked(&mut self) {
+        self.agenda.unchecked = true;
+    }
+}

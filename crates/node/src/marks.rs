@@ -1,0 +1,182 @@
+//! What was touched, and what is due: so that the cost of an input follows what it touched.
+
+use base::Instant;
+use scheduler::steps::step;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::RangeBounds;
+
+/// A map that remembers which of its values may have changed since somebody last asked.
+#[derive(Debug)]
+pub(crate) struct Marked<K, V> {
+    values: BTreeMap<K, V>,
+    marks: BTreeSet<K>,
+}
+
+impl<K, V> Default for Marked<K, V> {
+    fn default() -> Marked<K, V> {
+        Marked { values: BTreeMap::new(), marks: BTreeSet::new() }
+    }
+}
+
+impl<K: Ord + Copy, V> Marked<K, V> {
+    pub(crate) fn get(&self, key: &K) -> Option<&V> {
+        self.values.get(key)
+    }
+
+    /// Marks the value: it is about to change.
+    pub(crate) fn get_mut(&mut self, key: &K) -> Option<&mut V> {
+        let value = self.values.get_mut(key)?;
+        self.marks.insert(*key);
+        Some(value)
+    }
+
+    pub(crate) fn insert(&mut self, key: K, value: V) {
+        self.marks.insert(key);
+        self.values.insert(key, value);
+    }
+
+    /// The key stays marked.
+    pub(crate) fn remove(&mut self, key: &K) -> Option<V> {
+        self.marks.insert(*key);
+        self.values.remove(key)
+    }
+
+    pub(crate) fn contains_key(&self, key: &K) -> bool {
+        self.values.contains_key(key)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.values.len()
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// All of them: for what is rare.
+    pub(crate) fn values(&self) -> impl Iterator<Item = &V> {
+        self.values.values().inspect(|_| step())
+    }
+
+    /// All of them: for what is rare.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &K> {
+        self.values.keys().inspect(|_| step())
+    }
+
+    /// The keys within a range, in order.
+    pub(crate) fn keys_in(&self, range: impl RangeBounds<K>) -> impl Iterator<Item = K> {
+        self.values.range(range).map(|(key, _)| *key).inspect(|_| step())
+    }
+
+    /// Marks all of them.
+    pub(crate) fn mark_all(&mut self) {
+        self.marks.extend(self.values.keys().inspect(|_| step()));
+    }
+
+    pub(crate) fn has_marks(&self) -> bool {
+        !self.marks.is_empty()
+    }
+
+    /// What is marked, in order, be it there or gone; nothing is any more.
+    pub(crate) fn take_marks(&mut self) -> BTreeSet<K> {
+        std::mem::take(&mut self.marks)
+    }
+}
+
+/// Keys in the order of the times at which something is due for them; of each one time at most.
+#[derive(Debug)]
+pub(crate) struct Due<K> {
+    order: BTreeSet<(Instant, K)>,
+    times: BTreeMap<K, Instant>,
+}
+
+impl<K> Default for Due<K> {
+    fn default() -> Due<K> {
+        Due { order: BTreeSet::new(), times: BTreeMap::new() }
+    }
+}
+
+impl<K: Ord + Clone> Due<K> {
+    /// When it is due from now on, if at all. Whether that is news.
+    pub(crate) fn set(&mut self, key: K, at: Option<Instant>) -> bool {
+        step();
+        let old = match at {
+            Some(at) => self.times.insert(key.clone(), at),
+            None => self.times.remove(&key),
+        };
+        if old == at {
+            return false;
+        }
+        if let Some(old) = old {
+            self.order.remove(&(old, key.clone()));
+        }
+        if let Some(at) = at {
+            self.order.insert((at, key));
+        }
+        true
+    }
+
+    /// When the first one is due.
+    pub(crate) fn first(&self) -> Option<Instant> {
+        self.order.first().map(|(at, _)| *at)
+    }
+
+    /// Takes the first one out, if it is due now.
+    pub(crate) fn pop(&mut self, now: Instant) -> Option<K> {
+        step();
+        if self.first()? > now {
+            return None;
+        }
+        let (_, key) = self.order.pop_first()?;
+        self.times.remove(&key);
+        Some(key)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn what_may_have_changed_is_marked_and_what_was_read_is_not() {
+        let mut map: Marked<u8, &str> = Marked::default();
+        map.insert(1, "a");
+        map.insert(2, "b");
+        map.insert(3, "c");
+        assert_eq!(map.take_marks(), [1, 2, 3].into());
+        assert!(map.get(&1).is_some() && map.contains_key(&2) && !map.has_marks());
+        assert_eq!((map.values().count(), map.keys_in(2..).collect::<Vec<_>>()), (3, vec![2, 3]));
+        assert!(!map.has_marks());
+        if let Some(value) = map.get_mut(&2) {
+            *value = "B";
+        }
+        assert!(map.get_mut(&9).is_none() && map.remove(&3).is_some());
+        assert_eq!(map.take_marks(), [2, 3].into(), "a removed one too, an unknown one not");
+        map.mark_all();
+        assert_eq!(map.take_marks(), [1, 2].into());
+    }
+
+    proptest! {
+        #[test]
+        fn due_gives_what_a_plain_list_gives(
+            steps in prop::collection::vec((0u8..6, prop::option::of(0u64..20), 0u64..25), 1..60),
+        ) {
+            let mut due: Due<u8> = Due::default();
+            let mut plain: Vec<(u64, u8)> = Vec::new();
+            for (key, at, now) in steps {
+                let before = plain.iter().find(|(_, k)| *k == key).map(|(at, _)| *at);
+                plain.retain(|(_, k)| *k != key);
+                plain.extend(at.map(|at| (at, key)));
+                plain.sort_unstable();
+                prop_assert_eq!(due.set(key, at.map(Instant)), before != at);
+                prop_assert_eq!(due.first(), plain.first().map(|(at, _)| Instant(*at)));
+                let expected = plain.first().filter(|(at, _)| *at <= now).map(|(_, k)| *k);
+                prop_assert_eq!(due.pop(Instant(now)), expected);
+                if expected.is_some() {
+                    plain.remove(0);
+                }
+            }
+        }
+    }
+}
