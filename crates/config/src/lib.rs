@@ -180,7 +180,10 @@ fn read_site(
 
     // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
     let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
-    let parts = assemble(peers, problems, &mut listeners, &running.channels);
+    let mut parts = assemble(peers, problems, &mut listeners, &running.channels);
+    for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
+        channel.rts.longest_pause = precedence.longest_pause;
+    }
     let own = own?;
     Some(Site {
         paths: own.paths,

@@ -21,6 +21,8 @@ pub(super) struct ReadPrecedence {
     pub(super) policy: Policy,
     /// For the scheduler.
     pub(super) hold: HoldPolicy,
+    /// How long a receiver waits for a sender that pauses; zero where none does.
+    pub(super) longest_pause: Duration,
     /// How long messages may wait.
     pub(super) times: Times,
     /// MINIMIZE of the whole MTA.
@@ -31,6 +33,10 @@ pub(super) struct ReadPrecedence {
 const LONGEST_EXPIRE: Duration = Duration::from_hours(9 * 24);
 /// Longest `alert` and `retry`.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
+/// Default of `pause_max`: a transfer that pauses others is through by then, on most links.
+const PAUSE_MAX: Duration = Duration::from_mins(15);
+/// Longest `pause_max`.
+const LONGEST_PAUSE: Duration = Duration::from_hours(24);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Reads `[precedence]`, all of which is optional.
@@ -39,6 +45,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
         plan: Plan::Paper,
         policy: Policy::default(),
         hold: HoldPolicy::default(),
+        longest_pause: Duration::ZERO,
         times: Times::default(),
         minimize: None,
     };
@@ -59,6 +66,10 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     read.hold.share = share.filter(|percent| *percent > 0);
     if let Some(preempt) = section.optional(problems, "preempt", &value::boolean) {
         read.hold.preempt = preempt.into_inner();
+    }
+    let pause_max = section.optional(problems, "pause_max", &|v| within(v, SECOND, LONGEST_PAUSE));
+    if read.hold.preempt {
+        read.longest_pause = pause_max.map_or(PAUSE_MAX, Spanned::into_inner);
     }
     read_retry(&mut section, problems, &mut read.hold);
     let Times { expire, alert } = &mut read.times;

@@ -303,6 +303,7 @@ fn waiting_is_set_by_precedence() {
     let (site, report) = with(
         "expire = { flash = \"2h\" }\nalert = { routine = \"10min\" }\n\
          retry = { deferred = { first = \"5min\" } }\nminimum_share = 20\npreempt = true\n\
+         pause_max = \"5min\"\n\
          minimize = { floor = \"flash\", windows = [\"mon-fri 22:00-06:00\"] }",
     );
     assert_eq!(report.render(false), "");
@@ -313,6 +314,11 @@ fn waiting_is_set_by_precedence() {
     let retry = node.hold.retry.map(|r| (r.first.as_secs(), r.longest.as_secs()));
     assert_eq!((retry[0], retry[1], retry[5]), ((300, 1_800), (60, 1_800), (10, 600)));
     assert_eq!((node.hold.share, node.hold.preempt), (Some(20), true));
+    let pause = |node: &NodeConfig| node.peers[0].channels[0].rts.longest_pause;
+    assert_eq!(pause(&node), Duration::from_mins(5));
+    let pauses = |keys: &str| pause(&with(keys).0.unwrap().node);
+    assert_eq!(pauses("preempt = true"), Duration::from_mins(15));
+    assert_eq!(pauses("pause_max = \"5min\""), Duration::ZERO, "nobody pauses");
     let minimize = node.minimize.unwrap();
     assert_eq!(minimize.floor, Precedence::Flash);
     assert_eq!(minimize.windows.to_string(), "mon-fri 22:00-06:00");
@@ -322,6 +328,7 @@ fn waiting_is_set_by_precedence() {
         ("expire = { urgent = \"2h\" }", "urgent"),
         ("alert = { flash = \"500ms\" }", "write a duration from 1 s to 168 h"),
         ("retry = { flash = { first = \"1h\" } }", "first is longer than longest"),
+        ("pause_max = \"25h\"", "write a duration from 1 s to 24 h"),
         ("minimum_share = 51", "write a whole number from 0 to 50"),
         ("minimize = { floor = \"flash\" }", "windows = [\"mon-fri 22:00-06:00\"]"),
         ("minimize = { windows = [\"22:00-06:00\"] }", "write floor"),

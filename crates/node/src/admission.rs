@@ -56,10 +56,10 @@ impl Node {
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
                 self.config.channel(channel).map(|(peer, config)| {
-                    let (hold, dialogue) = (&self.config.hold, config.rts.dialogue);
+                    let dialogue = config.rts.dialogue;
                     let reference = <_>::default();
                     let stack =
-                        crate::config::association_config(peer, config, hold, dialogue, reference);
+                        crate::config::association_config(peer, config, dialogue, reference);
                     (stack, Purpose::Responder { listener, channel }, Some(config.dscp))
                 })
             }

@@ -315,7 +315,7 @@ pub(crate) fn channel_keys(
     keys.reopens("rts.dialogue", *dialogue != new.rts.dialogue);
     keys.reopens("rts.indefinite", *indefinite_lengths != new.rts.indefinite_lengths);
     keys.reopens("timeouts.transfer", *transfer_timeout != new.rts.transfer_timeout);
-    keys.reopens("rts.longest_pause", *longest_pause != new.rts.longest_pause);
+    keys.reopens("precedence.pause_max", *longest_pause != new.rts.longest_pause);
     keys.reopens("timeouts.setup", *setup_timeout != new.setup_timeout);
     // What came by a listener that is gone ends; what the others brought, and ours, stays.
     keys.at_once("listen", listeners_of(old_config, id) != listeners_of(new_config, id));

@@ -6,7 +6,6 @@ pub use crate::limits::Limits;
 pub use crate::minimize::Minimize;
 pub use crate::network::{NoPrefix, Prefix};
 pub use crate::numbers::Numbers;
-use crate::preempt::LONGEST_PAUSE;
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Periods;
@@ -300,13 +299,10 @@ pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
 pub(crate) fn association_config(
     peer: &Peer,
     channel: &Channel,
-    hold: &HoldPolicy,
     dialogue: Dialogue,
     reference: ConnectionReference,
 ) -> osi::api::Config {
-    // Where transfers pause, those to us may.
-    let longest_pause = if hold.preempt { LONGEST_PAUSE } else { channel.rts.longest_pause };
-    let rts = RtseParameters { longest_pause, dialogue, ..channel.rts.clone() };
+    let rts = RtseParameters { dialogue, ..channel.rts.clone() };
     osi::api::Config {
         service: osi::api::Service::Rtse(rts),
         tpdu_size: peer.tpdu_size,

@@ -334,9 +334,12 @@ impl Node {
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
         let keeps = !interrupted || link.leaving;
-        let goes_on = sending.resume.clone().filter(|_| keeps && !sending.resumed);
+        let (again, point) = (sending.resumed, sending.resume.clone());
+        let goes_on = point.clone().filter(|_| keeps && !again);
+        // A pause kept it from moving: losing its association once more is no fault of its.
+        let if_lost = point.filter(|_| self.queue.scheduler.is_paused(sending.entry));
         if keeps {
-            link.failed = Some(Failed { entry: sending.entry, goes_on });
+            link.failed = Some(Failed { entry: sending.entry, goes_on, if_lost });
         }
         let bytes = sending.bytes();
         self.event(Level::Warning, Kind::TransferFailed, detail)
@@ -422,9 +425,9 @@ impl Node {
         let sending = link.sending.take().filter(|s| !s.confirmed);
         let failed = match sending {
             Some(s) => {
-                // A pause keeps it from moving: it has not failed to go on.
                 let may = !s.resumed || self.queue.scheduler.is_paused(s.entry);
-                let failed = Failed { entry: s.entry, goes_on: s.resume.clone().filter(|_| may) };
+                let goes_on = s.resume.clone().filter(|_| may);
+                let failed = Failed { entry: s.entry, goes_on, if_lost: None };
                 self.cut_off(id, s);
                 failed
             }
@@ -433,7 +436,7 @@ impl Node {
                 None => return,
             },
         };
-        match (failed.goes_on, initiator) {
+        match (failed.goes_on.or(failed.if_lost), initiator) {
             (Some(point), Some(channel)) if lost => {
                 let expires = self.queue.get(failed.entry).map_or(NEVER, |item| item.expires);
                 let until = self.kept_until(now, channel, expires);

@@ -130,6 +130,8 @@ pub(crate) struct Failed {
     pub entry: EntryId,
     /// Where it may go on.
     pub goes_on: Option<ResumePoint>,
+    /// Where it may go on if it turns out that the association was lost.
+    pub if_lost: Option<ResumePoint>,
 }
 
 #[derive(Debug)]

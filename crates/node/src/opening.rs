@@ -120,7 +120,7 @@ impl Node {
         let dialogue =
             self.channels.get(&channel).map_or(configured, |c| c.refused.dialogue(configured));
         let stack = Association::new(
-            crate::config::association_config(peer, config, &self.config.hold, dialogue, reference),
+            crate::config::association_config(peer, config, dialogue, reference),
             Role::Initiator,
         );
         let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);

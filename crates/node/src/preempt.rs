@@ -6,11 +6,6 @@ use crate::node::Node;
 use base::{AssociationId, EntryId, Now};
 use osi::api::Request;
 use scheduler::Destination;
-use std::time::Duration;
-
-/// How long our receiving side waits behind a checkpoint for a sender that may pause: what is above
-/// Routine has been delivered by then, or given up.
-pub(crate) const LONGEST_PAUSE: Duration = Duration::from_hours(24);
 
 impl Node {
     /// Passes on to associations which transfers pause and which go on.

@@ -589,6 +589,9 @@ fn a_minimum_share_lets_some_of_the_lower_ones_go() {
 fn preempting(config: &mut NodeConfig) {
     five_channels(config);
     config.hold.preempt = true;
+    for channel in config.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
+        channel.rts.longest_pause = Duration::from_mins(15);
+    }
 }
 
 /// A Routine half sent, then a Flash: what happened until both were confirmed.
@@ -672,16 +675,18 @@ fn an_association_lost_during_a_pause_is_recovered_and_pauses_again() {
     run.finish();
 }
 
-#[test]
-fn a_pause_that_loses_its_association_twice_costs_nothing() {
+/// A paused transfer loses its association twice, the second time so long after it went on.
+fn paused_and_cut_off_twice(after: Duration) {
     let mut run = paused();
     let done = routine_done(&run);
     assert!(done.is_some_and(|done| done > 0), "{done:?}");
-    for _ in 0..2 {
+    for starts in [3, 4] {
         run.world.block(ROUTINE_CHANNEL);
         run.run(1);
         run.world.blocked.clear();
-        run.run(8);
+        run.until(Kind::TransferStarted, starts);
+        // It is to pause: nothing more of it is confirmed.
+        run.world.run_for(after);
     }
     assert!(!run.order().contains("-flash"), "{}", run.order());
     run.until(Kind::TransferConfirmed, 2);
@@ -690,6 +695,14 @@ fn a_pause_that_loses_its_association_twice_costs_nothing() {
     assert!(starts.len() >= 3, "{starts:?}");
     assert!(starts[1..].iter().all(|detail| detail.starts_with("resumed")), "{starts:?}");
     run.finish();
+}
+
+#[test]
+fn a_pause_that_loses_its_association_twice_costs_nothing() {
+    // Before the peer has heard that it goes on, and afterwards.
+    for ms in [5, 120, 300] {
+        paused_and_cut_off_twice(Duration::from_millis(ms));
+    }
 }
 
 #[test]
