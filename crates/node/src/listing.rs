@@ -50,7 +50,8 @@ enum Place {
     Mailbox(u32),
 }
 
-/// Some rows of the queue: by peer in the order of the configuration, then by mailbox; of each the
+/// Some rows of the queue: by peer in the order of the configuration, then by peer that was removed,
+/// then by mailbox; of each the
 /// highest precedence first, and within one those accepted first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct QueuePage {
@@ -78,6 +79,10 @@ pub struct QueueRow {
     /// The peer it goes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub peer: Option<String>,
+    /// Whether that peer is configured no more: the copy is about to be routed again. Where its name
+    /// is not known either, for it was removed before the start, `peer` is its identifier.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
     /// The mailbox it goes to.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mailbox: Option<String>,
@@ -138,7 +143,7 @@ impl Node {
     /// A page of the queue.
     ///
     /// # Errors
-    /// A peer or an entry that is not there, in words.
+    /// A peer, an entry or a place to go on from that is not there, in words.
     pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, String> {
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
@@ -153,6 +158,11 @@ impl Node {
             Place::Peer(peer) => Destination::Peer(peer),
             Place::Mailbox(number) => Destination::Mailbox(number),
         });
+        if begin.is_some_and(|begin| !all.contains(&begin)) {
+            let why = "`after` names a peer or mailbox that is not listed here (any more): the queue \
+                       changed, or the page was another list's; begin again without it";
+            return Err(why.to_owned());
+        }
         let behind = all.into_iter().skip_while(|to| begin.is_some_and(|begin| begin != *to));
         for to in behind {
             for precedence in Precedence::ALL.into_iter().rev() {
@@ -188,7 +198,11 @@ impl Node {
 
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
         match (&asked.peer, &asked.mailbox) {
-            (Some(name), _) => Ok(vec![Destination::Peer(self.peer_named(name)?.id())]),
+            (Some(name), _) => {
+                let removed = Some(PeerId::of_name(name)).filter(|id| self.is_stray(*id));
+                let peer = removed.map_or_else(|| self.peer_named(name).map(Peer::id), Ok)?;
+                Ok(vec![Destination::Peer(peer)])
+            }
             (None, Some(address)) => {
                 let number = self.queue.mailbox_number(address);
                 Ok(number.map(Destination::Mailbox).into_iter().collect())
@@ -196,7 +210,8 @@ impl Node {
             (None, None) => {
                 let peers = self.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
                 let mailboxes = self.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
-                Ok(peers.chain(mailboxes).collect())
+                let removed = self.stray_peers().map(Destination::Peer);
+                Ok(peers.chain(removed).chain(mailboxes).collect())
             }
         }
     }
@@ -210,6 +225,17 @@ impl Node {
         })
     }
 
+    /// A peer's name; its identifier where that is all we know of one that was removed.
+    fn name_of(&self, id: PeerId) -> String {
+        let former = || self.tally.former_peer(id).map(str::to_owned);
+        let name = self.config.peer(id).map(|peer| peer.name.clone());
+        name.or_else(former).unwrap_or_else(|| id.to_string())
+    }
+
+    fn is_removed(&self, to: Destination) -> bool {
+        matches!(to, Destination::Peer(id) if self.config.peer(id).is_none())
+    }
+
     fn page(&self, now: Now, found: &[Listed], next: Option<Cursor>) -> Page {
         let keys = found.iter().map(|listed| (listed.item.precedence, listed.item.id)).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
@@ -219,7 +245,7 @@ impl Node {
     fn row(&self, now: Now, listed: &Listed) -> QueueRow {
         let item = &listed.item;
         let (peer, mailbox) = match item.destination {
-            Destination::Peer(id) => (self.config.peer(id).map(|peer| peer.name.clone()), None),
+            Destination::Peer(id) => (Some(self.name_of(id)), None),
             Destination::Mailbox(number) => {
                 let name = self.queue.mailboxes().find(|(n, _)| *n == number);
                 (None, name.map(|(_, address)| address.to_owned()))
@@ -231,6 +257,7 @@ impl Node {
             kind: None,
             originator: None,
             peer,
+            removed: self.is_removed(item.destination),
             mailbox,
             precedence: item.precedence,
             size: item.size,

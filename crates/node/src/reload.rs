@@ -271,6 +271,16 @@ impl Node {
         }
     }
 
+    /// Peers that are configured no more, and for which something may be queued.
+    pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
+        self.strays.peers.iter().copied()
+    }
+
+    /// Whether it is one of these.
+    pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
+        self.strays.peers.contains(&peer)
+    }
+
     fn room_for_strays(&self) -> usize {
         self.room_for_debts(self.strays.reading.len(), MOST_READ)
     }

@@ -3,7 +3,7 @@
 use crate::api::ChannelId;
 use crate::event::{Event, Kind};
 use crate::status::Counters;
-use base::Precedence;
+use base::{PeerId, Precedence};
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -56,6 +56,13 @@ impl Tally {
     /// The names of one that was removed.
     pub(crate) fn former(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.former.get(&id).map(|(peer, channel)| (peer.as_str(), channel.as_str()))
+    }
+
+    /// The name of a peer of which a channel was removed.
+    pub(crate) fn former_peer(&self, id: PeerId) -> Option<&str> {
+        let first = ChannelId { peer: id, index: 0 };
+        let (of, (peer, _)) = self.former.range(first..).next()?;
+        (of.peer == id).then_some(peer.as_str())
     }
 
     pub(crate) fn count(&mut self, event: &Event) {

@@ -305,6 +305,54 @@ fn a_channel_opened_by_traffic_is_not_down_because_it_was_lost_while_idle() {
     assert_eq!(last.channel.unwrap().index, FLASH_CHANNEL, "{}", last.detail);
 }
 
+/// One channel for all, opened by NAPLES alone, with one association of its own at most.
+fn one_channel_of_ours(config: &mut NodeConfig) {
+    let channel = &mut config.peers[0].channels[0];
+    channel.rts.dialogue = osi::api::Dialogue::TwoWayAlternate;
+    channel.associations_max = 1;
+    if config.mta.0 == "NAPLES" {
+        channel.connection = node::config::Connection::Permanent;
+    }
+}
+
+#[test]
+fn a_flash_behind_a_transfer_to_us_gets_an_association_of_its_own() {
+    let mut run = Run::new(one_channel_of_ours);
+    run.world.may_connect = [true, false];
+    run.run(60);
+    assert_eq!(
+        run.events(Kind::AssociationOpened).filter(|e| e.detail == "as initiator").count(),
+        1
+    );
+    run.world.latency = Duration::from_millis(100);
+    let writer = run.world.user(ACT, "LOG", false);
+    run.world.bind(writer, ACT);
+    run.run(1);
+    let to = [address(NAPLES, "OPS")];
+    let none = ReportRequest::None;
+    run.world.submit(writer, &to, Routine, &[7; 2_000_000], "long", none);
+    run.run(3);
+    let receiving = |run: &Run| {
+        let status = run.world.sites[NAPLES].node.status(run.world.clock());
+        status.peers[0].channels[0].associations.iter().filter(|a| a.state == "receiving").count()
+    };
+    assert_eq!((receiving(&run), run.order().as_str()), (1, ""));
+    run.submit(Flash, 1_000);
+    run.until(Kind::TransferConfirmed, 1);
+    assert_eq!(receiving(&run), 1, "beside it, which is not disturbed");
+    assert_eq!(
+        run.events(Kind::AssociationOpened).filter(|e| e.detail == "as initiator").count(),
+        2
+    );
+    run.run(120);
+    assert_eq!(
+        (receiving(&run), run.events(Kind::Received).count()),
+        (0, 1),
+        "it went on to its end"
+    );
+    assert_eq!(run.world.users[run.reader].delivered.len(), 1);
+}
+
 impl Run {
     fn page(&self, after: Option<Cursor>, limit: usize) -> QueuePage {
         let asked = QueueRequest { after, limit, ..QueueRequest::default() };
@@ -456,11 +504,27 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     }
     run.world.configs[NAPLES] = config.clone();
     let edge = EdgeChanges::default();
+    run.world.disk_stuck[NAPLES] = true;
     run.world.feed(NAPLES, Input::Configure { config: Box::new(config), edge });
+    let rows = run.page(None, 9).entries;
+    assert_eq!((rows[0].peer.as_deref(), rows[0].removed), (Some("act"), true));
+    let asked =
+        |peer: &str| QueueRequest { peer: Some(peer.to_owned()), limit: 9, ..<_>::default() };
+    let page = |run: &Run, asked: QueueRequest| {
+        run.world.sites[NAPLES].node.queue_page(run.world.clock(), &asked).map(|(page, _)| page)
+    };
+    assert_eq!(page(&run, asked("act")).unwrap().entries.len(), 1);
+    run.world.disk_stuck[NAPLES] = false;
     run.run(5);
+    assert!(page(&run, asked("act")).unwrap_err().contains("there is no peer"));
     let rows = run.page(None, 9).entries;
     assert_eq!(rows.iter().map(|r| r.state.as_str()).collect::<Vec<_>>(), ["held_by_operator"]);
-    assert_ne!(id(&rows[0]), held, "it was routed again");
+    assert_eq!((id(&rows[0]) == held, rows[0].removed), (false, false), "it was routed again");
+    // A place in another list is none in this one.
+    let cursor = r#"{"to":{"peer":7},"precedence":"routine","accepted":0,"entry":1}"#;
+    let after: Cursor = serde_json::from_str(cursor).unwrap();
+    let asked = QueueRequest { after: Some(after), limit: 9, ..QueueRequest::default() };
+    assert!(page(&run, asked).unwrap_err().contains("begin again without it"));
     assert_eq!(rows[0].peer.as_deref(), Some("act-2"));
     run.world.crash(NAPLES);
     let rows = run.page(None, 9).entries;

@@ -139,7 +139,7 @@ fn to_text(page: &QueuePage) -> String {
     for row in &page.entries {
         rows.add_row([
             row.entry.clone(),
-            row.peer.clone().or_else(|| row.mailbox.clone()).unwrap_or_else(dash),
+            to(row),
             row.precedence.to_string(),
             row.size.to_string(),
             age(row.age_seconds) + if row.overdue { " !" } else { "" },
@@ -159,6 +159,12 @@ fn to_text(page: &QueuePage) -> String {
         text.push_str("! waits for longer than its precedence allows\n");
     }
     text
+}
+
+/// Where it goes.
+fn to(row: &QueueRow) -> String {
+    let to = row.peer.clone().or_else(|| row.mailbox.clone()).unwrap_or_else(dash);
+    if row.removed { to + " (removed)" } else { to }
 }
 
 /// The state, and what it comes from or how far it is.
