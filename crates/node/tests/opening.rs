@@ -10,11 +10,14 @@
     reason = "a test fails by panicking"
 )]
 
+#[allow(dead_code, unused_imports, reason = "shared with other tests")]
+mod world;
+
 use base::ber::Writer;
 use base::rng::Rng;
-use base::{AssociationId, Instant, Now, Precedence, Utc};
+use base::{AssociationId, EntryId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
-use node::config::{Channel, Connection, HoldPolicy, Limits, NodeConfig, Peer, Reopen};
+use node::config::{Channel, Connection, Hold, HoldPolicy, Limits, NodeConfig, Peer, Reopen};
 use node::event::{Event, Kind, Level};
 use node::status::ChannelStatus;
 use node::{Input, Node, Output, Secret};
@@ -31,6 +34,8 @@ use std::time::Duration;
 const SECOND: Duration = Duration::from_secs(1);
 /// What a connection to nobody takes.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Octets of a message that is queued.
+const LENGTH: u64 = 1_000_000;
 /// Thursday, 1 January 2026.
 const NEW_YEAR: u64 = 1_767_225_600_000_000;
 
@@ -60,6 +65,10 @@ struct Switchboard {
     proposed: Vec<Dialogue>,
     opening: BTreeSet<AssociationId>,
     most_opening: usize,
+    /// What is queued, and how many pieces of contents the disk gives before it hangs.
+    record: Option<engine::Record>,
+    pieces: usize,
+    unread: Option<Input>,
     events: Vec<(Instant, Event)>,
 }
 
@@ -94,6 +103,16 @@ fn scheduled(windows: &str) -> Connection {
 
 impl Switchboard {
     fn new(channels: Vec<Channel>, answers: Vec<Answer>, opening: usize) -> Switchboard {
+        Switchboard::queued(channels, answers, opening, &[])
+    }
+
+    /// With a message of each of these precedences, none of which holds another.
+    fn queued(
+        channels: Vec<Channel>,
+        answers: Vec<Answer>,
+        opening: usize,
+        queued: &[Precedence],
+    ) -> Switchboard {
         let peer = Peer {
             name: "act".to_owned(),
             mta: MtaName("MTA-ACT".to_owned()),
@@ -117,7 +136,7 @@ impl Switchboard {
             routes: Vec::new(),
             mailboxes: Vec::new(),
             classify: engine::classify::Policy::default(),
-            hold: HoldPolicy::default(),
+            hold: HoldPolicy { hold: Hold::Off, ..HoldPolicy::default() },
             times: node::config::Times::default(),
             minimize: None,
             limits: Limits { opening, ..Limits::default() },
@@ -136,10 +155,37 @@ impl Switchboard {
             proposed: Vec::new(),
             opening: BTreeSet::new(),
             most_opening: 0,
+            record: None,
+            pieces: 0,
+            unread: None,
             events: Vec::new(),
         };
+        if !queued.is_empty() {
+            let mut record = world::queued_record();
+            record.next_hop = engine::NextHop::Peer(base::PeerId::of_name("act"));
+            (record.size, record.not_before) = (LENGTH, None);
+            (record.accepted, record.first_arrival) = (board.utc(), board.utc());
+            board.record = Some(record);
+        }
+        for (id, precedence) in (1..).map(EntryId).zip(queued) {
+            let record = board.record_of(*precedence);
+            board.feed(Input::Recovered { precedence: *precedence, id, record });
+        }
         board.feed(Input::Started);
         board
+    }
+
+    fn record_of(&self, precedence: Precedence) -> Bytes {
+        let record = self.record.clone().unwrap();
+        engine::Record { precedence, ..record }.encode()
+    }
+
+    /// The disk gives so many pieces more.
+    fn give(&mut self, pieces: usize) {
+        self.pieces = pieces;
+        if let Some(input) = self.unread.take() {
+            self.feed(input);
+        }
     }
 
     fn one(answer: Answer) -> Switchboard {
@@ -200,7 +246,11 @@ impl Switchboard {
                             let request = answer_to(answer, dialogue);
                             peer.handle(self.now, osi::api::Input::Request(request));
                         }
-                        osi::api::Output::Indication(_) => {}
+                        osi::api::Output::Indication(indication) => {
+                            if let Some(request) = transfer(answer, &indication) {
+                                peer.handle(self.now, osi::api::Input::Request(request));
+                            }
+                        }
                     }
                 }
             }
@@ -233,6 +283,20 @@ impl Switchboard {
             }
             Output::Commit { token, .. } => {
                 inputs.push_back(Input::Committed { token, result: Ok(()) });
+            }
+            Output::Load { token, precedence, .. } => {
+                let result = Ok(Some(self.record_of(precedence)));
+                inputs.push_back(Input::Loaded { token, result });
+            }
+            Output::ReadContent { token, len, .. } => {
+                let input = Input::Content { token, result: Ok(Bytes::from(vec![1; len])) };
+                match self.pieces.checked_sub(1) {
+                    Some(left) => {
+                        self.pieces = left;
+                        inputs.push_back(input);
+                    }
+                    None => self.unread = Some(input),
+                }
             }
             other => panic!("{other:?}"),
         }
@@ -287,8 +351,25 @@ impl Switchboard {
         self.tries.iter().filter(|(_, c)| *c == channel).map(|(at, _)| *at).collect()
     }
 
+    fn count(&self, kind: Kind) -> usize {
+        self.events.iter().filter(|(_, e)| e.kind == kind).count()
+    }
+
     fn last(&self, kind: Kind) -> &Event {
         &self.events.iter().rfind(|(_, e)| e.kind == kind).unwrap().1
+    }
+}
+
+/// What a peer says in a transfer, or where one is to be recovered.
+fn transfer(answer: Answer, indication: &Indication) -> Option<Request> {
+    match indication {
+        Indication::Checkpoint { octets } => Some(Request::Stored { octets: *octets }),
+        Indication::TransferEnd => Some(Request::TransferSecured),
+        Indication::RecoverAsked { .. } => Some(match answer {
+            Answer::Refuse(_) => answer_to(answer, Dialogue::TwoWayAlternate),
+            _ => Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None },
+        }),
+        _ => None,
     }
 }
 
@@ -412,6 +493,28 @@ fn eight_dead_routine_channels_do_not_keep_a_flash_out() {
 // ----- refusals -----------------------------------------------------------------------------------
 
 #[test]
+fn what_a_message_waits_for_is_opened_first_then_by_precedence() {
+    let levels = [1, 2, 3, 4, 5].map(|level: usize| Precedence::ALL[level]);
+    let channels = (0..).zip(levels).map(|(index, p)| channel(index, p, Connection::Permanent));
+    let waiting = [Precedence::Routine, Precedence::Priority];
+    let mut board = Switchboard::queued(channels.collect(), vec![Answer::Nothing; 5], 2, &waiting);
+    let order = |board: &Switchboard| board.tries.iter().map(|(_, c)| *c).collect::<Vec<_>>();
+    assert_eq!(order(&board), [1, 0], "Priority, then Routine");
+    // Nobody answers; while those two wait to be tried again, the highest of the others.
+    board.pass(CONNECT_TIMEOUT);
+    assert_eq!(order(&board)[2..], [4, 3]);
+    // Once is no sign: what a message waits for has the places again.
+    board.pass(SECOND);
+    let mut again = order(&board)[4..].to_vec();
+    again.sort_unstable();
+    assert_eq!(again, [0, 1]);
+    // They failed twice: now the others.
+    board.pass(CONNECT_TIMEOUT);
+    assert_eq!(order(&board)[6..], [4, 3]);
+    assert_eq!(board.most_opening, 2);
+}
+
+#[test]
 fn a_busy_peer_is_asked_again_soon() {
     let mut board = Switchboard::one(Answer::Refuse(MtaBindError::Busy));
     let event = board.last(Kind::AssociationRefused);
@@ -452,6 +555,34 @@ fn a_refused_password_waits_long_and_names_what_to_check() {
         board.pass(SECOND);
         assert!(board.is_open(0));
     }
+}
+
+#[test]
+fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() {
+    let mut board = Switchboard::queued(
+        vec![channel(0, Precedence::Routine, Connection::Permanent)],
+        vec![Answer::Accept],
+        8,
+        &[Precedence::Routine],
+    );
+    board.give(10);
+    assert_eq!(board.count(Kind::TransferStarted), 1);
+    board.answers[0] = Answer::Refuse(MtaBindError::AuthenticationError);
+    board.cut(0);
+    board.pass(5 * SECOND);
+    assert_eq!((board.tries.len(), board.count(Kind::TransferStarted)), (2, 1));
+    let refused = board.last(Kind::AssociationRefused);
+    assert!(refused.detail.contains("check password and own_name"), "{}", refused.detail);
+    assert_eq!(refused.level, Level::Error);
+    // A fresh association would be refused as well: none is tried before the long wait is over.
+    board.pass(290 * SECOND);
+    assert_eq!(board.tries.len(), 2);
+    board.answers[0] = Answer::Accept;
+    board.give(usize::MAX);
+    board.pass(320 * SECOND);
+    assert_eq!((board.tries.len(), board.count(Kind::TransferConfirmed)), (3, 1));
+    let started = &board.last(Kind::TransferStarted).detail;
+    assert!(started.starts_with("1000000 octets"), "from its beginning: {started}");
 }
 
 #[test]
