@@ -186,6 +186,8 @@ mod tests {
     use super::*;
     use crate::testing::{self, number, packet};
     use dscp::Dscp;
+    use proptest::prelude::*;
+    use std::collections::BTreeMap;
 
     fn flows(limit: usize) -> FairFlows {
         FairFlows::new(256, limit, true, Early::Tail, 1)
@@ -251,6 +253,51 @@ mod tests {
             of_flow.extend(Some(number(&packet)).filter(|number| *number < 1_000));
         }
         assert_eq!(of_flow, (0..40).collect::<Vec<_>>());
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn shares_keep_to_the_bound(
+            parts in prop::collection::vec((0_u8..8, 40_usize..1_500, 40_usize..1_500), 2..=6),
+        ) {
+            let mut flows = FairFlows::new(4_096, 100_000, true, Early::Tail, 3);
+            let port = |flow: usize| 1_000 + flow as u16;
+            let lanes: Vec<_> =
+                (0..6).map(|flow| flows.lane(&packet(Dscp::CS0, 100, port(flow), 0))).collect();
+            prop_assert!((1..6).all(|n| !lanes[..n].contains(&lanes[n])), "they do not meet");
+            let mut waiting = vec![0; parts.len()];
+            // By flow: octets sent, over precedence + 1.
+            let mut served = vec![0_f64; parts.len()];
+            let mut spans = BTreeMap::new();
+            let weight = |flow: usize| f64::from(parts[flow].0) + 1.0;
+            let packet_of = |flow: usize| parts[flow].1.max(parts[flow].2) as f64 / weight(flow);
+            for round in 0..300_u64 {
+                for (flow, (precedence, a, b)) in parts.iter().enumerate() {
+                    while waiting[flow] < 2 {
+                        let length = if round.is_multiple_of(3) { *a } else { *b };
+                        let dscp = Dscp::new(precedence * 8).unwrap();
+                        let came = packet(dscp, length, port(flow), flow as u64);
+                        flows.push(Time::ZERO, came, &Tables::default(), &mut Vec::new());
+                        waiting[flow] += 1;
+                    }
+                }
+                let went = flows.pop(Time::ZERO).unwrap();
+                let flow = number(&went) as usize;
+                waiting[flow] -= 1;
+                served[flow] += went.length() as f64 / weight(flow);
+                for i in 0..parts.len() {
+                    for j in 0..i {
+                        let difference = served[i] - served[j];
+                        let span = spans.entry((i, j)).or_insert((difference, difference));
+                        *span = (span.0.min(difference), span.1.max(difference));
+                        let allowed = packet_of(i) + packet_of(j);
+                        prop_assert!(span.1 - span.0 <= allowed + 1e-6, "{span:?} of {allowed}");
+                    }
+                }
+            }
+        }
     }
 
     #[test]
