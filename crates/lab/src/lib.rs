@@ -18,6 +18,7 @@ pub mod clock;
 mod config;
 mod event;
 pub mod frame;
+pub mod ios;
 pub mod load;
 mod memory;
 pub mod middle;

@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 use lab::policy_file::PolicyFile;
+use router::policy::Policy;
+use router::{condition, queueing};
 use std::path::{Path, PathBuf};
 
 fn shipped() -> Vec<PathBuf> {
@@ -11,6 +13,36 @@ fn shipped() -> Vec<PathBuf> {
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.unwrap().path()).collect();
     paths.sort();
     paths
+}
+
+/// Builds all that a policy has, as a router would.
+fn build(file: &PolicyFile) {
+    let policy: &Policy = file.policy();
+    let interfaces: Vec<String> = policy.interfaces.keys().cloned().collect();
+    for (name, steps) in &policy.chains {
+        let built = condition::build(policy, &interfaces, steps, &format!("chains.{name}"));
+        assert_eq!(built.unwrap_or_else(|e| panic!("{}", file.mistake(&e))).len(), steps.len());
+    }
+    for (name, of) in &policy.queueings {
+        let built = queueing::build(policy, &interfaces, of, &format!("queueings.{name}"), 1);
+        let mut built = built.unwrap_or_else(|e| panic!("{}", file.mistake(&e)));
+        assert!(built.pop(router::Time(0)).is_none(), "{name} is empty at first");
+    }
+    for attachment in policy.interfaces.values() {
+        let chains = attachment.input.iter().chain(&attachment.output);
+        assert!(chains.clone().all(|name| policy.chains.contains_key(name)));
+        assert!(attachment.queueing.iter().all(|name| policy.queueings.contains_key(name)));
+    }
+}
+
+#[test]
+fn the_imported_configuration_of_the_paper_is_built() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let path = path.join("../../config/lab/ios/isode-nato-2007.ios");
+    let text = std::fs::read_to_string(path).unwrap();
+    let imported = lab::ios::import("isode-nato-2007.ios", &text).unwrap();
+    let written = lab::ios::to_toml(&imported.policy, &["a comment".into()]).unwrap();
+    build(&PolicyFile::parse("imported.toml", &written).unwrap());
 }
 
 #[test]
@@ -29,6 +61,7 @@ fn every_shipped_policy_is_read_and_written_again() {
     assert_eq!(names, expected);
     for path in &paths {
         let policy = PolicyFile::read(path).unwrap_or_else(|e| panic!("{}", e.render(false)));
+        build(&policy);
         let policy = policy.into_policy();
         assert!(!policy.about.is_empty() && !policy.interfaces.is_empty(), "{}", path.display());
         let written = toml::to_string(&policy).unwrap();

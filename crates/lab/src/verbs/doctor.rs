@@ -166,7 +166,7 @@ impl Report {
         println!();
         match (self.path, self.rights) {
             (Some(path), Some(rights)) => {
-                println!("`lab up` takes the data path {path}, as {rights}.")
+                println!("`lab up` takes the data path {path}, as {rights}.");
             }
             _ => println!("`lab up` cannot work here."),
         }

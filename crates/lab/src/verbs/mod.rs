@@ -2,6 +2,7 @@
 
 mod bleach;
 mod doctor;
+mod import_ios;
 mod load;
 mod probe;
 mod record;
@@ -17,6 +18,8 @@ pub(crate) enum Verb {
     Doctor(doctor::Args),
     /// Send load, or receive and measure it
     Load(load::Args),
+    /// Make a policy of a Cisco IOS configuration, and say what could not be mapped
+    ImportIos(import_ios::Args),
     /// What `lab doctor` asks of another process
     #[command(hide = true)]
     Probe(probe::Args),
@@ -33,6 +36,7 @@ impl Verb {
         match self {
             Verb::Doctor(args) => args.run(),
             Verb::Load(args) => args.run(),
+            Verb::ImportIos(args) => args.run(),
             Verb::Probe(args) => args.run(),
             Verb::Record(args) => args.run(),
             Verb::Bleach(args) => args.run(),

@@ -1,0 +1,167 @@
+//! The queueing of a policy map: `bandwidth`, `priority`, `shape`, `random-detect`, `queue-limit`,
+//! `fair-queue` and nested service policies.
+
+use super::map::{Maker, PolicyClass, PolicyMap, Reserved, is_default};
+use super::{At, DEPTH_MAX};
+use router::policy::{Branch, Dropper, Limit, Queueing, Share};
+use router::time::Rate;
+
+/// Packets of a queue where nothing is said.
+const QUEUE: usize = 64;
+
+impl Maker<'_> {
+    /// What a policy map makes of packets that wait; `rate` is that of the line, or of the shaper
+    /// above it.
+    pub(super) fn queueing(
+        &mut self,
+        map: &PolicyMap,
+        rate: Option<Rate>,
+        depth: usize,
+    ) -> Queueing {
+        if depth > DEPTH_MAX {
+            let reason = format!("left out: policies stand more than {DEPTH_MAX} deep");
+            self.notes.add(map.line, reason);
+            return Queueing::default();
+        }
+        let (default, named): (Vec<_>, Vec<_>) =
+            map.classes.iter().partition(|class| is_default(&class.name));
+        let default = default.first().copied();
+        let reserved = |class: &&PolicyClass| class.queues().is_some() || class.child.is_some();
+        if !named.iter().any(reserved) && default.is_none_or(|class| class.reserved.is_none()) {
+            return default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
+        }
+        let left = left_over(&map.classes, rate);
+        let mut branches = Vec::new();
+        for class in named {
+            if !self.classes.contains_key(&class.name) {
+                let name = &class.name;
+                let reason = format!("left out: the class map {name} is not there, or not mapped");
+                self.notes.add(class.line, reason);
+                continue;
+            }
+            let Some(share) = self.share(class, rate, left) else { continue };
+            let own = reserved_rate(class, rate).or(rate);
+            let queueing = self.class(class, own, depth);
+            branches.push(Branch { class: Some(class.name.clone()), share, queueing });
+        }
+        let share = default.and_then(|class| self.share(class, rate, left)).unwrap_or_default();
+        let queueing = default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
+        branches.push(Branch { class: None, share, queueing });
+        // Under a shaper its rate is shared; else the line's.
+        Queueing::ClassBased { rate: if depth == 1 { rate } else { None }, branches }
+    }
+
+    /// What holds the packets of a class.
+    fn class(&mut self, class: &PolicyClass, rate: Option<Rate>, depth: usize) -> Queueing {
+        let shape = class.shape.as_ref().map(|shape| shape.value);
+        let rate = shape.map(|shape| shape.rate).or(rate);
+        let child = class.child.as_ref().and_then(|name| self.map(name));
+        let inner = match child {
+            Some(child) => {
+                self.left_for_child(class);
+                self.queueing(child, rate, depth + 1)
+            }
+            None => leaf(class),
+        };
+        match shape {
+            Some(shape) => Queueing::Shaper {
+                rate: shape.rate,
+                burst: shape.burst,
+                interval: shape.interval,
+                overhead: 0,
+                child: Box::new(inner),
+            },
+            None => inner,
+        }
+    }
+
+    /// A class with a service policy has no queue of its own.
+    fn left_for_child(&mut self, class: &PolicyClass) {
+        let lines = [
+            class.wred.as_ref().map(|at| at.line),
+            class.limit.as_ref().map(|at| at.line),
+            class.fair.as_ref().map(|at| at.line),
+        ];
+        for line in lines.into_iter().flatten() {
+            self.notes.add(line, "left out: the class's packets wait in its service policy");
+        }
+    }
+
+    /// The share of a class; `None` (and a note) where it cannot be said.
+    fn share(
+        &mut self,
+        class: &PolicyClass,
+        rate: Option<Rate>,
+        left: Option<Rate>,
+    ) -> Option<Share> {
+        let Some(At { line, value }) = class.reserved.as_ref() else { return Some(Share::None) };
+        let share = match *value {
+            Reserved::Rate(rate) => Share::Bandwidth(rate),
+            Reserved::Percent(percent) => Share::Percent(percent),
+            Reserved::RemainingPercent(percent) => match (left, rate) {
+                // Nothing else is reserved, or we know what is left.
+                (Some(left), Some(rate)) if left < rate => Share::Bandwidth(left.percent(percent)),
+                _ => Share::Percent(percent),
+            },
+            Reserved::RemainingRatio(ratio) => Share::Weight(ratio),
+            Reserved::Priority(own, percent, burst) => {
+                let policed = class.police.as_ref().map(|police| match police.value.meter {
+                    router::policy::Meter::TokenBucket { rate, .. } => rate,
+                    router::policy::Meter::SingleRate { cir, .. }
+                    | router::policy::Meter::TwoRate { cir, .. } => cir,
+                });
+                let of_line = percent.and_then(|percent| rate.map(|rate| rate.percent(percent)));
+                let unlimited = if percent.is_none() { policed.or(rate) } else { None };
+                match own.or(of_line).or(unlimited) {
+                    Some(rate) => Share::Priority { rate, burst },
+                    None => {
+                        let reason = "left out: priority of an unknown rate; give a shaper above, \
+                            or the interface a bandwidth";
+                        self.notes.add(*line, reason);
+                        return None;
+                    }
+                }
+            }
+        };
+        Some(share)
+    }
+}
+
+/// What is reserved for a class, where it can be said as a rate.
+fn reserved_rate(class: &PolicyClass, rate: Option<Rate>) -> Option<Rate> {
+    match class.reserved.as_ref()?.value {
+        Reserved::Rate(rate) | Reserved::Priority(Some(rate), _, _) => Some(rate),
+        Reserved::Percent(percent) | Reserved::Priority(None, Some(percent), _) => {
+            rate.map(|rate| rate.percent(percent))
+        }
+        _ => None,
+    }
+}
+
+/// What is not reserved outright.
+fn left_over(classes: &[PolicyClass], rate: Option<Rate>) -> Option<Rate> {
+    let reserved = classes.iter().filter_map(|class| reserved_rate(class, rate));
+    let reserved: u64 = reserved.fold(0, |sum, rate| sum.saturating_add(rate.bits()));
+    Rate::from_bits(rate?.bits().saturating_sub(reserved).max(1))
+}
+
+fn leaf_of_none() -> Queueing {
+    leaf(&PolicyClass::default())
+}
+
+fn leaf(class: &PolicyClass) -> Queueing {
+    let (dropper, highest) = match &class.wred {
+        Some(wred) => wred.value.dropper(),
+        None => (Dropper::Tail, 0),
+    };
+    // All of WRED's lines can be reached, unless a limit is set.
+    let own = QUEUE.max(highest as usize);
+    if let Some(fair) = &class.fair {
+        let limit = class.limit.as_ref().and_then(|limit| limit.value.packets);
+        let limit = Some(limit.unwrap_or(own));
+        return Queueing::FairFlows { queues: fair.value, limit, by_precedence: None, dropper };
+    }
+    let limit = class.limit.as_ref().map(|limit| limit.value);
+    let limit = limit.unwrap_or(Limit { packets: Some(own), ..Limit::default() });
+    Queueing::Fifo { limit, dropper }
+}

@@ -1,0 +1,180 @@
+//! Class maps.
+
+use super::access::{dscp, precedence};
+use super::algebra::{MATCHES_MAX, all_common, all_without, whole};
+use super::read::Config;
+use super::{DEPTH_MAX, Notes};
+use dscp::Dscp;
+use router::policy::Match;
+use std::collections::BTreeMap;
+
+/// A class map.
+#[derive(Clone, Debug, Default)]
+pub(super) struct ClassMap {
+    pub(super) line: usize,
+    pub(super) any: bool,
+    pub(super) terms: Vec<Term>,
+}
+
+/// A line `match ...`.
+#[derive(Clone, Debug)]
+pub(super) struct Term {
+    pub(super) line: usize,
+    not: bool,
+    what: Result<What, String>,
+}
+
+#[derive(Clone, Debug)]
+enum What {
+    Any,
+    AccessGroup(String),
+    ClassMap(String),
+    Interface(String),
+    /// Any of these, and whether of IPv4 only.
+    Dscp(Vec<Dscp>, bool),
+}
+
+/// What a class map comes to.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Class {
+    pub(super) matches: Vec<Match>,
+    /// Something that it should match is left out.
+    partial: bool,
+}
+
+/// The words after `match`; names in their own case.
+pub(super) fn term(line: usize, words: &[String]) -> Term {
+    let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
+    let mut lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+    let not = lower.first() == Some(&"not");
+    if not {
+        lower.remove(0);
+    }
+    let own = |at: usize| words.get(at + usize::from(not)).cloned().unwrap_or_default();
+    let codes = |words: &[&str], v4| -> Result<What, String> {
+        let all: Result<Vec<Dscp>, String> = words.iter().map(|word| dscp(word)).collect();
+        match all? {
+            none if none.is_empty() => Err("no code point is named".to_owned()),
+            all => Ok(What::Dscp(all, v4)),
+        }
+    };
+    let precedences = |words: &[&str], v4| -> Result<What, String> {
+        let all: Result<Vec<Vec<Dscp>>, String> =
+            words.iter().map(|word| precedence(word)).collect();
+        Ok(What::Dscp(all?.concat(), v4))
+    };
+    let what = match &lower[..] {
+        ["any"] => Ok(What::Any),
+        ["access-group", "name", _] => Ok(What::AccessGroup(own(2))),
+        ["access-group", _] => Ok(What::AccessGroup(own(1))),
+        ["class-map", _] => Ok(What::ClassMap(own(1))),
+        ["input-interface", rest @ ..] if !rest.is_empty() => {
+            Ok(What::Interface((0..rest.len()).map(|at| own(at + 1)).collect()))
+        }
+        ["ip", "dscp", rest @ ..] => codes(rest, true),
+        ["dscp", rest @ ..] => codes(rest, false),
+        ["ip", "precedence", rest @ ..] => precedences(rest, true),
+        ["precedence", rest @ ..] => precedences(rest, false),
+        ["protocol", ..] => Err("protocols are recognised by NBAR, which we have not".to_owned()),
+        [other, ..] => Err(format!("a policy has no match for {other:?}")),
+        [] => Err("nothing to match".to_owned()),
+    };
+    Term { line, not, what }
+}
+
+/// All class maps that can be mapped; what cannot is noted.
+pub(super) fn resolve_all(config: &Config, notes: &mut Notes) -> BTreeMap<String, Class> {
+    let mut classes = BTreeMap::new();
+    for (name, map) in &config.classes {
+        match resolve(config, map, notes, 1) {
+            Ok(class) => {
+                classes.insert(name.clone(), class);
+            }
+            Err(why) => notes.add(map.line, format!("the class is left out: {why}")),
+        }
+    }
+    classes
+}
+
+fn resolve(
+    config: &Config,
+    map: &ClassMap,
+    notes: &mut Notes,
+    depth: usize,
+) -> Result<Class, String> {
+    if depth > DEPTH_MAX {
+        return Err(format!("class maps stand more than {DEPTH_MAX} deep in one another"));
+    }
+    if map.terms.is_empty() {
+        return Err("it has no match, so nothing belongs to it".to_owned());
+    }
+    let mut class = Class::default();
+    let mut all = vec![Match::default()];
+    for term in &map.terms {
+        let found = term.matches(config, notes, depth);
+        match found {
+            Ok(found) if map.any => {
+                class.partial |= found.partial;
+                class.matches.extend(found.matches);
+            }
+            Ok(found) => {
+                class.partial |= found.partial;
+                all = all_common(&all, &found.matches)?;
+            }
+            Err(why) if map.any => {
+                notes.add(term.line, format!("left out, the rest of the class stays: {why}"));
+                class.partial = true;
+            }
+            Err(why) => {
+                notes.add(term.line, why);
+                return Err(format!("line {} has to match too, and is not mapped", term.line));
+            }
+        }
+    }
+    if !map.any {
+        class.matches = all;
+    }
+    if class.matches.is_empty() {
+        return Err("nothing can belong to it".to_owned());
+    }
+    if class.matches.len() > MATCHES_MAX {
+        return Err(format!("it would take more than {MATCHES_MAX} matches"));
+    }
+    Ok(class)
+}
+
+impl Term {
+    fn matches(&self, config: &Config, notes: &mut Notes, depth: usize) -> Result<Class, String> {
+        let class = match self.what.as_ref().map_err(Clone::clone)? {
+            What::Any => Class { matches: vec![Match::default()], partial: false },
+            What::AccessGroup(name) => {
+                let list = config.access.get(name);
+                let list = list.ok_or_else(|| format!("there is no access list {name}"))?;
+                let (matches, partial) = list.permitted(notes)?;
+                Class { matches, partial }
+            }
+            What::ClassMap(name) => {
+                let map = config.classes.get(name);
+                let map = map.ok_or_else(|| format!("there is no class map {name}"))?;
+                resolve(config, map, notes, depth + 1)?
+            }
+            What::Interface(name) => {
+                let matches = Match { interface: Some(name.clone()), ..Match::default() };
+                Class { matches: vec![matches], partial: false }
+            }
+            What::Dscp(dscp, v4) => {
+                let source = if *v4 { whole(true) } else { None };
+                let matches = Match { dscp: dscp.clone(), source, ..Match::default() };
+                Class { matches: vec![matches], partial: false }
+            }
+        };
+        if !self.not {
+            return Ok(class);
+        }
+        if class.partial {
+            return Err("not what cannot be said whole".to_owned());
+        }
+        let matches = all_without(&[Match::default()], &class.matches)?;
+        Ok(Class { matches, partial: false })
+    }
+}

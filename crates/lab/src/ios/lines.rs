@@ -1,0 +1,63 @@
+//! A configuration's lines, comments and banners left out.
+
+use super::{LINE_MAX, LINES_MAX};
+
+/// A line that configures something.
+#[derive(Clone, Debug)]
+pub(super) struct Line {
+    /// From 1.
+    pub(super) number: usize,
+    /// At least one.
+    pub(super) words: Vec<String>,
+}
+
+impl Line {
+    /// The words in lower case: commands and their keywords have none of their own.
+    pub(super) fn lower(&self) -> Vec<String> {
+        self.words.iter().map(|word| word.to_ascii_lowercase()).collect()
+    }
+}
+
+pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
+    let mut lines = Vec::new();
+    let mut banner: Option<String> = None;
+    for (number, raw) in text.lines().enumerate() {
+        let number = number + 1;
+        if number > LINES_MAX {
+            return Err(format!("more than {LINES_MAX} lines"));
+        }
+        if raw.len() > LINE_MAX {
+            return Err(format!("line {number} has more than {LINE_MAX} octets"));
+        }
+        if raw.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\r' | '\u{3}')) {
+            return Err(format!("line {number} has control characters: this is no text"));
+        }
+        if let Some(end) = &banner {
+            if raw.contains(end.as_str()) {
+                banner = None;
+            }
+            continue;
+        }
+        let words: Vec<String> = raw.split_whitespace().map(str::to_owned).collect();
+        let Some(first) = words.first() else { continue };
+        if first.starts_with('!') {
+            continue;
+        }
+        if first.eq_ignore_ascii_case("banner") {
+            banner = unfinished(raw);
+            continue;
+        }
+        lines.push(Line { number, words });
+    }
+    Ok(lines)
+}
+
+/// The delimiter of a banner that goes on after its first line: the mark before its text.
+fn unfinished(raw: &str) -> Option<String> {
+    let text = raw.split_whitespace().nth(2)?;
+    let mark: String = match text.strip_prefix('^') {
+        Some(after) => "^".chars().chain(after.chars().next()).collect(),
+        None => text.chars().take(1).collect(),
+    };
+    (raw.matches(mark.as_str()).count() < 2).then_some(mark)
+}

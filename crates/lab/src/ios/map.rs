@@ -1,0 +1,424 @@
+//! Policy maps: what their classes say, and the policy made of them.
+
+use super::access::{dscp, precedence_number};
+use super::class::Class;
+use super::lines::Line;
+use super::read::{Config, Interface};
+use super::wred::Wred;
+use super::{At, Notes};
+use dscp::Dscp;
+use router::policy::{Action, Limit, Meter, Name, Octets, Policy, Span};
+use router::time::Rate;
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+/// A policy map.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PolicyMap {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) classes: Vec<PolicyClass>,
+    /// The class that lines belong to while it is read.
+    pub(super) current: Option<usize>,
+}
+
+/// A share of the bandwidth.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) enum Reserved {
+    Rate(Rate),
+    Percent(f64),
+    RemainingPercent(f64),
+    RemainingRatio(f64),
+    /// First of all; rate or percent, and the burst.
+    Priority(Option<Rate>, Option<f64>, Option<Octets>),
+}
+
+/// `shape average`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub(super) rate: Rate,
+    pub(super) burst: Octets,
+    pub(super) interval: Option<Span>,
+}
+
+/// `police`.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Police {
+    pub(super) meter: Meter,
+    /// What is done to what conforms, exceeds, violates; transmit, drop, transmit: `None` where IOS's
+    /// own holds.
+    pub(super) actions: [Option<Action>; 3],
+}
+
+/// What a policy map says of a class.
+#[derive(Clone, Debug, Default)]
+pub(super) struct PolicyClass {
+    pub(super) name: String,
+    pub(super) line: usize,
+    pub(super) set: Option<At<Dscp>>,
+    pub(super) drop: Option<At<()>>,
+    pub(super) police: Option<At<Police>>,
+    pub(super) reserved: Option<At<Reserved>>,
+    pub(super) shape: Option<At<Shape>>,
+    pub(super) wred: Option<At<Wred>>,
+    pub(super) limit: Option<At<Limit>>,
+    /// `fair-queue`, with the number of queues.
+    pub(super) fair: Option<At<Option<usize>>>,
+    pub(super) child: Option<At<String>>,
+}
+
+/// Whether a name is that of what belongs to no class.
+pub(super) fn is_default(name: &str) -> bool {
+    name.eq_ignore_ascii_case("class-default")
+}
+
+impl PolicyClass {
+    pub(super) fn new(name: String, line: usize) -> PolicyClass {
+        PolicyClass { name, line, ..PolicyClass::default() }
+    }
+
+    /// Whether it asks for queueing.
+    pub(super) fn queues(&self) -> Option<usize> {
+        let lines = [
+            self.reserved.as_ref().map(|at| at.line),
+            self.shape.as_ref().map(|at| at.line),
+            self.wred.as_ref().map(|at| at.line),
+            self.limit.as_ref().map(|at| at.line),
+            self.fair.as_ref().map(|at| at.line),
+        ];
+        lines.into_iter().flatten().next()
+    }
+
+    /// Whether it changes, meters or drops packets.
+    pub(super) fn conditions(&self) -> bool {
+        self.set.is_some() || self.drop.is_some() || self.police.is_some()
+    }
+
+    /// A line of the class; false where it is none.
+    pub(super) fn read(&mut self, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+        let number = line.number;
+        let at = |value| Some(At { line: number, value });
+        let done: Result<(), String> = match words {
+            ["set", "ip", "dscp", code] | ["set", "dscp", code] => {
+                dscp(code).map(|value| self.set = Some(At { line: number, value }))
+            }
+            ["set", "ip", "precedence", word] | ["set", "precedence", word] => {
+                precedence_number(word).map(|precedence| {
+                    let value = Dscp::new(precedence * 8).unwrap_or_default();
+                    self.set = Some(At { line: number, value });
+                })
+            }
+            ["set", other, ..] => Err(format!("{other:?} is not set by a policy")),
+            ["drop"] => {
+                self.drop = Some(At { line: number, value: () });
+                Ok(())
+            }
+            ["police", rest @ ..] => police(rest).map(|value| {
+                self.police = Some(At { line: number, value });
+            }),
+            ["conform-action" | "exceed-action" | "violate-action", ..] => match &mut self.police {
+                Some(police) => police.value.act(words),
+                None => Err("there is nothing policed here".to_owned()),
+            },
+            ["bandwidth", ..] | ["priority", ..] => {
+                reserved(words).map(|value| self.reserved = Some(At { line: number, value }))
+            }
+            ["shape", rest @ ..] => {
+                shape(rest).map(|value| self.shape = Some(At { line: number, value }))
+            }
+            ["random-detect", rest @ ..] => {
+                let wred = self.wred.get_or_insert(At { line: number, value: Wred::default() });
+                wred.value.read(rest)
+            }
+            ["queue-limit", rest @ ..] => limit(rest).map(|value| {
+                self.limit = Some(At { line: number, value });
+            }),
+            ["fair-queue"] => {
+                self.fair = Some(At { line: number, value: None });
+                Ok(())
+            }
+            ["fair-queue", queues] => {
+                match queues.parse().ok().filter(|n| (1..=4096).contains(n)) {
+                    Some(queues) => {
+                        self.fair = Some(At { line: number, value: Some(queues) });
+                        Ok(())
+                    }
+                    None => Err("the number of queues is 1 to 4096".to_owned()),
+                }
+            }
+            ["service-policy", _] => {
+                self.child = at(line.words.get(1).cloned().unwrap_or_default());
+                Ok(())
+            }
+            _ => return false,
+        };
+        if let Err(why) = done {
+            notes.add(number, why);
+        }
+        true
+    }
+}
+
+fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {
+    let number = word.and_then(|word| word.parse().ok());
+    number.ok_or_else(|| format!("{what} is missing, or no number"))
+}
+
+fn rate(bits: u64) -> Result<Rate, String> {
+    Rate::from_bits(bits).ok_or_else(|| format!("{bits} bit/s is no rate up to 1 Tbit/s"))
+}
+
+fn kbit(word: &str) -> Result<Rate, String> {
+    rate(number(Some(&word), "the rate in kbit/s")?.saturating_mul(1_000))
+}
+
+fn percent(word: &str) -> Result<f64, String> {
+    let percent: Option<f64> = word.parse().ok();
+    percent
+        .filter(|p| (0.0..=100.0).contains(p))
+        .ok_or_else(|| format!("{word:?} is not 0 to 100 percent"))
+}
+
+fn reserved(words: &[&str]) -> Result<Reserved, String> {
+    Ok(match words {
+        ["bandwidth", "percent", p] => Reserved::Percent(percent(p)?),
+        ["bandwidth", "remaining", "percent", p] => Reserved::RemainingPercent(percent(p)?),
+        ["bandwidth", "remaining", "ratio", n] => {
+            let ratio = number(Some(n), "the ratio")?;
+            if !(1..=1_000).contains(&ratio) {
+                return Err("a ratio is 1 to 1000".to_owned());
+            }
+            Reserved::RemainingRatio(ratio as f64)
+        }
+        ["bandwidth", n] => Reserved::Rate(kbit(n)?),
+        ["priority"] => Reserved::Priority(None, None, None),
+        ["priority", "level", ..] => return Err("levels of priority are not mapped".to_owned()),
+        ["priority", "percent", p, rest @ ..] => {
+            Reserved::Priority(None, Some(percent(p)?), burst(rest)?)
+        }
+        ["priority", n, rest @ ..] => Reserved::Priority(Some(kbit(n)?), None, burst(rest)?),
+        _ => return Err("this form is not mapped".to_owned()),
+    })
+}
+
+/// A burst in octets, where there is one.
+fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
+    match words {
+        [] => Ok(None),
+        [octets] => Ok(Some(Octets(number(Some(octets), "the burst in octets")?.min(BURST_MAX)))),
+        _ => Err("more than one burst".to_owned()),
+    }
+}
+
+/// The largest burst of a policy, in octets.
+const BURST_MAX: u64 = 1_000_000_000;
+
+fn shape(words: &[&str]) -> Result<Shape, String> {
+    let (kind, words) = words.split_first().ok_or("average, and a rate")?;
+    if *kind != "average" {
+        return Err(format!("`shape {kind}` is not mapped"));
+    }
+    if words.first() == Some(&"percent") {
+        return Err("a rate in percent is not mapped: write it in bit/s".to_owned());
+    }
+    let rate = rate(number(words.first(), "the rate in bit/s")?)?;
+    let committed = match words.get(1) {
+        Some(word) => number(Some(word), "the burst Bc in bits")?,
+        None => 0,
+    };
+    let excess = match words.get(2) {
+        Some(word) => number(Some(word), "the burst Be in bits")?,
+        None => 0,
+    };
+    if excess > 0 {
+        return Err("a shaper here has no excess burst: write Be as 0".to_owned());
+    }
+    if committed == 0 {
+        // IOS chooses; an interval of 25 ms is its own where it can.
+        let octets = rate.octets_in(25_000_000).max(1_500);
+        return Ok(Shape { rate, burst: Octets(octets), interval: None });
+    }
+    let octets = committed.div_ceil(8).min(BURST_MAX);
+    // Tc = Bc / CIR.
+    let nanos = u128::from(committed) * 1_000_000_000 / u128::from(rate.bits());
+    let interval = u64::try_from(nanos).ok().filter(|n| (1_000_000..=60_000_000_000).contains(n));
+    let interval = interval.ok_or("Bc is 1 ms to a minute at the rate")?;
+    let interval = Some(Span(Duration::from_nanos(interval)));
+    Ok(Shape { rate, burst: Octets(octets), interval })
+}
+
+fn limit(words: &[&str]) -> Result<Limit, String> {
+    let count = number(words.first(), "the limit")?.min(1_000_000);
+    match words.get(1) {
+        None | Some(&"packets") => {
+            let packets = usize::try_from(count).ok();
+            Ok(Limit { packets, ..Limit::default() })
+        }
+        Some(&"bytes") => Ok(Limit { octets: Some(Octets(count)), ..Limit::default() }),
+        Some(other) => Err(format!("a limit in {other:?} is not mapped: packets or bytes")),
+    }
+}
+
+fn police(words: &[&str]) -> Result<Police, String> {
+    let mut words = words.to_vec();
+    if words.first() == Some(&"cir") {
+        words.remove(0);
+    }
+    if matches!(words.first(), Some(&("percent" | "rate"))) {
+        return Err("police in percent or as `rate` is not mapped: write bit/s".to_owned());
+    }
+    let cir = rate(number(words.first(), "the rate in bit/s")?)?;
+    let mut words = words.get(1..).unwrap_or_default();
+    let (mut sizes, mut pir, mut place) = ([None; 2], None, 0);
+    while let Some(word) = words.first() {
+        let mut used = 2;
+        match *word {
+            "bc" => sizes[0] = Some(number(words.get(1), "bc in octets")?),
+            "be" => sizes[1] = Some(number(words.get(1), "be in octets")?),
+            "pir" => pir = Some(rate(number(words.get(1), "pir in bit/s")?)?),
+            number if number.parse::<u64>().is_ok() => {
+                let Some(size) = sizes.get_mut(place) else {
+                    return Err("more than two bursts".to_owned());
+                };
+                (*size, place, used) = (number.parse().ok(), place + 1, 1);
+            }
+            _ => break,
+        }
+        words = words.get(used..).unwrap_or_default();
+    }
+    // IOS's own: what takes a quarter of a second, at least 1,500 octets.
+    let own = |rate: Rate| rate.octets_in(250_000_000).max(1_500);
+    let cbs = Octets(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, BURST_MAX));
+    let excess = |rate: Rate| Octets(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, BURST_MAX));
+    let mut actions = [None; 3];
+    while let Some(word) = words.first() {
+        let place = place_of(word).ok_or_else(|| format!("{word:?} is not mapped"))?;
+        let (action, used) = action(words.get(1..).unwrap_or_default())?;
+        if let Some(slot) = actions.get_mut(place) {
+            *slot = Some(action);
+        }
+        words = words.get(1 + used..).unwrap_or_default();
+    }
+    let meter = match pir {
+        Some(pir) if pir < cir => return Err("pir is below cir".to_owned()),
+        Some(pir) => Meter::TwoRate { cir, cbs, pir, pbs: excess(pir), colour_aware: false },
+        None if actions[2].is_some() || sizes[1].is_some() => {
+            Meter::SingleRate { cir, cbs, ebs: excess(cir), colour_aware: false }
+        }
+        None => Meter::TokenBucket { rate: cir, burst: cbs },
+    };
+    Ok(Police { meter, actions })
+}
+
+fn place_of(word: &str) -> Option<usize> {
+    ["conform-action", "exceed-action", "violate-action"].iter().position(|name| *name == word)
+}
+
+/// An action, and how many words it takes.
+fn action(words: &[&str]) -> Result<(Action, usize), String> {
+    match words {
+        ["transmit", ..] => Ok((Action::Pass, 1)),
+        ["drop", ..] => Ok((Action::Drop, 1)),
+        ["set-dscp-transmit", code, ..] => Ok((Action::Mark(dscp(code)?), 2)),
+        ["set-prec-transmit", word, ..] => {
+            let dscp = Dscp::new(precedence_number(word)? * 8).unwrap_or_default();
+            Ok((Action::Mark(dscp), 2))
+        }
+        [other, ..] => Err(format!("the action {other:?} is not mapped")),
+        [] => Err("an action is missing".to_owned()),
+    }
+}
+
+impl Police {
+    /// A line `conform-action ...` of its own.
+    fn act(&mut self, words: &[&str]) -> Result<(), String> {
+        let (first, rest) = words.split_first().ok_or("an action is missing")?;
+        let (action, _) = action(rest)?;
+        if let Some(slot) = place_of(first).and_then(|place| self.actions.get_mut(place)) {
+            *slot = Some(action);
+        }
+        if let Meter::TokenBucket { rate, burst } = self.meter
+            && self.actions[2].is_some()
+        {
+            let ebs = Octets(rate.octets_in(250_000_000).max(1_500));
+            self.meter = Meter::SingleRate { cir: rate, cbs: burst, ebs, colour_aware: false };
+        }
+        Ok(())
+    }
+}
+
+/// Makes the policy.
+pub(super) struct Maker<'c> {
+    pub(super) config: &'c Config,
+    pub(super) classes: &'c BTreeMap<String, Class>,
+    pub(super) policy: &'c mut Policy,
+    pub(super) notes: &'c mut Notes,
+    /// Policy maps that were looked up.
+    pub(super) visited: BTreeSet<String>,
+}
+
+impl<'c> Maker<'c> {
+    /// The policy map of this name, or a note at the line that asks for it.
+    pub(super) fn map(&mut self, name: &At<String>) -> Option<&'c PolicyMap> {
+        let map = self.config.policies.get(&name.value);
+        self.visited.insert(name.value.clone());
+        if map.is_none() {
+            self.notes.add(name.line, format!("there is no policy map {}", name.value));
+        }
+        map
+    }
+
+    /// The chain of a policy map at the input.
+    pub(super) fn input(&mut self, name: &At<String>) -> Option<Name> {
+        let map = self.map(name)?;
+        for class in &map.classes {
+            for line in class.queues().into_iter().chain(class.child.as_ref().map(|at| at.line)) {
+                self.notes.add(line, "nothing waits at the input: left out there");
+            }
+        }
+        self.chain(map)
+    }
+
+    /// Chain and queueing of a policy map at the output of an interface.
+    pub(super) fn output(
+        &mut self,
+        name: &At<String>,
+        interface: &Interface,
+    ) -> (Option<Name>, Option<Name>) {
+        let Some(map) = self.map(name) else { return (None, None) };
+        let chain = self.chain(map);
+        let queues = map.classes.iter().any(|c| c.queues().is_some() || c.child.is_some());
+        if !queues {
+            return (chain, None);
+        }
+        self.marked_before_queued(map);
+        let queueing = self.queueing(map, interface.bandwidth, 1);
+        let taken = self.policy.queueings.get(&map.name).is_some_and(|other| *other != queueing);
+        let name = match taken {
+            true => format!("{}@{}", map.name, interface.name),
+            false => map.name.clone(),
+        };
+        self.policy.queueings.insert(name.clone(), queueing);
+        (chain, Some(name))
+    }
+
+    /// Policy maps that stand at no interface and in no other: read for whoever wants to use them.
+    pub(super) fn unattached(&mut self) {
+        let config = self.config;
+        let at_interfaces =
+            config.interfaces.values().flat_map(|i| i.input.iter().chain(&i.output));
+        let maps = config.policies.values();
+        let inside = maps.flat_map(|map| map.classes.iter().filter_map(|c| c.child.as_ref()));
+        let used: BTreeSet<&str> =
+            at_interfaces.chain(inside).map(|name| name.value.as_str()).collect();
+        let (inner, roots): (Vec<_>, Vec<_>) =
+            config.policies.values().partition(|map| used.contains(map.name.as_str()));
+        // Of the inner ones, those that stand in one another and nowhere else.
+        for map in roots.into_iter().chain(inner) {
+            if !self.visited.contains(&map.name) {
+                let name = At { line: map.line, value: map.name.clone() };
+                self.output(&name, &Interface::default());
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! Cisco IOS configurations into policies: access lists, class maps, policy maps and the service
+//! policies of interfaces.
+//!
+//! What IOS would do and a [`Policy`] cannot say is listed with its line and the reason, and left
+//! out; what has nothing to do with classes and queues (routing, logins, clocks) is passed over.
+//! Classes are kept exactly: denied entries and `match not` are taken out of what is permitted, and
+//! where the rest is no set of matches any more, the line is listed.
+//!
+//! Where IOS has a default, it is written out: 64 packets a queue, WRED's lines by code point, a
+//! policer's burst.
+
+mod access;
+mod algebra;
+mod branch;
+mod chain;
+mod class;
+mod lines;
+mod map;
+mod read;
+mod wred;
+mod write;
+
+pub use write::to_toml;
+
+use lines::Line;
+use router::policy::{Attachment, Policy};
+use serde::Serialize;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The longest configuration, in lines.
+pub const LINES_MAX: usize = 20_000;
+/// The longest line, in octets.
+pub const LINE_MAX: usize = 1_000;
+/// How deep class maps and service policies may stand inside one another.
+pub const DEPTH_MAX: usize = 8;
+
+/// What was made of a configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Imported {
+    /// The policy.
+    pub policy: Policy,
+    /// What could not be mapped, by line.
+    pub unmapped: Vec<Unmapped>,
+}
+
+/// A line that could not be mapped, whole or in part.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Unmapped {
+    /// The file, as given.
+    pub file: String,
+    /// Its line, from 1.
+    pub line: usize,
+    /// What stands there.
+    pub text: String,
+    /// Why not, and what was done instead.
+    pub reason: String,
+}
+
+/// The text is no configuration, or one beyond the limits.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{file}: {what}")]
+pub struct NotIos {
+    /// The file, as given.
+    pub file: String,
+    /// Why.
+    pub what: String,
+}
+
+/// Something of a line.
+#[derive(Clone, Debug, PartialEq)]
+struct At<T> {
+    line: usize,
+    value: T,
+}
+
+/// Collects what could not be mapped.
+#[derive(Debug, Default)]
+struct Notes {
+    found: Vec<(usize, String)>,
+}
+
+impl Notes {
+    fn add(&mut self, line: usize, reason: impl Into<String>) {
+        let reason = reason.into();
+        if !self.found.iter().any(|(at, said)| (*at, said) == (line, &reason)) {
+            self.found.push((line, reason));
+        }
+    }
+}
+
+/// Makes a policy of a configuration; `file` is its name in what is said.
+///
+/// # Errors
+/// The text has no line that configures access lists, classes, policies or interfaces, or is beyond
+/// [`LINES_MAX`] or [`LINE_MAX`].
+pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
+    let not = |what: String| NotIos { file: file.to_owned(), what };
+    let lines = lines::of(text).map_err(not)?;
+    let mut notes = Notes::default();
+    let config = read::read(&lines, &mut notes);
+    if config.is_empty() {
+        let what = "no IOS configuration: no access list, class map, policy map or interface in it";
+        return Err(not(what.to_owned()));
+    }
+    let classes = class::resolve_all(&config, &mut notes);
+    let mut policy = Policy { about: format!("Imported from {file}"), ..Policy::default() };
+    let mut maker = map::Maker {
+        config: &config,
+        classes: &classes,
+        policy: &mut policy,
+        notes: &mut notes,
+        visited: BTreeSet::new(),
+    };
+    for interface in config.interfaces.values() {
+        let mut attachment = Attachment::default();
+        if let Some(name) = &interface.input {
+            attachment.input.extend(maker.input(name));
+        }
+        if let Some(name) = &interface.output {
+            let (chain, queueing) = maker.output(name, interface);
+            attachment.output.extend(chain);
+            attachment.queueing = queueing;
+        }
+        if interface.input.is_some() || interface.output.is_some() {
+            maker.policy.interfaces.insert(interface.name.clone(), attachment);
+        }
+    }
+    maker.unattached();
+    for (name, class) in &classes {
+        let named = policy.classes.entry(name.clone()).or_default();
+        named.matches.clone_from(&class.matches);
+    }
+    let texts: BTreeMap<usize, &Line> = lines.iter().map(|line| (line.number, line)).collect();
+    let mut unmapped: Vec<Unmapped> = notes
+        .found
+        .into_iter()
+        .map(|(line, reason)| Unmapped {
+            file: file.to_owned(),
+            line,
+            text: texts.get(&line).map(|line| line.words.join(" ")).unwrap_or_default(),
+            reason,
+        })
+        .collect();
+    unmapped.sort();
+    Ok(Imported { policy, unmapped })
+}
+
+#[cfg(test)]
+mod tests;

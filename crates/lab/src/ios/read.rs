@@ -1,0 +1,282 @@
+//! Reads a configuration line by line: which mode it is in, and what each line of a mode says.
+
+use super::access::{self, AccessList, Kind, kind_of};
+use super::class::{self, ClassMap};
+use super::lines::Line;
+use super::map::{PolicyClass, PolicyMap};
+use super::{At, Notes};
+use router::time::Rate;
+use std::collections::BTreeMap;
+
+/// What a configuration says.
+#[derive(Debug, Default)]
+pub(super) struct Config {
+    pub(super) access: BTreeMap<String, AccessList>,
+    pub(super) classes: BTreeMap<String, ClassMap>,
+    pub(super) policies: BTreeMap<String, PolicyMap>,
+    pub(super) interfaces: BTreeMap<String, Interface>,
+}
+
+/// An interface.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Interface {
+    pub(super) name: String,
+    /// `bandwidth`: what percentages are of.
+    pub(super) bandwidth: Option<Rate>,
+    pub(super) input: Option<At<String>>,
+    pub(super) output: Option<At<String>>,
+}
+
+impl Config {
+    pub(super) fn is_empty(&self) -> bool {
+        self.access.is_empty()
+            && self.classes.is_empty()
+            && self.policies.is_empty()
+            && self.interfaces.is_empty()
+    }
+}
+
+enum Mode {
+    /// Nothing, or something that has nothing to do with us.
+    Other,
+    Access(String, Kind),
+    Class(String),
+    Policy(String),
+    Interface(String),
+}
+
+/// Commands that begin a part of the configuration which has nothing to do with us.
+const FOREIGN: [&str; 40] = [
+    "aaa",
+    "alias",
+    "archive",
+    "arp",
+    "boot",
+    "boot-end-marker",
+    "boot-start-marker",
+    "call",
+    "cdp",
+    "clock",
+    "controller",
+    "control-plane",
+    "crypto",
+    "default",
+    "dial-peer",
+    "enable",
+    "end",
+    "exit",
+    "file",
+    "hostname",
+    "ip",
+    "ipv6",
+    "key",
+    "line",
+    "logging",
+    "memory-size",
+    "mmi",
+    "no",
+    "ntp",
+    "route-map",
+    "router",
+    "scheduler",
+    "service",
+    "snmp-server",
+    "spanning-tree",
+    "tacacs-server",
+    "track",
+    "username",
+    "version",
+    "voice",
+];
+
+pub(super) fn read(lines: &[Line], notes: &mut Notes) -> Config {
+    let mut config = Config::default();
+    let mut mode = Mode::Other;
+    for line in lines {
+        if let Some(next) = config.begins(line, notes) {
+            mode = next;
+            continue;
+        }
+        let words = line.lower();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let known = match &mode {
+            Mode::Other => false,
+            Mode::Access(name, kind) => {
+                let is_entry = words.first().is_some_and(|word| {
+                    matches!(*word, "permit" | "deny" | "remark" | "sequence")
+                        || word.parse::<u32>().is_ok()
+                });
+                if is_entry && let Some(list) = config.access.get_mut(name) {
+                    list.entries.extend(access::entry(line, 0, *kind));
+                }
+                is_entry
+            }
+            Mode::Class(name) => {
+                let map = config.classes.get_mut(name);
+                map.is_some_and(|map| in_class(map, line, &words, notes))
+            }
+            Mode::Policy(name) => {
+                let map = config.policies.get_mut(name);
+                map.is_some_and(|map| in_policy(map, line, &words, notes))
+            }
+            Mode::Interface(name) => {
+                let interface = config.interfaces.get_mut(name);
+                interface.is_some_and(|interface| in_interface(interface, line, &words, notes))
+            }
+        };
+        let foreign = words.first().is_some_and(|word| FOREIGN.contains(word));
+        match (&mode, known, foreign) {
+            (_, true, _) => {}
+            // What follows it is in its mode, and no business of ours.
+            (_, false, true) => mode = Mode::Other,
+            (Mode::Class(_) | Mode::Policy(_) | Mode::Access(..), false, false) => {
+                notes.add(line.number, "the command is not known here");
+            }
+            (Mode::Interface(_) | Mode::Other, false, false) => {}
+        }
+    }
+    config
+}
+
+impl Config {
+    /// The mode that a line begins, wherever it stands.
+    fn begins(&mut self, line: &Line, notes: &mut Notes) -> Option<Mode> {
+        let lower = line.lower();
+        let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
+        let own = |at: usize| line.words.get(at).cloned().unwrap_or_default();
+        match &lower[..] {
+            ["access-list", number, _, ..] => {
+                match kind_of(number) {
+                    Some(kind) => {
+                        let list = self.access.entry(own(1)).or_default();
+                        list.entries.extend(access::entry(line, 2, kind));
+                    }
+                    None => notes.add(line.number, "lists of this number are not for IP"),
+                }
+                Some(Mode::Other)
+            }
+            ["ip", "access-list", kind @ ("standard" | "extended"), _] => {
+                let kind = if *kind == "standard" { Kind::Standard } else { Kind::Extended };
+                self.access.entry(own(3)).or_default();
+                Some(Mode::Access(own(3), kind))
+            }
+            ["ipv6", "access-list", _] => {
+                self.access.entry(own(2)).or_default();
+                Some(Mode::Access(own(2), Kind::Six))
+            }
+            ["class-map", ..] => {
+                let any = lower.contains(&"match-any");
+                let name = line.words.last().cloned().unwrap_or_default();
+                if lower.contains(&"type") {
+                    notes.add(line.number, "class maps of a type are not for queueing");
+                    return Some(Mode::Other);
+                }
+                let map = self.classes.entry(name.clone()).or_default();
+                map.line = line.number;
+                map.any = any;
+                Some(Mode::Class(name))
+            }
+            ["policy-map", rest @ ..] if !rest.is_empty() => {
+                if lower.contains(&"type") {
+                    notes.add(line.number, "policy maps of a type are not for queueing");
+                    return Some(Mode::Other);
+                }
+                let name = line.words.last().cloned().unwrap_or_default();
+                let map = self.policies.entry(name.clone()).or_default();
+                map.line = line.number;
+                map.name.clone_from(&name);
+                Some(Mode::Policy(name))
+            }
+            ["interface", rest @ ..] if !rest.is_empty() => {
+                // `FastEthernet 0/1` is `FastEthernet0/1`.
+                let parts = line.words.iter().skip(1).map(String::as_str);
+                let name: String = parts.take_while(|word| *word != "point-to-point").collect();
+                let interface = self.interfaces.entry(name.clone()).or_default();
+                interface.name.clone_from(&name);
+                Some(Mode::Interface(name))
+            }
+            _ => None,
+        }
+    }
+}
+
+fn in_class(map: &mut ClassMap, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+    match words {
+        ["match", ..] => {
+            let term = class::term(line.number, line.words.get(1..).unwrap_or_default());
+            map.terms.push(term);
+            true
+        }
+        ["description", ..] => true,
+        ["no", ..] => {
+            notes.add(line.number, "what is taken back is not followed: write what holds");
+            true
+        }
+        _ => false,
+    }
+}
+
+fn in_policy(map: &mut PolicyMap, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+    match words {
+        ["description", ..] => true,
+        ["class", rest @ ..] if !rest.is_empty() => {
+            let name = line.words.get(1).cloned().unwrap_or_default();
+            if rest.len() > 1 {
+                notes.add(line.number, "only the name of a class is followed");
+            }
+            map.current = match map.classes.iter().position(|class| class.name == name) {
+                Some(place) => Some(place),
+                None => {
+                    map.classes.push(PolicyClass::new(name, line.number));
+                    Some(map.classes.len() - 1)
+                }
+            };
+            true
+        }
+        ["no", ..] => {
+            notes.add(line.number, "what is taken back is not followed: write what holds");
+            true
+        }
+        // Out of the class, into the policy map.
+        ["exit"] if map.current.is_some() => {
+            map.current = None;
+            true
+        }
+        _ => {
+            let current = map.current.and_then(|place| map.classes.get_mut(place));
+            current.is_some_and(|class| class.read(line, words, notes))
+        }
+    }
+}
+
+fn in_interface(interface: &mut Interface, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+    let own = |at: usize| {
+        let value = line.words.get(at).cloned().unwrap_or_default();
+        Some(At { line: line.number, value })
+    };
+    match words {
+        ["service-policy", "input", _] => interface.input = own(2),
+        ["service-policy", "output", _] => interface.output = own(2),
+        ["service-policy", ..] => {
+            notes.add(line.number, "neither input nor output of a policy map");
+        }
+        ["bandwidth", kbit] => {
+            let kbit: Option<u64> = kbit.parse().ok();
+            interface.bandwidth = kbit.and_then(|k| Rate::from_bits(k.saturating_mul(1_000)));
+        }
+        ["ip" | "ipv6", "access-group" | "traffic-filter", ..] => {
+            notes.add(line.number, "filters are no part of a policy");
+        }
+        [
+            "rate-limit" | "traffic-shape" | "fair-queue" | "random-detect" | "priority-group"
+            | "custom-queue-list",
+            ..,
+        ] => {
+            notes.add(line.number, "queueing without a policy map is not mapped");
+        }
+        // Names that lead to another mode must not be taken for the interface's own.
+        ["ip" | "ipv6" | "no" | "crypto" | "logging" | "default" | "arp" | "cdp", _, ..] => {}
+        _ => return false,
+    }
+    true
+}

@@ -1,0 +1,225 @@
+use super::*;
+use crate::policy_file::PolicyFile;
+use router::policy::{Action, Dropper, Queueing, Share, Step};
+
+fn imported(text: &str) -> Imported {
+    let imported = import("test.ios", text).unwrap();
+    // Whatever comes out is written as a file that says the same.
+    let written = to_toml(&imported.policy, &[]).unwrap();
+    let again =
+        PolicyFile::parse("again.toml", &written).unwrap_or_else(|e| panic!("{e}\n{written}"));
+    assert_eq!(again.policy(), &imported.policy, "{written}");
+    imported
+}
+
+fn whole(text: &str) -> Policy {
+    let imported = imported(text);
+    assert_eq!(imported.unmapped, []);
+    imported.policy
+}
+
+fn said(text: &str) -> Vec<(usize, String)> {
+    imported(text).unmapped.into_iter().map(|one| (one.line, one.reason)).collect()
+}
+
+#[test]
+fn the_paper_s_configuration_is_imported_whole() {
+    let text = include_str!("../../../../config/lab/ios/isode-nato-2007.ios");
+    let policy = whole(text);
+    insta::assert_snapshot!("isode_nato_2007", to_toml(&policy, &[]).unwrap());
+}
+
+#[test]
+fn access_lists_become_matches() {
+    let policy = whole(
+        "access-list 10 permit 10.1.0.0 0.0.255.255\n\
+         access-list 10 permit host 10.2.0.1\naccess-list 10 permit 10.2.0.2\n\
+         access-list 10 remark what this is for\n\
+         ip access-list extended WEB\n 10 permit tcp any host 10.0.0.1 eq www 443\n\
+         \x20permit udp 10.3.0.0 0.0.0.255 range 5000 5004 any gt 1023 dscp ef log\n\
+         ipv6 access-list SIX\n permit ipv6 fd00::/8 any sequence 10\n\
+         class-map match-any ALL\n match access-group 10\n match access-group name WEB\n",
+    );
+    let toml = to_toml(&policy, &[]).unwrap();
+    for part in [
+        "source = \"10.1.0.0/16\"",
+        "source = \"10.2.0.1/32\"",
+        "source = \"10.2.0.2/32\"",
+        "destination = \"10.0.0.1/32\"\ndestination_port = \"80\"\nprotocol = \"tcp\"\n",
+        "destination_port = \"443\"",
+        "destination_port = \"1024-65535\"",
+        "dscp = [\"EF\"]",
+        "source_port = \"5000-5004\"",
+    ] {
+        assert!(toml.contains(part), "{part}\n{toml}");
+    }
+    assert_eq!(policy.classes["ALL"].matches.len(), 6);
+}
+
+#[test]
+fn what_is_denied_is_taken_out_of_what_is_permitted() {
+    let policy = whole(
+        "access-list 101 deny ip host 10.0.0.1 any\naccess-list 101 permit ip 10.0.0.0 0.0.0.3 any\n\
+         class-map C\n match access-group 101\n match not dscp ef\n",
+    );
+    let matches = &policy.classes["C"].matches;
+    let sources: Vec<String> = matches.iter().map(|m| m.source.unwrap().to_string()).collect();
+    assert_eq!(sources, ["10.0.0.2/31", "10.0.0.0/32"]);
+    assert!(matches.iter().all(|m| m.dscp.len() == 63));
+}
+
+#[test]
+fn what_cannot_be_said_is_listed_with_its_line() {
+    let text = "access-list 10 permit 10.0.0.0 0.255.0.255\n\
+        access-list 10 permit host 10.0.0.1\n\
+        class-map match-any A\n match access-group 10\n match protocol http\n\
+        class-map match-all B\n match dscp ef\n match cos 5\n\
+        class-map match-all D\n match not access-group 10\n\
+        policy-map P\n class B\n  bandwidth 64\n class A\n  bandwidth percent 10\n  queue-limit 10 ms\n  \
+        shape peak 64000\n  blah\n class A7\n  bandwidth 1\n\
+        interface Serial0\n service-policy output P\n service-policy input Q\n fair-queue\n";
+    let said = said(text);
+    let reason = |line: usize| {
+        let of: Vec<&str> =
+            said.iter().filter(|(at, _)| *at == line).map(|(_, why)| why.as_str()).collect();
+        of.join("; ")
+    };
+    for (line, part) in [
+        (1, "wildcard mask 0.255.0.255 is no prefix"),
+        (5, "NBAR"),
+        (6, "line 8 has to match too"),
+        (8, "no match for \"cos\""),
+        (10, "not what cannot be said whole"),
+        (12, "B is not there, or not mapped"),
+        (16, "packets or bytes"),
+        (17, "shape peak"),
+        (18, "not known here"),
+        (19, "A7 is not there"),
+        (23, "no policy map Q"),
+        (24, "without a policy map"),
+    ] {
+        assert!(reason(line).contains(part), "{line}: {:?} of {said:#?}", reason(line));
+    }
+    let one = &imported(text).unmapped[0];
+    assert_eq!((one.file.as_str(), one.line), ("test.ios", 1));
+    assert_eq!(one.text, "access-list 10 permit 10.0.0.0 0.255.0.255");
+}
+
+#[test]
+fn queues_shares_and_shapers() {
+    let policy = whole(
+        "class-map VOICE\n match dscp ef\nclass-map match-any AF\n match ip dscp af11 af12\n match precedence 2\n\
+         policy-map OUT\n class VOICE\n  priority percent 20 4000\n class AF\n  bandwidth remaining percent 50\n  \
+         random-detect dscp-based\n  random-detect exponential-weighting-constant 6\n  random-detect ecn\n \
+         class class-default\n  fair-queue 64\n  queue-limit 128 packets\n\
+         policy-map TOP\n class class-default\n  shape average 1000000 8000\n  service-policy OUT\n\
+         interface Serial0/0\n bandwidth 2000\n service-policy output TOP\n",
+    );
+    assert_eq!(policy.interfaces["Serial0/0"].queueing.as_deref(), Some("TOP"));
+    let Queueing::Shaper { rate, burst, interval, child, .. } = &policy.queueings["TOP"] else {
+        panic!("a shaper")
+    };
+    assert_eq!(
+        (rate.bits(), burst.0, interval.unwrap().to_string()),
+        (1_000_000, 1_000, "8ms".into())
+    );
+    let Queueing::ClassBased { rate: None, branches } = &**child else { panic!("{child:?}") };
+    let Share::Priority { rate, burst } = branches[0].share else { panic!("priority") };
+    assert_eq!((rate.bits(), burst.unwrap().0), (200_000, 4_000));
+    // Half of what priority leaves.
+    let Share::Bandwidth(rate) = branches[1].share else { panic!("{:?}", branches[1].share) };
+    assert_eq!(rate.bits(), 400_000);
+    let Queueing::Fifo { dropper: Dropper::Wred { weight_exponent, ecn, lines, .. }, limit } =
+        &branches[1].queueing
+    else {
+        panic!("WRED")
+    };
+    assert_eq!((*weight_exponent, *ecn, limit.packets), (Some(6), true, Some(64)));
+    assert_eq!(lines[&"AF11".parse().unwrap()].min, 32, "IOS's own");
+    let Queueing::FairFlows { queues, limit, .. } = &branches[2].queueing else { panic!("flows") };
+    assert_eq!((*queues, *limit, &branches[2].class), (Some(64), Some(128), &None));
+    assert_eq!(policy.classes["AF"].matches.len(), 2);
+}
+
+#[test]
+fn police_and_set_become_steps_of_classes_that_exclude_each_other() {
+    let policy = whole(
+        "access-list 1 permit 10.0.0.0 0.0.0.255\n\
+         class-map A\n match dscp af11\nclass-map B\n match access-group 1\n\
+         policy-map IN\n class A\n  police cir 1000000 bc 4000 pir 2000000 be 8000 conform-action transmit \
+         exceed-action set-dscp-transmit af12 violate-action drop\n \
+         class B\n  set dscp cs1\n  police 64000 2000\n   conform-action transmit\n   exceed-action set-dscp-transmit 0\n\
+         interface E0\n service-policy input IN\n",
+    );
+    // B is first: it would take what A has marked AF12, and IOS looks for the class once.
+    let steps = &policy.chains["IN"];
+    let Step::Meter { class, green, yellow, red, .. } = &steps[1] else { panic!("{steps:?}") };
+    assert_eq!(class.as_deref(), Some("A"));
+    let af12 = Action::Mark("AF12".parse().unwrap());
+    assert_eq!((*green, *yellow, *red), (Action::Pass, af12, Action::Drop));
+    let Step::Meter { class, green, red, .. } = &steps[0] else { panic!("{steps:?}") };
+    assert_eq!(class.as_deref(), Some("IN/B"), "without what A takes");
+    let mark = |text: &str| Action::Mark(text.parse().unwrap());
+    assert_eq!((*green, *red), (mark("CS1"), mark("CS0")));
+    assert_eq!(policy.classes["IN/B"].matches[0].dscp.len(), 63);
+}
+
+#[test]
+fn classes_that_would_see_each_other_s_marks_are_left_out() {
+    let text = |of_a: &str| {
+        format!(
+            "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\npolicy-map IN\n \
+             class A\n  {of_a}\n class B\n  police 64000 conform-action set-dscp-transmit ef\n"
+        )
+    };
+    assert_eq!(said(&text("police 8000")), []);
+    let both = "police 8000 conform-action set-dscp-transmit cs1";
+    let [(8, reason)] = &said(&text(both))[..] else { panic!("{:?}", said(&text(both))) };
+    assert!(reason.contains("what another class has marked"), "{reason}");
+    // Marks alone go by a table, where the first flow counts.
+    let marks = whole(
+        "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\n\
+         policy-map IN\n class A\n  set dscp cs1\n class B\n  set dscp ef\n",
+    );
+    assert_eq!(marks.tables["IN"].flows.len(), 2);
+}
+
+#[test]
+fn nesting_without_end_and_limits_are_refused() {
+    let found =
+        said("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
+    assert!(found.iter().any(|(_, why)| why.contains("more than 8 deep")), "{found:?}");
+    let found = said("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
+    assert!(found.iter().any(|(_, why)| why.contains("8 deep")), "{found:?}");
+    for (text, part) in [
+        ("hello\nworld\n".to_owned(), "no IOS configuration"),
+        (String::new(), "no IOS configuration"),
+        ("\0\u{1}".to_owned(), "control characters"),
+        ("!\n".repeat(LINES_MAX + 1), "more than 20000 lines"),
+        ("x".repeat(LINE_MAX + 1), "more than 1000 octets"),
+    ] {
+        let error = import("f", &text).unwrap_err();
+        assert!(error.what.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn what_has_nothing_to_do_with_queues_is_passed_over() {
+    whole(
+        "version 12.4\nservice password-encryption\nhostname R\nenable secret 5 x\nbanner motd ^C\n\
+         class of its own\n^C\naccess-list 1 permit any\ninterface Ethernet0\n ip address 10.0.0.1 255.0.0.0\n \
+         no shutdown\n duplex auto\nrouter ospf 1\n network 10.0.0.0 0.0.0.255 area 0\nip route 0.0.0.0 0.0.0.0 10.0.0.2\n\
+         line vty 0 4\n login\nend\n",
+    );
+}
+
+#[test]
+fn names_may_be_anything() {
+    let odd = "x\"'`\\.\u{3}ü";
+    let text = format!(
+        "class-map {odd}\n match dscp ef\npolicy-map {odd}\n class {odd}\n  bandwidth 64\n  set dscp ef\n\
+         interface {odd}\n service-policy output {odd}\n"
+    );
+    let policy = whole(&text);
+    assert_eq!(policy.interfaces[odd].queueing.as_deref(), Some(odd));
+}
