@@ -65,6 +65,30 @@ impl Deadline {
     }
 }
 
+/// The moment from which a machine's time is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    at: Instant,
+    since_1970: Duration,
+}
+
+impl Origin {
+    /// This moment.
+    pub fn now() -> Origin {
+        Origin { at: Instant::now(), since_1970: since_1970() }
+    }
+
+    /// The time by now.
+    pub fn time(&self) -> router::Time {
+        router::Time::from(self.at.elapsed())
+    }
+
+    /// A time as nanoseconds since 1970, by what the system's clock said at the origin.
+    pub fn since_1970(&self, time: router::Time) -> u64 {
+        u64::try_from(self.since_1970.as_nanos()).unwrap_or(u64::MAX).saturating_add(time.0)
+    }
+}
+
 /// Lets time pass, where the time is what matters.
 pub fn pause(time: Duration) {
     std::thread::sleep(time);

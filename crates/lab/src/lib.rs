@@ -11,13 +11,16 @@
 //! inside is the program `lab`.
 
 pub mod answer;
+mod batch;
 mod cable;
 pub mod capture;
 pub mod child;
+pub mod client;
 pub mod clock;
 mod config;
 mod event;
 pub mod frame;
+pub mod inside;
 pub mod ios;
 pub mod load;
 mod memory;
@@ -26,6 +29,7 @@ pub mod netns;
 mod ns;
 mod packet_socket;
 mod pair;
+mod pcapng;
 mod place;
 pub mod policy_file;
 pub mod probe;
@@ -35,6 +39,7 @@ pub mod toml_file;
 pub mod tool;
 pub mod tun;
 pub mod up;
+mod usage;
 
 pub use cable::{Addresses, Cable, End};
 pub use capture::{Capture, Packet};
@@ -50,15 +55,4 @@ pub use place::Place;
 pub use probe::Probe;
 pub use programs::Programs;
 pub use site::{Client, Run, Site, SiteBuilder};
-
-/// What was asked for cannot be done as it was written: a file or an argument is wrong.
-#[derive(Debug, thiserror::Error)]
-#[error("{0}")]
-pub struct Usage(pub String);
-
-impl Usage {
-    /// As an error of the program, which then ends with code 2.
-    pub fn error(what: impl Into<String>) -> anyhow::Error {
-        anyhow::Error::new(Usage(what.into()))
-    }
-}
+pub use usage::Usage;

@@ -7,8 +7,10 @@
 //! [`crate::Namespace`] is for programs that have many threads before they know that they need one,
 //! and so cannot move: there a process holds it.
 
+use crate::clock;
 use crate::ns::{CONGESTION, Entrance, search_path};
 use anyhow::{Context, Result, bail};
+use nix::errno::Errno;
 use nix::sched::{CloneFlags, setns, unshare};
 use nix::unistd::{getegid, geteuid};
 use std::fs::File;
@@ -16,6 +18,10 @@ use std::io::Write as _;
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
+
+/// How many milliseconds a thread may take to be gone after its end.
+const MOMENTS: usize = 100;
 
 /// As whom this process makes namespaces and interfaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +61,16 @@ impl Rights {
     /// The system does not let users make them, or gives no rights in them.
     pub fn as_user() -> Result<Rights> {
         let (user, group) = (geteuid(), getegid());
-        unshare(CloneFlags::CLONE_NEWUSER).context("a user namespace (unshare(2))")?;
+        // A thread that was waited for may still be counted for a moment.
+        let mut moved = unshare(CloneFlags::CLONE_NEWUSER);
+        for _ in 0..MOMENTS {
+            if moved != Err(Errno::EINVAL) {
+                break;
+            }
+            clock::pause(Duration::from_millis(1));
+            moved = unshare(CloneFlags::CLONE_NEWUSER);
+        }
+        moved.context("a user namespace (unshare(2))")?;
         let write = |file: &str, text: &str| {
             let path = format!("/proc/self/{file}");
             std::fs::write(&path, text).with_context(|| format!("writing {path}"))

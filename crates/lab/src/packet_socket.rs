@@ -1,5 +1,6 @@
 //! Packet sockets (packet(7)): whole frames of one interface, as they pass.
 
+use crate::batch;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
@@ -8,7 +9,7 @@ use nix::sys::socket::{
     setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeVal;
-use std::os::fd::{AsRawFd as _, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd as _, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
 /// Frames the kernel keeps for us, in octets: a second of a fast transfer.
@@ -45,6 +46,16 @@ impl PacketSocket {
         Ok(PacketSocket { fd, link, buffer: vec![0; FRAME] })
     }
 
+    /// On this interface of our namespace: only what comes in there, and without ever waiting.
+    ///
+    /// # Errors
+    /// As [`PacketSocket::open`], or the kernel is older than 4.20.
+    pub(crate) fn far_end(interface: &str) -> Result<PacketSocket> {
+        let socket = PacketSocket::open(interface, Duration::ZERO)?;
+        batch::incoming_only(socket.fd.as_fd())?;
+        Ok(socket)
+    }
+
     /// The next frame; `None` where none came in time.
     ///
     /// # Errors
@@ -62,8 +73,33 @@ impl PacketSocket {
         Ok(self.buffer.get_mut(..length))
     }
 
+    /// Receives all frames that wait, at most [`batch::FRAMES`], into slots of this many octets;
+    /// see [`batch::receive`].
+    pub(crate) fn receive_all(
+        &self,
+        memory: &mut [u8],
+        slot: usize,
+        lengths: &mut [usize; batch::FRAMES],
+    ) -> std::io::Result<usize> {
+        batch::receive(self.fd.as_fd(), memory, slot, lengths)
+    }
+
+    /// Sends frames of two parts each, at most [`batch::FRAMES`]; see [`batch::send`].
+    pub(crate) fn send_all<'a>(
+        &self,
+        frames: impl Iterator<Item = (&'a [u8], &'a [u8])>,
+    ) -> std::io::Result<usize> {
+        batch::send(self.fd.as_fd(), frames)
+    }
+
     /// Sends a frame; one that the interface does not take is lost, as on any network.
     pub fn send(&self, frame: &[u8]) {
         let _ = send(self.fd.as_raw_fd(), frame, MsgFlags::empty());
+    }
+}
+
+impl AsFd for PacketSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.fd.as_fd()
     }
 }

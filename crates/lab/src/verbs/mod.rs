@@ -1,11 +1,18 @@
 //! What the program does, a file for each verb.
 
 mod bleach;
+mod capture;
 mod doctor;
+mod down;
+mod exec;
 mod import_ios;
+mod list;
 mod load;
 mod probe;
 mod record;
+mod router;
+mod status;
+mod up;
 
 use clap::Subcommand;
 use lab::clock;
@@ -20,6 +27,23 @@ pub(crate) enum Verb {
     Load(load::Args),
     /// Make a policy of a Cisco IOS configuration, and say what could not be mapped
     ImportIos(import_ios::Args),
+    /// Keep a network up, with a live view of what passes
+    Up(up::Args),
+    /// End a network
+    Down(down::Args),
+    /// The networks that are up
+    List(list::Args),
+    /// What a network has counted, by router, part and code point
+    Status(status::Args),
+    /// Change a router while it runs
+    Router(router::Args),
+    /// Run a program inside a host
+    Exec(exec::Args),
+    /// Write what passes an interface as pcapng
+    Capture(capture::Args),
+    /// The first process of those that `lab exec` starts
+    #[command(hide = true)]
+    Inside(exec::Inside),
     /// What `lab doctor` asks of another process
     #[command(hide = true)]
     Probe(probe::Args),
@@ -37,6 +61,14 @@ impl Verb {
             Verb::Doctor(args) => args.run(),
             Verb::Load(args) => args.run(),
             Verb::ImportIos(args) => args.run(),
+            Verb::Up(args) => args.run(),
+            Verb::Down(args) => args.run(),
+            Verb::List(args) => args.run(),
+            Verb::Status(args) => args.run(),
+            Verb::Router(args) => args.run(),
+            Verb::Exec(args) => args.run(),
+            Verb::Capture(args) => args.run(),
+            Verb::Inside(args) => args.run(),
             Verb::Probe(args) => args.run(),
             Verb::Record(args) => args.run(),
             Verb::Bleach(args) => args.run(),

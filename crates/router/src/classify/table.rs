@@ -91,6 +91,11 @@ impl Tables {
         Ok(built)
     }
 
+    /// The names of all tables, in the order of their places.
+    pub fn names(&self) -> impl Iterator<Item = &str> {
+        self.tables.iter().map(|table| table.name.as_str())
+    }
+
     /// The place of a table, for [`Tables::find`].
     pub fn place(&self, table: &str) -> Option<usize> {
         self.tables.iter().position(|known| known.name == table)

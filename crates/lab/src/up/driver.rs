@@ -1,0 +1,233 @@
+//! The network's machine in real time: one thread that reads what hosts send, hands it to the
+//! machine, and writes what the machine delivers.
+
+use super::ask::{Ask, Asked, FlowAsk, Passed, Questions, Told};
+use super::hosts::PortOf;
+use super::kind::Kind;
+use super::path::DataPath;
+use super::ports::{Pool, Ports};
+use super::status::{Carried, Status, nodes};
+use crate::clock::{self, Origin};
+use anyhow::{Context, Result};
+use network::{HostId, Input, Network, Output, PortId};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use router::Time;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
+use std::sync::mpsc::{SyncSender, TrySendError};
+use std::time::Duration;
+
+/// The longest sleep: how late it is noticed that the program shall end, at worst.
+const SLEEP: Duration = Duration::from_millis(500);
+
+/// Who listens to a port.
+struct Listener {
+    port: PortId,
+    to: SyncSender<Passed>,
+}
+
+/// The machine with the hosts' ports.
+pub(crate) struct Driver<P> {
+    kind: Kind,
+    core: Core,
+    ports: P,
+    numbers: Vec<PortOf>,
+}
+
+/// All but the ports, so that both can be changed at once.
+struct Core {
+    network: Network,
+    /// The number of each host's port.
+    places: BTreeMap<PortOf, usize>,
+    pool: Pool,
+    listeners: Vec<Listener>,
+    carried: Carried,
+    origin: Origin,
+}
+
+impl<P: Ports> Driver<P> {
+    pub(crate) fn new(kind: Kind, network: Network, ports: P, numbers: Vec<PortOf>) -> Driver<P> {
+        let places = numbers.iter().enumerate().map(|(number, port)| (*port, number)).collect();
+        let core = Core {
+            network,
+            places,
+            pool: Pool::default(),
+            listeners: Vec::new(),
+            carried: Carried::default(),
+            origin: Origin::now(),
+        };
+        Driver { kind, core, ports, numbers }
+    }
+
+    /// Reads each port that is ready, and hands on what it gave. Gives whether more may wait.
+    fn read(&mut self, ready: &mut [bool], batch: &mut Vec<Vec<u8>>) -> Result<bool> {
+        let mut more = false;
+        let all = self.numbers.iter().enumerate().zip(ready);
+        for ((number, port), ready) in all.filter(|(_, ready)| **ready) {
+            *ready = self.ports.receive(number, &mut self.core.pool, batch)?;
+            more |= *ready;
+            for octets in batch.drain(..) {
+                let now = self.core.origin.time();
+                self.core.carried.from_hosts.add(octets.len());
+                let (host, port) = (HostId(port.node), port.port);
+                self.core.network.handle(now, Input::Packet { host, port, octets });
+                self.core.settle(&mut self.ports);
+            }
+        }
+        Ok(more)
+    }
+
+    /// Waits until a port is readable, a question comes, or the machine's next moment.
+    fn sleep(&self, questions: &Questions, at_once: bool, ready: &mut [bool]) -> Result<bool> {
+        let now = self.core.origin.time();
+        let until = self.core.network.deadline().map(|at| at.duration_since(now));
+        let wait = if at_once { Duration::ZERO } else { until.map_or(SLEEP, |at| at.min(SLEEP)) };
+        let descriptors = self.ports.descriptors();
+        let mut watched: Vec<PollFd<'_>> =
+            descriptors.iter().map(|fd| PollFd::new(*fd, PollFlags::POLLIN)).collect();
+        watched.push(PollFd::new(questions.wake.as_fd(), PollFlags::POLLIN));
+        match ppoll(&mut watched, Some(TimeSpec::from_duration(wait)), None) {
+            Ok(_) => {}
+            Err(Errno::EINTR) => return Ok(false),
+            Err(error) => return Err(error).context("ppoll(2)"),
+        }
+        for (ready, watched) in ready.iter_mut().zip(&watched) {
+            *ready |= watched.any().unwrap_or(false);
+        }
+        Ok(watched.last().is_some_and(|wake| wake.any().unwrap_or(false)))
+    }
+}
+
+impl<P: Ports> DataPath for Driver<P> {
+    fn run(&mut self, questions: &mut Questions) -> Result<()> {
+        // The kernel rounds the sleep of a thread up by its slack: 50 us where nothing is said.
+        let _ = nix::sys::prctl::set_timerslack(1);
+        let mut ready = vec![false; self.numbers.len()];
+        let mut batch = Vec::new();
+        let mut more = false;
+        while !clock::is_interrupted() {
+            if self.sleep(questions, more, &mut ready)? {
+                questions.woken();
+                while let Some(Asked { ask, answer }) = questions.next() {
+                    // Who asked may be gone.
+                    let _ = answer.send(self.core.answer(self.kind, ask));
+                    self.core.settle(&mut self.ports);
+                }
+            }
+            more = self.read(&mut ready, &mut batch)?;
+            let now = self.core.origin.time();
+            if self.core.network.deadline().is_some_and(|at| at <= now) {
+                self.core.network.handle(now, Input::Tick);
+                self.core.settle(&mut self.ports);
+            }
+            self.core.carried.not_taken += self.ports.flush(&mut self.core.pool);
+        }
+        Ok(())
+    }
+}
+
+impl Core {
+    /// Does what the machine wants done.
+    fn settle(&mut self, ports: &mut impl Ports) {
+        while let Some(output) = self.network.poll() {
+            match output {
+                Output::Deliver { host, port, octets, .. } => {
+                    let Some(number) = self.places.get(&PortOf { node: host.0, port }) else {
+                        continue;
+                    };
+                    self.carried.to_hosts.add(octets.len());
+                    let taken = ports.send(*number, octets, &mut self.pool);
+                    self.carried.not_taken += u64::from(!taken);
+                }
+                Output::Recycle(memory) => self.pool.give(memory),
+                Output::Tap { port, at, octets, .. } => self.hear(port, at, &octets),
+            }
+        }
+    }
+
+    /// Hands a packet to those that listen there. One that is slow misses it; nothing waits.
+    fn hear(&mut self, port: PortId, at: Time, octets: &[u8]) {
+        let at = self.origin.since_1970(at);
+        let missed = &mut self.carried.captures_missed;
+        self.listeners.retain(|listener| {
+            if listener.port != port {
+                return true;
+            }
+            match listener.to.try_send(Passed { at, octets: octets.to_vec() }) {
+                Ok(()) => true,
+                Err(TrySendError::Full(_)) => {
+                    *missed += 1;
+                    true
+                }
+                Err(TrySendError::Disconnected(_)) => false,
+            }
+        });
+        if !self.listeners.iter().any(|listener| listener.port == port) {
+            let now = self.origin.time();
+            self.network.handle(now, Input::Tap { port, on: false });
+        }
+    }
+
+    fn answer(&mut self, kind: Kind, ask: Ask) -> Result<Told, String> {
+        match ask {
+            Ask::Status => {
+                let now = self.origin.time();
+                let nodes = nodes(&self.network, now);
+                let carried = self.carried;
+                Ok(Told::Status(Box::new(Status::new(kind, now, carried, nodes))))
+            }
+            Ask::Flow { router, ask } => self.flow(&router, ask),
+            Ask::Listen { port, to } => {
+                let place = self.network.plan().port(&port);
+                let place = place.ok_or_else(|| format!("no port {port}: {}", self.known()))?;
+                self.listeners.push(Listener { port: place, to });
+                let now = self.origin.time();
+                self.network.handle(now, Input::Tap { port: place, on: true });
+                Ok(Told::Done)
+            }
+        }
+    }
+
+    fn flow(&mut self, name: &str, ask: FlowAsk) -> Result<Told, String> {
+        let Some(router) = self.network.router_mut(name) else {
+            return Err(format!("no router {name}"));
+        };
+        match ask {
+            FlowAsk::Add { table, flow } => {
+                router.tables_mut().add(&table, flow).map_err(|wrong| wrong.to_string())?;
+                Ok(Told::Done)
+            }
+            FlowAsk::Delete { table, flow } => {
+                let removed = router.tables_mut().remove(&table, &flow);
+                removed.map(|_| Told::Done).map_err(|no| no.to_string())
+            }
+            FlowAsk::List { table: wanted } => {
+                let tables = router.tables();
+                let names = tables
+                    .names()
+                    .filter(|name| wanted.as_deref().is_none_or(|wanted| wanted == *name));
+                let listed: Vec<_> = names
+                    .filter_map(|name| {
+                        let flows = tables.flows(tables.place(name)?).cloned().collect();
+                        Some((name.to_owned(), flows))
+                    })
+                    .collect();
+                match wanted {
+                    Some(wanted) if listed.is_empty() => Err(format!("no table {wanted:?}")),
+                    _ => Ok(Told::Flows(listed)),
+                }
+            }
+        }
+    }
+
+    /// The ports there are, for who named another.
+    fn known(&self) -> String {
+        let plan = self.network.plan();
+        let nodes = plan.nodes.iter();
+        let ports = nodes
+            .flat_map(|node| node.ports.iter().map(move |p| format!("{}.{}", node.name, p.name)));
+        ports.collect::<Vec<_>>().join(", ")
+    }
+}

@@ -1,0 +1,234 @@
+//! The kernel's own routers: a namespace for each, forwarding and htb. It does less than a policy
+//! says; what it leaves out is said. For comparing with, and for what is faster than we are.
+
+use super::ask::{Ask, Asked, Questions, Told};
+use super::files::Files;
+use super::hosts::{Hosts, lines};
+use super::kind::Kind;
+use super::path::DataPath;
+use super::status::{Carried, Count, NodeStatus, PartStatus, Status, Total};
+use crate::Usage;
+use crate::batch;
+use crate::clock::{self, Origin};
+use crate::netns::Netns;
+use anyhow::{Context, Result};
+use network::plan::{Kind as NodeKind, Plan, PortId, Wire};
+use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, ppoll};
+use nix::sys::time::TimeSpec;
+use std::collections::BTreeMap;
+use std::os::fd::AsFd as _;
+use std::time::Duration;
+
+/// The longest sleep.
+const SLEEP: Duration = Duration::from_millis(500);
+/// Packets that wait for a link with a rate, as in a router without a policy.
+const QUEUE: usize = 100;
+
+/// Routers in namespaces of their own, joined by veth pairs with each other and with the hosts.
+pub(crate) struct Kernel {
+    routers: BTreeMap<String, Netns>,
+    origin: Origin,
+}
+
+impl Kernel {
+    /// Makes all of it.
+    ///
+    /// # Errors
+    /// The topology has gateways, which the kernel has not; or it does not let itself be made.
+    pub(crate) fn new(plan: &Plan, hosts: &Hosts, files: &Files) -> Result<Kernel> {
+        if let Some(gateway) = plan.nodes.iter().find(|node| node.kind == NodeKind::Gateway) {
+            return Err(Usage::error(format!(
+                "gateways.{}: the data path tc has no gateways; take tun or packet",
+                gateway.name
+            )));
+        }
+        let mut routers = BTreeMap::new();
+        for node in plan.nodes.iter().filter(|node| node.kind == NodeKind::Router) {
+            let namespace = Netns::new()?;
+            namespace.prepare()?;
+            for setting in ["ipv4/ip_forward", "ipv6/conf/all/forwarding"] {
+                let done = namespace.set(setting, "1");
+                // A machine may have no IPv6.
+                if setting.starts_with("ipv4") {
+                    done?;
+                }
+            }
+            routers.insert(node.name.clone(), namespace);
+        }
+        let kernel = Kernel { routers, origin: Origin::now() };
+        for (number, wire) in plan.links.iter().enumerate() {
+            kernel.join(plan, hosts, number, wire)?;
+        }
+        // Frames with the address of both ends need no address resolution.
+        hosts.configure(plan, &["arp off"])?;
+        for node in plan.nodes.iter().filter(|node| node.kind == NodeKind::Router) {
+            let Some(namespace) = kernel.routers.get(&node.name) else { continue };
+            let lines = lines(node, &["arp off"]);
+            namespace.ip(&lines).with_context(|| format!("router {}", node.name))?;
+        }
+        for wire in &plan.links {
+            kernel.shape(plan, hosts, wire)?;
+        }
+        for line in left_out(plan, files) {
+            eprintln!("not with the data path tc: {line}");
+        }
+        Ok(kernel)
+    }
+
+    fn end<'a>(
+        &'a self,
+        plan: &'a Plan,
+        hosts: &'a Hosts,
+        id: PortId,
+    ) -> Result<(&'a Netns, &'a str)> {
+        let node = plan.nodes.get(id.node).context("a node that is not in the plan")?;
+        let port = node.ports.get(id.port).context("a port that is not in the plan")?;
+        let namespace = hosts.namespace(id.node).or_else(|| self.routers.get(&node.name));
+        Ok((namespace.context("a node without a namespace")?, &port.name))
+    }
+
+    fn join(&self, plan: &Plan, hosts: &Hosts, number: usize, wire: &Wire) -> Result<()> {
+        let [one, other] = wire.ends;
+        let (a, a_name) = self.end(plan, hosts, one)?;
+        let (b, b_name) = self.end(plan, hosts, other)?;
+        let mtu = wire.link.mtu;
+        let [.., high, low] = number.to_be_bytes();
+        let mac = format!("02:00:00:00:{high:02x}:{low:02x}");
+        a.ip(&[format!(
+            "link add {a_name} mtu {mtu} type veth peer name {b_name} mtu {mtu} netns {}",
+            b.path()
+        )])?;
+        for (namespace, name) in [(a, a_name), (b, b_name)] {
+            namespace.within(|| batch::without_offloads(name))?;
+            namespace.ip(&[format!("link set dev {name} address {mac}")])?;
+        }
+        Ok(())
+    }
+
+    /// Gives both ends of a link its rate.
+    fn shape(&self, plan: &Plan, hosts: &Hosts, wire: &Wire) -> Result<()> {
+        let Some(rate) = wire.link.rate else { return Ok(()) };
+        for id in wire.ends {
+            let (namespace, name) = self.end(plan, hosts, id)?;
+            let rate = rate.bits();
+            let overhead = wire.link.overhead;
+            namespace.tc(&[
+                format!("qdisc replace dev {name} root handle 1: htb default 1"),
+                format!(
+                    "class replace dev {name} parent 1: classid 1:1 htb rate {rate}bit overhead \
+                     {overhead}"
+                ),
+                format!("qdisc replace dev {name} parent 1:1 pfifo limit {QUEUE}"),
+            ])?;
+        }
+        Ok(())
+    }
+
+    fn status(&self) -> Result<Status> {
+        let routers = self.routers.iter().map(|(name, namespace)| {
+            let counters = "/proc/thread-self/net/dev";
+            let text = namespace.within(|| Ok(std::fs::read_to_string(counters)?))?;
+            let parts = text.lines().filter_map(interface).collect();
+            Ok(NodeStatus { name: name.clone(), parts })
+        });
+        let routers = routers.collect::<Result<_>>()?;
+        Ok(Status::new(Kind::Tc, self.origin.time(), Carried::default(), routers))
+    }
+}
+
+/// A line of proc_net_dev(5); the loopback is of no interest.
+fn interface(line: &str) -> Option<PartStatus> {
+    let (name, numbers) = line.split_once(':')?;
+    let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|n| n.parse().ok()).collect();
+    let name = name.trim();
+    if name == "lo" {
+        return None;
+    }
+    let at = |place: usize| numbers.get(place).copied().unwrap_or_default();
+    let total = Total {
+        came: Count { bytes: at(0), packets: at(1) },
+        went: Count { bytes: at(8), packets: at(9) },
+        dropped: at(3) + at(11),
+    };
+    Some(PartStatus {
+        part: name.to_owned(),
+        kind: "interface".to_owned(),
+        queue: Count::default(),
+        queue_most: 0,
+        queue_average: 0.0,
+        rows: Vec::new(),
+        total: Some(total),
+    })
+}
+
+/// What is in the files and not in the kernel.
+fn left_out(plan: &Plan, files: &Files) -> Vec<String> {
+    let mut left_out = Vec::new();
+    for wire in &plan.links {
+        let ends = wire.ends.map(|end| plan.port_name(end)).join(" - ");
+        let link = &wire.link;
+        let lacking = [
+            ("delay", !link.delay.0.is_zero()),
+            ("jitter", !link.jitter.0.is_zero()),
+            ("loss", link.loss > 0.0),
+            ("half duplex", link.duplex == network::topology::Duplex::Half),
+        ];
+        let lacking: Vec<&str> =
+            lacking.iter().filter(|(_, lacks)| *lacks).map(|(what, _)| *what).collect();
+        if !lacking.is_empty() {
+            left_out.push(format!("link {ends}: {}", lacking.join(", ")));
+        }
+    }
+    let policies = files.topology().routers.iter();
+    let policies = policies.filter_map(|(name, router)| Some((name, router.policy.as_ref()?)));
+    left_out.extend(policies.map(|(router, policy)| {
+        format!("router {router}: the policy {policy} (a FIFO of {QUEUE} packets instead)")
+    }));
+    left_out
+}
+
+impl DataPath for Kernel {
+    fn run(&mut self, questions: &mut Questions) -> Result<()> {
+        while !clock::is_interrupted() {
+            let mut watched = [PollFd::new(questions.wake.as_fd(), PollFlags::POLLIN)];
+            match ppoll(&mut watched, Some(TimeSpec::from_duration(SLEEP)), None) {
+                Ok(0) | Err(Errno::EINTR) => continue,
+                Ok(_) => {}
+                Err(error) => return Err(error).context("ppoll(2)"),
+            }
+            questions.woken();
+            while let Some(Asked { ask, answer }) = questions.next() {
+                let told = match ask {
+                    Ask::Status => self.status().map(|status| Told::Status(Box::new(status))),
+                    Ask::Flow { .. } => Err(Usage::error(
+                        "the data path tc has no tables of flows: the kernel forwards",
+                    )),
+                    Ask::Listen { .. } => Err(Usage::error(
+                        "the data path tc cannot be listened to here: `lab exec HOST tshark -i \
+                         INTERFACE` can",
+                    )),
+                };
+                let _ = answer.send(told.map_err(|error| format!("{error:#}")));
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn counters_of_an_interface_are_read() {
+        let line = "  wan: 1500 2 0 1 0 0 0 0  3000 4 0 5 0 0 0 0";
+        let part = interface(line).unwrap();
+        let total = part.total.unwrap();
+        assert_eq!(part.part, "wan");
+        assert_eq!((total.came.packets, total.came.bytes), (2, 1_500));
+        assert_eq!((total.went.packets, total.went.bytes, total.dropped), (4, 3_000, 6));
+        assert!(interface("    lo: 1 1").is_none());
+        assert!(interface("Inter-|   Receive").is_none());
+    }
+}

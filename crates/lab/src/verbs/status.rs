@@ -1,0 +1,36 @@
+//! `lab status`: what a network has counted.
+
+use lab::client::Client;
+use lab::up::table;
+use std::process::ExitCode;
+
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// The network; may be left out where one is up
+    name: Option<String>,
+    /// As one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Args {
+    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
+        let status = Client::find(self.name.as_deref())?.status()?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&status)?);
+            return Ok(ExitCode::SUCCESS);
+        }
+        let carried = status.carried;
+        println!(
+            "{}: data path {}, up {:.1} s; {} packets from hosts, {} to hosts, {} not taken\n\n{}",
+            status.name,
+            status.path,
+            status.uptime_seconds,
+            carried.from_hosts.packets,
+            carried.to_hosts.packets,
+            carried.not_taken,
+            table(None, &status)
+        );
+        Ok(ExitCode::SUCCESS)
+    }
+}
