@@ -90,6 +90,11 @@ impl Interface {
         self.addresses.contains(&address)
     }
 
+    /// Its first address of this version.
+    pub(super) fn address(&self, is_v4: bool) -> Option<IpAddr> {
+        self.addresses.iter().copied().find(|address| address.is_ipv4() == is_v4)
+    }
+
     /// Octets came that are no packet; they are counted as best effort.
     pub(super) fn refused(&mut self, length: usize) {
         self.counters.came(Dscp::CS0, length);

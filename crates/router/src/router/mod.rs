@@ -11,15 +11,20 @@ use crate::condition;
 use crate::conditioner::Verdict;
 use crate::count::{Cause, Part};
 use crate::discipline::Discarded;
+use crate::icmp::{self, Trouble};
+use crate::meter::Bucket;
 use crate::packet::{Malformed, Packet, fragment};
 use crate::policy::{Name, Policy, Wrong};
-use crate::time::Time;
+use crate::time::{Rate, Time};
 use interface::Interface;
 use routes::Routes;
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// Interfaces a router may have.
 const INTERFACES_MAX: usize = 256;
+/// What a router may answer by itself, in bits a second and in octets at once.
+const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
 /// What a router is built from.
 #[derive(Clone, Debug, Default)]
@@ -101,6 +106,8 @@ pub struct Router {
     tables: Tables,
     outputs: VecDeque<Output>,
     discarded: Discarded,
+    /// What it may still answer by itself.
+    answers: Bucket,
 }
 
 impl Router {
@@ -134,7 +141,10 @@ impl Router {
                 Interface::new(one, &setup.policy, &names, seed)
             })
             .collect::<Result<_, _>>()?;
+        let (bits, octets) = ANSWERS;
+        let rate = Rate::from_bits(bits).ok_or_else(|| Wrong::at("answers", "no rate"))?;
         Ok(Router {
+            answers: Bucket::new(rate, octets),
             routes: Routes::new(setup)?,
             tables: Tables::new(&setup.policy, &names)?,
             interfaces,
@@ -236,17 +246,19 @@ impl Router {
     fn forward(&mut self, now: Time, mut packet: Packet) {
         let destination = packet.header().destination;
         if self.interfaces.iter().any(|one| one.has(destination)) {
-            if let Some(interface) = self.interfaces.get_mut(packet.interface) {
-                interface.counters.went(packet.dscp(), packet.length());
-            }
-            return self.outputs.push_back(Output::Arrived { packet });
+            return self.arrive(now, packet);
         }
         if !packet.decrement_ttl() {
-            return self.give_up(packet, Cause::Expired);
+            return self.give_up(now, packet, Cause::Expired, Trouble::Expired);
         }
         let Some(out) = self.routes.find(destination) else {
-            return self.give_up(packet, Cause::NoRoute);
+            return self.give_up(now, packet, Cause::NoRoute, Trouble::NoRoute);
         };
+        self.send(now, out, packet);
+    }
+
+    /// Sends a packet out there, in pieces if it must be.
+    fn send(&mut self, now: Time, out: usize, packet: Packet) {
         let mtu = self.interfaces.get(out).map_or(0, |one| one.mtu);
         if packet.length() <= mtu {
             return self.condition(now, out, Side::Output, 0, packet);
@@ -257,15 +269,45 @@ impl Router {
                     self.condition(now, out, Side::Output, 0, piece);
                 }
             }
-            Err(packet) => self.give_up(packet, Cause::TooLong),
+            Err(packet) => self.give_up(now, packet, Cause::TooLong, Trouble::TooLong { mtu }),
         }
     }
 
-    fn give_up(&mut self, packet: Packet, cause: Cause) {
+    /// A packet is for the router itself; echo requests are answered.
+    fn arrive(&mut self, now: Time, packet: Packet) {
+        let answer = icmp::echo_reply(now, &packet, &mut self.answers);
         if let Some(interface) = self.interfaces.get_mut(packet.interface) {
-            interface.counters.dropped(packet.dscp(), packet.length(), cause);
+            interface.counters.went(packet.dscp(), packet.length());
         }
+        let place = packet.interface;
+        self.outputs.push_back(Output::Arrived { packet });
+        self.answer(now, place, answer);
+    }
+
+    /// A packet goes no further, and its sender is told.
+    fn give_up(&mut self, now: Time, packet: Packet, cause: Cause, trouble: Trouble) {
+        let place = packet.interface;
+        let is_v4 = packet.header().source.is_ipv4();
+        let interface = self.interfaces.get_mut(place);
+        // The error comes from the interface the packet came in at (RFC 1812 4.3.2.4).
+        let from: Option<IpAddr> = interface.and_then(|interface| {
+            interface.counters.dropped(packet.dscp(), packet.length(), cause);
+            interface.address(is_v4)
+        });
+        let answer =
+            from.and_then(|from| icmp::error(now, &packet, trouble, from, &mut self.answers));
         self.outputs.push_back(Output::Dropped { packet, cause });
+        self.answer(now, place, answer);
+    }
+
+    /// Sends a packet of our own, if there is one. It passes no input chain, and one that has no way
+    /// out is forgotten: nobody is told of an answer's fate.
+    fn answer(&mut self, now: Time, place: usize, octets: Option<Vec<u8>>) {
+        let packet = octets.and_then(|octets| Packet::read(octets, place, now).ok());
+        let Some(packet) = packet else { return };
+        if let Some(out) = self.routes.find(packet.header().destination) {
+            self.send(now, out, packet);
+        }
     }
 
     fn queue(&mut self, now: Time, place: usize, packet: Packet) {

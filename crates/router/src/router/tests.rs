@@ -154,6 +154,74 @@ fn what_a_chain_held_goes_on_through_the_rest() {
 }
 
 #[test]
+fn who_sends_what_cannot_go_on_is_told() {
+    let mut setup = vec![
+        interface("lan", [10, 1, 1, 1], "fd01::1", false),
+        interface("wan", [10, 1, 2, 1], "fd02::1", false),
+    ];
+    setup[1].mtu = 1_280;
+    let setup = Setup { interfaces: setup, ..Setup::default() };
+    let there6: IpAddr = "fd02::9".parse().unwrap();
+    // To whom, hops, length; of v4: type, code; of v6: type, code.
+    for (to, ttl, length, said) in [
+        (there(), 1, 100, (11, 0)),
+        ([10, 1, 3, 9].into(), 9, 100, (3, 0)),
+        (there6, 1, 100, (3, 0)),
+        ("fd03::9".parse().unwrap(), 9, 100, (1, 0)),
+        (there6, 9, 1_400, (2, 0)),
+    ] {
+        let mut router = Router::new(&setup).unwrap();
+        router.handle(at(0), Input::Packet { interface: 0, octets: octets(to, 7, ttl, length) });
+        let Some(Output::Dropped { packet: dropped, .. }) = router.poll() else { panic!() };
+        let answers = sends(&mut router);
+        let [(0, answer)] = answers.as_slice() else { panic!("{to}: {answers:?}") };
+        let own: [IpAddr; 2] = [[10, 1, 1, 1].into(), "fd01::1".parse().unwrap()];
+        assert!(own.contains(&answer.header().source), "{to}");
+        assert_eq!(answer.header().destination, dropped.header().source);
+        let icmp = &answer.octets()[answer.header().transport..];
+        assert_eq!((icmp[0], icmp[1]), said, "{to}");
+    }
+    // What may be divided, is.
+    let mut router = Router::new(&setup).unwrap();
+    router.handle(at(0), Input::Packet { interface: 0, octets: octets(there(), 7, 9, 1_400) });
+    assert_eq!(sends(&mut router).len(), 2);
+}
+
+#[test]
+fn an_echo_request_to_the_router_is_answered_and_a_flood_is_not() {
+    let mut router = router(POLICY, false);
+    let fields = Fields {
+        source: [10, 1, 1, 7].into(),
+        destination: [10, 1, 2, 1].into(),
+        protocol: 1,
+        dscp: Dscp::CS0,
+        ecn: 0,
+        ttl: 1,
+    };
+    let mut echo = vec![8, 0, 0, 0, 0, 1, 0, 1];
+    echo.resize(1_000, 7);
+    let sum = crate::packet::checksum(&echo);
+    echo[2..4].copy_from_slice(&sum.to_be_bytes());
+    let request = crate::packet::compose(&fields, &echo).unwrap();
+    let mut replies = 0;
+    for _ in 0..1_000 {
+        router.handle(at(0), Input::Packet { interface: 0, octets: request.clone() });
+        while let Some(output) = router.poll() {
+            match output {
+                Output::Send { interface: 0, packet } => {
+                    assert_eq!(packet.header().source, fields.destination);
+                    assert_eq!(packet.octets()[20..22], [0, 0]);
+                    replies += 1;
+                }
+                Output::Arrived { .. } => {}
+                other => panic!("{other:?}"),
+            }
+        }
+    }
+    assert_eq!(replies, 62, "64,000 octets of 1,020");
+}
+
+#[test]
 fn what_is_no_packet_is_refused_and_counted() {
     let mut router = router(POLICY, false);
     let mut broken = octets(there(), 7, 9, 100);
