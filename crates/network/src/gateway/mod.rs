@@ -10,15 +10,23 @@ mod header;
 use crate::plan::{Plan, Tunnel, Way};
 use crate::topology::{self, Ecn, Outward};
 use router::count::Part;
+use router::icmp::{self, Trouble};
+use router::meter::Bucket;
 use router::packet::{Packet, fragment};
 use router::policy::Prefix;
-use router::{Cause, Counters, Time};
+use router::{Cause, Counters, Rate, Time};
 use std::collections::VecDeque;
+use std::net::IpAddr;
 
 /// The place of the port that has plain packets.
 pub const RED: usize = 0;
 /// The place of the port that has tunnels.
 pub const BLACK: usize = 1;
+
+/// ICMP answers are limited to this rate, in bits a second ...
+const ANSWERS_RATE: u64 = 80_000;
+/// ... after this burst in octets.
+const ANSWERS_BURST: u64 = 16_000;
 
 /// What becomes of a packet.
 #[derive(Debug, PartialEq, Eq)]
@@ -27,6 +35,11 @@ pub enum Action {
     Send {
         /// [`RED`] or [`BLACK`].
         port: usize,
+        /// The packet.
+        octets: Vec<u8>,
+    },
+    /// It was for the gateway itself.
+    Taken {
         /// The packet.
         octets: Vec<u8>,
     },
@@ -63,6 +76,9 @@ pub struct Gateway {
     routes: Vec<(Prefix, Option<usize>)>,
     out: Vec<Out>,
     into: Vec<In>,
+    /// Its own addresses of the red side, from which it answers.
+    own: Vec<IpAddr>,
+    answers: Bucket,
     actions: VecDeque<Action>,
     red: Counters,
     black: Counters,
@@ -89,7 +105,10 @@ impl Gateway {
             Way::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
             Way::Port(_) => (route.to, None),
         });
+        let own = node.ports.get(RED)?.addresses.iter().map(|address| address.ip()).collect();
         Some(Gateway {
+            own,
+            answers: Bucket::new(Rate::from_bits(ANSWERS_RATE)?, ANSWERS_BURST),
             outward: written.dscp,
             ecn: written.ecn,
             overhead: written.overhead.into(),
@@ -108,7 +127,7 @@ impl Gateway {
         let dscp = crate::line::dscp_of(&octets);
         counters.came(dscp, octets.len());
         match Packet::read(octets, port, now) {
-            Ok(packet) if port == RED => self.encapsulate(packet),
+            Ok(packet) if port == RED => self.encapsulate(now, packet),
             Ok(packet) => self.decapsulate(now, packet),
             Err((octets, _)) => {
                 counters.dropped(dscp, octets.len(), Cause::Malformed);
@@ -129,11 +148,14 @@ impl Gateway {
         }
     }
 
-    fn encapsulate(&mut self, packet: Packet) {
+    fn encapsulate(&mut self, now: Time, packet: Packet) {
         let to = packet.header().destination;
+        if self.own.contains(&to) {
+            return self.own_packet(now, packet);
+        }
         let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
         let Some(number) = route.and_then(|(_, number)| *number) else {
-            return self.drop(RED, packet, Cause::NoRoute);
+            return self.give_up(now, packet, Trouble::NoRoute, Cause::NoRoute);
         };
         let Some(out) = self.out.get(number) else { return };
         let mtu = out.tunnel.inner_mtu;
@@ -146,8 +168,27 @@ impl Gateway {
                     self.wrap(number, piece);
                 }
             }
-            Err(packet) => self.drop(RED, packet, Cause::TooLong),
+            Err(packet) => self.give_up(now, packet, Trouble::TooLong { mtu }, Cause::TooLong),
         }
+    }
+
+    /// Tells the sender what became of a packet (RFC 4301 8.2.1: how long one may be), and drops it.
+    fn give_up(&mut self, now: Time, packet: Packet, trouble: Trouble, cause: Cause) {
+        let source = packet.header().source;
+        let from = self.own.iter().find(|own| own.is_ipv4() == source.is_ipv4());
+        let answer = from
+            .and_then(|from| icmp::error(now, &packet, trouble, *from, &mut self.answers))
+            .map(|octets| Action::Send { port: RED, octets });
+        self.drop(RED, packet, cause);
+        self.actions.extend(answer);
+    }
+
+    /// A packet for the gateway itself: an echo request is answered, all else is of no use to it.
+    fn own_packet(&mut self, now: Time, packet: Packet) {
+        let answer = icmp::echo_reply(now, &packet, &mut self.answers);
+        self.red.went(packet.dscp(), packet.length());
+        self.actions.extend(answer.map(|octets| Action::Send { port: RED, octets }));
+        self.actions.push_back(Action::Taken { octets: packet.into_octets() });
     }
 
     fn wrap(&mut self, number: usize, packet: Packet) {

@@ -141,8 +141,22 @@ fn what_is_too_long_is_divided_or_refused() {
         .collect();
     assert_eq!(lengths.len(), 2, "{lengths:?}");
     assert!(lengths.iter().all(|length| *length <= 1_500), "{lengths:?}");
-    let six = plain(true, Dscp::CS1, 0, 1_443);
-    assert!(matches!(sent(&mut near, RED, six), Action::Drop { cause: Cause::TooLong, .. }));
+    near.handle(Time::ZERO, RED, plain(true, Dscp::CS1, 0, 1_443));
+    assert!(matches!(near.poll(), Some(Action::Drop { cause: Cause::TooLong, .. })));
+    // Packet too big, with the inner MTU, from the red address to the sender.
+    let Some(Action::Send { port: RED, octets }) = near.poll() else { panic!("no answer") };
+    let answer = Packet::read(octets, 0, Time::ZERO).unwrap();
+    assert_eq!(answer.header().source, "fd00:1::1".parse::<IpAddr>().unwrap());
+    assert_eq!(answer.header().destination, "fd00:1::2".parse::<IpAddr>().unwrap());
+    assert_eq!(answer.octets()[40..48][..2], [2, 0]);
+    assert_eq!(answer.octets()[44..48], 1_442u32.to_be_bytes());
+    let mut four = plain(false, Dscp::CS1, 0, 1_443);
+    (four[6], four[10]) = (0x40, four[10].wrapping_sub(0x40));
+    near.handle(Time::ZERO, RED, four);
+    assert!(matches!(near.poll(), Some(Action::Drop { cause: Cause::TooLong, .. })));
+    let Some(Action::Send { port: RED, octets }) = near.poll() else { panic!("no answer") };
+    assert_eq!(octets[20..22], [3, 4], "fragmentation needed");
+    assert_eq!(octets[26..28], 1_442u16.to_be_bytes());
     let fits = plain(true, Dscp::CS1, 0, 1_442);
     assert!(matches!(sent(&mut near, RED, fits), Action::Send { port: BLACK, .. }));
 }
@@ -164,8 +178,23 @@ fn only_the_peers_packets_are_let_in() {
         let source = "10.0.1.2".parse().unwrap();
         let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS0, ecn: 0, ttl: 9 };
         let octets = udp(&fields, (1, 2), 100).unwrap();
-        let action = sent(&mut near, RED, octets);
+        near.handle(Time::ZERO, RED, octets);
+        let action = near.poll().unwrap();
         assert!(matches!(action, Action::Drop { cause: Cause::NoRoute, .. }), "{action:?}");
+        let Some(Action::Send { port: RED, octets }) = near.poll() else { panic!("no answer") };
+        assert_eq!(octets[20..22], [3, 0], "no route");
     }
     assert!(matches!(sent(&mut far, BLACK, octets), Action::Send { port: RED, .. }));
+}
+
+#[test]
+fn an_echo_request_is_answered() {
+    let [mut near, _] = pair(|_| {});
+    let [source, destination] = ["10.0.1.2", "10.0.1.1"].map(|text| text.parse().unwrap());
+    let fields = Fields { source, destination, protocol: 1, dscp: Dscp::CS2, ecn: 0, ttl: 9 };
+    let octets = router::packet::compose(&fields, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0]).unwrap();
+    near.handle(Time::ZERO, RED, octets.clone());
+    let Some(Action::Send { port: RED, octets: reply }) = near.poll() else { panic!("no reply") };
+    assert_eq!((reply[20], &reply[16..20]), (0, &[10, 0, 1, 2][..]));
+    assert_eq!(near.poll(), Some(Action::Taken { octets }));
 }

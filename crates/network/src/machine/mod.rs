@@ -265,7 +265,7 @@ impl Network {
                 Some(gateway::Action::Send { port, octets }) => {
                     self.send(at, PortId { node, port }, octets);
                 }
-                Some(gateway::Action::Drop { octets, .. }) => {
+                Some(gateway::Action::Drop { octets, .. } | gateway::Action::Taken { octets }) => {
                     self.outputs.push_back(Output::Recycle(octets));
                 }
             }
