@@ -35,6 +35,7 @@ pub mod policy_file;
 pub mod probe;
 mod programs;
 mod site;
+pub mod tc_export;
 pub mod toml_file;
 pub mod tool;
 pub mod tun;

@@ -45,3 +45,25 @@ fn import_ios_ends_with_what_it_could_do() {
         assert!(said(&none.stderr).contains(&wrong), "{}", said(&none.stderr));
     }
 }
+
+#[test]
+fn export_tc_prints_a_script_or_says_what_is_missing() {
+    let policies = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/policies");
+    let of = |name: &str| policies.join(name).display().to_string();
+    let script = lab(&["export-tc", &of("nato-three-queues.toml"), "--dev", "eth7"]);
+    assert_eq!(script.status.code(), Some(0), "{}", said(&script.stderr));
+    let text = said(&script.stdout);
+    assert!(text.starts_with("#!/bin/sh\n# Not here"), "{text}");
+    assert!(text.contains("\ntc qdisc replace dev eth7 root handle 1: htb default 0\n"), "{text}");
+    for (arguments, part) in [
+        (vec!["plain.toml"], "--dev"),
+        (vec!["degeb-edge.toml"], "--interface, of those with a queueing: *, access"),
+        (vec!["nato-three-queues.toml", "--dev", "a b"], "no name of a device"),
+        (vec!["nothing.toml"], "nothing.toml"),
+    ] {
+        let file = of(arguments[0]);
+        let wrong = lab(&[&["export-tc", &file], &arguments[1..]].concat());
+        assert_eq!((wrong.status.code(), said(&wrong.stdout).as_str()), (Some(2), ""));
+        assert!(said(&wrong.stderr).contains(part), "{}", said(&wrong.stderr));
+    }
+}

@@ -5,6 +5,7 @@ mod capture;
 mod doctor;
 mod down;
 mod exec;
+mod export_tc;
 mod import_ios;
 mod list;
 mod load;
@@ -27,6 +28,8 @@ pub(crate) enum Verb {
     Load(load::Args),
     /// Make a policy of a Cisco IOS configuration, and say what could not be mapped
     ImportIos(import_ios::Args),
+    /// Print the nearest tc script to a policy, and what it leaves out
+    ExportTc(export_tc::Args),
     /// Keep a network up, with a live view of what passes
     Up(up::Args),
     /// End a network
@@ -61,6 +64,7 @@ impl Verb {
             Verb::Doctor(args) => args.run(),
             Verb::Load(args) => args.run(),
             Verb::ImportIos(args) => args.run(),
+            Verb::ExportTc(args) => args.run(),
             Verb::Up(args) => args.run(),
             Verb::Down(args) => args.run(),
             Verb::List(args) => args.run(),

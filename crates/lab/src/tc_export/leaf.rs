@@ -1,0 +1,146 @@
+//! Queues and what they drop.
+
+use super::{Builder, NoScript};
+use router::policy::{Dropper, Limit, Line, Queueing};
+
+/// Octets that a packet is taken to have, where a discipline counts in octets.
+const PACKET: u64 = 1_000;
+/// Packets of a queue where nothing is said.
+const QUEUE: usize = 100;
+
+impl Builder<'_> {
+    /// A queue at `place`: `root`, or `parent` and a class.
+    pub(super) fn leaf(
+        &mut self,
+        queueing: &Queueing,
+        place: &str,
+        rate: u64,
+    ) -> Result<(), NoScript> {
+        let verb = if place == "root" { "replace" } else { "add" };
+        let start = format!("tc qdisc {verb} dev {} {place}", self.dev);
+        match queueing {
+            Queueing::FairFlows { limit, by_precedence, dropper, .. } => {
+                let packets = limit.unwrap_or(64);
+                if *dropper != Dropper::Tail {
+                    self.leave_out("early drops over all flows of a fair queueing");
+                }
+                if !self.kernel.has("sfq") {
+                    self.leave_out("the kernel has no sfq: flows share one queue");
+                    return self.run(&format!("{start} pfifo limit {packets}"), None);
+                }
+                if by_precedence.unwrap_or(true) {
+                    self.leave_out("weights of flows by their precedence: sfq's are all alike");
+                }
+                let packets = packets.clamp(2, 65_535);
+                self.run(&format!("{start} sfq limit {packets} perturb 10"), Some("fair flows"))
+            }
+            Queueing::Fifo { limit, dropper } => self.queue(&start, limit, dropper, rate),
+            _ => Ok(()),
+        }
+    }
+
+    fn queue(
+        &mut self,
+        start: &str,
+        limit: &Limit,
+        dropper: &Dropper,
+        rate: u64,
+    ) -> Result<(), NoScript> {
+        let packets = packets(limit);
+        let tail = match packets {
+            Some(packets) => format!("{start} pfifo limit {packets}"),
+            None => format!("{start} bfifo limit {}", octets(limit).unwrap_or(PACKET * 100)),
+        };
+        if packets.is_some() && octets(limit).is_some() {
+            self.leave_out("a queue limited in packets and in octets: in packets only");
+        }
+        let packets = packets.unwrap_or(QUEUE);
+        match dropper {
+            Dropper::Tail => self.run(&tail, None),
+            Dropper::Thresholds { .. } | Dropper::PushOut(_) => {
+                self.leave_out("ordered dropping by code point: the kernel drops what comes last");
+                self.run(&tail, Some("ordered dropping"))
+            }
+            Dropper::Red { line, ecn, .. } if self.kernel.has("red") => {
+                let (sizes, ecn) = (sizes(line), if *ecn { " ecn" } else { "" });
+                let limit = packets as u64 * PACKET;
+                let line = format!("{start} red limit {limit} {sizes} bandwidth {rate}bit{ecn}");
+                self.run(&line, Some("RED in octets, a packet taken for 1000"))
+            }
+            Dropper::Wred { lines, others, .. } if self.kernel.has("gred") && lines.len() < 15 => {
+                let named = lines.iter().map(|(dscp, line)| (dscp.to_string(), *line));
+                let all = named.chain(others.iter().map(|line| ("others".to_owned(), *line)));
+                self.gred(start, &all.collect::<Vec<_>>(), packets)
+            }
+            Dropper::Trio { green, yellow, red, .. } if self.kernel.has("gred") => {
+                let line = |name: &str, curve: &router::policy::Curve| {
+                    let of = |percent: f64| (packets as f64 * percent / 100.0).round() as u32;
+                    let (min, max) = (of(curve.from), of(curve.all));
+                    (name.to_owned(), Line { min, max, denominator: 1 })
+                };
+                let all = [line("green", green), line("yellow", yellow), line("red", red)];
+                self.gred(start, &all, packets)
+            }
+            Dropper::Red { .. } | Dropper::Wred { .. } | Dropper::Trio { .. } => {
+                self.leave_out(
+                    "early drops: the kernel has no red or gred for them, the tail drops",
+                );
+                self.run(&tail, Some("early drops"))
+            }
+        }
+    }
+
+    /// A line for each drop precedence.
+    fn gred(
+        &mut self,
+        start: &str,
+        lines: &[(String, Line)],
+        packets: usize,
+    ) -> Result<(), NoScript> {
+        self.leave_out(
+            "which packet has which drop precedence of gred: it is read from tc_index, which since \
+             Linux 6.3 only an eBPF filter sets",
+        );
+        let handle = format!("{:x}:", 0x8000 + self.number()?);
+        let (count, last) = (lines.len().max(1), lines.len().max(1) - 1);
+        let line = format!("{start} handle {handle} gred setup DPs {count} default {last} grio");
+        self.run(&line, None)?;
+        let (place, limit) = (start.replace("qdisc add", "qdisc change"), packets as u64 * PACKET);
+        let place = place.replace("qdisc replace", "qdisc change");
+        for (number, (name, line)) in lines.iter().enumerate() {
+            let about = format!("the line of {name}, in octets, a packet taken for 1000");
+            let line = format!(
+                "{place} handle {handle} gred limit {limit} {} bandwidth 100Mbit DP {number} prio {}",
+                sizes(line),
+                number + 1
+            );
+            self.run(&line, Some(&about))?;
+        }
+        Ok(())
+    }
+}
+
+fn octets(limit: &Limit) -> Option<u64> {
+    let delay = limit
+        .delay
+        .map(|(span, rate)| rate.octets_in(u64::try_from(span.0.as_nanos()).unwrap_or(u64::MAX)));
+    limit.octets.map(|octets| octets.0).into_iter().chain(delay).min()
+}
+
+fn packets(limit: &Limit) -> Option<usize> {
+    limit.packets.or_else(|| octets(limit).is_none().then_some(QUEUE))
+}
+
+/// What red and gred have in common.
+fn sizes(line: &Line) -> String {
+    let (min, max) = (u64::from(line.min.max(1)), u64::from(line.max.max(2)));
+    let max = max.max(min + 1);
+    // What tc(8) advises: (2 min + max) / 3, in packets.
+    let burst = (2 * min + max).div_ceil(3).max(min + 1);
+    let probability = 1.0 / f64::from(line.denominator.max(1));
+    format!(
+        "min {} max {} avpkt {PACKET} burst {burst} probability {probability:.4}",
+        min * PACKET,
+        max * PACKET
+    )
+}

@@ -1,0 +1,182 @@
+//! A policy as commands of tc(8) and nft(8), for kernels that have the disciplines.
+//!
+//! The kernel's disciplines are not those of a policy: what is only near is said beside its command,
+//! what has no counterpart is listed in [`Script::left_out`]. Rates of htb count the link header (14
+//! octets of Ethernet), those of a policy do not.
+
+mod filter;
+mod leaf;
+mod mark;
+mod tree;
+
+use router::policy::{Attachment, Policy};
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Which queueing disciplines a kernel has, by their names in tc(8).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Qdiscs(BTreeSet<String>);
+
+impl Qdiscs {
+    /// All that are made use of.
+    pub fn all() -> Qdiscs {
+        Qdiscs::of(["htb", "prio", "pfifo", "bfifo", "red", "gred", "sfq"])
+    }
+
+    /// These.
+    pub fn of<'n>(names: impl IntoIterator<Item = &'n str>) -> Qdiscs {
+        Qdiscs(names.into_iter().map(str::to_owned).collect())
+    }
+
+    /// Whether it is there.
+    pub fn has(&self, name: &str) -> bool {
+        self.0.contains(name)
+    }
+}
+
+/// A command.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// The program, `tc` or `nft`, and its arguments.
+    pub words: Vec<String>,
+    /// What it is only near to.
+    pub about: Option<String>,
+}
+
+/// Commands in their order, and what they do not do.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// To be run one after the other.
+    pub commands: Vec<Command>,
+    /// What of the policy has no counterpart.
+    pub left_out: Vec<String>,
+}
+
+/// Why there is no script.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum NoScript {
+    /// The policy has no such interface.
+    #[error("the policy has no interface {0:?}: it has {1}")]
+    Interface(String, String),
+    /// No name of a device.
+    #[error("{0:?} is no name of a device: up to 15 letters, digits, dots, dashes and underscores")]
+    Device(String),
+    /// Too large for the kernel's numbers.
+    #[error("the policy has too many classes or filters for a script")]
+    TooLarge,
+}
+
+/// The script for what `interface` of the policy does, at the device `dev`, with the disciplines that
+/// the kernel has.
+///
+/// # Errors
+/// [`NoScript`].
+pub fn script(
+    policy: &Policy,
+    interface: &str,
+    dev: &str,
+    kernel: &Qdiscs,
+) -> Result<Script, NoScript> {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
+    if dev.is_empty() || dev.len() > 15 || !dev.chars().all(is_part) || dev.starts_with('-') {
+        return Err(NoScript::Device(dev.to_owned()));
+    }
+    let attachment = policy.interfaces.get(interface).or_else(|| policy.interfaces.get("*"));
+    let Some(attachment) = attachment else {
+        let known: Vec<&str> = policy.interfaces.keys().map(String::as_str).collect();
+        return Err(NoScript::Interface(interface.to_owned(), known.join(", ")));
+    };
+    let mut builder = Builder { policy, dev, kernel, script: Script::default(), parts: 0 };
+    builder.attachment(attachment)?;
+    Ok(builder.script)
+}
+
+/// Commands of one script, at most.
+const COMMANDS_MAX: usize = 10_000;
+
+struct Builder<'a> {
+    policy: &'a Policy,
+    dev: &'a str,
+    kernel: &'a Qdiscs,
+    script: Script,
+    /// Numbers given to classes, disciplines and chains.
+    parts: u16,
+}
+
+impl Builder<'_> {
+    fn attachment(&mut self, attachment: &Attachment) -> Result<(), NoScript> {
+        if let Some(name) = &attachment.queueing {
+            match self.policy.queueings.get(name) {
+                Some(queueing) => self.root(queueing)?,
+                None => self.leave_out(format!("the queueing {name} is not in the policy")),
+            }
+        }
+        self.chains("prerouting", "iifname", &attachment.input)?;
+        self.chains("postrouting", "oifname", &attachment.output)
+    }
+
+    fn leave_out(&mut self, what: impl Into<String>) {
+        // A name may hold anything; a comment ends with its line.
+        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let what: String = what.into().chars().map(clean).collect();
+        if !self.script.left_out.contains(&what) {
+            self.script.left_out.push(what);
+        }
+    }
+
+    /// Adds a command of words separated by blanks.
+    fn run(&mut self, line: &str, about: Option<&str>) -> Result<(), NoScript> {
+        self.run_words(line.split_whitespace().map(str::to_owned).collect(), about)
+    }
+
+    fn run_words(&mut self, words: Vec<String>, about: Option<&str>) -> Result<(), NoScript> {
+        if self.script.commands.len() >= COMMANDS_MAX {
+            return Err(NoScript::TooLarge);
+        }
+        self.script.commands.push(Command { words, about: about.map(str::to_owned) });
+        Ok(())
+    }
+
+    fn number(&mut self) -> Result<u16, NoScript> {
+        self.parts = self.parts.checked_add(1).filter(|n| *n < 0x7000).ok_or(NoScript::TooLarge)?;
+        Ok(self.parts)
+    }
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, word) in self.words.iter().enumerate() {
+            let blank = if number == 0 { "" } else { " " };
+            let plain = |c: char| c.is_ascii_alphanumeric() || "._-:/@,=+%".contains(c);
+            match !word.is_empty() && word.chars().all(plain) {
+                true => write!(f, "{blank}{word}")?,
+                false => write!(f, "{blank}'{}'", word.replace('\'', "'\\''"))?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// As a script for sh(1).
+impl fmt::Display for Script {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "#!/bin/sh")?;
+        if !self.left_out.is_empty() {
+            writeln!(f, "# Not here, or otherwise than in the policy:")?;
+        }
+        for what in &self.left_out {
+            writeln!(f, "#  - {what}")?;
+        }
+        writeln!(f, "set -e")?;
+        for command in &self.commands {
+            if let Some(about) = &command.about {
+                writeln!(f, "# nearly: {about}")?;
+            }
+            writeln!(f, "{command}")?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,237 @@
+//! Schedulers and shapers as classes of htb.
+
+use super::{Builder, NoScript};
+use router::policy::{Branch, Queueing, Share};
+
+/// What a line without a shaper is taken for, in bit/s: more than it is, so that it decides itself.
+const LINE: u64 = 10_000_000_000;
+/// What a class of strict priority has whatever the others do, in bit/s.
+const STRICT: u64 = 8_000;
+/// The least a class is given, in bit/s; htb has no class without a rate.
+const LEAST: u64 = 1_000;
+/// Octets a class may send in its turn: at least a packet, at most so many.
+const QUANTUM: (u64, u64) = (1_514, 60_000);
+
+/// What a class of htb is given.
+struct Class {
+    /// What it has at any time.
+    rate: u64,
+    /// What its branches share, when all goes well: more than `rate` under strict priority.
+    shared: u64,
+    ceil: u64,
+    prio: usize,
+    quantum: u64,
+    about: Option<String>,
+}
+
+impl Builder<'_> {
+    pub(super) fn root(&mut self, queueing: &Queueing) -> Result<(), NoScript> {
+        if matches!(queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. }) {
+            return self.leaf(queueing, "root", LINE);
+        }
+        if !self.kernel.has("htb") {
+            self.leave_out("the kernel has no htb: no queueing at all");
+            return Ok(());
+        }
+        self.leave_out("htb counts 14 octets of link header in each packet, the policy none");
+        let dev = self.dev;
+        self.run(&format!("tc qdisc replace dev {dev} root handle 1: htb default 0"), None)?;
+        let whole = Class {
+            rate: LINE,
+            shared: LINE,
+            ceil: LINE,
+            prio: 1,
+            quantum: QUANTUM.1,
+            about: None,
+        };
+        self.class(queueing, "1:", whole, true)?;
+        Ok(())
+    }
+
+    /// A class and what is in it; gives its number. The filters of the first one stand at the root.
+    fn class(
+        &mut self,
+        queueing: &Queueing,
+        parent: &str,
+        class: Class,
+        first: bool,
+    ) -> Result<String, NoScript> {
+        let Class { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
+        let (mut of, mut shaped) = (queueing, String::new());
+        while let Queueing::Shaper { rate: to, burst, interval, overhead, child } = of {
+            let to = to.bits();
+            (rate, shared, ceil) = (rate.min(to), shared.min(to), ceil.min(to));
+            let octets = burst.0.max(1_600);
+            shaped = format!(" burst {octets}b cburst {octets}b");
+            if *overhead > 0 {
+                shaped.push_str(&format!(" overhead {overhead}"));
+            }
+            if interval.is_some() {
+                self.leave_out("htb's tokens come continuously, not a burst in each interval");
+            }
+            of = child;
+        }
+        let (dev, id) = (self.dev, format!("1:{:x}", self.number()?));
+        let line = format!(
+            "tc class add dev {dev} parent {parent} classid {id} htb rate {rate}bit ceil {ceil}bit\
+             {shaped} prio {prio} quantum {quantum}"
+        );
+        self.run(&line, about.as_deref())?;
+        let filters = if first { "1:".to_owned() } else { id.clone() };
+        match of {
+            Queueing::Fifo { .. } | Queueing::FairFlows { .. } => {
+                self.leaf(of, &format!("parent {id}"), rate)?;
+                if first {
+                    self.others("1:", 1, &id)?;
+                }
+            }
+            Queueing::Priority { branches } => {
+                let is_leaf = |branch: &Branch| {
+                    matches!(branch.queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. })
+                };
+                // Its bands are 16 at most, one of them for what belongs to no class.
+                if self.kernel.has("prio") && branches.len() < 16 && branches.iter().all(is_leaf) {
+                    self.bands(branches, &id, rate)?;
+                    if first {
+                        self.others("1:", 1, &id)?;
+                    }
+                } else {
+                    let given = strict(branches, ceil);
+                    self.branches(branches, given, &id, &filters)?;
+                }
+            }
+            Queueing::RoundRobin { branches, .. } | Queueing::WeightedFair { branches } => {
+                let mut given = weighted(branches, rate, shared, ceil);
+                for class in &mut given {
+                    class.about = Some("shares by weights are htb's rates and quanta".to_owned());
+                }
+                self.branches(branches, given, &id, &filters)?;
+            }
+            Queueing::ClassBased { rate: own, branches } => {
+                let shared = own.map_or(shared, |own| own.bits().min(shared));
+                let given = weighted(branches, rate.min(shared), shared, ceil);
+                self.branches(branches, given, &id, &filters)?;
+            }
+            // Unwrapped above.
+            Queueing::Shaper { .. } => {}
+        }
+        Ok(id)
+    }
+
+    fn branches(
+        &mut self,
+        branches: &[Branch],
+        given: Vec<Class>,
+        parent: &str,
+        filters: &str,
+    ) -> Result<(), NoScript> {
+        let (mut place, mut others) = (1, None);
+        for (branch, class) in branches.iter().zip(given) {
+            let id = self.class(&branch.queueing, parent, class, false)?;
+            match &branch.class {
+                Some(name) => place = self.filters(filters, place, name, &id)?,
+                None => others = Some(id),
+            }
+        }
+        if others.is_none() {
+            // As the router does: what belongs to no class has a queue of its own, last.
+            let class = Class {
+                rate: LEAST,
+                shared: LEAST,
+                ceil: LINE,
+                prio: 7,
+                quantum: QUANTUM.0,
+                about: Some("for what belongs to no class".to_owned()),
+            };
+            others = Some(self.class(&Queueing::default(), parent, class, false)?);
+        }
+        match others {
+            Some(id) => self.others(filters, place, &id),
+            None => Ok(()),
+        }
+    }
+
+    /// Strict priority among queues, by the discipline prio.
+    fn bands(&mut self, branches: &[Branch], parent: &str, rate: u64) -> Result<(), NoScript> {
+        let (dev, handle) = (self.dev, format!("{:x}:", 0x8000 + self.number()?));
+        let has_others = branches.iter().any(|branch| branch.class.is_none());
+        let bands = (branches.len() + usize::from(!has_others)).max(2);
+        let map = vec![(bands - 1).to_string(); 16].join(" ");
+        let line = format!(
+            "tc qdisc add dev {dev} parent {parent} handle {handle} prio bands {bands} priomap {map}"
+        );
+        self.run(&line, None)?;
+        let (mut place, mut others) = (1, None);
+        for (number, branch) in branches.iter().enumerate() {
+            let band = format!("{handle}{:x}", number + 1);
+            self.leaf(&branch.queueing, &format!("parent {band}"), rate)?;
+            match &branch.class {
+                Some(name) => place = self.filters(&handle, place, name, &band)?,
+                None => others = Some(band),
+            }
+        }
+        self.others(&handle, place, &others.unwrap_or_else(|| format!("{handle}{bands:x}")))
+    }
+}
+
+/// Strict priority by htb: the first may borrow all before the others may.
+fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
+    let about = "strict only in what is borrowed: each class has its first kilobits anyhow";
+    let class = |number: usize| Class {
+        rate: STRICT.min(ceil),
+        shared: ceil,
+        ceil,
+        // htb has eight.
+        prio: number.min(7),
+        quantum: QUANTUM.0,
+        about: Some(about.to_owned()),
+    };
+    (0..branches.len()).map(class).collect()
+}
+
+/// Shares of `shared` as rates and quanta: what is reserved, and of the rest by weights. Of `rate`,
+/// where that is less, each has its share at any time, and the quanta divide what is borrowed.
+fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class> {
+    let reserved = |share: &Share| match share {
+        Share::Bandwidth(own) | Share::Priority { rate: own, .. } => Some(own.bits()),
+        Share::Percent(percent) => Some((shared as f64 * percent / 100.0) as u64),
+        Share::Weight(_) | Share::None => None,
+    };
+    let weight = |share: &Share| match share {
+        Share::Weight(weight) => *weight,
+        Share::None => 1.0,
+        _ => 0.0,
+    };
+    let taken = branches.iter().filter_map(|branch| reserved(&branch.share));
+    let left = shared.saturating_sub(taken.fold(0, u64::saturating_add)) as f64;
+    let weights: f64 = branches.iter().map(|branch| weight(&branch.share)).sum();
+    let shares: Vec<u64> = branches
+        .iter()
+        .map(|branch| {
+            let of_rest = || (left * weight(&branch.share) / weights.max(f64::MIN_POSITIVE)) as u64;
+            reserved(&branch.share).unwrap_or_else(of_rest).clamp(LEAST.min(ceil), ceil)
+        })
+        .collect();
+    let least = shares.iter().copied().min().unwrap_or(1).max(1);
+    let at_any_time = |share: u64| {
+        let part = u128::from(share) * u128::from(rate) / u128::from(shared.max(1));
+        u64::try_from(part).unwrap_or(u64::MAX).clamp(LEAST.min(ceil), ceil)
+    };
+    let classes = branches.iter().zip(shares).map(|(branch, share)| {
+        let quantum = u128::from(QUANTUM.0) * u128::from(share) / u128::from(least);
+        let quantum = u64::try_from(quantum).unwrap_or(QUANTUM.1).clamp(QUANTUM.0, QUANTUM.1);
+        let rate = at_any_time(share);
+        match branch.share {
+            Share::Priority { .. } => Class {
+                rate,
+                shared: share,
+                ceil: share,
+                prio: 0,
+                quantum,
+                about: Some("priority is policed at all times, not only while others wait".into()),
+            },
+            _ => Class { rate, shared: share, ceil, prio: 1, quantum, about: None },
+        }
+    });
+    classes.collect()
+}
