@@ -136,5 +136,8 @@ mod tests {
         }
         assert_eq!(idle.ended(Time(1_350)), 10);
         assert_eq!(idle.ended(Time(1_550)), 2, "counted once");
+        idle.went(Time(5_000), 1);
+        idle.went(Time(5_100), 0);
+        assert_eq!(idle.ended(Time(6_100)), 10, "idle time is no transmission time");
     }
 }

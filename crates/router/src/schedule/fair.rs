@@ -12,9 +12,9 @@
 //! more than the longest packet, however many branches there are. Self-clocked (SCFQ) and start-time
 //! (SFQ) fair queueing let a branch lag by a packet of every other one.
 //!
-//! The bound that tests assert: while branches i and j are both ready all the time, from the moment on
-//! at which both began, what they sent per weight differs by no more than
-//! `Lmax/wi + Lmax/wj + 2 Lmax/W`.
+//! The bound that tests assert: in any time in which branches i and j are both ready, what they send per
+//! weight differs by no more than `2 (Lmax/wi + Lmax/wj + Lmax/W)`. For S lies between V - Lmax/w -
+//! Lmax/W and V + Lmax/w; if both begin at S = V, it is half of that.
 //!
 //! F is computed from the packet at the head when a decision is made, not kept: heads change when a
 //! better packet comes to a branch that is a scheduler itself.
@@ -99,5 +99,33 @@ impl Fair {
             lane.start += steps(length, lane.weight);
             self.now += steps(length, self.sum);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_branch_is_ahead_by_more_than_a_packet() {
+        // Bennett and Zhang's example: a branch with half the weight, and ten that share the rest
+        // with a packet each. By finish alone the first would send ten in a row; by start alone the
+        // others would.
+        let mut weights = vec![10.0];
+        weights.extend([1.0; 10]);
+        let mut fair = Fair::new(&weights);
+        let mut branches = vec![Ready::Now(1_000); 11];
+        let mut order = Vec::new();
+        while order.len() < 20 {
+            let place = fair.next(&branches).unwrap();
+            fair.sent(place, 1_000);
+            order.push(place);
+            if place > 0 {
+                branches[place] = Ready::Empty;
+            }
+        }
+        let expected: Vec<_> = (1..=10).flat_map(|place| [0, place]).collect();
+        assert_eq!(order, expected);
+        assert_eq!(fair.next(&[Ready::Empty; 11]), None);
     }
 }
