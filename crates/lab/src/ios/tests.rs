@@ -223,3 +223,48 @@ fn names_may_be_anything() {
     let policy = whole(&text);
     assert_eq!(policy.interfaces[odd].queueing.as_deref(), Some(odd));
 }
+
+/// Every form of line that is read, at least once.
+const FORMS: &str = "access-list 10 deny host 10.0.0.1\naccess-list 10 permit 10.0.0.0 0.0.0.255\n\
+    ip access-list extended E\n permit tcp any eq www host 10.0.0.2 range 5000 5004 dscp ef\n \
+    deny udp 10.1.0.0 0.0.255.255 any gt 1023\n permit ip any any\n\
+    ipv6 access-list S\n permit udp fd00::/8 any eq domain\n\
+    class-map match-any A\n match access-group 10\n match not ip dscp af11 af12\n\
+    class-map match-all B\n match access-group name E\n match class-map A\n match any\n\
+    policy-map IN\n class A\n  police cir 64000 bc 2000 pir 128000 be 4000\n   \
+    exceed-action set-dscp-transmit af12\n class B\n  set precedence flash\n \
+    class class-default\n  drop\npolicy-map OUT\n class A\n  priority percent 10 2000\n class B\n  \
+    bandwidth remaining percent 40\n  queue-limit 40 packets\n  random-detect ecn\n  \
+    random-detect precedence 3 20 40\n class class-default\n  fair-queue 64\n  shape average 64000 8000\n  \
+    service-policy IN\ninterface Serial0/0\n bandwidth 128\n service-policy input IN\n \
+    service-policy output OUT\nbanner motd ^C\n";
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(1_000))]
+
+    /// Lines in any order, words exchanged: it returns, and what it gives can be written and read.
+    #[test]
+    fn damaged_configurations_do_no_harm(
+        lines in proptest::collection::vec(0usize..100, 0..60),
+        words in proptest::collection::vec((0usize..100, 0usize..10, 0usize..200), 0..12),
+    ) {
+        let all: Vec<&str> = FORMS.lines().collect();
+        let pool: Vec<&str> = FORMS.split_whitespace().chain(["99999999999999999999", "0", "-1"]).collect();
+        let mut text: Vec<Vec<&str>> = lines
+            .iter()
+            .map(|line| all[line % all.len()].split_whitespace().collect())
+            .collect();
+        for (line, word, from) in words {
+            let count = text.len().max(1);
+            if let Some(slot) = text.get_mut(line % count).and_then(|line| line.get_mut(word)) {
+                *slot = pool[from % pool.len()];
+            }
+        }
+        let text: Vec<String> = text.iter().map(|words| words.join(" ")).collect();
+        let text = text.join("\n");
+        if import("test.ios", &text).is_ok() {
+            let found = imported(&text);
+            proptest::prop_assert!(found.unmapped.iter().all(|one| one.line <= text.lines().count()));
+        }
+    }
+}

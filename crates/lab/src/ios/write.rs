@@ -11,6 +11,7 @@ use toml::{Table, Value};
 pub fn to_toml(policy: &Policy, comments: &[String]) -> anyhow::Result<String> {
     // Written and read: a tree of values takes no code points as keys.
     let mut table: Table = toml::to_string(policy)?.parse()?;
+    table.retain(|_, value| !value.as_table().is_some_and(Table::is_empty));
     table.iter_mut().for_each(|(_, value)| named(value));
     let mut text = String::new();
     for comment in comments {
@@ -39,7 +40,6 @@ fn is_default(key: &str, value: &Value) -> bool {
         ("ecn" | "colour_aware", Value::Boolean(on)) => !on,
         ("green" | "yellow" | "red", Value::String(pass)) => pass == "pass",
         ("dropper", Value::Table(of)) => of.get("kind").and_then(Value::as_str) == Some("tail"),
-        (_, Value::Table(table)) => table.is_empty(),
         _ => false,
     }
 }
@@ -107,7 +107,9 @@ fn emit(table: &Table, path: &mut Vec<String>, text: &mut String) {
             _ => (format!("\n[{}]\n", path.join(".")), vec![value]),
         };
         for table in tables.into_iter().filter_map(Value::as_table) {
-            let simple = in_order(table).iter().any(|(_, value)| !value.is_table());
+            let entries = in_order(table);
+            // A table of tables needs no line of its own.
+            let simple = entries.is_empty() || entries.iter().any(|(_, value)| !value.is_table());
             if simple || path.len() > 2 {
                 text.push_str(&header);
             }
