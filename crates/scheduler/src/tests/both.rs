@@ -54,6 +54,9 @@ pub(super) struct Both {
     pub(super) starts: u64,
     /// Comparing everything at each step takes long: not in the end phase.
     draining: bool,
+    /// What was answered about the peer when it was last named as changed, and of the mailboxes.
+    told: Vec<(Option<Start>, bool, bool, bool)>,
+    first: [Option<EntryId>; 2],
 }
 
 fn line(rules: ChannelRules) -> Line {
@@ -77,7 +80,18 @@ impl Both {
         };
         let s = Scheduler::new(network(0), policy);
         let (open, incoming, failing, barred) = Default::default();
-        Both { s, m, open, incoming, failing, barred, starts: 0, draining: false }
+        Both {
+            s,
+            m,
+            open,
+            incoming,
+            failing,
+            barred,
+            starts: 0,
+            draining: false,
+            told: Vec::new(),
+            first: [None; 2],
+        }
     }
 
     fn on(&self, channel: usize) -> Vec<EntryId> {
@@ -257,6 +271,39 @@ impl Both {
             self.agree_on_list(Destination::Peer(PEER), p);
         }
         assert!(self.s.deadline().is_none_or(|at| at > self.m.now), "no deadline has passed");
+        self.names_what_changed(now);
+    }
+
+    /// Whoever asks only about peers and mailboxes that are named misses nothing.
+    fn names_what_changed(&mut self, now: Instant) {
+        let wanted: Vec<ChannelId> = self.s.wanted(now).map(|open| open.channel).collect();
+        let mut told = Vec::new();
+        for channel in (0..CHANNELS).map(id) {
+            let is_wanted = self.s.is_wanted(now, channel);
+            assert_eq!(is_wanted, wanted.contains(&channel));
+            let surplus = self.s.has_surplus(now, channel);
+            // Where there is nothing, it matters to nobody.
+            let to = Destination::Peer(channel.peer);
+            let any = self.m.rows.iter().any(|row| row.item.destination == to);
+            let down = self.s.is_down(channel) && any;
+            told.push((self.s.peek(now, channel), surplus, is_wanted, down));
+        }
+        let any = self.s.has_changes();
+        let peers: Vec<PeerId> = std::iter::from_fn(|| self.s.changed(now)).collect();
+        let mailboxes: Vec<u32> = std::iter::from_fn(|| self.s.changed_mailbox(now)).collect();
+        assert_eq!(any, !(peers.is_empty() && mailboxes.is_empty()));
+        assert!(!self.s.has_changes());
+        let before = std::mem::replace(&mut self.told, told);
+        for channel in 0..CHANNELS {
+            let same = before.get(channel) == self.told.get(channel);
+            assert!(same || peers.contains(&id(channel).peer), "{channel}: it was not named");
+        }
+        for mailbox in 0..2u32 {
+            let first = self.s.mailboxes.get(&mailbox).and_then(|queues| queues.first());
+            let before = std::mem::replace(&mut self.first[mailbox as usize], first);
+            let new = first.is_some() && before.is_none();
+            assert!(!new || mailboxes.contains(&mailbox), "it was not named");
+        }
     }
 
     /// Paging three by three gives everything once, in order.
