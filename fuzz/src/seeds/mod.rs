@@ -6,6 +6,7 @@ pub mod files;
 pub mod p1;
 pub mod p3;
 pub mod p772;
+pub mod packets;
 pub mod stack;
 pub mod vectors;
 
@@ -45,6 +46,7 @@ pub fn of(target: &str) -> Vec<Seed> {
         "config" => files::configs(),
         "users" => files::users(),
         "frame" => files::frames(),
+        "packet" | "answers" => packets::packets(),
         _ => Vec::new(),
     }
 }

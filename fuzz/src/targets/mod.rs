@@ -11,6 +11,7 @@ pub mod node;
 mod p1;
 mod p3;
 mod p772;
+mod packet;
 mod record;
 mod upper;
 
@@ -64,6 +65,8 @@ targets! {
     "config" files::config, "the configuration file";
     "users" files::users, "the users' file";
     "frame" files::frame, "a frame of a recording, its mark read and cleared";
+    "packet" packet::packet, "an IP packet, read, changed and divided by a router";
+    "answers" packet::answers, "what a router answers to an IP packet";
 }
 
 /// The target of this name.
