@@ -306,3 +306,55 @@ fn wrong_policies_are_told_by_name() {
     let wrong = Network::new(&topology, &policies, 1).unwrap_err();
     assert_eq!(wrong.path, "policies.shaped (of routers.r): interfaces.b.queueing");
 }
+
+const SITES: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.1.0.2/24"]
+[hosts.b.ports.eth0]
+addresses = ["10.1.1.2/24"]
+[routers.r.ports]
+a.addresses = ["10.1.0.1/24"]
+g.addresses = ["10.2.0.1/30"]
+[gateways.ga]
+red.addresses = ["10.2.0.2/30"]
+black.addresses = ["192.168.0.1/30"]
+[gateways.gb]
+red.addresses = ["10.1.1.1/24"]
+black.addresses = ["192.168.0.2/30"]
+[[links]]
+ends = ["a.eth0", "r.a"]
+[[links]]
+ends = ["r.g", "ga.red"]
+[[links]]
+ends = ["ga.black", "gb.black"]
+[[links]]
+ends = ["gb.red", "b.eth0"]
+"#;
+
+#[test]
+fn a_sender_hears_what_became_of_its_packets() {
+    let mut network = network(SITES, 1);
+    let mut answers = Vec::new();
+    let addressed = |octets: &mut Vec<u8>, at: usize, value: u8| {
+        octets[at] = value;
+        octets.splice(10..12, [0, 0]);
+        let sum = router::packet::checksum(&octets[..20]).to_be_bytes();
+        octets.splice(10..12, sum);
+    };
+    // Don't Fragment; time to live 1; a destination that nobody has.
+    for (at, value) in [(6, 0x40), (8, 1), (16, 11)] {
+        let mut octets = packet(0, 1, 0, 1_500);
+        addressed(&mut octets, at, value);
+        network.handle(Time(1), Input::Packet { host: HostId(0), port: 0, octets });
+        while let Some(output) = network.poll() {
+            if let Output::Deliver { host, octets, .. } = output {
+                assert_eq!(host, HostId(0));
+                answers.push((octets[12..16].to_vec(), octets[20..28].to_vec()));
+            }
+        }
+    }
+    let [gateway, router] = [vec![10, 2, 0, 2], vec![10, 1, 0, 1]];
+    let kinds: Vec<_> = answers.iter().map(|(from, icmp)| (from, icmp[0], icmp[1])).collect();
+    assert_eq!(kinds, [(&gateway, 3, 4), (&router, 11, 0), (&router, 3, 0)]);
+    assert_eq!(answers[0].1[6..8], 1_442u16.to_be_bytes());
+}

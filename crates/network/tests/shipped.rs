@@ -20,10 +20,7 @@ const SHIPPED: [(&str, &str); 4] = [
 
 const POLICIES: [(&str, &str); 5] = [
     ("plain", include_str!("../../../config/lab/policies/plain.toml")),
-    (
-        "nato-single-queue-ordered",
-        include_str!("../../../config/lab/policies/nato-single-queue-ordered.toml"),
-    ),
+    ("nato-three-queues", include_str!("../../../config/lab/policies/nato-three-queues.toml")),
     ("bern-ef-af", include_str!("../../../config/lab/policies/bern-ef-af.toml")),
     ("degeb-edge", include_str!("../../../config/lab/policies/degeb-edge.toml")),
     ("degeb-core", include_str!("../../../config/lab/policies/degeb-core.toml")),
