@@ -218,7 +218,7 @@ fn conditions(criterion: &mut Criterion) {
         ("mark 256 flows", &table, "kind='mark-flows', table='t'".to_owned()),
         ("meter 256 flows", &table, "kind='meter-flows', table='t', red='drop'".to_owned()),
     ] {
-        let (mut step, tables) = chain(&format!("{before}\nchains.c = [{{{step}}}]"));
+        let (mut step, tables) = chain(&format!("chains.c = [{{{step}}}]\n{before}"));
         let mut now = Time::ZERO;
         group.bench_function(name, |bencher| {
             round(bencher, packets(256, Dscp::AF11), |mut packet| {
