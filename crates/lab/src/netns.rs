@@ -189,6 +189,19 @@ impl Netns {
         self.within(|| set_here(setting, value))
     }
 
+    /// A setting of the kernel inside, by its path below `/proc/sys/net`.
+    ///
+    /// # Errors
+    /// There is no such setting.
+    pub fn get(&self, setting: &str) -> Result<String> {
+        let path = format!("/proc/sys/net/{setting}");
+        self.within(|| {
+            let value =
+                std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
+            Ok(value.trim().to_owned())
+        })
+    }
+
     /// Gives a host's namespace what every one has: loopback, IPv6, a congestion control that is
     /// the same everywhere, and a TCP that leaves marks alone.
     ///

@@ -3,13 +3,17 @@
 use anyhow::Result;
 use pcap_file::DataLink;
 use pcap_file::pcapng::PcapNgWriter;
-use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketBlock;
+use pcap_file::pcapng::blocks::enhanced_packet::{EnhancedPacketBlock, EnhancedPacketOption};
 use pcap_file::pcapng::blocks::interface_description::{
     InterfaceDescriptionBlock, InterfaceDescriptionOption,
 };
 use std::borrow::Cow;
 use std::io::Write;
 use std::time::Duration;
+
+/// Bits of a packet's flags word: which way it passed the interface (pcapng 4.3.1).
+const INBOUND: u32 = 1;
+const OUTBOUND: u32 = 2;
 
 /// A file being written.
 pub(crate) struct Pcapng<W: Write> {
@@ -32,14 +36,14 @@ impl<W: Write> Pcapng<W> {
         Ok(Pcapng { writer })
     }
 
-    /// A packet, by the nanosecond since 1970 at which it passed.
-    pub(crate) fn packet(&mut self, at: u64, octets: &[u8]) -> Result<()> {
+    /// A packet, by the nanosecond since 1970 at which it passed, into the node or out of it.
+    pub(crate) fn packet(&mut self, at: u64, inbound: bool, octets: &[u8]) -> Result<()> {
         self.writer.write_pcapng_block(EnhancedPacketBlock {
             interface_id: 0,
             timestamp: Duration::from_nanos(at),
             original_len: u32::try_from(octets.len())?,
             data: Cow::Borrowed(octets),
-            options: Vec::new(),
+            options: vec![EnhancedPacketOption::Flags(if inbound { INBOUND } else { OUTBOUND })],
         })?;
         Ok(())
     }

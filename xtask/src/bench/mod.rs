@@ -7,6 +7,7 @@ mod figures;
 mod relay;
 mod report;
 mod restart;
+mod router;
 mod stages;
 
 use crate::Outcome;
@@ -31,7 +32,9 @@ enum What {
     Backlog(backlog::Args),
     /// The start with a million messages queued, and what each takes of memory
     Restart(restart::Args),
-    /// All of them, for docs/performance.md
+    /// Packets a second and delay of the lab's data paths, beside the kernel's forwarding
+    Router(router::Args),
+    /// All of them but the router's, for docs/performance.md
     All(all::Args),
 }
 
@@ -41,6 +44,7 @@ impl Args {
             What::Relay(args) => args.run(workspace),
             What::Backlog(args) => args.run(workspace),
             What::Restart(args) => args.run(workspace),
+            What::Router(args) => args.run(workspace),
             What::All(args) => args.run(workspace),
         }
     }

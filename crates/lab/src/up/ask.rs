@@ -11,6 +11,8 @@ use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
 pub(crate) struct Passed {
     /// When, in nanoseconds since 1970.
     pub(crate) at: u64,
+    /// Whether into the node, or out of it.
+    pub(crate) inbound: bool,
     /// Its octets from the IP header on.
     pub(crate) octets: Vec<u8>,
 }

@@ -169,10 +169,10 @@ impl Connection<'_> {
         loop {
             match passed.recv_timeout(CAPTURE_LOOK) {
                 Ok(packet) => {
-                    file.packet(packet.at, &packet.octets)?;
+                    file.packet(packet.at, packet.inbound, &packet.octets)?;
                     // What comes in a burst is written at once.
                     for packet in passed.try_iter().take(CAPTURE_QUEUE) {
-                        file.packet(packet.at, &packet.octets)?;
+                        file.packet(packet.at, packet.inbound, &packet.octets)?;
                     }
                     file.flush()?;
                 }

@@ -9,11 +9,10 @@ use super::ports::{Pool, Ports};
 use super::status::{Carried, Status, nodes};
 use crate::clock::{self, Origin};
 use anyhow::{Context, Result};
-use network::{HostId, Input, Network, Output, PortId};
+use network::{Direction, HostId, Input, Network, Output, PortId};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use router::Time;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
 use std::sync::mpsc::{SyncSender, TrySendError};
@@ -142,20 +141,23 @@ impl Core {
                     self.carried.not_taken += u64::from(!taken);
                 }
                 Output::Recycle(memory) => self.pool.give(memory),
-                Output::Tap { port, at, octets, .. } => self.hear(port, at, &octets),
+                Output::Tap { port, direction, at, octets } => {
+                    let at = self.origin.since_1970(at);
+                    let inbound = direction == Direction::In;
+                    self.hear(port, &Passed { at, inbound, octets });
+                }
             }
         }
     }
 
     /// Hands a packet to those that listen there. One that is slow misses it; nothing waits.
-    fn hear(&mut self, port: PortId, at: Time, octets: &[u8]) {
-        let at = self.origin.since_1970(at);
+    fn hear(&mut self, port: PortId, packet: &Passed) {
         let missed = &mut self.carried.captures_missed;
         self.listeners.retain(|listener| {
             if listener.port != port {
                 return true;
             }
-            match listener.to.try_send(Passed { at, octets: octets.to_vec() }) {
+            match listener.to.try_send(packet.clone()) {
                 Ok(()) => true,
                 Err(TrySendError::Full(_)) => {
                     *missed += 1;

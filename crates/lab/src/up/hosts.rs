@@ -30,7 +30,8 @@ impl Hosts {
                 Netns::new().with_context(|| format!("a namespace for {}", node.name))?;
             namespace.prepare().with_context(|| format!("the namespace of {}", node.name))?;
             if let Some(host) = of.get(&node.name) {
-                settings(&namespace, host).with_context(|| format!("hosts.{}", node.name))?;
+                settings(&node.name, &namespace, host)
+                    .with_context(|| format!("hosts.{}", node.name))?;
             }
             namespaces.insert(place, namespace);
         }
@@ -60,11 +61,17 @@ impl Hosts {
     }
 }
 
-fn settings(namespace: &Netns, host: &Host) -> Result<()> {
+fn settings(name: &str, namespace: &Netns, host: &Host) -> Result<()> {
     if let Some(control) = &host.congestion_control {
-        namespace
-            .set("ipv4/tcp_congestion_control", control)
-            .with_context(|| format!("congestion_control = {control:?} (see `lab doctor`)"))?;
+        // Which ones a namespace may have is a setting of the whole machine, and not ours to change.
+        if namespace.set("ipv4/tcp_congestion_control", control).is_err() {
+            let taken = namespace.get("ipv4/tcp_congestion_control")?;
+            eprintln!(
+                "hosts.{name}.congestion_control: no {control} in a namespace of this machine \
+                 (modprobe tcp_{control}; sysctl net.ipv4.tcp_allowed_congestion_control): {taken} \
+                 is taken"
+            );
+        }
     }
     for (name, value) in &host.sysctls {
         let path = name.strip_prefix("net.").unwrap_or(name).replace('.', "/");
