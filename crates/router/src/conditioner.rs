@@ -22,6 +22,9 @@ pub trait Conditioner: std::fmt::Debug + Send {
     /// Takes a packet. The tables are those of the moment: they may change between two packets.
     fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict;
 
+    /// The tables have changed, which may change when held packets go.
+    fn follow(&mut self, _now: Time, _tables: &Tables) {}
+
     /// A packet whose time has come; the caller asks until there is none.
     fn release(&mut self, _now: Time) -> Option<Packet> {
         None

@@ -19,6 +19,8 @@ pub enum Cause {
     Expired,
     /// No route leads to its destination.
     NoRoute,
+    /// From or to an address that no router forwards for (RFC 1812 5.3.7, RFC 4291 2.5).
+    Martian,
     /// Longer than the way out takes, and not to be divided.
     TooLong,
     /// A rule said so.
@@ -45,10 +47,11 @@ pub enum Cause {
 
 impl Cause {
     /// All of them, in the order of their declaration.
-    pub const ALL: [Cause; 14] = [
+    pub const ALL: [Cause; 15] = [
         Cause::Malformed,
         Cause::Expired,
         Cause::NoRoute,
+        Cause::Martian,
         Cause::TooLong,
         Cause::Refused,
         Cause::Policed,
@@ -87,6 +90,8 @@ pub struct Row {
     pub came: Amount,
     /// Went on, by the code point they went on with.
     pub went: Amount,
+    /// Were for the router itself, and went no further.
+    pub taken: Amount,
     /// Were given this code point here, and had another.
     pub marked: u64,
     /// Had their ECN field set to CE here (RFC 3168 5).
@@ -243,6 +248,11 @@ impl Counters {
     /// A packet came in.
     pub fn came(&mut self, dscp: Dscp, length: usize) {
         self.row_mut(dscp).came.add(length);
+    }
+
+    /// A packet was for the router itself.
+    pub fn taken(&mut self, dscp: Dscp, length: usize) {
+        self.row_mut(dscp).taken.add(length);
     }
 
     /// A packet goes on.

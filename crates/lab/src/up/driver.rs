@@ -193,20 +193,20 @@ impl Core {
     }
 
     fn flow(&mut self, name: &str, ask: FlowAsk) -> Result<Told, String> {
-        let Some(router) = self.network.router_mut(name) else {
-            return Err(format!("no router {name}"));
-        };
+        let now = self.origin.time();
+        let none = || format!("no router {name}");
         match ask {
             FlowAsk::Add { table, flow } => {
-                router.tables_mut().add(&table, flow).map_err(|wrong| wrong.to_string())?;
+                let added = self.network.change(now, name, |tables| tables.add(&table, flow));
+                added.ok_or_else(none)?.map_err(|wrong| wrong.to_string())?;
                 Ok(Told::Done)
             }
             FlowAsk::Delete { table, flow } => {
-                let removed = router.tables_mut().remove(&table, &flow);
-                removed.map(|_| Told::Done).map_err(|no| no.to_string())
+                let removed = self.network.change(now, name, |tables| tables.remove(&table, &flow));
+                removed.ok_or_else(none)?.map(|_| Told::Done).map_err(|no| no.to_string())
             }
             FlowAsk::List { table: wanted } => {
-                let tables = router.tables();
+                let tables = self.network.router(name).ok_or_else(none)?.tables();
                 let names = tables
                     .names()
                     .filter(|name| wanted.as_deref().is_none_or(|wanted| wanted == *name));

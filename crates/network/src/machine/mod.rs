@@ -8,7 +8,7 @@ use crate::gateway::{self, Gateway};
 use crate::line::{Event, Line};
 use crate::plan::{Kind, Plan, PortId};
 use router::count::Part;
-use router::{Router, Time};
+use router::{Router, Tables, Time};
 use std::collections::VecDeque;
 
 /// What is at a place of the plan.
@@ -90,12 +90,21 @@ impl Network {
         }
     }
 
-    /// The router of this name, to change its tables of flows.
-    pub fn router_mut(&mut self, name: &str) -> Option<&mut Router> {
-        match self.nodes.get_mut(self.plan.node(name)?)? {
-            Node::Router(router) => Some(router),
-            _ => None,
-        }
+    /// Changes the tables of flows of the router of this name; `poll` says what goes on because of
+    /// it. `None` where there is no such router.
+    pub fn change<T>(
+        &mut self,
+        now: Time,
+        router: &str,
+        change: impl FnOnce(&mut Tables) -> T,
+    ) -> Option<T> {
+        self.advance(now);
+        let node = self.plan.node(router)?;
+        let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return None };
+        let changed = router.change(now, change);
+        self.drain_router(now, node);
+        self.settle();
+        Some(changed)
     }
 
     /// The counters of every part: lines by the port that sends (`naples.lan/line`), routers'

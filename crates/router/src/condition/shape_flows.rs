@@ -80,8 +80,8 @@ impl ShapeFlows {
         })
     }
 
-    /// Follows the changes of the table.
-    fn follow(&mut self, now: Time, tables: &Tables) {
+    /// Takes over the changes of the table.
+    fn take_over(&mut self, now: Time, tables: &Tables) {
         self.version = tables.version_of(self.table);
         let mut gone = Vec::new();
         for (slot, place) in self.flows.iter_mut().enumerate() {
@@ -167,10 +167,14 @@ impl ShapeFlows {
 }
 
 impl Conditioner for ShapeFlows {
-    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+    fn follow(&mut self, now: Time, tables: &Tables) {
         if tables.version_of(self.table) != self.version {
-            self.follow(now, tables);
+            self.take_over(now, tables);
         }
+    }
+
+    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+        self.follow(now, tables);
         let (dscp, length) = (packet.dscp(), packet.length());
         let found = tables.look_up(self.table, &packet);
         let behind = !self.leaving.flows.is_empty()

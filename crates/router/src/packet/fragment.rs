@@ -36,6 +36,7 @@ pub fn divide(packet: Packet, mtu: usize) -> Result<Vec<Packet>, Packet> {
         let Some(octets) = written(header, piece, more | offset) else { return Err(packet) };
         let mut header = packet.header;
         header.transport = octets.len() - piece.len();
+        header.fragment = flags & MORE != 0 || offset != 0 || !is_last;
         if offset != 0 {
             (header.later_fragment, header.ports) = (true, None);
         }

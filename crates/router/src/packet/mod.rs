@@ -55,6 +55,13 @@ pub enum Malformed {
         /// What there is.
         there: usize,
     },
+    /// Of IPv4, a fragment that would end behind the longest packet there is.
+    #[error("a fragment that ends at octet {0} of its packet (RFC 791 3.1: at most 65,535)")]
+    Fragment(usize),
+    /// Of IPv6, hop-by-hop options where the length says that there is nothing: a jumbogram (RFC 2675),
+    /// which is not taken.
+    #[error("a jumbogram")]
+    Jumbogram,
 }
 
 /// The fields a classifier may look at.
@@ -71,6 +78,8 @@ pub struct Header {
     /// Source and destination port of TCP, UDP, DCCP, SCTP and UDP-Lite; none in a fragment but the
     /// first, or where it has no room for them.
     pub ports: Option<(u16, u16)>,
+    /// Whether it is a fragment: one of several that make up a packet.
+    pub fragment: bool,
     /// Whether it is a fragment, and not the first of its packet.
     pub later_fragment: bool,
     /// Where `protocol` begins, in octets; at most the packet's length.

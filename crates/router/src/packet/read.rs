@@ -9,6 +9,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 pub(super) const V4_HEADER: usize = 20;
 /// Octets of an IPv6 header.
 pub(super) const V6_HEADER: usize = 40;
+/// The extension header with hop-by-hop options (RFC 8200 4.3).
+const HOP_BY_HOP: u8 = 0;
 
 /// What was read, and the length the header gives.
 type Read = Result<(Header, usize), Malformed>;
@@ -73,13 +75,20 @@ fn v4(octets: &[u8]) -> Read {
     if sum_of(header) != 0xffff {
         return Err(Malformed::Checksum);
     }
-    let later_fragment = u16::from_be_bytes([f0, f1]) & 0x1fff != 0;
+    let place = u16::from_be_bytes([f0, f1]);
+    let (more, offset) = (place & 0x2000 != 0, usize::from(place & 0x1fff) * 8);
+    let later_fragment = offset != 0;
+    let end = offset + said - transport;
+    if end > usize::from(u16::MAX) {
+        return Err(Malformed::Fragment(end));
+    }
     let behind = octets.get(transport..said).unwrap_or_default();
     let header = Header {
         source: IpAddr::V4(Ipv4Addr::new(s0, s1, s2, s3)),
         destination: IpAddr::V4(Ipv4Addr::new(d0, d1, d2, d3)),
         protocol,
         ports: if later_fragment { None } else { ports(protocol, behind) },
+        fragment: more || later_fragment,
         later_fragment,
         transport,
         dscp: Dscp::from_tos(tos),
@@ -98,6 +107,9 @@ fn v6(octets: &[u8]) -> Read {
     let Some(behind) = behind.get(..said - V6_HEADER) else {
         return Err(Malformed::Length { said, there: octets.len() });
     };
+    if behind.is_empty() && next == HOP_BY_HOP {
+        return Err(Malformed::Jumbogram);
+    }
     let address = |half: Option<&[u8; 16]>| {
         IpAddr::V6(half.map_or(Ipv6Addr::UNSPECIFIED, |octets| Ipv6Addr::from(*octets)))
     };
@@ -108,6 +120,7 @@ fn v6(octets: &[u8]) -> Read {
         destination: address(addresses.last_chunk()),
         protocol: chain.protocol,
         ports: chain.ports,
+        fragment: chain.fragment,
         later_fragment: chain.later_fragment,
         transport: said - chain.rest,
         dscp: Dscp::from_tos(tos),
@@ -121,6 +134,7 @@ fn v6(octets: &[u8]) -> Read {
 struct Chain {
     protocol: u8,
     ports: Option<(u16, u16)>,
+    fragment: bool,
     later_fragment: bool,
     /// Octets from there to the packet's end.
     rest: usize,
@@ -129,9 +143,11 @@ struct Chain {
 /// Walks the extension headers (RFC 8200 4.1; the registry's list is in RFC 7045 4).
 fn walk(first: u8, behind: &[u8]) -> Chain {
     let (mut protocol, mut rest) = (first, behind);
-    let stop = |protocol, rest: &[u8], later_fragment| Chain {
+    let mut fragment = false;
+    let stop = |protocol, rest: &[u8], fragment, later_fragment| Chain {
         protocol,
         ports: None,
+        fragment,
         later_fragment,
         rest: rest.len(),
     };
@@ -145,23 +161,31 @@ fn walk(first: u8, behind: &[u8]) -> Chain {
             // Fragment header: what comes behind it in a later fragment is no header.
             (44, [_, _, o0, o1, ..]) if u16::from_be_bytes([*o0, *o1]) & 0xfff8 != 0 => {
                 return match rest.get(8..) {
-                    Some(behind) => stop(rest.first().copied().unwrap_or(protocol), behind, true),
-                    None => stop(protocol, rest, true),
+                    Some(behind) => {
+                        stop(rest.first().copied().unwrap_or(protocol), behind, true, true)
+                    }
+                    None => stop(protocol, rest, true, true),
                 };
             }
-            (44, _) => 8,
-            (0 | 43 | 51 | 60 | 135 | 139 | 140, _) => return stop(protocol, rest, false),
+            // The first of several; one alone is none (RFC 6946).
+            (44, [_, _, _, flags, ..]) => {
+                fragment |= flags & 1 != 0;
+                8
+            }
+            (0 | 43 | 44 | 51 | 60 | 135 | 139 | 140, _) => {
+                return stop(protocol, rest, fragment, false);
+            }
             _ => {
                 let ports = ports(protocol, rest);
-                return Chain { ports, ..stop(protocol, rest, false) };
+                return Chain { ports, ..stop(protocol, rest, fragment, false) };
             }
         };
         let (Some(next), Some(behind)) = (rest.first(), rest.get(octets..)) else {
-            return stop(protocol, rest, false);
+            return stop(protocol, rest, fragment, false);
         };
         (protocol, rest) = (*next, behind);
     }
-    stop(protocol, rest, false)
+    stop(protocol, rest, fragment, false)
 }
 
 /// The ports of the transport protocols that begin with them.

@@ -1,6 +1,7 @@
 //! One interface: its chains, what waits for it, and whether the line takes a packet.
 
 use super::chain;
+use crate::classify::Tables;
 use crate::conditioner::Conditioner;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Discipline, Ready};
@@ -21,7 +22,7 @@ pub struct InterfaceSetup {
     pub name: Name,
     /// Its own addresses, with the length of the prefix that is reached directly there.
     pub addresses: Vec<(IpAddr, u8)>,
-    /// The longest packet it takes, in octets without a link header; 68 to 65,535.
+    /// The longest packet it takes, in octets without a link header; 68 to 65,575.
     pub mtu: usize,
     /// Whether it takes one packet at a time, and no further one before it is said to be free. One
     /// that is not takes everything at once.
@@ -54,7 +55,8 @@ impl Interface {
     ) -> Result<Interface, Wrong> {
         let name = &setup.name;
         if !(MTU_MIN..=crate::packet::MAX_LENGTH).contains(&setup.mtu) {
-            let what = format!("{} octets; from {MTU_MIN} to 65,535", setup.mtu);
+            let most = crate::packet::MAX_LENGTH;
+            let what = format!("{} octets; from {MTU_MIN} to {most}", setup.mtu);
             return Err(Wrong::at(format!("interfaces.{name}.mtu"), what));
         }
         let attachment = policy.interfaces.get(name).or_else(|| policy.interfaces.get("*"));
@@ -116,7 +118,8 @@ impl Interface {
             Ready::Now(_) => {
                 let packet = self.queue.pop(now)?;
                 self.is_free = !self.is_paced;
-                self.counters.went(packet.dscp(), packet.length());
+                let inside = now.since(packet.arrived);
+                self.counters.went_after(packet.dscp(), packet.length(), inside);
                 Some(packet)
             }
         }
@@ -126,6 +129,13 @@ impl Interface {
     pub(super) fn look_again(&mut self) {
         let steps = self.input.iter().chain(&self.output);
         self.release = steps.filter_map(|step| step.deadline()).min();
+    }
+
+    /// Tells the chains that the tables have changed.
+    pub(super) fn follow(&mut self, now: Time, tables: &Tables) {
+        for step in self.input.iter_mut().chain(&mut self.output) {
+            step.follow(now, tables);
+        }
     }
 
     pub(super) fn deadline(&self) -> Option<Time> {

@@ -190,9 +190,17 @@ impl Router {
         &self.tables
     }
 
-    /// The tables of flows, to be changed; what is changed holds for the next packet.
-    pub fn tables_mut(&mut self) -> &mut Tables {
-        &mut self.tables
+    /// Changes the tables of flows. It holds for the next packet, and for those that are held; `poll`
+    /// says what goes on because of it.
+    pub fn change<T>(&mut self, now: Time, change: impl FnOnce(&mut Tables) -> T) -> T {
+        let changed = change(&mut self.tables);
+        for place in 0..self.interfaces.len() {
+            if let Some(interface) = self.interfaces.get_mut(place) {
+                interface.follow(now, &self.tables);
+            }
+            self.go_on(now, place);
+        }
+        changed
     }
 
     /// The counters of every part.
@@ -248,6 +256,12 @@ impl Router {
         if self.interfaces.iter().any(|one| one.has(destination)) {
             return self.arrive(now, packet);
         }
+        if routes::is_martian(packet.header()) {
+            if let Some(interface) = self.interfaces.get_mut(packet.interface) {
+                interface.counters.dropped(packet.dscp(), packet.length(), Cause::Martian);
+            }
+            return self.outputs.push_back(Output::Dropped { packet, cause: Cause::Martian });
+        }
         if !packet.decrement_ttl() {
             return self.give_up(now, packet, Cause::Expired, Trouble::Expired);
         }
@@ -277,7 +291,7 @@ impl Router {
     fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
         if let Some(interface) = self.interfaces.get_mut(packet.interface) {
-            interface.counters.went(packet.dscp(), packet.length());
+            interface.counters.taken(packet.dscp(), packet.length());
         }
         let place = packet.interface;
         self.outputs.push_back(Output::Arrived { packet });
@@ -332,13 +346,18 @@ impl Router {
             if !self.interfaces.get(place).is_some_and(is_due) {
                 continue;
             }
-            for side in [Side::Input, Side::Output] {
-                self.release(now, place, side);
-            }
-            self.serve(now, place);
-            if let Some(interface) = self.interfaces.get_mut(place) {
-                interface.look_again();
-            }
+            self.go_on(now, place);
+        }
+    }
+
+    /// Leads on what an interface has held until now.
+    fn go_on(&mut self, now: Time, place: usize) {
+        for side in [Side::Input, Side::Output] {
+            self.release(now, place, side);
+        }
+        self.serve(now, place);
+        if let Some(interface) = self.interfaces.get_mut(place) {
+            interface.look_again();
         }
     }
 

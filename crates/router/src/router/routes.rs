@@ -1,9 +1,10 @@
 //! Where packets go: the longest prefix counts (RFC 1812 5.2.4.3).
 
 use super::Setup;
+use crate::packet::Header;
 use crate::policy::{Prefix, Wrong};
 use std::collections::BTreeMap;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Packets to these addresses go out there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,6 +72,33 @@ impl Routes {
     }
 }
 
+/// Whether no router forwards such a packet: from nobody in particular, or to what is no host's own
+/// address beyond its link (RFC 1812 5.3.7, RFC 4291 2.5, RFC 3927 7). Multicast is not routed here.
+pub(super) fn is_martian(header: &Header) -> bool {
+    match (header.source, header.destination) {
+        (IpAddr::V4(source), IpAddr::V4(destination)) => {
+            let local = |address: Ipv4Addr| {
+                address.is_unspecified()
+                    || address.is_loopback()
+                    || address.is_link_local()
+                    || address.is_multicast()
+                    || address.is_broadcast()
+            };
+            local(source) || local(destination)
+        }
+        (IpAddr::V6(source), IpAddr::V6(destination)) => {
+            let local = |address: Ipv6Addr| {
+                address.is_unspecified()
+                    || address.is_loopback()
+                    || address.is_unicast_link_local()
+                    || address.is_multicast()
+            };
+            local(source) || local(destination)
+        }
+        _ => true,
+    }
+}
+
 /// Adds a route; those of one mask come one after the other.
 fn add<A: Ord>(to: &mut Vec<(A, BTreeMap<A, usize>)>, mask: A, address: A, interface: usize) {
     match to.last_mut() {
@@ -128,9 +156,9 @@ mod tests {
         ) {
             let address = |bits: u32, is_v6: bool| -> IpAddr {
                 if is_v6 {
-                    std::net::Ipv6Addr::from(u128::from(bits) << 96).into()
+                    Ipv6Addr::from(u128::from(bits) << 96).into()
                 } else {
-                    std::net::Ipv4Addr::from(bits).into()
+                    Ipv4Addr::from(bits).into()
                 }
             };
             let list: Vec<(Prefix, usize)> = prefixes
