@@ -46,7 +46,7 @@ pub struct Probe {
 
 /// Queueing disciplines that the path `tc` makes use of, or that people ask for, each as tc(8) is
 /// asked for it.
-const QDISCS: [(&str, &str); 8] = [
+const QDISCS: [(&str, &str); 10] = [
     ("htb", "htb default 1"),
     ("gred", "gred setup DPs 3 default 1"),
     ("red", "red limit 400000 min 30000 max 90000 avpkt 1000 burst 55 bandwidth 10mbit"),
@@ -54,6 +54,8 @@ const QDISCS: [(&str, &str); 8] = [
     ("tbf", "tbf rate 1mbit burst 10kb limit 30kb"),
     ("prio", "prio"),
     ("pfifo", "pfifo limit 10"),
+    ("bfifo", "bfifo limit 10000"),
+    ("sfq", "sfq"),
     ("fq_codel", "fq_codel"),
 ];
 
@@ -78,10 +80,6 @@ impl Probe {
             }
         };
         let veth = veth(&one, &other);
-        let qdisc = |name: &str, arguments: &str| {
-            let line = format!("qdisc replace dev lo root {arguments}");
-            (name.to_owned(), Finding::of(one.within(|| said("tc", &line))))
-        };
         Probe {
             namespaces: Finding { works: true, why: None },
             tun: Finding::of(one.within(|| tun::open("probe"))),
@@ -89,9 +87,26 @@ impl Probe {
                 one.within(|| PacketSocket::open("near", Duration::ZERO).map(drop)),
             ),
             veth: Finding::of(veth),
-            qdiscs: QDISCS.iter().map(|(name, arguments)| qdisc(name, arguments)).collect(),
+            qdiscs: Probe::of_qdiscs(&one),
             congestion: congestion(&one),
         }
+    }
+}
+
+impl Probe {
+    /// The queueing disciplines that can be had in a namespace; its loopback is tried upon, and left
+    /// without any.
+    pub(crate) fn of_qdiscs(namespace: &Netns) -> BTreeMap<String, Finding> {
+        let qdisc = |(name, arguments): &(&str, &str)| {
+            let line = format!("tc qdisc replace dev lo root {arguments}");
+            let words: Vec<&str> = line.split_whitespace().collect();
+            let tried = namespace.within(|| {
+                said(&words)?;
+                said(&["tc", "qdisc", "delete", "dev", "lo", "root"])
+            });
+            ((*name).to_owned(), Finding::of(tried))
+        };
+        QDISCS.iter().map(qdisc).collect()
     }
 }
 
@@ -99,10 +114,12 @@ fn veth(one: &Netns, other: &Netns) -> Result<()> {
     one.ip(&[format!("link add near type veth peer name far netns {}", other.path())])
 }
 
-/// Runs a program with the words of a line; an error is what it said.
-fn said(program: &str, line: &str) -> Result<()> {
+/// Runs a program with its arguments, in the network namespace of this thread; an error is what it
+/// said.
+pub(crate) fn said<S: AsRef<std::ffi::OsStr>>(words: &[S]) -> Result<()> {
+    let Some((program, arguments)) = words.split_first() else { bail!("no program") };
     let mut command = Command::new(program);
-    command.args(line.split_whitespace()).env("PATH", search_path());
+    command.args(arguments).env("PATH", search_path());
     let output = command.stdin(Stdio::null()).output()?;
     if !output.status.success() {
         let said = String::from_utf8_lossy(&output.stderr);

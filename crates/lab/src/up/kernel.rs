@@ -11,8 +11,10 @@ use crate::Usage;
 use crate::batch;
 use crate::clock::{self, Origin};
 use crate::netns::Netns;
+use crate::probe::{Probe, said};
+use crate::tc_export::{Qdiscs, script};
 use anyhow::{Context, Result};
-use network::plan::{Kind as NodeKind, Plan, PortId, Wire};
+use network::plan::{Kind as NodeKind, Node, Plan, PortId, Wire};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
@@ -70,10 +72,54 @@ impl Kernel {
         for wire in &plan.links {
             kernel.shape(plan, hosts, wire)?;
         }
-        for line in left_out(plan, files) {
+        let mut left_out = left_out(plan);
+        for node in plan.nodes.iter().filter(|node| node.kind == NodeKind::Router) {
+            left_out.extend(kernel.policy(node, plan, files)?);
+        }
+        for line in left_out {
             eprintln!("not with the data path tc: {line}");
         }
         Ok(kernel)
+    }
+
+    /// Gives a router's ports what the kernel has that is nearest to their policy; gives what it
+    /// leaves out.
+    fn policy(&self, node: &Node, plan: &Plan, files: &Files) -> Result<Vec<String>> {
+        let named = files.topology().routers.get(&node.name);
+        let policy = named.and_then(|router| files.policies.get(router.policy.as_ref()?));
+        let (Some(policy), Some(namespace)) = (policy, self.routers.get(&node.name)) else {
+            return Ok(Vec::new());
+        };
+        let probe = Probe::of_qdiscs(namespace);
+        let has = probe.iter().filter(|(_, finding)| finding.works);
+        let qdiscs = Qdiscs::of(has.map(|(name, _)| name.as_str()));
+        let mut left_out = Vec::new();
+        for port in &node.ports {
+            let of = policy.interfaces.get(&port.name).or_else(|| policy.interfaces.get("*"));
+            let Some(of) = of else { continue };
+            let place = format!("{}.{}", node.name, port.name);
+            let script = match script(policy, &port.name, &port.name, &qdiscs) {
+                Ok(script) => script,
+                Err(why) => {
+                    left_out.push(format!("{place}: {why}"));
+                    continue;
+                }
+            };
+            let rate = plan.links.get(port.link).and_then(|wire| wire.link.rate);
+            if let Some(rate) = rate.filter(|_| of.queueing.is_some()) {
+                left_out.push(format!(
+                    "{place}: the line's {rate}: the policy's queueing stands there"
+                ));
+            }
+            for command in script.commands {
+                let shown = command.words.join(" ");
+                left_out.extend(command.about.map(|about| format!("{place}: {shown}: {about}")));
+                let done = namespace.within(|| said(&command.words));
+                left_out.extend(done.err().map(|why| format!("{place}: {shown}: {why:#}")));
+            }
+            left_out.extend(script.left_out.iter().map(|what| format!("{place}: {what}")));
+        }
+        Ok(left_out)
     }
 
     fn end<'a>(
@@ -162,8 +208,8 @@ fn interface(line: &str) -> Option<PartStatus> {
     })
 }
 
-/// What is in the files and not in the kernel.
-fn left_out(plan: &Plan, files: &Files) -> Vec<String> {
+/// What of the links the kernel does not do.
+fn left_out(plan: &Plan) -> Vec<String> {
     let mut left_out = Vec::new();
     for wire in &plan.links {
         let ends = wire.ends.map(|end| plan.port_name(end)).join(" - ");
@@ -180,11 +226,6 @@ fn left_out(plan: &Plan, files: &Files) -> Vec<String> {
             left_out.push(format!("link {ends}: {}", lacking.join(", ")));
         }
     }
-    let policies = files.topology().routers.iter();
-    let policies = policies.filter_map(|(name, router)| Some((name, router.policy.as_ref()?)));
-    left_out.extend(policies.map(|(router, policy)| {
-        format!("router {router}: the policy {policy} (a FIFO of {QUEUE} packets instead)")
-    }));
     left_out
 }
 

@@ -1,9 +1,8 @@
 //! Nothing is left behind, whenever and however a network ends.
 
-use crate::support::{As, PAIR, PATIENCE, Up, links, skipped, text, unique};
+use crate::support::{As, Held, PAIR, PATIENCE, Up, links, skipped, text, unique};
 use lab::clock::{self, Deadline};
 use nix::sys::signal::Signal;
-use std::collections::BTreeSet;
 use std::process::Stdio;
 use std::time::Duration;
 
@@ -28,7 +27,8 @@ fn ends_without_a_trace(who: As) {
         let mut staying = stay(&up);
         let namespaces = up.namespaces();
         if who != As::Nobody {
-            assert!(namespaces.len() >= 2, "one for each host: {namespaces:?}");
+            let held = &namespaces.namespaces;
+            assert!(held.len() >= 2, "one for each host: {held:?}");
         }
         up.signal(signal);
         let status = up.wait();
@@ -70,7 +70,7 @@ fn a_signal_at_any_moment_of_its_start_leaves_nothing() {
             clock::pause(Duration::from_millis(moment));
             up.signal(signals[number % signals.len()]);
             up.wait();
-            up.assert_nothing_left(&BTreeSet::new());
+            up.assert_nothing_left(&Held::default());
         }
     }
     assert_eq!(links(), before);
@@ -99,7 +99,7 @@ fn it_ends_by_itself_and_by_lab_down() {
     }
     let mut up = Up::new(As::Own, PAIR, &["--for", "200ms"]);
     assert!(up.wait().success());
-    up.assert_nothing_left(&BTreeSet::new());
+    up.assert_nothing_left(&Held::default());
 
     let mut up = Up::new(As::Own, PAIR, &[]);
     let listed = up.run(&["list"]);
@@ -108,7 +108,7 @@ fn it_ends_by_itself_and_by_lab_down() {
     assert!(up.wait().success());
     let gone = up.run(&["status", &up.name]);
     assert_eq!(gone.status.code(), Some(2), "{}", text(&gone));
-    up.assert_nothing_left(&BTreeSet::new());
+    up.assert_nothing_left(&Held::default());
 }
 
 #[test]

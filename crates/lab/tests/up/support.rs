@@ -124,6 +124,13 @@ pub(crate) fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
     directory
 }
 
+/// What a network held while it was up, and the processes there were then.
+#[derive(Default)]
+pub(crate) struct Held {
+    pub(crate) namespaces: BTreeSet<PathBuf>,
+    processes: Vec<PathBuf>,
+}
+
 /// A `lab up` and what it says.
 pub(crate) struct Up {
     pub(crate) name: String,
@@ -216,15 +223,15 @@ impl Up {
     }
 
     /// Network namespaces that it holds.
-    pub(crate) fn namespaces(&self) -> BTreeSet<PathBuf> {
+    pub(crate) fn namespaces(&self) -> Held {
         let own = std::fs::read_link("/proc/self/ns/net").unwrap();
         let mut held = namespaces_of(&PathBuf::from(format!("/proc/{}", self.child.id())));
         held.remove(&own);
-        held
+        Held { namespaces: held, processes: process_directories().collect() }
     }
 
     /// Waits until no process of this network is left, nor a name or a namespace.
-    pub(crate) fn assert_nothing_left(&self, namespaces: &BTreeSet<PathBuf>) {
+    pub(crate) fn assert_nothing_left(&self, before: &Held) {
         let deadline = Deadline::after(PATIENCE);
         let mut left = Vec::new();
         let gone = deadline.wait_for("the end of all processes", || {
@@ -234,9 +241,11 @@ impl Up {
         assert!(gone.is_ok(), "{left:?}");
         let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
         assert!(!sockets.contains(&self.name), "its socket");
-        let held: BTreeSet<PathBuf> =
-            process_directories().flat_map(|of| namespaces_of(&of)).collect();
-        let kept: Vec<_> = held.intersection(namespaces).collect();
+        // The kernel gives the number of a namespace that is gone to the next one, of another test
+        // or of somebody else: who was there before, and is of no test, cannot have one.
+        let others = before.processes.iter().filter(|of| !is_marked(of, MARK));
+        let held: BTreeSet<PathBuf> = others.flat_map(|of| namespaces_of(of)).collect();
+        let kept: Vec<_> = held.intersection(&before.namespaces).collect();
         assert!(kept.is_empty(), "{kept:?}");
     }
 }
@@ -262,14 +271,17 @@ fn namespaces_of(process: &Path) -> BTreeSet<PathBuf> {
     targets.filter(|target| target.to_string_lossy().starts_with("net:[")).collect()
 }
 
+/// Whether a process has this in its environment.
+fn is_marked(process: &Path, mark: &str) -> bool {
+    let environment = std::fs::read(process.join("environ")).unwrap_or_default();
+    environment.windows(mark.len()).any(|octets| octets == mark.as_bytes())
+}
+
 /// The processes that were started for a network, by any of its programs.
 fn processes(name: &str) -> Vec<String> {
-    let mark = format!("{MARK}={name}");
-    let is_marked = |environment: &[u8]| {
-        environment.split(|octet| *octet == 0).any(|variable| variable == mark.as_bytes())
-    };
+    let mark = format!("{MARK}={name}\0");
     process_directories()
-        .filter(|of| std::fs::read(of.join("environ")).is_ok_and(|octets| is_marked(&octets)))
+        .filter(|of| is_marked(of, &mark))
         .map(|of| {
             let command = std::fs::read(of.join("cmdline")).unwrap_or_default();
             format!("{} {}", of.display(), String::from_utf8_lossy(&command).replace('\0', " "))
