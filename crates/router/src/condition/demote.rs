@@ -5,16 +5,16 @@ use crate::classify::Tables;
 use crate::conditioner::{Conditioner, Verdict};
 use crate::count::{Cause, Counters, Part};
 use crate::meter::{Bucket, assured};
-use crate::packet::{Colour, Packet};
+use crate::packet::Packet;
 use crate::policy::{Demotion, Wrong};
 use crate::time::Time;
 use dscp::Dscp;
 
-/// A bucket for each drop precedence, with the code point and the colour of who takes from it.
+/// A bucket for each drop precedence, with the code point of who takes from it.
 #[derive(Debug)]
 pub(super) struct Demote {
     af_class: u8,
-    shares: [(Bucket, Dscp, Colour); 3],
+    shares: [(Bucket, Dscp); 3],
     counters: Counters,
 }
 
@@ -30,11 +30,7 @@ impl Demote {
             return Err(Wrong::at(format!("{path}.burst"), what));
         }
         let [first, second, third] = demotion.rates.map(|rate| Bucket::new(rate, demotion.burst.0));
-        let shares = [
-            (first, low, Colour::Green),
-            (second, medium, Colour::Yellow),
-            (third, high, Colour::Red),
-        ];
+        let shares = [(first, low), (second, medium), (third, high)];
         Ok(Demote { af_class: class, shares, counters: Counters::default() })
     }
 }
@@ -49,14 +45,12 @@ impl Conditioner for Demote {
         self.counters.came(packet.dscp(), length);
         let own = usize::from(drop.saturating_sub(1));
         let mut shares = self.shares.iter_mut().skip(own);
-        let taken = shares.find_map(|(bucket, dscp, colour)| {
-            bucket.take(now, length as u64).then_some((*dscp, *colour))
-        });
-        let Some((dscp, colour)) = taken else {
+        let taken =
+            shares.find_map(|(bucket, dscp)| bucket.take(now, length as u64).then_some(*dscp));
+        let Some(dscp) = taken else {
             self.counters.dropped(packet.dscp(), length, Cause::Policed);
             return Verdict::Drop(packet, Cause::Policed);
         };
-        packet.colour = Some(colour);
         mark(&mut self.counters, &mut packet, dscp);
         self.counters.went(packet.dscp(), length);
         Verdict::Pass(packet)

@@ -84,9 +84,12 @@ impl Conditioner for MeterFlows {
 }
 
 /// Does to a packet of this colour what its colour asks for, and counts it.
+///
+/// A packet that goes on as it is keeps the worse of the colours it came with and was found to have:
+/// a policer that looks at none promotes nothing. One that is marked has the colour of its new drop
+/// precedence, or that of this meter where its code point has none.
 fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Action) -> Verdict {
     counters.came(packet.dscp(), packet.length());
-    packet.colour = Some(colour);
     let dscp = match action {
         Action::Pass => None,
         Action::Drop => {
@@ -98,8 +101,12 @@ fn act(counters: &mut Counters, mut packet: Packet, colour: Colour, action: Acti
             assured(&packet).and_then(|(class, _)| Dscp::assured(class, drop_precedence(colour)))
         }
     };
-    if let Some(dscp) = dscp {
-        mark(counters, &mut packet, dscp);
+    match dscp {
+        None => packet.colour = Some(colour.max(came_with(&packet))),
+        Some(dscp) => {
+            mark(counters, &mut packet, dscp);
+            packet.colour = assured(&packet).is_none().then_some(colour);
+        }
     }
     counters.went(packet.dscp(), packet.length());
     Verdict::Pass(packet)

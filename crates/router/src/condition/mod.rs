@@ -87,8 +87,10 @@ impl Selector {
     }
 }
 
-/// Gives a packet a code point, and counts it if it had another.
+/// Gives a packet a code point, and counts it if it had another. What a meter found before counts no
+/// more: from here on the code point says what the packet is.
 fn mark(counters: &mut Counters, packet: &mut Packet, dscp: Dscp) {
+    packet.colour = None;
     if packet.set_dscp(dscp) {
         counters.marked(dscp);
     }

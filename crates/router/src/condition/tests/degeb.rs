@@ -4,37 +4,13 @@ use super::*;
 use crate::time::SECOND;
 use std::collections::BTreeSet;
 
-/// The shares whose sums from below are the printed limits: 76, 46, 21; 46, 26, 11; 16, 6, 1.
-const POLICY: &str = r#"
-    [classes]
-    ef.match = [{ dscp = ["EF"] }]
-    be.match = [{ dscp = ["CS0"] }]
-    [[chains.test]]
-    kind = "meter"
-    class = "ef"
-    meter = { kind = "token-bucket", rate = "10Mbit", burst = 15000 }
-    red = "drop"
-    [[chains.test]]
-    kind = "meter"
-    class = "be"
-    meter = { kind = "token-bucket", rate = "30Mbit", burst = 15000 }
-    red = "drop"
-    [[chains.test]]
-    kind = "demote"
-    af_class = 1
-    rates = ["30Mbit", "25Mbit", "21Mbit"]
-    burst = 15000
-    [[chains.test]]
-    kind = "demote"
-    af_class = 2
-    rates = ["20Mbit", "15Mbit", "11Mbit"]
-    burst = 15000
-    [[chains.test]]
-    kind = "demote"
-    af_class = 3
-    rates = ["10Mbit", "5Mbit", "1Mbit"]
-    burst = 15000
-"#;
+/// As it is shipped: the shares whose sums from below are the printed limits.
+const POLICY: &str = include_str!("../../../../../config/lab/policies/degeb-edge.toml");
+
+/// The edge's chain.
+fn edge() -> Run {
+    Run::chain(&policy(POLICY), "edge")
+}
 
 /// Name, TOS octet sent, limit in Mbit/s, loss as printed in percent, TOS octets received.
 const PRINTED: [(&str, u8, f64, f64, &[u8]); 11] = [
@@ -54,7 +30,7 @@ const PRINTED: [(&str, u8, f64, f64, &[u8]); 11] = [
 /// Offers so many Mbit/s in packets of 1,000 octets for two seconds; Mbit/s, loss in percent and
 /// TOS octets that came through in the second one.
 fn offer(tos: u8, mbit: u64) -> (f64, f64, BTreeSet<u8>) {
-    let mut run = Run::text(POLICY);
+    let mut run = edge();
     let gap = 8_000_000 / mbit;
     let count = 2 * SECOND / gap;
     for n in 0..count {
@@ -92,7 +68,7 @@ fn within_its_own_share_every_class_stays_what_it_is() {
 
 #[test]
 fn other_classes_are_not_demoted() {
-    let mut run = Run::text(POLICY);
+    let mut run = edge();
     for n in 0..100 {
         run.take(Time::ZERO, packet(n, 1, Dscp::assured(4, 1).unwrap(), 1_500));
     }

@@ -8,7 +8,8 @@ use super::build;
 use crate::classify::Tables;
 use crate::conditioner::{Conditioner, Verdict};
 use crate::count::{Amount, Cause, Counters};
-use crate::packet::{Fields, Packet, udp};
+use crate::meter::came_with;
+use crate::packet::{Colour, Fields, Packet, udp};
 use crate::policy::Policy;
 use crate::time::Time;
 use dscp::Dscp;
@@ -29,8 +30,13 @@ fn policy(text: &str) -> Policy {
 
 impl Run {
     fn new(policy: &Policy) -> Run {
+        Run::chain(policy, "test")
+    }
+
+    fn chain(policy: &Policy, name: &str) -> Run {
         let interfaces = ["lan".to_owned(), "wan".to_owned()];
-        let steps = build(policy, &interfaces, &policy.chains["test"], "chains.test").unwrap();
+        let path = format!("chains.{name}");
+        let steps = build(policy, &interfaces, &policy.chains[name], &path).unwrap();
         let tables = Tables::new(policy, &interfaces).unwrap();
         Run { steps, tables, out: Vec::new(), dropped: Vec::new() }
     }
@@ -217,7 +223,7 @@ fn colours_choose_what_is_done() {
     // The third is yellow, marked CS1, and has no drop precedence any more; the fourth is red.
     assert_eq!(out, ["AF31", "AF31", "CS1"]);
     assert!(matches!(run.dropped.as_slice(), [(_, Cause::Policed)]));
-    assert_eq!(run.out[2].1.colour, Some(crate::Colour::Yellow));
+    assert_eq!(run.out[2].1.colour, Some(Colour::Yellow));
     assert_eq!((run.out[2].1.header().ecn, run.sums(0).3), (2, 1));
 }
 
@@ -265,4 +271,43 @@ fn each_flow_has_its_own_meter() {
     run.tables.add("t", flow).unwrap();
     run.take(Time(1), packet(9, 2, Dscp::CS0, 100));
     assert_eq!(run.out.last().map(|(_, is)| number(is)), Some(9));
+}
+
+/// What a policer that looks at no colour lets pass is no better than its drop precedence says, and
+/// what is marked is what its mark says.
+#[test]
+fn no_meter_promotes_what_passes() {
+    let blind = r#"
+        [[chains.test]]
+        kind = "meter"
+        meter = { kind = "token-bucket", rate = "1Gbit", burst = 90000 }
+        red = "drop"
+        "#;
+    let aware = r#"
+        [[chains.test]]
+        kind = "meter"
+        meter = { kind = "two-rate", cir = "1Gbit", cbs = 9000, pir = "1Gbit", pbs = 9000, colour_aware = true }
+        green = "drop-precedence"
+        yellow = "drop-precedence"
+        red = "drop-precedence"
+        "#;
+    let mark = "[[chains.test]]\nkind = 'mark'\ndscp = 'AF12'\n";
+    let end = |text: &str, dscp: Dscp| {
+        let mut run = Run::text(text);
+        run.take(Time::ZERO, packet(0, 1, dscp, 100));
+        let (_, packet) = run.out.pop().unwrap();
+        (packet.dscp().to_string(), came_with(&packet))
+    };
+    let (green, yellow, red) = (Colour::Green, Colour::Yellow, Colour::Red);
+    for (text, came, went) in [
+        (blind.to_owned(), Dscp::AF13, ("AF13", red)),
+        (blind.to_owned(), Dscp::AF11, ("AF11", green)),
+        (format!("{blind}{aware}"), Dscp::AF13, ("AF13", red)),
+        (format!("{blind}{blind}"), Dscp::AF12, ("AF12", yellow)),
+        (format!("{blind}{mark}"), Dscp::CS0, ("AF12", yellow)),
+        (format!("{blind}{mark}{aware}"), Dscp::CS0, ("AF12", yellow)),
+        (blind.replace("90000", "50").replace("drop", "pass") + mark, Dscp::AF13, ("AF12", yellow)),
+    ] {
+        assert_eq!(end(&text, came), (went.0.to_owned(), went.1), "{text}");
+    }
 }
