@@ -9,5 +9,6 @@
 
 mod files;
 mod life;
+mod shares;
 mod support;
 mod traffic;

@@ -1,0 +1,121 @@
+//! The same policy and the same load over our router and over the kernel's htb: what each class gets.
+
+use crate::support::{As, Up, directory, skip, skipped, text};
+use std::collections::BTreeMap;
+use std::process::Stdio;
+
+const TOPOLOGY: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.0.1.2/24", "fd00:1::2/64"]
+[hosts.b.ports.eth0]
+addresses = ["10.0.2.2/24", "fd00:2::2/64"]
+[routers.r]
+policy = "shares"
+ports.left = { addresses = ["10.0.1.1/24", "fd00:1::1/64"] }
+ports.right = { addresses = ["10.0.2.1/24", "fd00:2::1/64"] }
+[[links]]
+ends = ["a.eth0", "r.left"]
+[[links]]
+ends = ["r.right", "b.eth0"]
+"#;
+
+const POLICY: &str = r#"
+[classes.cs3]
+match = [{ dscp = ["CS3"] }]
+[classes.cs2]
+match = [{ dscp = ["CS2"] }]
+[classes.cs1]
+match = [{ dscp = ["CS1"] }]
+
+[queueings.wan]
+kind = "shaper"
+rate = "2Mbit"
+burst = "3000B"
+[queueings.wan.child]
+kind = "class-based"
+branches = [
+    { class = "cs3", share = { percent = 50 }, queueing = { kind = "fifo", limit = { packets = 20 } } },
+    { class = "cs2", share = { percent = 30 }, queueing = { kind = "fifo", limit = { packets = 20 } } },
+    { class = "cs1", share = { percent = 15 }, queueing = { kind = "fifo", limit = { packets = 20 } } },
+]
+
+[interfaces.right]
+queueing = "wan"
+"#;
+
+/// Each class offers as much as the whole link takes.
+const LOAD: &str = r#"
+time = "3s"
+[[flows]]
+to = "10.0.2.2:5000"
+rate = "2Mbit"
+size = 472
+dscp = "CS3"
+[[flows]]
+to = "10.0.2.2:5000"
+rate = "2Mbit"
+size = 472
+dscp = "CS2"
+[[flows]]
+to = "10.0.2.2:5000"
+rate = "2Mbit"
+size = 472
+dscp = "CS1"
+"#;
+
+/// The share of what arrived, by code point, in percent.
+type Shares = BTreeMap<u64, f64>;
+
+fn shares(path: &str) -> Result<Shares, String> {
+    let files =
+        directory(&[("shares.toml", POLICY), ("net.toml", TOPOLOGY), ("load.toml", LOAD)]);
+    let topology = files.path().join("net.toml");
+    let load = files.path().join("load.toml").to_string_lossy().into_owned();
+    let up = Up::of_file(As::Own, &topology, &["--path", path], files);
+    up.is_up();
+    let lab = env!("CARGO_BIN_EXE_lab");
+    let inside = ["exec", "--lab", &up.name, "b", lab, "load", "receive", "5000"];
+    let more = ["--flows", "3", "--for", "30s", "--json"];
+    let mut command = up.command(&[&inside[..], &more].concat());
+    let receiver = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    // UDP that nobody listens for is lost: the sender begins once the receiver has its port.
+    let listening = |up: &Up| text(&up.exec("b", &["cat", "/proc/net/udp6"])).contains(":1388 ");
+    let deadline = lab::clock::Deadline::after(crate::support::PATIENCE);
+    let there = deadline.wait_for("the receiver", || Ok(listening(&up).then_some(())));
+    there.map_err(|error| error.to_string())?;
+    let sent = up.exec("a", &[lab, "load", "send", "--plan", &load, "--json"]);
+    assert!(sent.status.success(), "{}", text(&sent));
+    let received = receiver.wait_with_output().unwrap();
+    let json: serde_json::Value = serde_json::from_slice(&received.stdout)
+        .map_err(|error| format!("{error}: {}", text(&received)))?;
+    let mut octets = Shares::new();
+    for flow in json["flows"].as_array().unwrap() {
+        let dscp = flow["dscp_seen"][0]["dscp"].as_u64().unwrap();
+        octets.insert(dscp, flow["received"].as_u64().unwrap() as f64);
+    }
+    let all: f64 = octets.values().sum();
+    Ok(octets.into_iter().map(|(dscp, got)| (dscp, got * 100.0 / all)).collect())
+}
+
+#[test]
+fn classes_get_the_same_order_of_shares_from_our_router_and_from_htb() {
+    const TEST: &str = "classes_get_the_same_order_of_shares";
+    if skipped(TEST, As::Own) {
+        return;
+    }
+    if !nix::unistd::geteuid().is_root() {
+        return skip(TEST, "the data path tc is for root");
+    }
+    let (ours, htb) = (shares("tun").unwrap(), shares("tc").unwrap());
+    let of = |shares: &Shares, dscp: u64| shares.get(&dscp).copied().unwrap_or_default();
+    eprintln!("    class   reserved   our router   kernel htb   (percent of what arrived)");
+    for (name, dscp, reserved) in [("CS3", 24, 50), ("CS2", 16, 30), ("CS1", 8, 15)] {
+        let (ours, htb) = (of(&ours, dscp), of(&htb, dscp));
+        eprintln!("    {name}     {reserved:>8}   {ours:>10.1}   {htb:>10.1}");
+    }
+    for shares in [&ours, &htb] {
+        assert!(of(shares, 24) > of(shares, 16), "{shares:?}");
+        assert!(of(shares, 16) > of(shares, 8), "{shares:?}");
+        assert!(of(shares, 8) > 0.0, "{shares:?}");
+    }
+}
