@@ -180,6 +180,15 @@ proptest! {
                 let (name, was) = list.remove(index.index(list.len())).unwrap();
                 let removed = tables.remove("t", &name.to_string()).unwrap();
                 prop_assert_eq!(removed.matches, was);
+            } else if !list.is_empty() && index.index(7) == 0 {
+                let at = index.index(list.len());
+                tables.replace("t", flow(list[at].0, matches.clone())).unwrap();
+                list[at].1 = matches;
+            } else if !list.is_empty() && index.index(2) == 0 {
+                let at = index.index(list.len());
+                let other = list[at].0.to_string();
+                tables.add_before("t", flow(n, matches.clone()), &other).unwrap();
+                list.insert(at, (n, matches));
             } else {
                 tables.add("t", flow(n, matches.clone())).unwrap();
                 list.push_back((n, matches));
@@ -277,4 +286,20 @@ fn ten_thousand_flows_come_and_go() {
         tables.remove("t", &n.to_string()).unwrap();
     }
     assert!(tables.find(0, &packet).is_none());
+}
+
+/// Between two flows there is room for any number of others.
+#[test]
+fn flows_added_before_the_last_one_stay_in_order() {
+    let mut tables = Tables::new(&table_policy(), &interfaces()).unwrap();
+    tables.add("t", flow(1_000, Match::default())).unwrap();
+    for n in 0..200 {
+        tables.add_before("t", flow(n, Match::default()), "1000").unwrap();
+    }
+    let names: Vec<usize> = tables.flows(0).map(|flow| flow.name.parse().unwrap()).collect();
+    assert_eq!(names, (0..200).chain([1_000]).collect::<Vec<usize>>());
+    let wrong = tables.add_before("t", flow(300, Match::default()), "301").unwrap_err();
+    assert_eq!(wrong.to_string(), "tables.t.300: no flow \"301\" to stand before");
+    let wrong = tables.replace("t", flow(300, Match::default())).unwrap_err();
+    assert!(wrong.what.starts_with("no flow of this name to replace"), "{wrong}");
 }

@@ -51,7 +51,8 @@ impl Conditioner for Metered {
 #[derive(Debug)]
 pub(super) struct MeterFlows {
     table: usize,
-    buckets: PerFlow<Bucket>,
+    /// With the revision of the flow that each was filled for.
+    buckets: PerFlow<(u64, Bucket)>,
     /// For green and red.
     actions: [Action; 2],
     counters: Counters,
@@ -71,8 +72,15 @@ impl Conditioner for MeterFlows {
         else {
             return Verdict::Pass(packet);
         };
-        let bucket = self.buckets.of(&found, || Bucket::new(rate, burst));
-        let within = bucket.is_some_and(|bucket| bucket.take(now, packet.length() as u64));
+        let revision = found.revision;
+        let bucket = self.buckets.of(&found, || (revision, Bucket::new(rate, burst)));
+        let within = bucket.is_some_and(|(last, bucket)| {
+            if *last != revision {
+                *last = revision;
+                bucket.change(now, rate, burst);
+            }
+            bucket.take(now, packet.length() as u64)
+        });
         let [green, red] = self.actions;
         let (colour, action) = if within { (Colour::Green, green) } else { (Colour::Red, red) };
         act(&mut self.counters, packet, colour, action)

@@ -3,8 +3,17 @@
 use crate::meter::Bucket;
 use crate::packet::Packet;
 use crate::policy::{Span, Wrong};
-use crate::time::Time;
+use crate::time::{SECOND, Time};
 use std::collections::VecDeque;
+
+/// Packets that may wait in one step.
+const PACKETS_MAX: usize = 100_000;
+/// Their octets.
+const OCTETS_MAX: usize = 64_000_000;
+/// Who fetches late makes good what was due so long ago and is held up no longer for it, beside the
+/// burst: what timers of a busy machine are late. What is later is lost, as the line would have lost
+/// it.
+const LATE_MAX: u64 = SECOND / 200;
 
 /// What became of a packet that was offered.
 #[derive(Debug)]
@@ -34,15 +43,70 @@ impl Room {
                 "0 packets may wait: for a policer, write kind = \"meter\" or \"meter-flows\"";
             return Err(Wrong::at(format!("{path}.limit"), what));
         }
+        if limit > PACKETS_MAX {
+            let what = format!("{limit} packets; at most {PACKETS_MAX} may wait");
+            return Err(Wrong::at(format!("{path}.limit"), what));
+        }
         let delay = delay.map(|span| Time::from(span.0).0);
         Ok(Room { limit, delay })
+    }
+}
+
+/// What waits in a whole step.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Held {
+    pub(super) packets: usize,
+    pub(super) octets: usize,
+}
+
+impl Held {
+    pub(super) fn add(&mut self, length: usize) {
+        self.packets += 1;
+        self.octets += length;
+    }
+
+    pub(super) fn take(&mut self, length: usize) {
+        self.packets = self.packets.saturating_sub(1);
+        self.octets = self.octets.saturating_sub(length);
+    }
+
+    /// Whether a packet of this length has no room any more.
+    pub(super) fn is_full_for(&self, length: usize) -> bool {
+        self.packets >= PACKETS_MAX || self.octets.saturating_add(length) > OCTETS_MAX
+    }
+}
+
+/// What waited and goes on at once, in order, because where it waited is no longer its place. What
+/// comes until all of it is fetched waits behind it.
+#[derive(Debug, Default)]
+pub(super) struct Leaving {
+    packets: VecDeque<Packet>,
+    since: Time,
+}
+
+impl Leaving {
+    pub(super) fn add(&mut self, now: Time, packets: impl IntoIterator<Item = Packet>) {
+        self.since = now;
+        self.packets.extend(packets);
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.packets.is_empty()
+    }
+
+    pub(super) fn pop(&mut self, now: Time) -> Option<Packet> {
+        if self.since > now { None } else { self.packets.pop_front() }
+    }
+
+    pub(super) fn due(&self) -> Option<Time> {
+        (!self.packets.is_empty()).then_some(self.since)
     }
 }
 
 /// A bucket and what waits for its tokens, in order.
 ///
 /// A packet that waited takes its tokens as of the moment it was due, not of the moment it was
-/// fetched: who is late with fetching does not lower the rate.
+/// fetched: who is a little late with fetching does not lower the rate.
 #[derive(Debug)]
 pub(super) struct Queue {
     pub(super) bucket: Bucket,
@@ -57,13 +121,15 @@ impl Queue {
         Queue { bucket, waiting: VecDeque::new(), octets: 0, due: Time::ZERO }
     }
 
-    /// Offers it a packet. At most `room.limit` wait, and none for more than `room.delay`. With
-    /// `behind` it waits even if its tokens are there: until it is fetched.
+    /// Offers it a packet. At most `room.limit` wait, and none for more than `room.delay`, and none
+    /// where what the step holds is full. With `behind` it waits even if its tokens are there: until
+    /// it is fetched.
     pub(super) fn offer(
         &mut self,
         now: Time,
         mut packet: Packet,
         room: Room,
+        held: Held,
         behind: bool,
     ) -> Offer {
         let length = packet.length() as u64;
@@ -77,7 +143,8 @@ impl Queue {
             return Offer::Goes(packet);
         }
         let too_long = room.delay.is_some_and(|delay| due.since(now) > delay);
-        if self.waiting.len() >= room.limit || too_long {
+        let is_full = self.waiting.len() >= room.limit || held.is_full_for(packet.length());
+        if is_full || too_long {
             return Offer::Full(packet);
         }
         if first {
@@ -95,11 +162,11 @@ impl Queue {
     }
 
     /// Takes the first out; it is due.
-    pub(super) fn pop(&mut self) -> Option<Packet> {
+    pub(super) fn pop(&mut self, now: Time) -> Option<Packet> {
         let packet = self.waiting.pop_front()?;
         let length = packet.length() as u64;
         self.octets = self.octets.saturating_sub(length);
-        self.bucket.refill(self.due);
+        self.bucket.refill(self.due.max(Time(now.0.saturating_sub(LATE_MAX))));
         self.bucket.pay(length);
         self.reckon();
         Some(packet)
@@ -112,18 +179,14 @@ impl Queue {
         }
     }
 
-    /// Packets that wait.
-    pub(super) fn len(&self) -> usize {
-        self.waiting.len()
+    /// What waits, in order.
+    pub(super) fn waiting(&self) -> &VecDeque<Packet> {
+        &self.waiting
     }
 
-    /// Their octets.
-    pub(super) fn octets(&self) -> u64 {
-        self.octets
-    }
-
-    /// All that waits, in order.
-    pub(super) fn into_waiting(self) -> VecDeque<Packet> {
-        self.waiting
+    /// Takes out all that waits, in order; its tokens stay.
+    pub(super) fn take_waiting(&mut self) -> VecDeque<Packet> {
+        self.octets = 0;
+        std::mem::take(&mut self.waiting)
     }
 }

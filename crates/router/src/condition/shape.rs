@@ -1,7 +1,7 @@
 //! Shapes all packets of a class together.
 
 use super::Selector;
-use super::queue::{Offer, Queue, Room};
+use super::queue::{Held, Leaving, Offer, Queue, Room};
 use crate::classify::Tables;
 use crate::conditioner::{Conditioner, Verdict};
 use crate::count::{Cause, Counters, Part};
@@ -11,11 +11,18 @@ use crate::policy::{Octets, Wrong};
 use crate::time::{Rate, Time};
 
 /// One bucket, one queue.
+///
+/// The class may be one over a table that changes. Where a packet that waits belongs to it no more,
+/// all that waits goes on at once: what follows it would overtake it.
 #[derive(Debug)]
 pub(super) struct Shape {
     class: Selector,
     queue: Queue,
     room: Room,
+    leaving: Leaving,
+    /// The tables', when they were last looked at.
+    version: u64,
+    held: Held,
     counters: Counters,
 }
 
@@ -29,42 +36,80 @@ impl Shape {
     ) -> Result<Shape, Wrong> {
         let room = Room::new(limit, None, path)?;
         let queue = Queue::new(Bucket::new(rate, burst.0));
-        Ok(Shape { class, queue, room, counters: Counters::default() })
+        Ok(Shape {
+            class,
+            queue,
+            room,
+            leaving: Leaving::default(),
+            version: 0,
+            held: Held::default(),
+            counters: Counters::default(),
+        })
+    }
+
+    fn hold(&mut self, now: Time, length: usize) -> Verdict {
+        self.held.add(length);
+        self.settle(now);
+        Verdict::Hold
     }
 
     fn settle(&mut self, now: Time) {
-        self.counters.depth.set(now, self.queue.len(), self.queue.octets() as usize);
+        self.counters.depth.set(now, self.held.packets, self.held.octets);
+    }
+
+    fn full(&mut self, packet: Packet) -> Verdict {
+        self.counters.dropped(packet.dscp(), packet.length(), Cause::ShaperFull);
+        Verdict::Drop(packet, Cause::ShaperFull)
     }
 }
 
 impl Conditioner for Shape {
-    fn take(&mut self, now: Time, packet: Packet, tables: &Tables) -> Verdict {
-        if !self.class.takes(&packet, tables) {
-            return Verdict::Pass(packet);
+    fn follow(&mut self, now: Time, tables: &Tables) {
+        if tables.version() == self.version {
+            return;
         }
+        self.version = tables.version();
+        if self.queue.waiting().iter().any(|packet| !self.class.takes(packet, tables)) {
+            self.leaving.add(now, self.queue.take_waiting());
+        }
+    }
+
+    fn take(&mut self, now: Time, mut packet: Packet, tables: &Tables) -> Verdict {
+        self.follow(now, tables);
         let (dscp, length) = (packet.dscp(), packet.length());
+        let behind = !self.leaving.is_empty();
+        if !self.class.takes(&packet, tables) {
+            if !behind {
+                return Verdict::Pass(packet);
+            }
+            self.counters.came(dscp, length);
+            if self.held.is_full_for(length) {
+                return self.full(packet);
+            }
+            packet.held_since = now;
+            self.leaving.add(now, [packet]);
+            return self.hold(now, length);
+        }
         self.counters.came(dscp, length);
-        match self.queue.offer(now, packet, self.room, false) {
+        match self.queue.offer(now, packet, self.room, self.held, behind) {
             Offer::Goes(packet) => {
                 self.counters.went_after(dscp, length, 0);
                 Verdict::Pass(packet)
             }
-            Offer::Waits { .. } => {
-                self.settle(now);
-                Verdict::Hold
-            }
-            Offer::Full(packet) => {
-                self.counters.dropped(dscp, length, Cause::ShaperFull);
-                Verdict::Drop(packet, Cause::ShaperFull)
-            }
+            Offer::Waits { .. } => self.hold(now, length),
+            Offer::Full(packet) => self.full(packet),
         }
     }
 
     fn release(&mut self, now: Time) -> Option<Packet> {
-        if self.queue.due()? > now {
-            return None;
-        }
-        let packet = self.queue.pop()?;
+        let packet = match self.leaving.pop(now) {
+            Some(packet) => packet,
+            None => {
+                self.queue.due().filter(|due| *due <= now)?;
+                self.queue.pop(now)?
+            }
+        };
+        self.held.take(packet.length());
         let waited = now.since(packet.held_since);
         self.counters.went_after(packet.dscp(), packet.length(), waited);
         self.settle(now);
@@ -72,11 +117,11 @@ impl Conditioner for Shape {
     }
 
     fn deadline(&self) -> Option<Time> {
-        self.queue.due()
+        self.leaving.due().or_else(|| self.queue.due())
     }
 
     fn held(&self) -> usize {
-        self.queue.len()
+        self.held.packets
     }
 
     fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {

@@ -1,24 +1,25 @@
 //! Shapes each flow of a table to its own rate: the premium shaper of the Bern study's edge.
 
 use super::profile;
-use super::queue::{Offer, Queue, Room};
-use crate::classify::{Found, Rule, SHAPED_MAX, Tables};
+use super::queue::{Held, Leaving, Offer, Queue, Room};
+use crate::classify::{Found, SHAPED_MAX, Tables};
 use crate::conditioner::{Conditioner, Verdict};
 use crate::count::{Cause, Counters, Part};
 use crate::meter::Bucket;
 use crate::packet::Packet;
 use crate::policy::{Name, Policy, Span, Wrong};
 use crate::time::{Rate, Time};
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 
 /// Packets that may wait in a flow, where the policy does not say.
 const LIMIT: usize = 100;
 
 /// A bucket and a queue for each flow that had a packet.
 ///
-/// Flows come and go while packets wait. What waits for a flow that is no longer there, or has no
-/// rate any more, goes on at once, in order; where the table has a flow of the same name again, with
-/// a rate, what waits goes on at that rate.
+/// Flows come, change and go while packets wait. What waits for a flow that is no longer there, or
+/// has no rate any more, goes on at once, in order; where the table has a flow of the same name
+/// again, with a rate, what waits goes on at that rate. Where a packet that waits belongs to another
+/// flow now, what waits with it goes on at once: what follows it would overtake it there.
 #[derive(Debug)]
 pub(super) struct ShapeFlows {
     table: usize,
@@ -30,26 +31,16 @@ pub(super) struct ShapeFlows {
     leaving: Leaving,
     /// The table's, when it was last looked at.
     version: u64,
-    held: usize,
-    octets: usize,
+    held: Held,
     counters: Counters,
 }
 
 #[derive(Debug)]
 struct Shaped {
     number: u64,
+    revision: u64,
     name: Name,
-    rule: Rule,
     queue: Queue,
-}
-
-/// What waited for flows that are no longer shaped, until it is fetched.
-#[derive(Debug, Default)]
-struct Leaving {
-    packets: VecDeque<Packet>,
-    /// The flows' numbers and what they matched: what belongs to them stays behind them.
-    flows: Vec<(u64, Rule)>,
-    since: Time,
 }
 
 impl ShapeFlows {
@@ -74,8 +65,7 @@ impl ShapeFlows {
             due: BTreeSet::new(),
             leaving: Leaving::default(),
             version: 0,
-            held: 0,
-            octets: 0,
+            held: Held::default(),
             counters: Counters::default(),
         })
     }
@@ -85,15 +75,11 @@ impl ShapeFlows {
         self.version = tables.version_of(self.table);
         let mut gone = Vec::new();
         for (slot, place) in self.flows.iter_mut().enumerate() {
-            let there = tables.at(self.table, slot).map(|found| found.number);
-            if let Some(flow) = place.take_if(|flow| Some(flow.number) != there) {
-                if let Some(due) = flow.queue.due() {
-                    self.due.remove(&(due, slot));
-                }
-                gone.push(flow);
-            }
+            let there = tables.at(self.table, slot);
+            let there = there.map(|found| (found.number, found.revision));
+            gone.extend(place.take_if(|flow| Some((flow.number, flow.revision)) != there));
         }
-        // In the order of the table, so that those leaving do so in a certain one.
+        // In a certain order, so that those leaving do so in one.
         gone.sort_by_key(|flow| flow.number);
         for mut flow in gone {
             let again = tables.named(self.table, &flow.name);
@@ -101,30 +87,38 @@ impl ShapeFlows {
                 Some((found, (rate, burst))) => {
                     flow.queue.bucket.change(now, rate, burst);
                     flow.queue.reckon();
-                    flow.number = found.number;
-                    flow.rule = found.rule.clone();
-                    if let Some(due) = flow.queue.due() {
-                        self.due.insert((due, found.slot));
-                    }
+                    (flow.number, flow.revision) = (found.number, found.revision);
                     if let Some(place) = place_of(&mut self.flows, found.slot) {
                         *place = Some(flow);
                     }
                 }
-                None if flow.queue.len() > 0 => {
-                    self.leaving.since = now;
-                    self.leaving.flows.push((flow.number, flow.rule));
-                    self.leaving.packets.extend(flow.queue.into_waiting());
-                }
-                None => {}
+                None => self.leaving.add(now, flow.queue.take_waiting()),
             }
+        }
+        self.due.clear();
+        for (slot, flow) in self.flows.iter_mut().enumerate() {
+            let Some(flow) = flow else { continue };
+            let number = |packet| tables.look_up(self.table, packet).map(|found| found.number);
+            if flow.queue.waiting().iter().any(|packet| number(packet) != Some(flow.number)) {
+                self.leaving.add(now, flow.queue.take_waiting());
+            }
+            self.due.extend(flow.queue.due().map(|due| (due, slot)));
         }
     }
 
     fn hold(&mut self, now: Time, length: usize) -> Verdict {
-        self.held += 1;
-        self.octets += length;
-        self.counters.depth.set(now, self.held, self.octets);
+        self.held.add(length);
+        self.settle(now);
         Verdict::Hold
+    }
+
+    fn settle(&mut self, now: Time) {
+        self.counters.depth.set(now, self.held.packets, self.held.octets);
+    }
+
+    fn full(&mut self, packet: Packet) -> Verdict {
+        self.counters.dropped(packet.dscp(), packet.length(), Cause::ShaperFull);
+        Verdict::Drop(packet, Cause::ShaperFull)
     }
 
     /// The packet whose turn it is, of those that are due.
@@ -132,7 +126,7 @@ impl ShapeFlows {
         let (due, slot) = *self.due.first().filter(|(due, _)| *due <= now)?;
         self.due.remove(&(due, slot));
         let flow = self.flows.get_mut(slot)?.as_mut()?;
-        let packet = flow.queue.pop();
+        let packet = flow.queue.pop(now);
         if let Some(due) = flow.queue.due() {
             self.due.insert((due, slot));
         }
@@ -153,12 +147,12 @@ impl ShapeFlows {
         let flow = place.get_or_insert_with(|| {
             Box::new(Shaped {
                 number: found.number,
+                revision: found.revision,
                 name: found.flow.name.clone(),
-                rule: found.rule.clone(),
                 queue: Queue::new(Bucket::new(rate, burst)),
             })
         });
-        let offer = flow.queue.offer(now, packet, self.room, behind);
+        let offer = flow.queue.offer(now, packet, self.room, self.held, behind);
         if let (Offer::Waits { first: true }, Some(due)) = (&offer, flow.queue.due()) {
             self.due.insert((due, found.slot));
         }
@@ -177,16 +171,18 @@ impl Conditioner for ShapeFlows {
         self.follow(now, tables);
         let (dscp, length) = (packet.dscp(), packet.length());
         let found = tables.look_up(self.table, &packet);
-        let behind = !self.leaving.flows.is_empty()
-            && self.leaving.is_before(&packet, found.map(|found| found.number), tables);
+        let behind = !self.leaving.is_empty();
         let shaped = found.and_then(|found| Some((found, profile(found.flow)?)));
         let Some((found, profile)) = shaped else {
             if !behind {
                 return Verdict::Pass(packet);
             }
             self.counters.came(dscp, length);
+            if self.held.is_full_for(length) {
+                return self.full(packet);
+            }
             packet.held_since = now;
-            self.leaving.packets.push_back(packet);
+            self.leaving.add(now, [packet]);
             return self.hold(now, length);
         };
         self.counters.came(dscp, length);
@@ -196,10 +192,7 @@ impl Conditioner for ShapeFlows {
                 Verdict::Pass(packet)
             }
             Offer::Waits { .. } => self.hold(now, length),
-            Offer::Full(packet) => {
-                self.counters.dropped(dscp, length, Cause::ShaperFull);
-                Verdict::Drop(packet, Cause::ShaperFull)
-            }
+            Offer::Full(packet) => self.full(packet),
         }
     }
 
@@ -208,49 +201,23 @@ impl Conditioner for ShapeFlows {
             Some(packet) => packet,
             None => self.pop(now)?,
         };
-        self.held = self.held.saturating_sub(1);
-        self.octets = self.octets.saturating_sub(packet.length());
-        self.counters.depth.set(now, self.held, self.octets);
+        self.held.take(packet.length());
+        self.settle(now);
         let waited = now.since(packet.held_since);
         self.counters.went_after(packet.dscp(), packet.length(), waited);
         Some(packet)
     }
 
     fn deadline(&self) -> Option<Time> {
-        if !self.leaving.packets.is_empty() {
-            return Some(self.leaving.since);
-        }
-        self.due.first().map(|(due, _)| *due)
+        self.leaving.due().or_else(|| self.due.first().map(|(due, _)| *due))
     }
 
     fn held(&self) -> usize {
-        self.held
+        self.held.packets
     }
 
     fn report<'a>(&'a self, path: &str, into: &mut Vec<Part<'a>>) {
         into.push(Part { path: path.to_owned(), kind: "shape-flows", counters: &self.counters });
-    }
-}
-
-impl Leaving {
-    /// Whether this packet would have followed those that leave; `found` is the number of the flow
-    /// it belongs to now.
-    fn is_before(&self, packet: &Packet, found: Option<u64>, tables: &Tables) -> bool {
-        let mut flows = self.flows.iter();
-        flows.any(|(number, rule)| {
-            found.is_none_or(|found| found > *number) && rule.matches(packet, tables)
-        })
-    }
-
-    fn pop(&mut self, now: Time) -> Option<Packet> {
-        if self.since > now {
-            return None;
-        }
-        let packet = self.packets.pop_front();
-        if self.packets.is_empty() {
-            self.flows.clear();
-        }
-        packet
     }
 }
 

@@ -2,12 +2,14 @@
 //! agree with what was seen, and nothing changes but the DS field.
 
 use super::*;
+use crate::policy::{Flow, Match};
+use crate::time::Rate;
 use proptest::prelude::*;
 use std::collections::BTreeMap;
 
 /// One step of every kind; flows 1 to 3 stand in the table. Shapers look at the source alone: one
 /// that looked at the code point would let part of a flow overtake the rest, as it was told.
-const STEPS: [&str; 9] = [
+const STEPS: [&str; 10] = [
     "kind='mark', dscp='AF12'",
     "kind='drop', class='some'",
     "kind='meter', class='some', meter={kind='token-bucket', rate='1Mbit', burst=500}, red='drop'",
@@ -18,6 +20,7 @@ const STEPS: [&str; 9] = [
     "kind='meter-flows', table='t', green={mark='EF'}, red='drop-precedence'",
     "kind='shape-flows', table='t', limit=5, delay='8ms'",
     "kind='shape', class='first', rate='1Mbit', burst=700, limit=6",
+    "kind='shape', class='listed', rate='500kbit', burst=300, limit=6",
 ];
 
 fn chain(steps: &[usize]) -> Policy {
@@ -28,6 +31,8 @@ fn chain(steps: &[usize]) -> Policy {
         match = [{{ source = "10.0.0.1" }}, {{ dscp = ["AF11", "CS1"] }}]
         [classes.first]
         match = [{{ source = "10.0.0.1" }}]
+        [classes.listed]
+        match = [{{ table = "t" }}]
         [tables.t]
         flows = [
             {{ name = "1", match = {{ source = "10.0.0.1" }}, rate = "1Mbit", burst = 400 }},
@@ -41,12 +46,31 @@ fn chain(steps: &[usize]) -> Policy {
     ))
 }
 
-/// What happens: a packet, or a flow of the table is taken away, or added again at another rate.
+/// What happens: a packet, or a flow of the table is taken away, added again at another rate behind
+/// all or before another one, or replaced. Flow 4 takes all packets.
 #[derive(Clone, Debug)]
 enum Event {
     Packet { gap: u64, host: u8, dscp: Dscp, length: usize },
     Remove(u8),
     Add(u8, Option<u64>),
+    AddBefore(u8, Option<u64>, u8),
+    Replace(u8, Option<u64>),
+}
+
+fn rate() -> impl Strategy<Value = Option<u64>> {
+    prop::option::of(50_000..2_000_000u64)
+}
+
+fn flow(number: u8, rate: Option<u64>) -> Flow {
+    let prefix = if number == 4 { "10.0.0.0/24".to_owned() } else { format!("10.0.0.{number}") };
+    let source = Some(prefix.parse().unwrap());
+    Flow {
+        name: number.to_string(),
+        matches: Match { source, ..Match::default() },
+        mark: None,
+        rate: rate.and_then(Rate::from_bits),
+        burst: None,
+    }
 }
 
 fn events() -> impl Strategy<Value = Vec<Event>> {
@@ -55,8 +79,10 @@ fn events() -> impl Strategy<Value = Vec<Event>> {
         .prop_map(|(gap, host, dscp, length)| Event::Packet { gap, host, dscp, length });
     let event = prop_oneof![
         20 => packet,
-        1 => (1..4u8).prop_map(Event::Remove),
-        1 => (1..4u8, prop::option::of(50_000..2_000_000u64)).prop_map(|(n, r)| Event::Add(n, r)),
+        1 => (1..5u8).prop_map(Event::Remove),
+        1 => (1..5u8, rate()).prop_map(|(n, r)| Event::Add(n, r)),
+        1 => (1..5u8, rate(), 1..5u8).prop_map(|(n, r, other)| Event::AddBefore(n, r, other)),
+        1 => (1..5u8, rate()).prop_map(|(n, r)| Event::Replace(n, r)),
     ];
     prop::collection::vec(event, 1..150)
 }
@@ -83,18 +109,14 @@ proptest! {
                 Event::Remove(flow) => {
                     let _ = run.tables.remove("t", &flow.to_string());
                 }
-                Event::Add(flow, rate) => {
-                    let added = crate::policy::Flow {
-                        name: flow.to_string(),
-                        matches: crate::policy::Match {
-                            source: Some(format!("10.0.0.{flow}").parse().unwrap()),
-                            ..Default::default()
-                        },
-                        mark: None,
-                        rate: rate.and_then(crate::Rate::from_bits),
-                        burst: None,
-                    };
-                    let _ = run.tables.add("t", added);
+                Event::Add(number, rate) => {
+                    let _ = run.tables.add("t", flow(number, rate));
+                }
+                Event::AddBefore(number, rate, other) => {
+                    let _ = run.tables.add_before("t", flow(number, rate), &other.to_string());
+                }
+                Event::Replace(number, rate) => {
+                    let _ = run.tables.replace("t", flow(number, rate));
                 }
             }
             agree(&run)?;

@@ -271,6 +271,19 @@ fn each_flow_has_its_own_meter() {
     run.tables.add("t", flow).unwrap();
     run.take(Time(1), packet(9, 2, Dscp::CS0, 100));
     assert_eq!(run.out.last().map(|(_, is)| number(is)), Some(9));
+    // One that is replaced keeps its bucket, which is empty, and fills at the new rate.
+    let mut flow = run.tables.remove("t", "a").unwrap();
+    run.tables.add("t", flow.clone()).unwrap();
+    for n in 10..13 {
+        run.take(Time(1), packet(n, 1, Dscp::CS0, 100));
+    }
+    flow.rate = crate::Rate::from_bits(800_000);
+    run.tables.replace("t", flow).unwrap();
+    run.take(Time(2), packet(13, 1, Dscp::CS0, 100));
+    run.take(Time(1_000_002), packet(14, 1, Dscp::CS0, 100));
+    run.take(Time(1_000_003), packet(15, 1, Dscp::CS0, 100));
+    let out: Vec<_> = run.out.iter().map(|(_, is)| number(is)).filter(|n| *n > 9).collect();
+    assert_eq!(out, [10, 11, 14]);
 }
 
 /// What a policer that looks at no colour lets pass is no better than its drop precedence says, and

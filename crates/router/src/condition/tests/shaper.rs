@@ -258,3 +258,92 @@ fn another_flow_that_now_matches_does_not_overtake() {
     run.take(Time(5), packet(4, 1, Dscp::EF, 100));
     assert_eq!(numbers(&run), [(0, 0), (5, 1), (5, 2), (5, 3), (5, 4)]);
 }
+
+#[test]
+fn a_flow_replaced_in_its_place_keeps_what_waits_and_its_bucket() {
+    let mut run = waiting();
+    // Another flow behind it would take its packets if it were added anew.
+    run.tables.add("t", flow("wide", 1, Some(8_000_000), 1_000)).unwrap();
+    let old = run.tables.replace("t", flow("a", 1, Some(80_000), 100)).unwrap();
+    assert_eq!(old.rate, Rate::from_bits(8_000));
+    run.take(Time::ZERO, packet(4, 1, Dscp::EF, 100));
+    run.drain();
+    let ms = 1_000_000;
+    assert_eq!(numbers(&run), [(0, 0), (10 * ms, 1), (20 * ms, 2), (30 * ms, 3), (40 * ms, 4)]);
+}
+
+/// What waits goes at once where the next packet would find another flow: one that stands before it
+/// now, or stood behind it until it was added anew.
+#[test]
+fn nothing_overtakes_what_waits_in_a_flow_that_moved() {
+    for moves in [0, 1] {
+        let mut run = waiting();
+        let wide = flow("wide", 1, Some(8_000_000), 1_000);
+        if moves == 0 {
+            run.tables.add_before("t", wide, "a").unwrap();
+        } else {
+            run.tables.add("t", wide).unwrap();
+            run.tables.remove("t", "a").unwrap();
+            run.tables.add("t", flow("a", 1, Some(16_000), 100)).unwrap();
+        }
+        run.take(Time(5), packet(4, 1, Dscp::EF, 100));
+        assert_eq!(numbers(&run), [(0, 0), (5, 1), (5, 2), (5, 3), (5, 4)]);
+    }
+}
+
+#[test]
+fn a_class_over_a_table_that_changes_does_not_reorder() {
+    let mut run = Run::text(
+        r#"
+        [classes.listed]
+        match = [{ table = "t" }]
+        [tables.t]
+        flows = [{ name = "a", match = { source = "10.0.0.1" } }]
+        [chains]
+        test = [{ kind = "shape", class = "listed", rate = "8kbit", burst = 100, limit = 9 }]
+        "#,
+    );
+    for n in 0..3 {
+        run.take(Time::ZERO, packet(n, 1, Dscp::EF, 100));
+    }
+    run.tables.add("t", flow("b", 2, None, 100)).unwrap();
+    run.take(Time(4), packet(3, 2, Dscp::EF, 100));
+    assert_eq!((run.out.len(), run.held()), (1, 3), "who waits is still listed");
+    run.tables.remove("t", "a").unwrap();
+    run.take(Time(5), packet(4, 1, Dscp::EF, 100));
+    assert_eq!(numbers(&run), [(0, 0), (5, 1), (5, 2), (5, 3), (5, 4)]);
+}
+
+/// A shaper fetched 60 ms late lets go at once what its burst and 5 ms make, not what 60 ms do.
+#[test]
+fn what_is_made_good_after_late_fetching_is_bounded() {
+    for step in ["shape'\nrate = '100Mbit'\nburst = 1500", "shape-flows'\ntable = 't'"] {
+        let mut run = Run::text(&format!(
+            "[[chains.test]]\nkind = '{step}\nlimit = 1000\n[[tables.t.flows]]\nname = 'a'\n\
+             rate = '100Mbit'\nburst = 1500\nmatch = {{}}"
+        ));
+        for n in 0..1_000 {
+            run.put(0, Time::ZERO, packet(n, 1, Dscp::CS0, 1_500));
+        }
+        run.fetch(Time(60_000_000));
+        // 41 packets in 5 ms, one for the bucket, and the very first.
+        assert!((41..=44).contains(&run.out.len()), "{}", run.out.len());
+    }
+}
+
+#[test]
+fn what_may_wait_is_bounded_in_packets_and_octets() {
+    let limit = |limit: usize| {
+        let text = format!("kind = 'shape'\nrate = '8kbit'\nburst = 100\nlimit = {limit}");
+        let policy = policy(&format!("[[chains.test]]\n{text}"));
+        build(&policy, &[], &policy.chains["test"], "chains.test").map(|_| ())
+    };
+    limit(100_000).unwrap();
+    assert_eq!(limit(100_001).unwrap_err().path, "chains.test[0].limit");
+    let text = "[[chains.test]]\nkind = 'shape'\nrate = '8kbit'\nburst = 100\nlimit = 9000";
+    let mut run = Run::text(text);
+    for n in 0..1_100 {
+        run.put(0, Time::ZERO, packet(n, 1, Dscp::CS0, 60_000));
+    }
+    assert_eq!((run.held(), run.out.len()), (64_000_000 / 60_000, 1));
+}
