@@ -115,6 +115,27 @@ pub fn users() -> Vec<Seed> {
     ])
 }
 
+/// Configurations of Cisco IOS: the study's, and one with a line of each form.
+pub fn ios() -> Vec<Seed> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/lab/ios");
+    let text = std::fs::read_to_string(directory.join("isode-nato-2007.ios"));
+    let text = text.expect("a file of ours");
+    let lines: Vec<&str> = text.lines().filter(|line| !line.starts_with('!')).collect();
+    let forms = "access-list 10 deny host 10.0.0.1\naccess-list 10 permit 10.0.0.0 0.0.0.255\n\
+        ip access-list extended E\n permit tcp any eq www host 10.0.0.2 range 5000 5004 dscp ef\n \
+        deny udp 10.1.0.0 0.0.255.255 any gt 1023\n permit ip any any\n\
+        ipv6 access-list S\n permit udp fd00::/8 any eq domain\n\
+        class-map match-any A\n match access-group 10\n match not ip dscp af11 af12\n\
+        class-map match-all B\n match access-group name E\n match class-map A\n match any\n\
+        policy-map IN\n class A\n  police cir 64000 bc 2000 pir 128000 be 4000 conform-action transmit \
+        exceed-action set-dscp-transmit af12 violate-action drop\n class B\n  set precedence flash\n \
+        class class-default\n  drop\npolicy-map OUT\n class A\n  priority percent 10 2000\n class B\n  \
+        bandwidth remaining percent 40\n  queue-limit 40 packets\n  random-detect ecn\n  \
+        random-detect precedence 3 20 40\n class class-default\n  fair-queue 64\n  shape average 64000 8000\n\
+        interface Serial0/0\n bandwidth 128\n service-policy input IN\n service-policy output OUT\n";
+    named(&[("paper", (lines.join("\n") + "\n").into_bytes()), ("forms", forms.into())])
+}
+
 /// TCP over Ethernet, with IPv4 and IPv6.
 pub fn frames() -> Vec<Seed> {
     let tcp = "12 34 13 8b 00000001 00000000 50 02 0100 dead 0000 \"ab\"";

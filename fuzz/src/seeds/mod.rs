@@ -45,6 +45,7 @@ pub fn of(target: &str) -> Vec<Seed> {
         "admin" => files::admin(),
         "config" => files::configs(),
         "users" => files::users(),
+        "ios" => files::ios(),
         "frame" => files::frames(),
         "packet" | "answers" => packets::packets(),
         _ => Vec::new(),

@@ -1,4 +1,5 @@
-//! What stands in files: the configuration, the users, the frames of a recording.
+//! What stands in files: the configuration, the users, a router's configuration, the frames of a
+//! recording.
 
 use lab::frame;
 use mta::config;
@@ -34,6 +35,18 @@ pub(super) fn users(octets: &[u8]) {
         Ok(users) => assert_eq!(Users::parse(&text), Ok(users)),
         Err(reason) => assert!(!reason.is_empty()),
     }
+}
+
+pub(super) fn ios(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets.get(..TEXT).unwrap_or(octets));
+    let Ok(imported) = lab::ios::import("fuzz.ios", &text) else { return };
+    let lines = text.lines().count();
+    assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
+    // Whatever was made of it is written as a file that says the same.
+    let comments: Vec<String> = imported.unmapped.iter().map(|one| one.text.clone()).collect();
+    let written = lab::ios::to_toml(&imported.policy, &comments).expect("a policy is TOML");
+    let again = lab::policy_file::PolicyFile::parse("again.toml", &written);
+    assert_eq!(again.expect("it is read").policy(), &imported.policy);
 }
 
 pub(super) fn frame(octets: &[u8]) {

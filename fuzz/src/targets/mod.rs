@@ -64,6 +64,7 @@ targets! {
     "admin" admin::run, "a line of the admin socket, either way";
     "config" files::config, "the configuration file";
     "users" files::users, "the users' file";
+    "ios" files::ios, "a configuration of Cisco IOS, made a policy, written and read";
     "frame" files::frame, "a frame of a recording, its mark read and cleared";
     "packet" packet::packet, "an IP packet, read, changed and divided by a router";
     "answers" packet::answers, "what a router answers to an IP packet";
