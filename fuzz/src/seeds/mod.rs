@@ -3,6 +3,7 @@
 
 pub mod ber;
 pub mod files;
+pub mod network;
 pub mod p1;
 pub mod p3;
 pub mod p772;
@@ -46,6 +47,8 @@ pub fn of(target: &str) -> Vec<Seed> {
         "config" => files::configs(),
         "users" => files::users(),
         "ios" => files::ios(),
+        "topology" => network::topologies(),
+        "gateway" => network::packets(),
         "frame" => files::frames(),
         "packet" | "answers" => packets::packets(),
         _ => Vec::new(),

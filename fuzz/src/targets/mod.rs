@@ -7,6 +7,7 @@ mod ber;
 pub mod driver;
 mod files;
 mod lower;
+pub mod network;
 pub mod node;
 mod p1;
 mod p3;
@@ -65,6 +66,8 @@ targets! {
     "config" files::config, "the configuration file";
     "users" files::users, "the users' file";
     "ios" files::ios, "a configuration of Cisco IOS, made a policy, written and read";
+    "topology" network::topology, "a network's text, and packets through what it builds";
+    "gateway" network::gateway, "what comes in at either side of an IP crypto gateway";
     "frame" files::frame, "a frame of a recording, its mark read and cleared";
     "packet" packet::packet, "an IP packet, read, changed and divided by a router";
     "answers" packet::answers, "what a router answers to an IP packet";

@@ -1,0 +1,122 @@
+//! The laboratory network: its text, and what comes in at a crypto gateway.
+
+use network::gateway::{Action, BLACK, Gateway, RED};
+use network::plan::Plan;
+use network::{Input, Network, Output, PortId, Topology};
+use router::Time;
+use router::packet::{Fields, udp};
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+
+/// Longest text looked at, in octets.
+const TEXT: usize = 4_096;
+/// Packets are followed for so long, in nanoseconds: lines may have an hour's delay.
+const WHILE: u64 = 7_200_000_000_000;
+/// Events followed: a packet passes each router 64 times at most.
+const EVENTS: usize = 20_000;
+
+pub(super) fn topology(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets.get(..TEXT).unwrap_or(octets));
+    let mut topology = match Topology::read(&text) {
+        Ok(topology) => topology,
+        Err(wrong) => return assert!(!wrong.path.is_empty() && !wrong.what.is_empty()),
+    };
+    for router in topology.routers.values_mut() {
+        router.policy = None;
+    }
+    let mut network = match Network::new(&topology, &BTreeMap::new(), 1) {
+        Ok(network) => network,
+        Err(wrong) => return assert!(!wrong.path.is_empty() && !wrong.what.is_empty()),
+    };
+    let plan = network.plan().clone();
+    let hosts: Vec<(usize, Vec<IpAddr>)> = plan
+        .hosts()
+        .map(|(place, host)| {
+            let addresses = host.ports.iter().flat_map(|port| &port.addresses);
+            (place, addresses.map(|address| address.ip()).collect())
+        })
+        .collect();
+    for node in 0..plan.nodes.len() {
+        network.handle(Time::ZERO, Input::Tap { port: PortId { node, port: 0 }, on: true });
+    }
+    let (mut sent, mut ended) = (0usize, 0usize);
+    for (place, own) in hosts.iter().take(4) {
+        for (_, far) in hosts.iter().take(4) {
+            let [Some(source), Some(destination)] = [own.first(), far.last()] else { continue };
+            let dscp = dscp::Dscp::CS3;
+            let (source, destination) = (*source, *destination);
+            let fields = Fields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
+            let Some(octets) = udp(&fields, (5_003, 5_003), 1_280) else { continue };
+            let host = network::HostId(*place);
+            network.handle(Time::ZERO, Input::Packet { host, port: 0, octets });
+            sent += 1;
+        }
+    }
+    for _ in 0..EVENTS {
+        while let Some(output) = network.poll() {
+            ended += usize::from(!matches!(output, Output::Tap { .. }));
+        }
+        let Some(due) = network.deadline().filter(|due| due.0 < WHILE) else { break };
+        network.handle(due, Input::Tick);
+    }
+    // Packets that are too long may be divided; none comes from nowhere but a piece or an answer.
+    assert!(network.inside() > 0 || ended >= sent, "{sent} sent, {ended} accounted for");
+}
+
+const PAIR: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.0.1.2/24", "fd00:1::2/64"]
+[hosts.b.ports.eth0]
+addresses = ["10.0.2.2/24", "fd00:2::2/64"]
+[gateways.ga]
+red.addresses = ["10.0.1.1/24", "fd00:1::1/64"]
+black.addresses = ["192.168.1.1/30"]
+[gateways.gb]
+red.addresses = ["10.0.2.1/24", "fd00:2::1/64"]
+black.addresses = ["192.168.1.2/30"]
+[[links]]
+ends = ["a.eth0", "ga.red"]
+[[links]]
+ends = ["ga.black", "gb.black"]
+[[links]]
+ends = ["gb.red", "b.eth0"]
+"#;
+
+fn pair() -> [Gateway; 2] {
+    let topology = Topology::read(PAIR).expect("a topology of ours");
+    let plan = Plan::new(&topology).expect("a topology of ours");
+    ["ga", "gb"].map(|name| {
+        let place = plan.node(name).expect("a gateway of ours");
+        Gateway::new(&topology, &plan, place).expect("a gateway of ours")
+    })
+}
+
+/// What this packet becomes as it comes in at the red side, taken out again by the far gateway.
+pub(crate) fn hidden(octets: Vec<u8>) -> Option<Vec<u8>> {
+    let [mut near, _] = pair();
+    near.handle(Time::ZERO, RED, octets);
+    match near.poll()? {
+        Action::Send { octets, .. } => Some(octets),
+        Action::Drop { .. } | Action::Taken { .. } => None,
+    }
+}
+
+pub(super) fn gateway(octets: &[u8]) {
+    let [mut near, mut far] = pair();
+    near.handle(Time::ZERO, RED, octets.to_vec());
+    let mut pieces = 0;
+    while let Some(action) = near.poll() {
+        pieces += 1;
+        // What goes out of the red port is an answer.
+        let Action::Send { port: BLACK, octets: outer } = action else { continue };
+        assert!(outer.len() <= 1_500, "an outer packet of {} octets", outer.len());
+        far.handle(Time::ZERO, BLACK, outer);
+        let Some(Action::Send { port: RED, octets: inner }) = far.poll() else {
+            panic!("what one gateway made the other does not take");
+        };
+        assert!(octets.len() > 1_442 || octets.starts_with(&inner), "it comes out as it went in");
+    }
+    assert!(pieces > 0, "neither sent nor dropped");
+    far.handle(Time::ZERO, BLACK, octets.to_vec());
+    assert!(far.poll().is_some() && far.poll().is_none(), "one packet is one action");
+}
