@@ -6,6 +6,7 @@ use router::packet::{Fields, udp};
 use std::net::IpAddr;
 use std::path::Path;
 
+/// Topologies: three that are shipped, and one with every key.
 pub fn topologies() -> Vec<Seed> {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/lab/topologies");
     let bare = |name: &str| {
@@ -67,6 +68,7 @@ ends = ["w.b", "gb.black"]
 ends = ["gb.red", "b.eth0"]
 "#;
 
+/// Packets that a gateway hides, and some it has hidden.
 pub fn packets() -> Vec<Seed> {
     let packet = |source: &str, destination: &str, length| {
         let [source, destination]: [IpAddr; 2] =
