@@ -24,6 +24,11 @@ const TOOLS: &[Tool] = &[
         package: "iproute2",
         purpose: "sets up the interfaces and namespaces of the end-to-end tests",
     },
+    Tool {
+        program: "ping",
+        package: "iputils-ping",
+        purpose: "asks across the laboratory's networks whether a host is there",
+    },
 ];
 
 /// Where Debian keeps programs that a user's PATH may leave out.

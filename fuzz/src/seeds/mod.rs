@@ -48,6 +48,7 @@ pub fn of(target: &str) -> Vec<Seed> {
         "users" => files::users(),
         "ios" => files::ios(),
         "topology" => network::topologies(),
+        "policy" => network::policies(),
         "gateway" => network::packets(),
         "frame" => files::frames(),
         "packet" | "answers" => packets::packets(),

@@ -6,21 +6,40 @@ use router::packet::{Fields, udp};
 use std::net::IpAddr;
 use std::path::Path;
 
+/// A file of the laboratory's, without its comments.
+fn bare(name: &str) -> Vec<u8> {
+    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/lab");
+    let text = std::fs::read_to_string(directory.join(name)).expect("a file of ours");
+    let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end());
+    let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
+    (lines.join("\n") + "\n").into_bytes()
+}
+
 /// Topologies: three that are shipped, and one with every key.
 pub fn topologies() -> Vec<Seed> {
-    let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../config/lab/topologies");
-    let bare = |name: &str| {
-        let text = std::fs::read_to_string(directory.join(name)).expect("a file of ours");
-        let lines = text.lines().map(|line| line.split('#').next().unwrap_or_default().trim_end());
-        let lines: Vec<&str> = lines.filter(|line| !line.is_empty()).collect();
-        (lines.join("\n") + "\n").into_bytes()
-    };
     named(&[
-        ("pair", bare("pair.toml")),
-        ("nato", bare("nato.toml")),
-        ("degeb", bare("degeb.toml")),
+        ("pair", bare("topologies/pair.toml")),
+        ("nato", bare("topologies/nato.toml")),
+        ("degeb", bare("topologies/degeb.toml")),
         ("crypto", CRYPTO.into()),
     ])
+}
+
+/// The shipped policies, their interfaces named as the target's router has them.
+pub fn policies() -> Vec<Seed> {
+    let names = [
+        "bern-ef-af",
+        "degeb-core",
+        "degeb-edge",
+        "nato-single-queue-ordered",
+        "nato-single-queue-wred",
+        "nato-three-queues",
+        "plain",
+    ];
+    named(&names.map(|name| {
+        let text = String::from_utf8(bare(&format!("policies/{name}.toml"))).expect("UTF-8");
+        (name, text.replace("[interfaces.access]", "[interfaces.lan]").into_bytes())
+    }))
 }
 
 const CRYPTO: &str = r#"about = "two sites behind gateways"

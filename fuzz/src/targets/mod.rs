@@ -67,6 +67,7 @@ targets! {
     "users" files::users, "the users' file";
     "ios" files::ios, "a configuration of Cisco IOS, made a policy, written and read";
     "topology" network::topology, "a network's text, and packets through what it builds";
+    "policy" network::policy, "a router's policy, and packets through what it builds";
     "gateway" network::gateway, "what comes in at either side of an IP crypto gateway";
     "frame" files::frame, "a frame of a recording, its mark read and cleared";
     "packet" packet::packet, "an IP packet, read, changed and divided by a router";

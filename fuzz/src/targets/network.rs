@@ -1,10 +1,12 @@
 //! The laboratory network: its text, and what comes in at a crypto gateway.
 
+use lab::policy_file::PolicyFile;
 use network::gateway::{Action, BLACK, Gateway, RED};
 use network::plan::Plan;
 use network::{Input, Network, Output, PortId, Topology};
-use router::Time;
 use router::packet::{Fields, udp};
+use router::router::{Input as Heard, Output as Said};
+use router::{InterfaceSetup, Router, Setup, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 
@@ -61,6 +63,59 @@ pub(super) fn topology(octets: &[u8]) {
     }
     // Packets that are too long may be divided; none comes from nowhere but a piece or an answer.
     assert!(network.inside() > 0 || ended >= sent, "{sent} sent, {ended} accounted for");
+}
+
+/// Packets led through a router of any policy.
+const PACKETS: u64 = 200;
+/// Octets of a policy: the shipped ones are below.
+const POLICY: usize = 8_192;
+
+pub(super) fn policy(octets: &[u8]) {
+    let text = String::from_utf8_lossy(octets.get(..POLICY).unwrap_or(octets));
+    let file = match PolicyFile::parse("policy.toml", &text) {
+        Ok(file) => file,
+        Err(mistake) => return assert!(!mistake.render(false).is_empty()),
+    };
+    let interface = |name: &str, address: &str| InterfaceSetup {
+        name: name.to_owned(),
+        addresses: vec![(address.parse().expect("an address"), 24)],
+        mtu: 1_500,
+        paced: false,
+    };
+    let interfaces = vec![interface("lan", "10.0.1.1"), interface("wan", "10.0.2.1")];
+    let setup = Setup { interfaces, policy: file.policy().clone(), ..Setup::default() };
+    let mut router = match Router::new(&setup) {
+        Ok(router) => router,
+        Err(wrong) => return assert!(!file.mistake(&wrong).render(false).is_empty()),
+    };
+    let (mut ended, mut now) = (0, Time::ZERO);
+    for number in 0..PACKETS {
+        now = Time(now.0 + number * 10_007);
+        let dscp = dscp::Dscp::new((number % 64) as u8).unwrap_or_default();
+        let [source, destination] = ["10.0.1.7", "10.0.2.9"].map(|a| a.parse().expect("one"));
+        let fields = Fields { source, destination, protocol: 17, dscp, ecn: 2, ttl: 64 };
+        let ports = (5_000 + (number % 7) as u16, 5_003);
+        let Some(octets) = udp(&fields, ports, 40 + (number * 37 % 1_400) as usize) else {
+            continue;
+        };
+        router.handle(now, Heard::Packet { interface: 0, octets });
+        ended += drained(&mut router);
+        while let Some(due) = router.deadline().filter(|due| *due <= now) {
+            router.handle(due.max(now), Heard::Tick);
+            ended += drained(&mut router);
+        }
+    }
+    assert_eq!(ended + router.inside() as u64, PACKETS, "a packet is lost, or there twice");
+}
+
+/// How many packets went out or no further.
+fn drained(router: &mut Router) -> u64 {
+    let mut ended = 0;
+    while let Some(output) = router.poll() {
+        assert!(!matches!(output, Said::Refused { .. }), "{output:?}");
+        ended += 1;
+    }
+    ended
 }
 
 const PAIR: &str = r#"
