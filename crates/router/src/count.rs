@@ -180,6 +180,15 @@ impl Depth {
         self.most.octets = self.most.octets.max(self.now.octets);
     }
 
+    /// A packet of this length more, or less.
+    fn change(&mut self, now: Time, by: fn(u64, u64) -> u64, length: usize) {
+        self.settle(now);
+        self.now.packets = by(self.now.packets, 1);
+        self.now.octets = by(self.now.octets, length as u64);
+        self.most.packets = self.most.packets.max(self.now.packets);
+        self.most.octets = self.most.octets.max(self.now.octets);
+    }
+
     fn settle(&mut self, now: Time) {
         self.first.get_or_insert(now);
         self.packet_ns += u128::from(self.now.packets) * u128::from(now.since(self.since));
@@ -210,6 +219,7 @@ impl Depth {
 pub struct Counters {
     rows: Box<[Row; CODE_POINTS]>,
     delays: Box<[Option<Box<Delays>>; CODE_POINTS]>,
+    depths: Box<[Option<Box<Depth>>; CODE_POINTS]>,
     /// The depth of what it holds; stays at zero in parts that hold nothing.
     pub depth: Depth,
     averages: Averages,
@@ -227,6 +237,7 @@ impl Default for Counters {
         Counters {
             rows: Box::new([Row::default(); CODE_POINTS]),
             delays: Box::new([const { None }; CODE_POINTS]),
+            depths: Box::new([const { None }; CODE_POINTS]),
             depth: Depth::default(),
             averages: Averages::default(),
         }
@@ -266,6 +277,28 @@ impl Counters {
         if let Some(delays) = self.delays.get_mut(usize::from(dscp.number())) {
             delays.get_or_insert_default().add(nanos);
         }
+    }
+
+    /// A packet of this code point waits here from now on.
+    pub fn holds(&mut self, now: Time, dscp: Dscp, length: usize) {
+        if let Some(depth) = self.depths.get_mut(usize::from(dscp.number())) {
+            depth.get_or_insert_default().change(now, |was, by| was + by, length);
+        }
+    }
+
+    /// A packet that [`Counters::holds`] counted waits no longer.
+    pub fn releases(&mut self, now: Time, dscp: Dscp, length: usize) {
+        if let Some(Some(depth)) = self.depths.get_mut(usize::from(dscp.number())) {
+            depth.change(now, u64::saturating_sub, length);
+        }
+    }
+
+    /// What waits here of this code point, and waited: its average is over the time since the first
+    /// packet of any code point, so that the averages add up to that of the whole. `None` where none
+    /// ever waited, and in parts that hold packets in other parts.
+    pub fn depth_of(&self, dscp: Dscp) -> Option<Depth> {
+        let depth = self.depths.get(usize::from(dscp.number()))?.as_deref()?;
+        Some(Depth { first: self.depth.first.or(depth.first), ..*depth })
     }
 
     /// A packet was given this code point, having had another.
@@ -337,6 +370,24 @@ mod tests {
         assert_eq!(depth.average(at(400)), 2.0);
         assert_eq!(depth.most(), Amount { packets: 4, octets: 400 });
         assert_eq!(Depth::default().average(at(1)), 0.0);
+    }
+
+    #[test]
+    fn depth_is_kept_by_code_point() {
+        let mut counters = Counters::default();
+        let at = |ms| Time::ZERO + Duration::from_millis(ms);
+        counters.depth.set(at(0), 1, 100);
+        counters.holds(at(0), Dscp::EF, 100);
+        counters.holds(at(100), Dscp::CS1, 40);
+        counters.holds(at(100), Dscp::CS1, 60);
+        counters.releases(at(200), Dscp::CS1, 40);
+        counters.releases(at(200), Dscp::EF, 100);
+        let [ef, cs1] = [Dscp::EF, Dscp::CS1].map(|dscp| counters.depth_of(dscp).unwrap());
+        assert_eq!((ef.now(), ef.most()), (Amount::default(), Amount { packets: 1, octets: 100 }));
+        assert_eq!(cs1.now(), Amount { packets: 1, octets: 60 });
+        assert_eq!(cs1.most(), Amount { packets: 2, octets: 100 });
+        assert_eq!((ef.average(at(400)), cs1.average(at(400))), (0.5, 1.0), "over 400 ms");
+        assert!(counters.depth_of(Dscp::CS0).is_none());
     }
 
     #[test]

@@ -2,7 +2,8 @@
 //!
 //! Everything a policy may say wrongly is refused here, with the path of its key; what is built keeps
 //! within bounds whatever the policy says: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
-//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`](crate::queue::MAX_OCTETS) a queue.
+//! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] a queue, [`MAX_FLOW_QUEUES`] queues of
+//! flow-based fair queueing.
 
 mod numbers;
 mod shares;
@@ -10,7 +11,9 @@ mod shares;
 use crate::classify::Classifier;
 use crate::discipline::Discipline;
 use crate::policy::{Branch, Dropper, Limit, Name, Policy, Queueing, Share, Wrong};
-use crate::queue::{DEFAULT_EXPONENT, Early, Fifo, PushOut, Red, Room, Thresholds, Trio};
+use crate::queue::{
+    DEFAULT_EXPONENT, Early, Fifo, MAX_OCTETS, PushOut, Red, Room, Thresholds, Trio,
+};
 use crate::schedule::{
     self, ClassBased, FairFlows, Order, Priority, RoundRobin, Scheduler, WeightedFair,
 };
@@ -23,7 +26,7 @@ use std::collections::BTreeSet;
 pub const MAX_DEPTH: usize = 16;
 /// How many parts the queueing of one interface may have.
 pub const MAX_PARTS: usize = 1_000;
-/// How many queues flow-based fair queueing may have.
+/// How many queues flow-based fair queueing may have, in all parts of one interface together.
 pub const MAX_FLOW_QUEUES: usize = 65_536;
 
 /// Octets a round gives a weight of 1 where a policy does not say.
@@ -48,8 +51,9 @@ pub fn build(
     path: &str,
     seed: u64,
 ) -> Result<Box<dyn Discipline>, Wrong> {
-    let mut builder = Builder { policy, interfaces, rng: Rng::new(seed), parts: 0 };
-    builder.part(queueing, path, None, 1)
+    let rng = Rng::new(seed);
+    let mut builder = Builder { policy, interfaces, rng, parts: 0, lanes: 0 };
+    builder.part(queueing, path, Above::default(), 1)
 }
 
 struct Builder<'a> {
@@ -58,6 +62,17 @@ struct Builder<'a> {
     /// Each part that draws lots has a generator of its own.
     rng: Rng,
     parts: usize,
+    /// Queues of flow-based fair queueing so far.
+    lanes: usize,
+}
+
+/// What the shapers and shares above a part leave it.
+#[derive(Clone, Copy, Default)]
+struct Above {
+    /// What it may count on.
+    share: Option<Rate>,
+    /// The most that a shaper lets pass.
+    most: Option<Rate>,
 }
 
 /// Where a part stands.
@@ -65,18 +80,19 @@ struct Builder<'a> {
 struct Place<'a> {
     path: &'a str,
     depth: usize,
+    most: Option<Rate>,
 }
 
 impl Builder<'_> {
-    /// `rate` is what the part may count on: that of the shaper above, or its share of it.
     fn part(
         &mut self,
         queueing: &Queueing,
         path: &str,
-        rate: Option<Rate>,
+        above: Above,
         depth: usize,
     ) -> Result<Box<dyn Discipline>, Wrong> {
-        let place = Place { path, depth };
+        let place = Place { path, depth, most: above.most };
+        let rate = above.share;
         if depth > MAX_DEPTH {
             let what = format!("more than {MAX_DEPTH} disciplines inside one another");
             return Err(Wrong::at(path, what));
@@ -106,6 +122,12 @@ impl Builder<'_> {
                 self.scheduler(WeightedFair::new(&weights), &branches, &rates, place)
             }
             Queueing::ClassBased { rate: own, branches } => {
+                if let (Some(own), Some(most)) = (own, above.most)
+                    && *own > most
+                {
+                    let what = format!("{own}: the shaper above lets {most} pass");
+                    return Err(Wrong::at(format!("{path}.rate"), what));
+                }
                 let branches = with_others(branches);
                 let (reserved, rates) = shares::reservations(&branches, own.or(rate), path)?;
                 self.scheduler(ClassBased::new(reserved), &branches, &rates, place)
@@ -114,18 +136,31 @@ impl Builder<'_> {
                 let queues = queues.unwrap_or(DEFAULT_FLOW_QUEUES);
                 let most = MAX_FLOW_QUEUES as u64;
                 numbers::within(queues as u64, 1, most, "queues", &format!("{path}.queues"))?;
+                self.lanes += queues;
+                if self.lanes > MAX_FLOW_QUEUES {
+                    let what = format!(
+                        "{} queues with those before: at one interface {MAX_FLOW_QUEUES} at most",
+                        self.lanes
+                    );
+                    return Err(Wrong::at(format!("{path}.queues"), what));
+                }
                 let limit = limit.unwrap_or(DEFAULT_FLOW_LIMIT);
                 let limit = numbers::packets(limit, &format!("{path}.limit"))?;
                 let early = self.early(dropper, limit, Some(limit), &format!("{path}.dropper"))?;
                 let by_precedence = by_precedence.unwrap_or(true);
                 let seed = self.rng.next_u64();
-                Ok(Box::new(FairFlows::new(queues, limit, by_precedence, early, seed)))
+                let octets = usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX);
+                let room = Room { packets: limit, octets };
+                Ok(Box::new(FairFlows::new(queues, room, by_precedence, early, seed)))
             }
             Queueing::Shaper { rate, burst, interval, overhead, child } => {
                 let interval =
                     interval.map(|span| numbers::nanos(span, &format!("{path}.interval")));
                 let interval = interval.transpose()?;
-                let child = self.part(child, &format!("{path}.child"), Some(*rate), depth + 1)?;
+                numbers::grant(*rate, *burst, interval, &format!("{path}.burst"))?;
+                let most = above.most.map_or(*rate, |most| most.min(*rate));
+                let inside = Above { share: Some(*rate), most: Some(most) };
+                let child = self.part(child, &format!("{path}.child"), inside, depth + 1)?;
                 Ok(Box::new(Shaper::new(*rate, burst.0, interval, *overhead, child)))
             }
         }
@@ -163,7 +198,7 @@ impl Builder<'_> {
         };
         let rng = Rng::new(self.rng.next_u64());
         Ok(match dropper {
-            Dropper::Tail => Early::Tail,
+            Dropper::Tail {} => Early::Tail,
             Dropper::Thresholds { packets, others } => {
                 Early::Thresholds(Thresholds::new(packets, others.unwrap_or(room)))
             }
@@ -185,7 +220,7 @@ impl Builder<'_> {
                 let exponent = exponent(weight_exponent)?;
                 Early::Red(Red::wred(lines, others.as_ref(), exponent, *ecn, rng))
             }
-            Dropper::Trio { green, yellow, red, weight_exponent } => {
+            Dropper::Trio { green, yellow, red, weight_exponent, ecn } => {
                 for (curve, name) in [(green, "green"), (yellow, "yellow"), (red, "red")] {
                     numbers::curve(curve, &format!("{path}.{name}"))?;
                 }
@@ -194,7 +229,7 @@ impl Builder<'_> {
                     return Err(Wrong::at(path, what));
                 };
                 let exponent = exponent(weight_exponent)?;
-                Early::Trio(Trio::new([green, yellow, red], limit, exponent, rng))
+                Early::Trio(Trio::new([green, yellow, red], limit, exponent, *ecn, rng))
             }
         })
     }
@@ -218,8 +253,9 @@ impl Builder<'_> {
                 return Err(Wrong::at(format!("{path}.class"), what));
             }
             let path = format!("{path}.queueing");
-            let child = self.part(&branch.queueing, &path, *rate, at.depth + 1)?;
-            let name = branch.class.clone().unwrap_or_else(|| "others".to_owned());
+            let inside = Above { share: *rate, most: at.most };
+            let child = self.part(&branch.queueing, &path, inside, at.depth + 1)?;
+            let name = branch.class.clone().unwrap_or_else(|| others_of(branches));
             built.push(schedule::Branch { name, child });
         }
         let classes: Vec<_> = branches.iter().map(|branch| branch.class.as_deref()).collect();
@@ -227,6 +263,15 @@ impl Builder<'_> {
         let classifier = Classifier::new(self.policy, self.interfaces, &classes, &path)?;
         Ok(Box::new(Scheduler::new(order, classifier, built)))
     }
+}
+
+/// What reports call the branch for what belongs to no class: `others`, unless a class is called so.
+fn others_of(branches: &[Branch]) -> String {
+    let mut name = "others".to_owned();
+    while branches.iter().any(|branch| branch.class.as_deref() == Some(&*name)) {
+        name.push('+');
+    }
+    name
 }
 
 /// The branches, with one for what belongs to no class.
@@ -241,5 +286,7 @@ fn with_others(branches: &[Branch]) -> Vec<Branch> {
 
 #[cfg(test)]
 mod properties;
+#[cfg(test)]
+mod refusals;
 #[cfg(test)]
 mod tests;

@@ -152,7 +152,7 @@ fn leaf_of_none() -> Queueing {
 fn leaf(class: &PolicyClass) -> Queueing {
     let (dropper, highest) = match &class.wred {
         Some(wred) => wred.value.dropper(),
-        None => (Dropper::Tail, 0),
+        None => (Dropper::Tail {}, 0),
     };
     // All of WRED's lines can be reached, unless a limit is set.
     let own = QUEUE.max(highest as usize);

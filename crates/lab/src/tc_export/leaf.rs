@@ -21,7 +21,7 @@ impl Builder<'_> {
         match queueing {
             Queueing::FairFlows { limit, by_precedence, dropper, .. } => {
                 let packets = limit.unwrap_or(64);
-                if *dropper != Dropper::Tail {
+                if *dropper != (Dropper::Tail {}) {
                     self.leave_out("early drops over all flows of a fair queueing");
                 }
                 if !self.kernel.has("sfq") {
@@ -56,7 +56,7 @@ impl Builder<'_> {
         }
         let packets = packets.unwrap_or(QUEUE);
         match dropper {
-            Dropper::Tail => self.run(&tail, None),
+            Dropper::Tail {} => self.run(&tail, None),
             Dropper::Thresholds { .. } | Dropper::PushOut(_) => {
                 self.leave_out("ordered dropping by code point: the kernel drops what comes last");
                 self.run(&tail, Some("ordered dropping"))
@@ -76,7 +76,8 @@ impl Builder<'_> {
                 let line = |name: &str, curve: &router::policy::Curve| {
                     let of = |percent: f64| (packets as f64 * percent / 100.0).round() as u32;
                     let (min, max) = (of(curve.from), of(curve.all));
-                    (name.to_owned(), Line { min, max, denominator: 1 })
+                    let denominator = (1.0 / curve.most.max(1e-4)).round() as u32;
+                    (name.to_owned(), Line { min, max, denominator })
                 };
                 let all = [line("green", green), line("yellow", yellow), line("red", red)];
                 self.gred(start, &all, packets)

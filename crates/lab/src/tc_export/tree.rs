@@ -194,7 +194,9 @@ fn strict(branches: &[Branch], ceil: u64) -> Vec<Class> {
 fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class> {
     let reserved = |share: &Share| match share {
         Share::Bandwidth(own) | Share::Priority { rate: own, .. } => Some(own.bits()),
-        Share::Percent(percent) => Some((shared as f64 * percent / 100.0) as u64),
+        Share::Percent(percent) | Share::PriorityPercent { percent, .. } => {
+            Some((shared as f64 * percent / 100.0) as u64)
+        }
         Share::Weight(_) | Share::None => None,
     };
     let weight = |share: &Share| match share {
@@ -222,7 +224,7 @@ fn weighted(branches: &[Branch], rate: u64, shared: u64, ceil: u64) -> Vec<Class
         let quantum = u64::try_from(quantum).unwrap_or(QUANTUM.1).clamp(QUANTUM.0, QUANTUM.1);
         let rate = at_any_time(share);
         match branch.share {
-            Share::Priority { .. } => Class {
+            Share::Priority { .. } | Share::PriorityPercent { .. } => Class {
                 rate,
                 shared: share,
                 ceil: share,

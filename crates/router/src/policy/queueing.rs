@@ -41,17 +41,17 @@ pub enum Queueing {
     /// hundredth at least, is shared by the branches without a reservation; what a branch does not use
     /// goes to those that have traffic, in proportion; priority branches go first and are policed.
     ClassBased {
-        /// What is shared. Where absent, what a shaper above leaves to it; without that, there can
+        /// What is shared, no more than the shaper above lets pass. Where absent, what a shaper above leaves to it; without that, there can
         /// only be percentages.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         rate: Option<Rate>,
         /// Any shares.
         branches: Vec<Branch>,
     },
-    /// Flow-based fair queueing: each flow (addresses, protocol, ports) has a queue, of a weight by
+    /// Flow-based fair queueing: each flow (addresses, protocol, ports; of fragments, no ports) has a queue, of a weight by
     /// its IP precedence: a flow of precedence p waits in proportion to 32384 / (p + 1).
     FairFlows {
-        /// Queues; flows that meet in one share it. 256 where absent.
+        /// Queues; flows that meet in one share it. 256 where absent; at one interface 65,536 at most.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         queues: Option<usize>,
         /// Packets in all queues together; the packet with the latest virtual finish loses. 64 where
@@ -70,7 +70,8 @@ pub enum Queueing {
         /// The rate.
         rate: Rate,
         /// What may go at once after idleness, in octets. It is also what can be made good where the
-        /// line is offered late: at least the lateness times the rate.
+        /// line is offered late: at least the lateness times the rate. With an interval, 0 for its
+        /// grant, or at least that.
         burst: Octets,
         /// The interval at which what the rate makes in it is granted at once (Cisco's Tc; its Bc is
         /// rate x interval); where absent, tokens come continuously.
@@ -102,24 +103,34 @@ pub struct Branch {
 
 /// A branch's share.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Share {
     /// Nothing is said: weight 1, no reservation.
     #[default]
     None,
-    /// In proportion to the others' weights; above 0, up to 1,000,000. In class-based queueing: of
+    /// In proportion to the others' weights; 0.000001 to 1,000,000. In class-based queueing: of
     /// what is not reserved.
     Weight(f64),
     /// So much is reserved.
     Bandwidth(Rate),
     /// So many percent of what is shared are reserved, 0 to 100; 0 is no reservation.
     Percent(f64),
-    /// First of all, up to this rate; what is beyond it is dropped while others wait. The
-    /// burst is in octets; where absent, a fifth of a second at the rate, at least 1,500.
+    /// First of all, up to this rate; what is beyond it is dropped while anything waits. The
+    /// burst is in octets, at least 1,500; where absent, a fifth of a second at the rate, at least
+    /// 1,500.
     #[serde(rename_all = "kebab-case")]
     Priority {
         /// The rate.
         rate: Rate,
+        /// The burst.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        burst: Option<Octets>,
+    },
+    /// The same, up to a part of what is shared (Cisco's `priority percent`).
+    #[serde(rename_all = "kebab-case")]
+    PriorityPercent {
+        /// Above 0, up to 100.
+        percent: f64,
         /// The burst.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         burst: Option<Octets>,
@@ -143,12 +154,11 @@ pub struct Limit {
 }
 
 /// What a queue drops before it is full.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Dropper {
     /// Nothing: only what does not fit.
-    #[default]
-    Tail,
+    Tail {},
     /// What comes while as many packets as the threshold of its code point are waiting, or more.
     Thresholds {
         /// By code point, in packets.
@@ -198,14 +208,24 @@ pub enum Dropper {
         /// As with RED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weight_exponent: Option<u8>,
+        /// As with RED.
+        #[serde(default)]
+        ecn: bool,
     },
+}
+
+impl Default for Dropper {
+    fn default() -> Dropper {
+        Dropper::Tail {}
+    }
 }
 
 /// Which packet gives way.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Push {
-    /// Code points, lowest first; those not named are above these, in their numbers' order.
+    /// Code points, lowest first; those not named are above these, in their numbers' order, but LE is
+    /// below all (RFC 8622 4).
     #[serde(default)]
     pub lowest_first: Vec<Dscp>,
 }
@@ -223,8 +243,8 @@ pub struct Line {
     pub denominator: u32,
 }
 
-/// A drop function of TRIO, in percent of the queue's limit: none below `from`, rising to all at
-/// `all`.
+/// A drop function of TRIO, in percent of the queue's limit: none below `from`, rising to `most` just
+/// below `all`, and every packet from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Curve {
@@ -232,6 +252,17 @@ pub struct Curve {
     pub from: f64,
     /// Percent of the limit, not below `from`, up to 100.
     pub all: f64,
+    /// The share of packets dropped just below `all`: above 0, up to 1, which it is where absent.
+    #[serde(default = "certain", skip_serializing_if = "is_certain")]
+    pub most: f64,
+}
+
+fn certain() -> f64 {
+    1.0
+}
+
+fn is_certain(most: &f64) -> bool {
+    *most >= 1.0
 }
 
 impl Default for Queueing {

@@ -9,9 +9,11 @@
 //!
 //! so that after an idle time the average is what it would be if m packets had come to an empty
 //! queue. The transmission time is measured, since a queue does not know what rate its scheduler and
-//! line leave it: the mean time between two departures with the queue not empty in between, smoothed
-//! with a weight of 1/8 as TCP smooths its round trip (RFC 6298 2). Before two packets ever waited
-//! together there is none, and an idle time counts as one packet's.
+//! line leave it: the time in which packets waited, over the packets that left in it. Both are summed
+//! apart and halved together every [`MEMORY`] packets: under a shaper that grants by intervals, many
+//! packets leave at one instant and the next ones much later, and a mean of the times between two
+//! departures would know the last of them only. Before any packet waited there is none, and an idle
+//! time counts as one packet's.
 //!
 //! The average is an integer in units of 2^-32 packets.
 
@@ -19,6 +21,10 @@ use crate::time::Time;
 
 /// Weight exponent where a policy gives none: Cisco's default.
 pub(crate) const DEFAULT_EXPONENT: u8 = 9;
+
+/// Packets after which what was measured of the transmission time counts half: many grants of a
+/// shaper, and seconds on a slow line.
+const MEMORY: u64 = 1_024;
 
 /// One packet in the units of an average.
 pub(crate) const ONE: u64 = 1 << 32;
@@ -75,10 +81,13 @@ impl Average {
 /// Measures how long a packet takes to go, and how long the queue was empty.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Idle {
-    /// The last departure, where packets were left behind it.
+    /// The last departure, where packets were left behind it, or when a packet came to the empty
+    /// queue.
     busy_since: Option<Time>,
-    /// Eight times the smoothed transmission time, in nanoseconds.
-    eightfold: Option<u64>,
+    /// Nanoseconds in which packets waited.
+    busy: u64,
+    /// Packets that left in it.
+    left: u64,
     /// When the queue became empty, or was last seen so.
     empty_since: Option<Time>,
 }
@@ -86,12 +95,14 @@ pub(crate) struct Idle {
 impl Idle {
     /// A packet went, and so many are left.
     pub(crate) fn went(&mut self, now: Time, left: usize) {
-        if let Some(before) = self.busy_since {
-            let took = now.since(before);
-            self.eightfold = Some(match self.eightfold {
-                None => took.saturating_mul(8),
-                Some(smoothed) => (smoothed - smoothed / 8).saturating_add(took),
-            });
+        // What comes to an empty queue and leaves at once tells nothing of the time that one takes.
+        let at_once = |before| self.empty_since.is_some() && before == now;
+        if let Some(before) = self.busy_since.filter(|before| !at_once(*before)) {
+            self.busy = self.busy.saturating_add(now.since(before));
+            self.left += 1;
+            if self.left >= MEMORY {
+                (self.busy, self.left) = (self.busy / 2, self.left / 2);
+            }
         }
         self.busy_since = (left > 0).then_some(now);
         self.empty_since = (left == 0).then_some(now);
@@ -99,15 +110,20 @@ impl Idle {
 
     /// A packet came to the empty queue: how many could have gone since the last one.
     pub(crate) fn ended(&mut self, now: Time) -> u64 {
+        self.busy_since = Some(now);
         let Some(since) = self.empty_since.replace(now) else { return 0 };
-        let idle = now.since(since);
-        self.eightfold.map_or(1, |smoothed| idle / (smoothed / 8).max(1))
+        let idle = u128::from(now.since(since)) * u128::from(self.left);
+        match self.busy {
+            0 => 1,
+            busy => u64::try_from(idle / u128::from(busy)).unwrap_or(u64::MAX),
+        }
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::time::SECOND;
 
     #[test]
     fn it_follows_the_recurrence() {
@@ -130,14 +146,36 @@ mod tests {
     #[test]
     fn the_transmission_time_is_measured() {
         let mut idle = Idle::default();
-        assert_eq!(idle.ended(Time(5)), 0, "nothing went yet");
+        assert_eq!(idle.ended(Time(10)), 0, "nothing went yet");
         for (at, left) in [(100, 2), (200, 1), (300, 0)] {
             idle.went(Time(at), left);
         }
         assert_eq!(idle.ended(Time(1_350)), 10);
         assert_eq!(idle.ended(Time(1_550)), 2, "counted once");
+        idle.ended(Time(5_000));
         idle.went(Time(5_000), 1);
         idle.went(Time(5_100), 0);
         assert_eq!(idle.ended(Time(6_100)), 10, "idle time is no transmission time");
+        idle.ended(Time(7_000));
+        idle.went(Time(7_000), 0);
+        assert_eq!(idle.ended(Time(8_000)), 10, "an idle line takes no time");
+    }
+
+    #[test]
+    fn lumps_of_a_shaper_are_averaged() {
+        // 42 packets at the begin of each second, at once or as a fast line takes them.
+        for apart in [0, 120_000] {
+            let mut idle = Idle::default();
+            idle.ended(Time(0));
+            for lump in 1..=60_u64 {
+                for place in 0..42 {
+                    let left = if (lump, place) == (60, 41) { 0 } else { 50 };
+                    idle.went(Time(lump * SECOND + place * apart), left);
+                }
+            }
+            let end = 60 * SECOND + 41 * apart;
+            let packets = idle.ended(Time(end + 10 * SECOND));
+            assert!(packets.abs_diff(420) <= 20, "{packets} packets in 10 s, {apart} ns apart");
+        }
     }
 }

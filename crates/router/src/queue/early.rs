@@ -1,6 +1,6 @@
 //! Which dropper a queue has, beside its limit.
 
-use super::red::Red;
+use super::red::{Drawn, Red};
 use super::thresholds::Thresholds;
 use super::trio::Trio;
 use crate::count::{Cause, Counters};
@@ -20,18 +20,40 @@ pub(crate) enum Early {
     Trio(Trio),
 }
 
+/// What becomes of a packet, unless the queue is full.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It is kept.
+    Keep,
+    /// It is kept, and its ECN field says that there is congestion (RFC 3168 7).
+    Mark,
+    /// It goes no further.
+    Drop(Cause),
+}
+
+impl Fate {
+    /// What a drop function says; with `ecn`, what understands marks is not dropped by chance.
+    pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Fate {
+        match drawn {
+            Drawn::Keep => Fate::Keep,
+            Drawn::Early if ecn && packet.header().ecn != 0 => Fate::Mark,
+            Drawn::Early => Fate::Drop(Cause::Early),
+            Drawn::Forced => Fate::Drop(Cause::Forced),
+        }
+    }
+}
+
 impl Early {
-    /// A packet comes while so many wait: why it has to go no further, if so. It may be marked
-    /// instead (RFC 3168 7).
+    /// A packet comes while so many wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
-        packet: &mut Packet,
+        packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Option<Cause> {
+    ) -> Fate {
         match self {
-            Early::Tail => None,
+            Early::Tail => Fate::Keep,
             Early::Thresholds(thresholds) => thresholds.judge(packet, waiting),
             Early::Red(red) => red.judge(now, packet, waiting, counters),
             Early::Trio(trio) => trio.judge(now, packet, waiting, counters),
@@ -39,7 +61,11 @@ impl Early {
     }
 
     /// The packet is kept.
-    pub(crate) fn kept(&mut self, packet: &Packet) {
+    pub(crate) fn kept(&mut self, packet: &mut Packet, fate: Fate, counters: &mut Counters) {
+        let before = packet.header().ecn;
+        if fate == Fate::Mark && packet.set_congestion() && packet.header().ecn != before {
+            counters.congestion_marked(packet.dscp());
+        }
         if let Early::Trio(trio) = self {
             trio.kept(packet);
         }

@@ -1,7 +1,7 @@
 //! One queue, first in, first out; what its dropper picks, or what does not fit, is dropped as it
 //! comes.
 
-use super::{Early, Room};
+use super::{Early, Fate, Room};
 use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Backlog, Discarded, Discipline, Ready};
@@ -36,15 +36,21 @@ impl Discipline for Fifo {
     fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
-        let judged = self.early.judge(now, &mut packet, self.backlog.packets, &mut self.counters);
-        let full = || (!self.room.fits(self.backlog, length)).then_some(Cause::Tail);
-        if let Some(cause) = judged.or_else(full) {
+        let judged = self.early.judge(now, &packet, self.backlog.packets, &mut self.counters);
+        let fate = match judged {
+            Fate::Keep | Fate::Mark if !self.room.fits(self.backlog, length) => {
+                Fate::Drop(Cause::Tail)
+            }
+            fate => fate,
+        };
+        if let Fate::Drop(cause) = fate {
             self.counters.dropped(dscp, length, cause);
             discarded.push((packet, cause));
             return;
         }
-        self.early.kept(&packet);
+        self.early.kept(&mut packet, fate, &mut self.counters);
         packet.held_since = now;
+        self.counters.holds(now, dscp, length);
         self.backlog.add(&packet);
         self.packets.push_back(packet);
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
@@ -58,6 +64,7 @@ impl Discipline for Fifo {
         let packet = self.packets.pop_front()?;
         self.backlog.take(&packet);
         self.early.went(now, &packet, self.backlog.packets);
+        self.counters.releases(now, packet.dscp(), packet.length());
         self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
         Some(packet)

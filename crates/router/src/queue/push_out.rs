@@ -76,10 +76,14 @@ impl PushOut {
     }
 }
 
-/// Ranks by code point: those named first, in their order; the others above, in their numbers' order.
+/// Ranks by code point: lower effort first (RFC 8622 4: it gives way to all else) unless it is named;
+/// those named, in their order; the others above, in their numbers' order.
 fn ranks(lowest_first: &[Dscp]) -> [u8; RANKS] {
-    let named = lowest_first.iter().copied();
-    let others = (0..64).filter_map(Dscp::new).filter(|dscp| !lowest_first.contains(dscp));
+    let lower_effort = (!lowest_first.contains(&Dscp::LE)).then_some(Dscp::LE);
+    let named = lower_effort.into_iter().chain(lowest_first.iter().copied());
+    let others = (0..64)
+        .filter_map(Dscp::new)
+        .filter(|dscp| *dscp != Dscp::LE && !lowest_first.contains(dscp));
     let mut ranks = [0; RANKS];
     for (dscp, rank) in named.chain(others).zip(0..) {
         if let Some(place) = ranks.get_mut(usize::from(dscp.number())) {
@@ -101,11 +105,13 @@ impl Discipline for PushOut {
             }
             while !self.room.fits(self.backlog, length) {
                 let Some(out) = self.push_out() else { break };
+                self.counters.releases(now, out.dscp(), out.length());
                 self.counters.dropped(out.dscp(), out.length(), Cause::PushedOut);
                 discarded.push((out, Cause::PushedOut));
             }
         }
         packet.held_since = now;
+        self.counters.holds(now, dscp, length);
         self.backlog.add(&packet);
         if let Some(waiting) = self.waiting.get_mut(rank) {
             waiting.add(&packet);
@@ -124,6 +130,7 @@ impl Discipline for PushOut {
         let rank = self.lanes.next()?;
         let (_, packet) = self.lanes.take_front(rank)?;
         self.took(rank, &packet);
+        self.counters.releases(now, packet.dscp(), packet.length());
         self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
         self.counters.depth.set(now, self.backlog.packets, self.backlog.octets);
         Some(packet)
@@ -201,5 +208,7 @@ mod tests {
     fn code_points_that_are_not_named_stand_above() {
         let ranks = ranks(&[Dscp::EF, Dscp::LE]);
         assert_eq!((ranks[46], ranks[1], ranks[0], ranks[2], ranks[63]), (0, 1, 2, 3, 63));
+        let ranks = super::ranks(&[Dscp::CS0, Dscp::EF]);
+        assert_eq!((ranks[1], ranks[0], ranks[46], ranks[2]), (0, 1, 2, 3), "LE gives way to all");
     }
 }

@@ -10,7 +10,8 @@
 //! many. Where p is above 1/2, each packet has its own chance: there is nothing left to spread.
 
 use super::average::{Average, Idle, ONE};
-use crate::count::{Cause, Counters};
+use super::early::Fate;
+use crate::count::Counters;
 use crate::packet::Packet;
 use crate::policy::Line;
 use crate::time::Time;
@@ -18,17 +19,14 @@ use base::rng::Rng;
 use dscp::Dscp;
 use std::collections::BTreeMap;
 
-/// The ECN field of what had congestion experienced before (RFC 3168 5).
-const CONGESTION_EXPERIENCED: u8 = 3;
-
 /// A drop function with the memory of what it did.
 #[derive(Clone, Debug)]
 pub(crate) struct Lot {
     /// Where dropping begins, and where it becomes certain, in the units of the average.
     min: u64,
     max: u64,
-    /// The probability just below `max` is one in this.
-    denominator: u64,
+    /// The probability just below `max` is the first over the second.
+    most: (u64, u64),
     /// Packets kept since the last drop.
     kept: u64,
 }
@@ -42,9 +40,10 @@ pub(crate) enum Drawn {
 }
 
 impl Lot {
-    /// `min` and `max` in the units of an average.
-    pub(crate) fn new(min: u64, max: u64, denominator: u64) -> Lot {
-        Lot { min, max, denominator: denominator.max(1), kept: 0 }
+    /// `min` and `max` in the units of an average; the probability just below `max` is the first of
+    /// `most` over the second, neither above 65,536.
+    pub(crate) fn new(min: u64, max: u64, most: (u64, u64)) -> Lot {
+        Lot { min, max, most: (most.0, most.1.max(1)), kept: 0 }
     }
 
     /// What happens to the next packet at this average.
@@ -58,8 +57,8 @@ impl Lot {
             return Drawn::Keep;
         }
         // p = above / whole, in steps of 2^-16 packets, so that all fits in 64 bits.
-        let above = (average - self.min) >> 16;
-        let whole = ((self.max - self.min) >> 16).saturating_mul(self.denominator);
+        let above = ((average - self.min) >> 16).saturating_mul(self.most.0);
+        let whole = ((self.max - self.min) >> 16).saturating_mul(self.most.1);
         let left = match above.saturating_mul(2) > whole {
             true => whole,
             false => whole.saturating_mul(2).saturating_sub(above.saturating_mul(self.kept + 1)),
@@ -76,7 +75,7 @@ impl Lot {
 impl From<&Line> for Lot {
     fn from(line: &Line) -> Lot {
         let (min, max) = (u64::from(line.min) * ONE, u64::from(line.max) * ONE);
-        Lot::new(min, max, line.denominator.into())
+        Lot::new(min, max, (1, line.denominator.into()))
     }
 }
 
@@ -127,35 +126,23 @@ impl Red {
         self.kind
     }
 
+    /// A packet comes while so many wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
-        packet: &mut Packet,
+        packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Option<Cause> {
+    ) -> Fate {
         match waiting {
             0 => self.average.idle(self.idle.ended(now)),
             _ => self.average.meet(waiting),
         }
         counters.set_average(0, self.average.packets());
-        let place = self.place.get(usize::from(packet.dscp().number()))?;
-        let lot = self.lots.get_mut(usize::from(*place))?;
-        match lot.draw(self.average.value(), &mut self.rng) {
-            Drawn::Keep => None,
-            Drawn::Forced => Some(Cause::Forced),
-            Drawn::Early if self.ecn => {
-                let before = packet.header().ecn;
-                if !packet.set_congestion() {
-                    return Some(Cause::Early);
-                }
-                if before != CONGESTION_EXPERIENCED {
-                    counters.congestion_marked(packet.dscp());
-                }
-                None
-            }
-            Drawn::Early => Some(Cause::Early),
-        }
+        let place = self.place.get(usize::from(packet.dscp().number())).copied();
+        let lot = place.and_then(|place| self.lots.get_mut(usize::from(place)));
+        let Some(lot) = lot else { return Fate::Keep };
+        Fate::of(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
     }
 
     pub(crate) fn went(&mut self, now: Time, left: usize) {
@@ -166,6 +153,7 @@ impl Red {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::count::Cause;
     use crate::testing::{packet, with_ecn};
 
     const LINE: Line = Line { min: 10, max: 20, denominator: 10 };
@@ -206,11 +194,11 @@ mod tests {
     }
 
     /// A queue of constantly `waiting` packets, as RED sees it: what becomes of 20,000 more.
-    fn fates(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> (Vec<Option<Cause>>, Counters) {
+    fn fates(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<Fate> {
         let mut counters = Counters::default();
         let one =
-            |_| red.judge(Time::ZERO, &mut with_ecn(dscp, 100, 1, 0, ecn), waiting, &mut counters);
-        ((0..20_000).map(one).skip(10_000).collect(), counters)
+            |_| red.judge(Time::ZERO, &with_ecn(dscp, 100, 1, 0, ecn), waiting, &mut counters);
+        (0..20_000).map(one).skip(10_000).collect()
     }
 
     #[test]
@@ -220,34 +208,33 @@ mod tests {
             (Dscp::CS1, Line { min: 30, max: 40, denominator: 10 }),
         ]);
         let red = || Red::wred(&lines, None, 9, false, Rng::new(3));
-        let share = |dscp, cause| {
-            let fates = fates(&mut red(), dscp, 35, 0).0;
-            fates.iter().filter(|fate| **fate == cause).count() as f64 / fates.len() as f64
+        let share = |dscp, fate| {
+            let fates = fates(&mut red(), dscp, 35, 0);
+            fates.iter().filter(|one| **one == fate).count() as f64 / fates.len() as f64
         };
-        assert_eq!(share(Dscp::CS0, Some(Cause::Forced)), 1.0);
-        assert!((share(Dscp::CS1, Some(Cause::Early)) - 0.05).abs() < 0.005);
-        assert_eq!(share(Dscp::CS6, None), 1.0, "no line, no drop");
+        assert_eq!(share(Dscp::CS0, Fate::Drop(Cause::Forced)), 1.0);
+        assert!((share(Dscp::CS1, Fate::Drop(Cause::Early)) - 0.05).abs() < 0.005);
+        assert_eq!(share(Dscp::CS6, Fate::Keep), 1.0, "no line, no drop");
     }
 
     #[test]
     fn capable_transports_are_marked_instead() {
         let mut red = Red::plain(&LINE, 9, true, Rng::new(3));
-        let (fates_of, counters) = fates(&mut red, Dscp::CS0, 15, 2);
-        assert!(fates_of.iter().all(Option::is_none));
-        let marked = counters.row(Dscp::CS0).congestion_marked;
-        assert!((400..1_600).contains(&marked), "{marked}");
-        let (fates_of, counters) = fates(&mut red, Dscp::CS0, 15, 0);
-        assert!(fates_of.contains(&Some(Cause::Early)), "not capable");
-        assert_eq!(counters.row(Dscp::CS0).congestion_marked, 0);
-        let (fates_of, _) = fates(&mut red, Dscp::CS0, 40, 2);
-        assert!(fates_of.iter().all(|fate| *fate == Some(Cause::Forced)), "RFC 3168 7");
+        let capable = fates(&mut red, Dscp::CS0, 15, 2);
+        assert!(!capable.iter().any(|fate| matches!(fate, Fate::Drop(_))));
+        let marked = capable.iter().filter(|fate| **fate == Fate::Mark).count();
+        assert!((450..550).contains(&marked), "{marked}");
+        let others = fates(&mut red, Dscp::CS0, 15, 0);
+        assert!(others.contains(&Fate::Drop(Cause::Early)) && !others.contains(&Fate::Mark));
+        let forced = fates(&mut red, Dscp::CS0, 40, 2);
+        assert!(forced.iter().all(|fate| *fate == Fate::Drop(Cause::Forced)), "RFC 3168 7");
     }
 
     #[test]
     fn the_same_seed_drops_the_same_packets() {
         let run = |seed| {
             let mut red = Red::plain(&LINE, 5, false, Rng::new(seed));
-            fates(&mut red, Dscp::EF, 15, 0).0
+            fates(&mut red, Dscp::EF, 15, 0)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));
@@ -258,13 +245,13 @@ mod tests {
         let mut red = Red::plain(&LINE, 9, false, Rng::new(3));
         let mut counters = Counters::default();
         for _ in 0..10_000 {
-            red.judge(Time::ZERO, &mut packet(Dscp::CS0, 100, 1, 0), 18, &mut counters);
+            red.judge(Time::ZERO, &packet(Dscp::CS0, 100, 1, 0), 18, &mut counters);
         }
         for left in (0..18).rev() {
             red.went(Time(18_000 - left as u64 * 1_000), left);
         }
         // 512 transmission times: (1 - 1/512)^512 is 0.3675.
-        red.judge(Time(18_000 + 512_000), &mut packet(Dscp::CS0, 100, 1, 0), 0, &mut counters);
+        red.judge(Time(18_000 + 512_000), &packet(Dscp::CS0, 100, 1, 0), 0, &mut counters);
         assert!((counters.averages()[0] - 18.0 * 0.3675).abs() < 0.01, "{:?}", counters.averages());
     }
 }

@@ -1,5 +1,6 @@
 //! Drops what comes while the queue is at or above the threshold of its code point.
 
+use super::early::Fate;
 use crate::count::Cause;
 use crate::packet::Packet;
 use dscp::Dscp;
@@ -21,8 +22,11 @@ impl Thresholds {
         Thresholds(thresholds)
     }
 
-    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Option<Cause> {
-        let threshold = self.0.get(usize::from(packet.dscp().number()))?;
-        (waiting >= *threshold).then_some(Cause::Threshold)
+    /// A packet comes while so many wait.
+    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Fate {
+        match self.0.get(usize::from(packet.dscp().number())) {
+            Some(threshold) if waiting >= *threshold => Fate::Drop(Cause::Threshold),
+            _ => Fate::Keep,
+        }
     }
 }

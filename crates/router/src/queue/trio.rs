@@ -7,8 +7,9 @@
 //! last meter, else its AF drop precedence, else green.
 
 use super::average::{Average, Idle, ONE};
-use super::red::{Drawn, Lot};
-use crate::count::{Cause, Counters};
+use super::early::Fate;
+use super::red::Lot;
+use crate::count::Counters;
 use crate::meter::came_with;
 use crate::packet::{Colour, Packet};
 use crate::policy::Curve;
@@ -24,25 +25,41 @@ struct Third {
     waiting: usize,
 }
 
+/// The highest probability of a curve as a fraction.
+fn most(curve: &Curve) -> (u64, u64) {
+    const PARTS: u64 = 65_536;
+    match (curve.most * PARTS as f64).round() as u64 {
+        parts if parts >= PARTS => (1, 1),
+        parts => (parts.max(1), PARTS),
+    }
+}
+
 /// Three drop functions.
 #[derive(Debug)]
 pub(crate) struct Trio {
     /// Green, yellow, red.
     thirds: [Third; 3],
     idle: Idle,
+    ecn: bool,
     rng: Rng,
 }
 
 impl Trio {
     /// `limit` is what the percentages of the curves (green, yellow, red) are of, in packets.
-    pub(crate) fn new(curves: [&Curve; 3], limit: usize, exponent: u8, rng: Rng) -> Trio {
+    pub(crate) fn new(
+        curves: [&Curve; 3],
+        limit: usize,
+        exponent: u8,
+        ecn: bool,
+        rng: Rng,
+    ) -> Trio {
         let at = |percent: f64| (percent / 100.0 * limit as f64 * ONE as f64) as u64;
         let thirds = curves.map(|curve| Third {
             average: Average::new(exponent),
-            lot: Lot::new(at(curve.from), at(curve.all), 1),
+            lot: Lot::new(at(curve.from), at(curve.all), most(curve)),
             waiting: 0,
         });
-        Trio { thirds, idle: Idle::default(), rng }
+        Trio { thirds, idle: Idle::default(), ecn, rng }
     }
 
     fn third(&mut self, packet: &Packet) -> &mut Third {
@@ -54,13 +71,14 @@ impl Trio {
         }
     }
 
+    /// A packet comes while so many wait.
     pub(crate) fn judge(
         &mut self,
         now: Time,
         packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Option<Cause> {
+    ) -> Fate {
         let idle = (waiting == 0).then(|| self.idle.ended(now));
         let mut sum = 0;
         for (place, third) in self.thirds.iter_mut().enumerate() {
@@ -75,11 +93,7 @@ impl Trio {
         let third = self.third(packet);
         let drawn = third.lot.draw(third.average.value(), &mut rng);
         self.rng = rng;
-        match drawn {
-            Drawn::Keep => None,
-            Drawn::Early => Some(Cause::Early),
-            Drawn::Forced => Some(Cause::Forced),
-        }
+        Fate::of(drawn, packet, self.ecn)
     }
 
     pub(crate) fn kept(&mut self, packet: &Packet) {
@@ -105,9 +119,9 @@ mod tests {
 
     /// Bern's: red dropped from 0, all from 20 % of 200 packets; green from 80 to 100 %.
     fn bern() -> Trio {
-        let curve = |from, all| Curve { from, all };
+        let curve = |from, all| Curve { from, all, most: 1.0 };
         let curves = [&curve(80.0, 100.0), &curve(20.0, 80.0), &curve(0.0, 20.0)];
-        Trio::new(curves, 200, 4, Rng::new(5))
+        Trio::new(curves, 200, 4, false, Rng::new(5))
     }
 
     fn packet_of(colour: Colour) -> Packet {
@@ -129,7 +143,7 @@ mod tests {
         let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
         let packet = packet_of(colour);
         let mut one =
-            |_| trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()).is_some();
+            |_| trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()) != Fate::Keep;
         (0..20_000).filter(|n| one(*n)).count() as f64 / 20_000.0
     }
 
@@ -153,6 +167,30 @@ mod tests {
         fill(&mut trio, Colour::Green, 80);
         let green = share_dropped(&mut trio, Colour::Green);
         assert!((green - 0.5).abs() < 0.02, "halfway from 160 to 200: {green}");
+    }
+
+    #[test]
+    fn a_curve_may_end_below_certainty_and_mark() {
+        // RIO: in to 2 %, out to 50 %.
+        let curves = [
+            &Curve { from: 40.0, all: 70.0, most: 0.02 },
+            &Curve { from: 10.0, all: 60.0, most: 0.5 },
+            &Curve { from: 10.0, all: 60.0, most: 0.5 },
+        ];
+        let mut rio = Trio::new(curves, 200, 4, true, Rng::new(5));
+        fill(&mut rio, Colour::Green, 110);
+        let [green, yellow] =
+            [Colour::Green, Colour::Yellow].map(|colour| share_dropped(&mut rio, colour));
+        assert!((green - 0.01).abs() < 0.002, "half of 2 %: {green}");
+        assert!((yellow - 0.45).abs() < 0.02, "nine tenths of 50 %: {yellow}");
+        let capable = Packet {
+            colour: Some(Colour::Yellow),
+            ..crate::testing::with_ecn(Dscp::CS0, 100, 1, 0, 1)
+        };
+        let mut fates =
+            (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut Counters::default()));
+        assert!(fates.any(|fate| fate == Fate::Mark));
+        assert!(fates.all(|fate| matches!(fate, Fate::Mark | Fate::Keep)));
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::policy::{Curve, Limit, Line, Octets, Span, Wrong};
 use crate::queue::{MAX_OCTETS, MAX_PACKETS, Room};
+use crate::time::Rate;
 use dscp::Dscp;
 
 /// A number from `least` to `most`.
@@ -36,6 +37,22 @@ pub(super) fn nanos(span: Span, path: &str) -> Result<u64, Wrong> {
     }
 }
 
+/// A burst of a shaper by intervals: 0, or no less than what an interval grants, which goes at once
+/// in any case.
+pub(super) fn grant(
+    rate: Rate,
+    burst: Octets,
+    interval: Option<u64>,
+    path: &str,
+) -> Result<(), Wrong> {
+    let grant = interval.map_or(0, |interval| rate.octets_in(interval));
+    if burst.0 == 0 || burst.0 >= grant {
+        return Ok(());
+    }
+    let what = format!("{} octets: an interval grants {grant} at once; write 0, or that", burst.0);
+    Err(Wrong::at(path, what))
+}
+
 /// What a limit comes to.
 pub(super) fn room(limit: &Limit, path: &str) -> Result<Room, Wrong> {
     let most = match limit.packets {
@@ -65,7 +82,11 @@ pub(super) fn line(line: &Line, path: &str) -> Result<(), Wrong> {
 
 /// A drop function of TRIO.
 pub(super) fn curve(curve: &Curve, path: &str) -> Result<(), Wrong> {
-    let Curve { from, all } = *curve;
+    let Curve { from, all, most } = *curve;
+    if !(most > 0.0 && most <= 1.0) {
+        let what = format!("{most}: must be above 0, up to 1");
+        return Err(Wrong::at(format!("{path}.most"), what));
+    }
     if 0.0 <= from && from <= all && all <= 100.0 {
         return Ok(());
     }

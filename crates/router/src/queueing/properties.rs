@@ -29,7 +29,7 @@ fn policy() -> Policy {
 }
 
 fn rate() -> impl Strategy<Value = Rate> {
-    (100_000_u64..20_000_000).prop_map(|bits| Rate::from_bits(bits).unwrap())
+    (1_000_000_u64..20_000_000).prop_map(|bits| Rate::from_bits(bits).unwrap())
 }
 
 fn line() -> impl Strategy<Value = Line> {
@@ -41,8 +41,11 @@ fn line() -> impl Strategy<Value = Line> {
 }
 
 fn curve() -> impl Strategy<Value = Curve> {
-    (0_u8..=100, 0_u8..=100)
-        .prop_map(|(a, b)| Curve { from: f64::from(a.min(b)), all: f64::from(a.max(b)) })
+    (0_u8..=100, 0_u8..=100, 1_u8..=100).prop_map(|(a, b, most)| Curve {
+        from: f64::from(a.min(b)),
+        all: f64::from(a.max(b)),
+        most: f64::from(most) / 100.0,
+    })
 }
 
 fn dscp() -> impl Strategy<Value = Dscp> {
@@ -52,7 +55,7 @@ fn dscp() -> impl Strategy<Value = Dscp> {
 fn dropper() -> impl Strategy<Value = Dropper> {
     let exponent = || prop::option::of(1_u8..=4);
     prop_oneof![
-        Just(Dropper::Tail),
+        Just(Dropper::Tail {}),
         (prop::collection::btree_map(dscp(), 0_usize..8, 0..4), prop::option::of(0_usize..8))
             .prop_map(|(packets, others)| Dropper::Thresholds { packets, others }),
         (line(), exponent(), any::<bool>()).prop_map(|(line, weight_exponent, ecn)| Dropper::Red {
@@ -72,12 +75,13 @@ fn dropper() -> impl Strategy<Value = Dropper> {
                 weight_exponent,
                 ecn
             }),
-        (curve(), curve(), curve(), exponent()).prop_map(
-            |(green, yellow, red, weight_exponent)| Dropper::Trio {
+        (curve(), curve(), curve(), exponent(), any::<bool>()).prop_map(
+            |(green, yellow, red, weight_exponent, ecn)| Dropper::Trio {
                 green,
                 yellow,
                 red,
-                weight_exponent
+                weight_exponent,
+                ecn
             }
         ),
     ]
@@ -115,7 +119,14 @@ fn shaper(child: impl Strategy<Value = Queueing>) -> impl Strategy<Value = Queue
     (rate(), 0_u64..6_000, interval, 0_u16..30, child).prop_map(
         |(rate, burst, interval, overhead, child)| Queueing::Shaper {
             rate,
-            burst: Octets(burst),
+            // With an interval its grant alone, or more.
+            burst: Octets(match interval {
+                Some(_) if burst % 2 == 0 => 0,
+                Some(Span(interval)) => {
+                    burst + rate.octets_in(u64::try_from(interval.as_nanos()).unwrap())
+                }
+                None => burst,
+            }),
             interval,
             overhead,
             child: Box::new(child),
@@ -187,6 +198,30 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
     )
 }
 
+/// The way down to the queue where packets of this code point wait: the places of the branches. All
+/// packets of a flow that wait in one queue keep their order, whatever their code points.
+fn queue_of(queueing: &Queueing, dscp: Dscp) -> Vec<usize> {
+    match queueing {
+        Queueing::Fifo { .. } | Queueing::FairFlows { .. } => Vec::new(),
+        Queueing::Shaper { child, .. } => queue_of(child, dscp),
+        Queueing::Priority { branches }
+        | Queueing::RoundRobin { branches, .. }
+        | Queueing::WeightedFair { branches }
+        | Queueing::ClassBased { branches, .. } => {
+            let class = DSCPS.iter().take(CLASSES).position(|of| *of == dscp);
+            let class = class.map(|n| format!("c{n}"));
+            let own = branches.iter().position(|one| class.is_some() && one.class == class);
+            let place = own.or_else(|| branches.iter().position(|one| one.class.is_none()));
+            let Some(branch) = place.and_then(|place| branches.get(place)) else {
+                return vec![branches.len()];
+            };
+            let mut way = vec![place.unwrap()];
+            way.extend(queue_of(&branch.queueing, dscp));
+            way
+        }
+    }
+}
+
 /// A discipline that is watched in all it does.
 struct Watched {
     tree: Box<dyn Discipline>,
@@ -195,8 +230,9 @@ struct Watched {
     came_octets: usize,
     gone_octets: usize,
     gone: BTreeSet<u64>,
-    /// By port and code point: the last that was sent.
-    last: BTreeMap<(u16, Dscp), u64>,
+    queueing: Queueing,
+    /// By port and the queue that its code point leads to: the last that was sent.
+    last: BTreeMap<(u16, Vec<usize>), u64>,
     /// When each left, its number and length.
     sent: Vec<(u64, u64, usize)>,
     lost: Vec<u64>,
@@ -206,6 +242,7 @@ impl Watched {
     fn new(queueing: &Queueing, seed: u64) -> Watched {
         Watched {
             tree: build(&policy(), &[], queueing, "q", seed).unwrap(),
+            queueing: queueing.clone(),
             now: SECOND,
             came: 0,
             came_octets: 0,
@@ -253,7 +290,9 @@ impl Watched {
                 let packet = popped.expect("it said so");
                 assert_eq!(packet.length(), length);
                 let (from, _) = packet.header().ports.unwrap();
-                let before = self.last.insert((from, packet.dscp()), number(&packet));
+                let before = self
+                    .last
+                    .insert((from, queue_of(&self.queueing, packet.dscp())), number(&packet));
                 assert!(before.is_none_or(|before| before < number(&packet)), "out of order");
                 self.is_gone(&packet);
                 self.sent.push((self.now, number(&packet), packet.length()));
@@ -317,6 +356,17 @@ impl Watched {
         let mut parts = Vec::new();
         self.tree.report("q", &mut parts);
         for part in &parts {
+            // What waits, and waited, by code point adds up to what waits in all.
+            let all = (0..64).filter_map(Dscp::new);
+            let depths: Vec<_> = all.filter_map(|dscp| part.counters.depth_of(dscp)).collect();
+            if !depths.is_empty() {
+                let now: u64 = depths.iter().map(|depth| depth.now().octets).sum();
+                assert_eq!(now, part.counters.depth.now().octets, "{}", part.path);
+                let at = Time(self.now);
+                let averages: f64 = depths.iter().map(|depth| depth.average(at)).sum();
+                let whole = part.counters.depth.average(at);
+                assert!((averages - whole).abs() <= 1e-6 * whole, "{averages} of {whole}");
+            }
             let mut sums = [Amount::default(); 3];
             for (_, row) in part.counters.used() {
                 for (sum, one) in sums.iter_mut().zip([row.came, row.went, row.dropped_in_all()]) {

@@ -11,7 +11,8 @@ use crate::time::{Rate, SECOND};
 /// reserved: Cisco's class-default. In the NATO study, two classes with 50 % each left the third 3 of
 /// 512 kbit/s.
 const LEAST_LEFT: f64 = 0.01;
-/// The burst of a priority branch where none is said: a fifth of a second, at least a packet.
+/// The burst of a priority branch where none is said: a fifth of a second; and the least of any, an
+/// Ethernet packet: a longer one than the burst would never pass while anything waits.
 const PRIORITY_BURST_NS: u64 = SECOND / 5;
 const PRIORITY_BURST_LEAST: u64 = 1_500;
 /// What rounding may add to a sum.
@@ -33,10 +34,10 @@ pub(super) fn none(branches: &[Branch], path: &str) -> Result<(), Wrong> {
 }
 
 fn weight(weight: f64, path: &str) -> Result<f64, Wrong> {
-    if weight > 0.0 && weight <= 1e6 {
+    if (1e-6..=1e6).contains(&weight) {
         return Ok(weight);
     }
-    Err(Wrong::at(path, format!("weight {weight}: must be above 0, up to 1,000,000")))
+    Err(Wrong::at(path, format!("weight {weight}: must be 0.000001 to 1,000,000")))
 }
 
 /// Weights, and what part of the rate is each branch's.
@@ -63,6 +64,15 @@ pub(super) fn weights(
     Ok((weights, rates))
 }
 
+/// What a share says is reserved, of so much.
+fn said(share: Share, whole: f64) -> f64 {
+    match share {
+        Share::Percent(percent) | Share::PriorityPercent { percent, .. } => whole * percent / 100.0,
+        Share::Bandwidth(rate) | Share::Priority { rate, .. } => rate.bits() as f64,
+        Share::None | Share::Weight(_) => 0.0,
+    }
+}
+
 /// What class-based queueing reserves for each branch, and what part of the rate that is. Percentages
 /// work without a rate.
 pub(super) fn reservations(
@@ -84,13 +94,16 @@ pub(super) fn reservations(
             Share::Percent(percent) => {
                 return Err(Wrong::at(path, format!("{percent} percent: must be 0 to 100")));
             }
-            Share::Bandwidth(of) | Share::Priority { rate: of, .. } => {
+            Share::PriorityPercent { percent, .. } if !(percent > 0.0 && percent <= 100.0) => {
+                return Err(Wrong::at(path, format!("{percent} percent: must be above 0, to 100")));
+            }
+            Share::Bandwidth(_) | Share::Priority { .. } | Share::PriorityPercent { .. } => {
                 if rate.is_none() {
                     let what = "what is shared is not known: give \"rate\" to the class-based \
                                 queueing, or put it into a shaper";
                     return Err(Wrong::at(path, what));
                 }
-                reserved += of.bits() as f64;
+                reserved += said(branch.share, whole);
             }
         }
     }
@@ -112,20 +125,25 @@ pub(super) fn reservations(
         let amount = match branch.share {
             Share::None | Share::Percent(0.0) => left / unreserved,
             Share::Weight(weight) => left * weight / unreserved,
-            Share::Percent(percent) => whole * percent / 100.0,
-            Share::Bandwidth(of) | Share::Priority { rate: of, .. } => of.bits() as f64,
+            share => said(share, whole),
         };
-        shares.push(match branch.share {
-            Share::Priority { rate, burst } => {
-                let path = format!("{}.priority.burst", share_path(path, place));
+        let own = Rate::from_bits((amount as u64).max(1));
+        let policed = match branch.share {
+            Share::Priority { rate, burst } => Some((rate, burst, "priority")),
+            Share::PriorityPercent { burst, .. } => own.map(|own| (own, burst, "priority-percent")),
+            _ => None,
+        };
+        shares.push(match policed {
+            Some((rate, burst, key)) => {
+                let path = format!("{}.{key}.burst", share_path(path, place));
                 let least = PRIORITY_BURST_LEAST;
                 let burst = burst.map_or(rate.octets_in(PRIORITY_BURST_NS).max(least), |b| b.0);
-                numbers::within(burst, 1, crate::queue::MAX_OCTETS, "octets", &path)?;
+                numbers::within(burst, least, crate::queue::MAX_OCTETS, "octets", &path)?;
                 Reserved::Priority(Bucket::new(rate, burst))
             }
-            _ => Reserved::Weight(amount),
+            None => Reserved::Weight(amount),
         });
-        rates.push(rate.and_then(|_| Rate::from_bits((amount as u64).max(1))));
+        rates.push(rate.and(own));
     }
     Ok((shares, rates))
 }

@@ -1,9 +1,10 @@
 //! Class-based weighted fair queueing with low-latency branches (Cisco's CBWFQ and LLQ).
 //!
 //! Priority branches go first, in their order. Each is policed to its rate and burst by a token bucket
-//! while any other branch has a packet waiting: then what the bucket does not hold is dropped as it
-//! comes. While nobody else waits, it passes whatever comes, and its bucket is paid only for what is
-//! within the rate. The other branches share what priority leaves, by the virtual times of [`Fair`] in
+//! while anything waits, be it in the branch itself: then what the bucket does not hold is dropped as it
+//! comes. So no more of it than the burst and a packet is ever ahead of the others, also of those that
+//! come later. While nothing waits, the line keeps up, and it passes whatever comes. The bucket is paid
+//! for what is within the rate and kept. The other branches share what priority leaves, by the virtual times of [`Fair`] in
 //! proportion to their reservations; what a branch does not use goes to the others in the same
 //! proportion.
 
@@ -35,7 +36,8 @@ impl ClassBased {
     pub(crate) fn new(reserved: Vec<Reserved>) -> ClassBased {
         let weight = |reserved: &Reserved| match reserved {
             Reserved::Priority(_) => 0.0,
-            Reserved::Weight(weight) => *weight,
+            // However little that is, it takes part.
+            Reserved::Weight(weight) => weight.max(f64::MIN_POSITIVE),
         };
         let weights: Vec<f64> = reserved.iter().map(weight).collect();
         let policer = |reserved| match reserved {
@@ -50,10 +52,21 @@ impl ClassBased {
 impl Order for ClassBased {
     const KIND: &'static str = "class-based";
 
-    fn admit(&mut self, now: Time, place: usize, length: usize, others_wait: bool) -> bool {
+    fn admit(&mut self, now: Time, place: usize, length: usize, waits: bool) -> bool {
         match self.policers.get_mut(place) {
-            Some(Some(bucket)) => bucket.take(now, length as u64) || !others_wait,
+            Some(Some(bucket)) => {
+                bucket.refill(now);
+                bucket.has(length as u64) || !waits
+            }
             _ => true,
+        }
+    }
+
+    fn kept(&mut self, place: usize, octets: usize) {
+        if let Some(Some(bucket)) = self.policers.get_mut(place)
+            && bucket.has(octets as u64)
+        {
+            bucket.pay(octets as u64);
         }
     }
 

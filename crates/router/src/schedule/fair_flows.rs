@@ -1,6 +1,6 @@
 //! Flow-based fair queueing, weighted by IP precedence, as Cisco's WFQ has it.
 //!
-//! A flow is addresses, protocol and ports; a hash of them picks one of so many lanes, and flows that
+//! A flow is addresses, protocol and ports (of fragments, without ports); a hash of them picks one of so many lanes, and flows that
 //! meet in one share it. A packet of L octets and precedence p (the first three bits of its DSCP) gets
 //! the virtual finish time F = max(V, F of the one before it in its lane) + L x 32384/(p + 1), and the
 //! least F goes first; V is the F of what was sent last (self-clocked fair queueing, Golestani 1994).
@@ -8,7 +8,7 @@
 //! p + 1, differs by no more than `Lmax/(pi + 1) + Lmax/(pj + 1)`. 32384 is replaced by 840, which
 //! every p + 1 divides: only proportions matter, and nothing is rounded.
 //!
-//! A common limit holds for all lanes. Where it is reached, the packet with the *latest finish time* of
+//! A common limit holds for all lanes, in packets and in octets. Where it is reached, the packet with the *latest finish time* of
 //! all goes, be it the one that came or the last of the lane that has it; so does Cisco. The longest
 //! queue in packets or octets would be another choice; it would take from a Flash that has earned its
 //! queue by its weight, and spare a flow of little weight whose few packets will wait longest.
@@ -20,7 +20,7 @@ use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Backlog, Discarded, Discipline, Ready};
 use crate::packet::Packet;
-use crate::queue::{Early, Lanes, Tournament};
+use crate::queue::{Early, Fate, Lanes, Room, Tournament};
 use crate::time::Time;
 use std::net::IpAddr;
 
@@ -36,8 +36,8 @@ pub(crate) struct FairFlows {
     /// The latest finish time at the back of any lane; kept as its complement, since the least wins.
     latest: Tournament,
     now: u128,
-    /// Packets in all lanes together.
-    limit: usize,
+    /// For all lanes together.
+    room: Room,
     by_precedence: bool,
     early: Early,
     /// Makes which flows meet differ from router to router.
@@ -47,10 +47,10 @@ pub(crate) struct FairFlows {
 }
 
 impl FairFlows {
-    /// So many lanes, 1 or more, for so many packets in all.
+    /// So many lanes, 1 or more, with room for so much in all.
     pub(crate) fn new(
         lanes: usize,
-        limit: usize,
+        room: Room,
         by_precedence: bool,
         early: Early,
         seed: u64,
@@ -60,7 +60,7 @@ impl FairFlows {
             places: lanes as u64,
             latest: Tournament::new(lanes),
             now: 0,
-            limit,
+            room,
             by_precedence,
             early,
             seed,
@@ -72,7 +72,9 @@ impl FairFlows {
     fn lane(&self, packet: &Packet) -> usize {
         let header = packet.header();
         let (source, destination) = (folded(header.source), folded(header.destination));
-        let ports = header.ports.map_or(0, |(from, to)| u64::from(from) << 16 | u64::from(to));
+        // Fragments but the first have no ports: all of a packet's stay together without.
+        let ports = header.ports.filter(|_| !header.fragment);
+        let ports = ports.map_or(0, |(from, to)| u64::from(from) << 16 | u64::from(to));
         let mut hash = mixed(self.seed ^ source);
         hash = mixed(hash ^ destination);
         hash = mixed(hash ^ ports ^ u64::from(header.protocol) << 32);
@@ -123,33 +125,32 @@ impl Discipline for FairFlows {
     fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         let waiting = self.backlog.packets;
-        if let Some(cause) = self.early.judge(now, &mut packet, waiting, &mut self.counters) {
+        let fate = self.early.judge(now, &packet, waiting, &mut self.counters);
+        if let Fate::Drop(cause) = fate {
             self.drop(packet, cause, discarded);
             return;
         }
         let lane = self.lane(&packet);
         let mut start = self.lanes.back_key(lane).unwrap_or(0).max(self.now);
-        if waiting >= self.limit {
+        while !self.room.fits(self.backlog, packet.length()) {
             let finish = start + self.steps(&packet);
-            match self.last() {
-                Some((loser, latest)) if latest > finish => {
-                    if let Some((_, lost)) = self.lanes.take_back(loser) {
-                        self.backlog.take(&lost);
-                        self.early.lost(&lost);
-                        self.settle(now, loser);
-                        self.drop(lost, Cause::Limit, discarded);
-                    }
-                }
-                _ => {
-                    self.drop(packet, Cause::Limit, discarded);
-                    return;
-                }
-            }
+            let loser = self.last().filter(|(_, latest)| *latest > finish);
+            let lost = loser.and_then(|(lane, _)| Some((lane, self.lanes.take_back(lane)?.1)));
+            let Some((loser, lost)) = lost else {
+                self.drop(packet, Cause::Limit, discarded);
+                return;
+            };
+            self.backlog.take(&lost);
+            self.early.lost(&lost);
+            self.counters.releases(now, lost.dscp(), lost.length());
+            self.settle(now, loser);
+            self.drop(lost, Cause::Limit, discarded);
             // The one that lost may have stood before it in its own lane.
             start = self.lanes.back_key(lane).unwrap_or(0).max(self.now);
         }
-        self.early.kept(&packet);
+        self.early.kept(&mut packet, fate, &mut self.counters);
         packet.held_since = now;
+        self.counters.holds(now, packet.dscp(), packet.length());
         self.backlog.add(&packet);
         let finish = start + self.steps(&packet);
         self.lanes.push(lane, finish, packet);
@@ -167,6 +168,7 @@ impl Discipline for FairFlows {
         self.now = finish;
         self.backlog.take(&packet);
         self.early.went(now, &packet, self.backlog.packets);
+        self.counters.releases(now, packet.dscp(), packet.length());
         self.counters.went_after(packet.dscp(), packet.length(), now.since(packet.held_since));
         self.settle(now, lane);
         Some(packet)
@@ -190,7 +192,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     fn flows(limit: usize) -> FairFlows {
-        FairFlows::new(256, limit, true, Early::Tail, 1)
+        FairFlows::new(256, Room { packets: limit, octets: usize::MAX }, true, Early::Tail, 1)
     }
 
     fn push(flows: &mut FairFlows, dscp: Dscp, port: u16, number: u64) -> Vec<u64> {
@@ -263,7 +265,7 @@ mod tests {
             parts in prop::collection::vec((0_u8..8, 40_usize..1_500, 40_usize..1_500), 2..=6),
             late in 0_u64..60,
         ) {
-            let mut flows = FairFlows::new(4_096, 100_000, true, Early::Tail, 3);
+            let mut flows = FairFlows::new(4_096, Room { packets: 100_000, octets: usize::MAX }, true, Early::Tail, 3);
             let port = |flow: usize| 1_000 + flow as u16;
             let lanes: Vec<_> =
                 (0..6).map(|flow| flows.lane(&packet(Dscp::CS0, 100, port(flow), 0))).collect();
@@ -301,6 +303,80 @@ mod tests {
                         prop_assert!(span.1 - span.0 <= allowed + 1e-6, "{span:?} of {allowed}");
                     }
                 }
+            }
+        }
+    }
+
+    #[test]
+    fn fragments_of_a_packet_stay_together() {
+        let flows = flows(1);
+        let whole = packet(Dscp::CS0, 1_400, 5_000, 1);
+        let parts = crate::packet::fragment::divide(whole, 576).unwrap();
+        assert!(parts.len() > 2 && parts[0].header().ports.is_some());
+        let lanes: Vec<_> = parts.iter().map(|part| flows.lane(part)).collect();
+        assert!(lanes.iter().all(|lane| *lane == lanes[0]), "{lanes:?}");
+    }
+
+    /// As the rule says it, in plain lists: a list a lane of number, length and finish time; gives
+    /// what was lost.
+    fn model_push(
+        lanes: &mut [Vec<(u64, usize, u128)>],
+        came: (usize, u64, usize, u128),
+        virtual_now: u128,
+        room: Room,
+    ) -> Vec<u64> {
+        let (lane, number, length, steps) = came;
+        let mut lost = Vec::new();
+        loop {
+            let finish = lanes[lane].last().map_or(0, |last| last.2).max(virtual_now) + steps;
+            let all = || lanes.iter().flatten();
+            let octets: usize = all().map(|one| one.1).sum();
+            if all().count() < room.packets && octets + length <= room.octets {
+                lanes[lane].push((number, length, finish));
+                return lost;
+            }
+            let latest = all().map(|one| one.2).max().unwrap_or(0);
+            if latest <= finish {
+                lost.push(number);
+                return lost;
+            }
+            // Of two that are alike, the lane that stands first.
+            let loser = lanes.iter_mut().find(|lane| lane.last().is_some_and(|l| l.2 == latest));
+            lost.push(loser.unwrap().pop().unwrap().0);
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn who_loses_is_as_in_plain_lists(
+            packets in 1_usize..12,
+            octets in 500_usize..9_000,
+            ops in prop::collection::vec((0_u16..5, 0_u8..8, 40_usize..1_500, 0_usize..3), 1..150),
+        ) {
+            let room = Room { packets, octets };
+            let mut flows = FairFlows::new(7, room, true, Early::Tail, 3);
+            let mut lanes = vec![Vec::new(); 7];
+            let mut virtual_now = 0;
+            for (made, (port, precedence, length, pops)) in ops.into_iter().enumerate() {
+                let made = made as u64;
+                let came = packet(Dscp::new(precedence * 8).unwrap(), length, port, made);
+                let steps = length as u128 * 840 / (u128::from(precedence) + 1);
+                let came_to = (flows.lane(&came), made, length, steps);
+                let mut discarded = Vec::new();
+                flows.push(Time::ZERO, came, &Tables::default(), &mut discarded);
+                let lost: Vec<_> = discarded.iter().map(|(packet, _)| number(packet)).collect();
+                prop_assert_eq!(lost, model_push(&mut lanes, came_to, virtual_now, room));
+                for _ in 0..pops {
+                    let fronts = lanes.iter().enumerate();
+                    let fronts = fronts.filter_map(|(n, lane)| Some((lane.first()?.2, n)));
+                    let expected = fronts.min().map(|(finish, lane)| {
+                        virtual_now = finish;
+                        lanes[lane].remove(0).0
+                    });
+                    prop_assert_eq!(flows.pop(Time::ZERO).map(|packet| number(&packet)), expected);
+                }
+                let left: usize = lanes.iter().flatten().map(|one| one.1).sum();
+                prop_assert_eq!(flows.backlog().octets, left);
             }
         }
     }

@@ -29,11 +29,15 @@ pub(crate) trait Order: Debug + Send {
     /// What reports call it.
     const KIND: &'static str;
 
-    /// Whether the packet may enter the branch at this place; `others_wait` says whether any other
-    /// branch holds a packet.
-    fn admit(&mut self, _now: Time, _place: usize, _length: usize, _others_wait: bool) -> bool {
+    /// Whether the packet may enter the branch at this place; `waits` says whether any branch, this
+    /// one included, holds a packet.
+    fn admit(&mut self, _now: Time, _place: usize, _length: usize, _waits: bool) -> bool {
         true
     }
+
+    /// The branch holds so many octets more than before a packet that was admitted; fewer than the
+    /// packet's, where others gave way to it.
+    fn kept(&mut self, _place: usize, _octets: usize) {}
 
     /// The place of the branch that sends next, one of those that are [`Ready::Now`]; `None` if there
     /// is none. Asked twice without a packet sent in between, and with the same branches ready, it
@@ -125,13 +129,14 @@ impl<O: Order> Discipline for Scheduler<O> {
             return;
         };
         let before = branch.child.backlog();
-        if !self.order.admit(now, place, length, self.backlog.packets > before.packets) {
+        if !self.order.admit(now, place, length, self.backlog.packets > 0) {
             self.counters.dropped(dscp, length, Cause::Policed);
             discarded.push((packet, Cause::Policed));
             return;
         }
         branch.child.push(now, packet, tables, discarded);
         let after = branch.child.backlog();
+        self.order.kept(place, after.octets.saturating_sub(before.octets));
         self.backlog.packets =
             (self.backlog.packets + after.packets).saturating_sub(before.packets);
         self.backlog.octets = (self.backlog.octets + after.octets).saturating_sub(before.octets);

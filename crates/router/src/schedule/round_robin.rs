@@ -8,14 +8,15 @@
 use super::Order;
 use crate::discipline::Ready;
 
-/// Parts of an octet that credit is counted in, so that small weights work.
-const PARTS: f64 = 1_000.0;
+/// Parts of an octet that credit is counted in: with a quantum of an octet and the least weight, a
+/// grant is still exact to 12 digits.
+const PARTS: u128 = 1 << 64;
 
 #[derive(Clone, Copy, Debug)]
 struct Lane {
     /// What a round gives it.
-    grant: u64,
-    credit: u64,
+    grant: u128,
+    credit: u128,
 }
 
 /// Whose turn it is, and what each may send.
@@ -25,14 +26,14 @@ pub(crate) struct RoundRobin {
     turn: usize,
 }
 
-fn cost(length: usize) -> u64 {
-    length as u64 * PARTS as u64
+fn cost(length: usize) -> u128 {
+    length as u128 * PARTS
 }
 
 impl RoundRobin {
     /// `quantum` in octets, for a weight of 1.
     pub(crate) fn new(quantum: u64, weights: &[f64]) -> RoundRobin {
-        let grant = |weight: &f64| (quantum as f64 * weight * PARTS).round().max(1.0) as u64;
+        let grant = |weight: &f64| (quantum as f64 * weight * PARTS as f64).max(1.0) as u128;
         let lane = |weight| Lane { grant: grant(weight), credit: 0 };
         RoundRobin { lanes: weights.iter().map(lane).collect(), turn: 0 }
     }
@@ -102,5 +103,23 @@ impl Order for RoundRobin {
         if let Some(lane) = self.lanes.get_mut(place) {
             lane.credit = lane.credit.saturating_sub(cost(length));
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_weights_keep_their_proportion() {
+        let mut order = RoundRobin::new(1, &[0.000_1, 0.001, 0.000_001]);
+        let branches = [Ready::Now(100), Ready::Now(100), Ready::Empty];
+        let mut sent = [0, 0];
+        for _ in 0..1_100 {
+            let place = order.next(&branches).unwrap();
+            order.sent(place, 100);
+            sent[place] += 1;
+        }
+        assert_eq!(sent, [100, 1_000]);
     }
 }
