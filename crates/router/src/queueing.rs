@@ -285,6 +285,8 @@ fn with_others(branches: &[Branch]) -> Vec<Branch> {
 }
 
 #[cfg(test)]
+mod low_latency;
+#[cfg(test)]
 mod properties;
 #[cfg(test)]
 mod refusals;

@@ -70,3 +70,6 @@ impl Backlog {
         self.octets = self.octets.saturating_sub(packet.length());
     }
 }
+
+#[cfg(test)]
+mod properties;
