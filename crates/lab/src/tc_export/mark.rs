@@ -99,6 +99,10 @@ impl Builder<'_> {
                 self.leave_out(format!("meters or shapers of each flow of the table {table}"));
                 Vec::new()
             }
+            Step::FirstMatch { .. } => {
+                self.leave_out("steps of the first of several classes");
+                Vec::new()
+            }
             Step::Shape { .. } => {
                 self.leave_out("shaping in a chain: the kernel shapes where packets are queued");
                 Vec::new()

@@ -220,10 +220,12 @@ fn keys_of(rule: &Rule) -> (Vec<(Shape, Key)>, bool) {
     shape.with_ports = what.source_port.is_some() || what.destination_port.is_some();
     let mut keys = vec![(shape, key)];
     let mut more = rule.table.is_some();
-    for (range, shift) in [(what.source_port, 16), (what.destination_port, 0)] {
-        let Some(range) = range else {
-            continue;
-        };
+    let ranges = [(what.source_port, 16), (what.destination_port, 0)];
+    let mut ranges: Vec<_> =
+        ranges.into_iter().filter_map(|(range, shift)| Some((range?, shift))).collect();
+    // The narrower first: where both are too many keys, it tells more rules apart.
+    ranges.sort_by_key(|(range, _)| range.last.saturating_sub(range.first));
+    for (range, shift) in ranges {
         let prefixes = port_prefixes(range);
         more |= !multiply(&mut keys, &prefixes, |shape, key, (mask, bits)| {
             shape.ports |= u32::from(mask) << shift;

@@ -47,7 +47,8 @@ impl Classifier {
     /// stands. `interfaces` are the router's, by their places.
     ///
     /// # Errors
-    /// A class, table or interface that is not there, or two classes for all others.
+    /// A class, table or interface that is not there, two classes for all others, or what no packet
+    /// can match.
     pub fn new(
         policy: &Policy,
         interfaces: &[Name],
@@ -123,6 +124,7 @@ impl Rule {
         what: &Match,
         path: &str,
     ) -> Result<Rule, Wrong> {
+        what.check(path)?;
         let interface = what.interface.as_ref().map(|name| {
             let place = interfaces.iter().position(|interface| interface == name);
             place.ok_or_else(|| Wrong::at(format!("{path}.interface"), format!("no {name:?} here")))

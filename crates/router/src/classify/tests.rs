@@ -54,6 +54,10 @@ fn what() -> impl Strategy<Value = Match> {
         prop::option::weighted(0.3, ports()),
         prop::option::weighted(0.3, ports()),
     )
+        .prop_filter("of one version", |(_, _, source, destination, ..)| {
+            let versions = [source, destination].map(|is| is.map(|is| is.address().is_ipv4()));
+            versions != [Some(true), Some(false)] && versions != [Some(false), Some(true)]
+        })
         .prop_map(|(dscp, interface, source, destination, protocol, from, to)| Match {
             dscp,
             interface,
@@ -302,4 +306,37 @@ fn flows_added_before_the_last_one_stay_in_order() {
     assert_eq!(wrong.to_string(), "tables.t.300: no flow \"301\" to stand before");
     let wrong = tables.replace("t", flow(300, Match::default())).unwrap_err();
     assert!(wrong.what.starts_with("no flow of this name to replace"), "{wrong}");
+}
+
+/// Rules with a wide range of source ports and narrow ones of destination ports are told apart by the
+/// narrow ones: a search looks at few of ten thousand.
+#[test]
+fn a_wide_range_of_ports_does_not_make_rules_alike() {
+    let mut index = Index::default();
+    let whats = |n: u16| Match {
+        source_port: Some(Ports { first: 1, last: 65_534 }),
+        destination_port: Some(Ports { first: n * 6 + 1, last: n * 6 + 5 }),
+        ..Match::default()
+    };
+    let rules: Vec<_> =
+        (0..10_000).map(|n| Rule::new(&Policy::default(), &[], &whats(n), "x").unwrap()).collect();
+    for (number, rule) in rules.iter().enumerate() {
+        index.insert(rule, number as u64, number);
+    }
+    let fields = Fields {
+        source: Ipv4Addr::LOCALHOST.into(),
+        destination: Ipv4Addr::LOCALHOST.into(),
+        protocol: 17,
+        dscp: Dscp::EF,
+        ecn: 0,
+        ttl: 1,
+    };
+    let packet = Packet::read(udp(&fields, (9, 59_999), 0).unwrap(), 0, Time::ZERO).unwrap();
+    let looked = std::cell::Cell::new(0);
+    let found = index.find(&packet, |number| {
+        looked.set(looked.get() + 1);
+        rules[number].matches(&packet, &Tables::default())
+    });
+    assert_eq!(found, Some(9_999));
+    assert!(looked.get() <= 4, "looked at {} rules", looked.get());
 }

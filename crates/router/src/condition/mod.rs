@@ -2,6 +2,7 @@
 //! demotion, and shapers.
 
 mod demote;
+mod first_match;
 mod mark;
 mod meter;
 mod per_flow;
@@ -13,9 +14,12 @@ use crate::classify::{Classifier, Tables};
 use crate::conditioner::Conditioner;
 use crate::count::Counters;
 use crate::packet::Packet;
-use crate::policy::{Flow, Name, Policy, Step, Wrong};
+use crate::policy::{Action, Flow, Meter, Name, Policy, Step, Wrong};
 use crate::time::{Rate, SECOND};
 use dscp::Dscp;
+
+/// How deep `first-match` steps may stand inside one another.
+const DEPTH_MAX: usize = 8;
 
 /// Builds the steps of a chain, in their order. `path` names the chain, as in `chains.edge`.
 ///
@@ -27,16 +31,40 @@ pub fn build(
     steps: &[Step],
     path: &str,
 ) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
-    let steps = steps.iter().enumerate();
-    steps.map(|(n, step)| one(policy, interfaces, step, &format!("{path}[{n}]"))).collect()
+    self::steps(Place { policy, interfaces, depth: 0 }, steps, path)
 }
 
-fn one(
-    policy: &Policy,
-    interfaces: &[Name],
-    step: &Step,
-    path: &str,
-) -> Result<Box<dyn Conditioner>, Wrong> {
+/// Where a step stands.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    policy: &'a Policy,
+    interfaces: &'a [Name],
+    /// In how many `first-match` steps.
+    depth: usize,
+}
+
+impl Place<'_> {
+    fn inside(self) -> Self {
+        Place { depth: self.depth + 1, ..self }
+    }
+}
+
+fn steps(at: Place<'_>, steps: &[Step], path: &str) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
+    if at.depth > DEPTH_MAX {
+        let what = format!("more than {DEPTH_MAX} first-match steps inside one another");
+        return Err(Wrong::at(path, what));
+    }
+    let steps = steps.iter().enumerate();
+    steps.map(|(n, step)| one(at, step, &format!("{path}[{n}]"))).collect()
+}
+
+fn one(at: Place<'_>, step: &Step, path: &str) -> Result<Box<dyn Conditioner>, Wrong> {
+    let Place { policy, interfaces, depth } = at;
+    if depth > 0 && matches!(step, Step::Shape { .. } | Step::ShapeFlows { .. }) {
+        let what =
+            "no shaper can stand in a first-match step: let it follow as a step of the chain";
+        return Err(Wrong::at(path, what));
+    }
     let class = |class: &Option<Name>| Selector::new(policy, interfaces, class.as_deref(), path);
     let table = |name: &Name| {
         let place = policy.tables.keys().position(|known| known == name);
@@ -47,6 +75,11 @@ fn one(
         Step::Mark { class: of, dscp } => Box::new(mark::Mark::new(class(of)?, *dscp)),
         Step::Drop { class: of } => Box::new(mark::Drop::new(class(of)?)),
         Step::Meter { class: of, meter, green, yellow, red } => {
+            if matches!(meter, Meter::TokenBucket { .. }) && *yellow != Action::Pass {
+                let what = "a token bucket finds nothing yellow, only green and red: leave it out, or \
+                            take a meter of kind single-rate or two-rate";
+                return Err(Wrong::at(format!("{path}.yellow"), what));
+            }
             let meter = crate::meter::Meter::new(meter, &format!("{path}.meter"))?;
             Box::new(meter::Metered::new(class(of)?, meter, [*green, *yellow, *red]))
         }
@@ -61,6 +94,7 @@ fn one(
         Step::Shape { class: of, rate, burst, limit } => {
             Box::new(shape::Shape::new(class(of)?, *rate, *burst, *limit, path)?)
         }
+        Step::FirstMatch { classes } => Box::new(first_match::FirstMatch::new(classes, at, path)?),
     })
 }
 

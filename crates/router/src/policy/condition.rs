@@ -33,7 +33,7 @@ pub enum Step {
         /// What is done to green ones.
         #[serde(default)]
         green: Action,
-        /// To yellow ones.
+        /// To yellow ones; a token bucket finds none.
         #[serde(default)]
         yellow: Action,
         /// To red ones.
@@ -83,6 +83,25 @@ pub enum Step {
         /// Packets that may wait.
         limit: usize,
     },
+    /// Leads a packet through the steps of the first of several classes it belongs to: one
+    /// classification, by what it was when it came, so that none sees what another has marked (a
+    /// policy map). What belongs to no class goes on. Shapers stand outside.
+    FirstMatch {
+        /// The classes, looked at in this order.
+        classes: Vec<Case>,
+    },
+}
+
+/// A class and what is done to its packets.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Case {
+    /// Which packets; absent for those of no other class, wherever it stands.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub class: Option<Name>,
+    /// What is done to them, in this order; nothing where it is empty.
+    #[serde(default)]
+    pub steps: Vec<Step>,
 }
 
 /// What is done to a packet of a colour.

@@ -5,13 +5,14 @@
 //! Names are those of the file. What refers to a name that is not there, or has numbers out of
 //! range, is refused when a router is built from it, with the path of the key.
 
+mod check;
 mod class;
 mod condition;
 mod quantity;
 mod queueing;
 
 pub use class::{Class, Flow, Match, Ports, Prefix, Protocol, Table};
-pub use condition::{Action, Demotion, Meter, Step};
+pub use condition::{Action, Case, Demotion, Meter, Step};
 pub use quantity::{Octets, Span};
 pub use queueing::{Branch, Curve, Dropper, Limit, Line, Push, Queueing, Share};
 

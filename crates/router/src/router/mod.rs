@@ -114,8 +114,8 @@ impl Router {
     /// Builds it whole, or says what is wrong.
     ///
     /// # Errors
-    /// Something in the policy is missing or out of range; more than 256 interfaces, two of one
-    /// name, or a route to one that is not there.
+    /// Something in the policy, used or not, is missing or out of range; more than 256 interfaces, two
+    /// of one name, or a route to one that is not there.
     pub fn new(setup: &Setup) -> Result<Router, Wrong> {
         if setup.interfaces.len() > INTERFACES_MAX {
             let what = format!("{} of them; at most {INTERFACES_MAX}", setup.interfaces.len());
@@ -141,6 +141,7 @@ impl Router {
                 Interface::new(one, &setup.policy, &names, seed)
             })
             .collect::<Result<_, _>>()?;
+        setup.policy.check(&names)?;
         let (bits, octets) = ANSWERS;
         let rate = Rate::from_bits(bits).ok_or_else(|| Wrong::at("answers", "no rate"))?;
         Ok(Router {

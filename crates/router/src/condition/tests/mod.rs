@@ -7,7 +7,7 @@ mod shaper;
 use super::build;
 use crate::classify::Tables;
 use crate::conditioner::{Conditioner, Verdict};
-use crate::count::{Amount, Cause, Counters};
+use crate::count::{Amount, Cause, Counters, Part};
 use crate::meter::came_with;
 use crate::packet::{Colour, Fields, Packet, udp};
 use crate::policy::Policy;
@@ -153,6 +153,23 @@ fn what_is_not_there_is_refused_with_its_path() {
             "kind='meter', meter={kind='token-bucket', rate='1Mbit', burst=0}",
             "chains.test[0].meter.burst",
             "0 octets",
+        ),
+        (
+            "kind='meter', meter={kind='token-bucket', rate='1Mbit', burst=1500}, yellow='drop'",
+            "chains.test[0].yellow",
+            "a token bucket finds nothing yellow",
+        ),
+        ("kind='first-match', classes=[]", "chains.test[0].classes", "none"),
+        (
+            "kind='first-match', classes=[{}, {}]",
+            "chains.test[0].classes[1].class",
+            "two without a class",
+        ),
+        ("kind='first-match', classes=[{class='c'}]", "chains.test[0].classes", "no class \"c\""),
+        (
+            "kind='first-match', classes=[{steps=[{kind='shape', rate='1Mbit', burst=1, limit=1}]}]",
+            "chains.test[0].classes[0].steps[0]",
+            "no shaper can stand",
         ),
         (
             "kind='demote', af_class=5, rates=['1Mbit','1Mbit','1Mbit'], burst=1500",
@@ -323,4 +340,48 @@ fn no_meter_promotes_what_passes() {
     ] {
         assert_eq!(end(&text, came), (went.0.to_owned(), went.1), "{text}");
     }
+}
+
+/// CS0 becomes CS1 and CS1 becomes CS2, and neither sees what the other has done.
+#[test]
+fn of_several_classes_the_first_counts_alone() {
+    let mut run = Run::text(
+        r#"
+        [classes]
+        cs0.match = [{ dscp = ["CS0"] }]
+        cs1.match = [{ dscp = ["CS1"] }]
+        both.match = [{ dscp = ["CS0", "CS1", "EF"] }]
+        [[chains.test]]
+        kind = "first-match"
+        [[chains.test.classes]]
+        steps = [{ kind = "mark", dscp = "AF43" }]
+        [[chains.test.classes]]
+        class = "cs0"
+        steps = [{ kind = "mark", dscp = "CS1" }]
+        [[chains.test.classes]]
+        class = "cs1"
+        steps = [
+            { kind = "meter", meter = { kind = "token-bucket", rate = "8kbit", burst = 150 }, red = "drop" },
+            { kind = "mark", dscp = "CS2" },
+        ]
+        [[chains.test.classes]]
+        class = "both"
+        "#,
+    );
+    for (n, dscp) in ["CS0", "CS1", "EF", "CS7", "CS1"].into_iter().enumerate() {
+        run.take(Time::ZERO, packet(n as u32, 1, dscp.parse().unwrap(), 100));
+    }
+    let out: Vec<_> = run.out.iter().map(|(_, is)| is.dscp().to_string()).collect();
+    assert_eq!(out, ["CS1", "CS2", "EF", "AF43"]);
+    assert!(matches!(run.dropped.as_slice(), [(_, Cause::Policed)]));
+    let mut parts = Vec::new();
+    run.steps[0].report("x", &mut parts);
+    let paths: Vec<_> = parts.iter().map(|part| part.path.as_str()).collect();
+    assert_eq!(paths, ["x", "x/others/0", "x/cs0/0", "x/cs1/0", "x/cs1/1"]);
+    let count = |part: &Part<'_>| {
+        let rows = part.counters.used().map(|(_, row)| (row.came.packets, row.went.packets));
+        rows.fold((0, 0), |sum, row| (sum.0 + row.0, sum.1 + row.1))
+    };
+    let counts: Vec<_> = parts.iter().map(count).collect();
+    assert_eq!(counts, [(5, 4), (1, 1), (1, 1), (2, 1), (1, 1)]);
 }
