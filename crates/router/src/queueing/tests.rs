@@ -312,6 +312,40 @@ fn marks_count_where_the_packet_stays() {
     assert!((1..kept).contains(&marked), "{marked} of {kept}");
 }
 
+/// The NATO study's shaper grants 64,000 octets each second: idle time counts by what it lets pass.
+#[test]
+fn idle_time_under_a_shaper_by_intervals_counts_by_its_rate() {
+    let path = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../../config/lab/policies/nato-single-queue-wred.toml"
+    );
+    let policy: Policy = toml::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    let mut tree = build(&policy, &[], &policy.queueings["wan"], "q", 1).unwrap();
+    let average = |tree: &dyn Discipline| {
+        let mut parts = Vec::new();
+        tree.report("q", &mut parts);
+        parts[1].counters.averages()[0]
+    };
+    // Twice what the shaper lets pass: packets of 1,500 octets, 23.4 ms each at 512 kbit/s.
+    let mut now = Time::ZERO;
+    for number in 0..4_000 {
+        now = Time(number * 11_718_750);
+        let came = packet(Dscp::CS6, 1_500, 1, number);
+        tree.push(now, came, &Tables::default(), &mut Vec::new());
+        while tree.pop(now).is_some() {}
+    }
+    while let Ready::At(moment) = tree.ready(now) {
+        now = moment;
+        while tree.pop(now).is_some() {}
+    }
+    let before = average(&*tree);
+    now = Time(now.0 + 12_000_000_000);
+    tree.push(now, packet(Dscp::CS6, 100, 1, 1), &Tables::default(), &mut Vec::new());
+    // 12 s are 512 packets: (1 - 1/512)^512.
+    let left = average(&*tree) / before;
+    assert!((0.34..0.40).contains(&left), "{left} of {before}");
+}
+
 #[test]
 fn a_class_named_others_has_a_path_of_its_own() {
     let text = "[classes.others]\nmatch = [{ dscp = ['EF'] }]\n[queueings.wan]\nkind = 'priority'\n\
