@@ -66,9 +66,8 @@ dscp = "CS1"
 /// The share of what arrived, by code point, in percent.
 type Shares = BTreeMap<u64, f64>;
 
-fn shares(path: &str) -> Result<Shares, String> {
-    let files =
-        directory(&[("shares.toml", POLICY), ("net.toml", TOPOLOGY), ("load.toml", LOAD)]);
+fn shares(path: &str) -> Shares {
+    let files = directory(&[("shares.toml", POLICY), ("net.toml", TOPOLOGY), ("load.toml", LOAD)]);
     let topology = files.path().join("net.toml");
     let load = files.path().join("load.toml").to_string_lossy().into_owned();
     let up = Up::of_file(As::Own, &topology, &["--path", path], files);
@@ -82,19 +81,20 @@ fn shares(path: &str) -> Result<Shares, String> {
     let listening = |up: &Up| text(&up.exec("b", &["cat", "/proc/net/udp6"])).contains(":1388 ");
     let deadline = lab::clock::Deadline::after(crate::support::PATIENCE);
     let there = deadline.wait_for("the receiver", || Ok(listening(&up).then_some(())));
-    there.map_err(|error| error.to_string())?;
+    assert!(there.is_ok(), "{there:?}");
     let sent = up.exec("a", &[lab, "load", "send", "--plan", &load, "--json"]);
     assert!(sent.status.success(), "{}", text(&sent));
     let received = receiver.wait_with_output().unwrap();
-    let json: serde_json::Value = serde_json::from_slice(&received.stdout)
-        .map_err(|error| format!("{error}: {}", text(&received)))?;
+    let json = serde_json::from_slice(&received.stdout);
+    let json: serde_json::Value =
+        json.unwrap_or_else(|error| panic!("{error}: {}", text(&received)));
     let mut octets = Shares::new();
     for flow in json["flows"].as_array().unwrap() {
         let dscp = flow["dscp_seen"][0]["dscp"].as_u64().unwrap();
         octets.insert(dscp, flow["received"].as_u64().unwrap() as f64);
     }
     let all: f64 = octets.values().sum();
-    Ok(octets.into_iter().map(|(dscp, got)| (dscp, got * 100.0 / all)).collect())
+    octets.into_iter().map(|(dscp, got)| (dscp, got * 100.0 / all)).collect()
 }
 
 #[test]
@@ -106,7 +106,7 @@ fn classes_get_the_same_order_of_shares_from_our_router_and_from_htb() {
     if !nix::unistd::geteuid().is_root() {
         return skip(TEST, "the data path tc is for root");
     }
-    let (ours, htb) = (shares("tun").unwrap(), shares("tc").unwrap());
+    let (ours, htb) = (shares("tun"), shares("tc"));
     let of = |shares: &Shares, dscp: u64| shares.get(&dscp).copied().unwrap_or_default();
     eprintln!("    class   reserved   our router   kernel htb   (percent of what arrived)");
     for (name, dscp, reserved) in [("CS3", 24, 50), ("CS2", 16, 30), ("CS1", 8, 15)] {
