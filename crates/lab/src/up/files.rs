@@ -63,6 +63,9 @@ impl Files {
                 })?,
             };
             let read = PolicyFile::read(&found).map_err(|mistake| refused(&mistake))?;
+            for warning in read.policy().warnings() {
+                eprintln!("warning: {}", read.mistake(&warning).render(false).trim_end());
+            }
             policies.insert(policy.clone(), read.policy().clone());
             policy_files.insert(policy.clone(), read);
         }

@@ -108,6 +108,15 @@ pub struct RowStatus {
     pub came: Count,
     /// Went on.
     pub went: Count,
+    /// Were for the router or gateway itself.
+    #[serde(default)]
+    pub taken: Count,
+    /// Wait now, where packets wait in the part itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<Count>,
+    /// Packets that waited on the average since the first one came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue_average: Option<f64>,
     /// Were given this code point.
     pub marked: u64,
     /// Had congestion marked.
@@ -153,6 +162,7 @@ fn part_of(part: &Part<'_>, name: &str, now: Time) -> PartStatus {
     let counters = part.counters;
     let rows = counters.used().map(|(dscp, row)| {
         let dropped = Cause::ALL.iter().zip(&row.dropped).filter(|(_, amount)| amount.packets > 0);
+        let depth = counters.depth_of(dscp);
         let delay = counters.delays(dscp).map(|delays| DelayStatus {
             mean_ms: delays.mean_ns() as f64 / 1e6,
             max_ms: delays.max_ns() as f64 / 1e6,
@@ -163,6 +173,9 @@ fn part_of(part: &Part<'_>, name: &str, now: Time) -> PartStatus {
             dscp_name: dscp.to_string(),
             came: Count::of(row.came),
             went: Count::of(row.went),
+            taken: Count::of(row.taken),
+            queue: depth.map(|depth| Count::of(depth.now())),
+            queue_average: depth.map(|depth| depth.average(now)),
             marked: row.marked,
             congestion_marked: row.congestion_marked,
             dropped: dropped.map(|(cause, amount)| (cause_name(*cause), amount.packets)).collect(),

@@ -9,6 +9,7 @@ use crate::meter::Bucket;
 use crate::packet::Packet;
 use crate::policy::{Octets, Wrong};
 use crate::time::{Rate, Time};
+use dscp::Dscp;
 
 /// One bucket, one queue.
 ///
@@ -47,8 +48,9 @@ impl Shape {
         })
     }
 
-    fn hold(&mut self, now: Time, length: usize) -> Verdict {
+    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> Verdict {
         self.held.add(length);
+        self.counters.holds(now, dscp, length);
         self.settle(now);
         Verdict::Hold
     }
@@ -88,7 +90,7 @@ impl Conditioner for Shape {
             }
             packet.held_since = now;
             self.leaving.add(now, [packet]);
-            return self.hold(now, length);
+            return self.hold(now, dscp, length);
         }
         self.counters.came(dscp, length);
         match self.queue.offer(now, packet, self.room, self.held, behind) {
@@ -96,7 +98,7 @@ impl Conditioner for Shape {
                 self.counters.went_after(dscp, length, 0);
                 Verdict::Pass(packet)
             }
-            Offer::Waits { .. } => self.hold(now, length),
+            Offer::Waits { .. } => self.hold(now, dscp, length),
             Offer::Full(packet) => self.full(packet),
         }
     }
@@ -110,6 +112,7 @@ impl Conditioner for Shape {
             }
         };
         self.held.take(packet.length());
+        self.counters.releases(now, packet.dscp(), packet.length());
         let waited = now.since(packet.held_since);
         self.counters.went_after(packet.dscp(), packet.length(), waited);
         self.settle(now);

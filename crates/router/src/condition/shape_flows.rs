@@ -9,6 +9,7 @@ use crate::meter::Bucket;
 use crate::packet::Packet;
 use crate::policy::{Name, Policy, Span, Wrong};
 use crate::time::{Rate, Time};
+use dscp::Dscp;
 use std::collections::BTreeSet;
 
 /// Packets that may wait in a flow, where the policy does not say.
@@ -106,8 +107,9 @@ impl ShapeFlows {
         }
     }
 
-    fn hold(&mut self, now: Time, length: usize) -> Verdict {
+    fn hold(&mut self, now: Time, dscp: Dscp, length: usize) -> Verdict {
         self.held.add(length);
+        self.counters.holds(now, dscp, length);
         self.settle(now);
         Verdict::Hold
     }
@@ -183,7 +185,7 @@ impl Conditioner for ShapeFlows {
             }
             packet.held_since = now;
             self.leaving.add(now, [packet]);
-            return self.hold(now, length);
+            return self.hold(now, dscp, length);
         };
         self.counters.came(dscp, length);
         match self.offer(now, packet, &found, profile, behind) {
@@ -191,7 +193,7 @@ impl Conditioner for ShapeFlows {
                 self.counters.went_after(dscp, length, 0);
                 Verdict::Pass(packet)
             }
-            Offer::Waits { .. } => self.hold(now, length),
+            Offer::Waits { .. } => self.hold(now, dscp, length),
             Offer::Full(packet) => self.full(packet),
         }
     }
@@ -202,6 +204,7 @@ impl Conditioner for ShapeFlows {
             None => self.pop(now)?,
         };
         self.held.take(packet.length());
+        self.counters.releases(now, packet.dscp(), packet.length());
         self.settle(now);
         let waited = now.since(packet.held_since);
         self.counters.went_after(packet.dscp(), packet.length(), waited);
