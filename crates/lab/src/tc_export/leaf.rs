@@ -70,16 +70,21 @@ impl Builder<'_> {
             Dropper::Wred { lines, others, .. } if self.kernel.has("gred") && lines.len() < 15 => {
                 let named = lines.iter().map(|(dscp, line)| (dscp.to_string(), *line));
                 let all = named.chain(others.iter().map(|line| ("others".to_owned(), *line)));
-                self.gred(start, &all.collect::<Vec<_>>(), packets)
+                // Lines of one priority share one average, that of the whole queue.
+                self.gred(
+                    start,
+                    &all.map(|(name, line)| (name, line, 1)).collect::<Vec<_>>(),
+                    packets,
+                )
             }
             Dropper::Trio { green, yellow, red, .. } if self.kernel.has("gred") => {
-                let line = |name: &str, curve: &router::policy::Curve| {
+                let line = |name: &str, curve: &router::policy::Curve, prio| {
                     let of = |percent: f64| (packets as f64 * percent / 100.0).round() as u32;
                     let (min, max) = (of(curve.from), of(curve.all));
                     let denominator = (1.0 / curve.most.max(1e-4)).round() as u32;
-                    (name.to_owned(), Line { min, max, denominator })
+                    (name.to_owned(), Line { min, max, denominator }, prio)
                 };
-                let all = [line("green", green), line("yellow", yellow), line("red", red)];
+                let all = [line("green", green, 1), line("yellow", yellow, 2), line("red", red, 3)];
                 self.gred(start, &all, packets)
             }
             Dropper::Red { .. } | Dropper::Wred { .. } | Dropper::Trio { .. } => {
@@ -91,11 +96,12 @@ impl Builder<'_> {
         }
     }
 
-    /// A line for each drop precedence.
+    /// A line with its priority for each drop precedence. In its mode `grio`, gred judges a line by
+    /// the packets of its own and all lower priorities; lines of the same priority by all packets.
     fn gred(
         &mut self,
         start: &str,
-        lines: &[(String, Line)],
+        lines: &[(String, Line, u8)],
         packets: usize,
     ) -> Result<(), NoScript> {
         self.leave_out(
@@ -103,22 +109,34 @@ impl Builder<'_> {
              Linux 6.3 only an eBPF filter sets",
         );
         let handle = format!("{:x}:", 0x8000 + self.number()?);
-        let (count, last) = (lines.len().max(1), lines.len().max(1) - 1);
-        let line = format!("{start} handle {handle} gred setup DPs {count} default {last} grio");
+        let (count, default) = (lines.len().max(1), unclassified(lines));
+        let line = format!("{start} handle {handle} gred setup DPs {count} default {default} grio");
         self.run(&line, None)?;
         let (place, limit) = (start.replace("qdisc add", "qdisc change"), packets as u64 * PACKET);
         let place = place.replace("qdisc replace", "qdisc change");
-        for (number, (name, line)) in lines.iter().enumerate() {
+        for (number, (name, line, prio)) in lines.iter().enumerate() {
             let about = format!("the line of {name}, in octets, a packet taken for 1000");
             let line = format!(
-                "{place} handle {handle} gred limit {limit} {} bandwidth 100Mbit DP {number} prio {}",
-                sizes(line),
-                number + 1
+                "{place} handle {handle} gred limit {limit} {} bandwidth 100Mbit DP {number} \
+                 prio {prio}",
+                sizes(line)
             );
             self.run(&line, Some(&about))?;
         }
         Ok(())
     }
+}
+
+/// The number of the line for packets without a drop precedence: that of all others, that of best
+/// effort, or the strictest.
+fn unclassified(lines: &[(String, Line, u8)]) -> usize {
+    let named = |wanted: &str| lines.iter().position(|(name, ..)| name == wanted);
+    let strictest = || {
+        let numbered = lines.iter().enumerate();
+        let strictest = numbered.min_by_key(|(_, (_, line, _))| (line.max, line.min));
+        strictest.map_or(0, |(number, _)| number)
+    };
+    named("others").or_else(|| named("CS0")).unwrap_or_else(strictest)
 }
 
 fn octets(limit: &Limit) -> Option<u64> {

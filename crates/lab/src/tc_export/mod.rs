@@ -9,6 +9,7 @@ mod leaf;
 mod mark;
 mod tree;
 
+use router::Rate;
 use router::policy::{Attachment, Policy};
 use std::collections::BTreeSet;
 use std::fmt;
@@ -66,8 +67,18 @@ pub enum NoScript {
     TooLarge,
 }
 
+/// A line with a rate, where the device has none of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// All that the device may send.
+    pub rate: Rate,
+    /// Octets that each packet has more on the line.
+    pub overhead: u16,
+}
+
 /// The script for what `interface` of the policy does, at the device `dev`, with the disciplines that
-/// the kernel has.
+/// the kernel has. A `line` is kept to by the script's queueing; the device itself decides where there
+/// is none.
 ///
 /// # Errors
 /// [`NoScript`].
@@ -76,6 +87,7 @@ pub fn script(
     interface: &str,
     dev: &str,
     kernel: &Qdiscs,
+    line: Option<Line>,
 ) -> Result<Script, NoScript> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if dev.is_empty() || dev.len() > 15 || !dev.chars().all(is_part) || dev.starts_with('-') {
@@ -86,7 +98,7 @@ pub fn script(
         let known: Vec<&str> = policy.interfaces.keys().map(String::as_str).collect();
         return Err(NoScript::Interface(interface.to_owned(), known.join(", ")));
     };
-    let mut builder = Builder { policy, dev, kernel, script: Script::default(), parts: 0 };
+    let mut builder = Builder { policy, dev, kernel, line, script: Script::default(), parts: 0 };
     builder.attachment(attachment)?;
     Ok(builder.script)
 }
@@ -98,6 +110,7 @@ struct Builder<'a> {
     policy: &'a Policy,
     dev: &'a str,
     kernel: &'a Qdiscs,
+    line: Option<Line>,
     script: Script,
     /// Numbers given to classes, disciplines and chains.
     parts: u16,

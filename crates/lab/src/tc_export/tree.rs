@@ -26,7 +26,8 @@ struct Class {
 
 impl Builder<'_> {
     pub(super) fn root(&mut self, queueing: &Queueing) -> Result<(), NoScript> {
-        if matches!(queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. }) {
+        let is_leaf = matches!(queueing, Queueing::Fifo { .. } | Queueing::FairFlows { .. });
+        if is_leaf && self.line.is_none() {
             return self.leaf(queueing, "root", LINE);
         }
         if !self.kernel.has("htb") {
@@ -36,16 +37,21 @@ impl Builder<'_> {
         self.leave_out("htb counts 14 octets of link header in each packet, the policy none");
         let dev = self.dev;
         self.run(&format!("tc qdisc replace dev {dev} root handle 1: htb default 0"), None)?;
+        let line = self.line_rate();
         let whole = Class {
-            rate: LINE,
-            shared: LINE,
-            ceil: LINE,
+            rate: line,
+            shared: line,
+            ceil: line,
             prio: 1,
             quantum: QUANTUM.1,
             about: None,
         };
         self.class(queueing, "1:", whole, true)?;
         Ok(())
+    }
+
+    fn line_rate(&self) -> u64 {
+        self.line.map_or(LINE, |line| line.rate.bits())
     }
 
     /// A class and what is in it; gives its number. The filters of the first one stand at the root.
@@ -57,7 +63,9 @@ impl Builder<'_> {
         first: bool,
     ) -> Result<String, NoScript> {
         let Class { mut rate, mut shared, mut ceil, prio, quantum, about } = class;
-        let (mut of, mut shaped) = (queueing, String::new());
+        let overhead = self.line.map_or(0, |line| line.overhead);
+        let of_line = if overhead > 0 { format!(" overhead {overhead}") } else { String::new() };
+        let (mut of, mut shaped) = (queueing, of_line);
         while let Queueing::Shaper { rate: to, burst, interval, overhead, child } = of {
             let to = to.bits();
             (rate, shared, ceil) = (rate.min(to), shared.min(to), ceil.min(to));
@@ -138,7 +146,7 @@ impl Builder<'_> {
             let class = Class {
                 rate: LEAST,
                 shared: LEAST,
-                ceil: LINE,
+                ceil: self.line_rate(),
                 prio: 7,
                 quantum: QUANTUM.0,
                 about: Some("for what belongs to no class".to_owned()),

@@ -12,7 +12,7 @@ use crate::batch;
 use crate::clock::{self, Origin};
 use crate::netns::Netns;
 use crate::probe::{Probe, said};
-use crate::tc_export::{Qdiscs, script};
+use crate::tc_export::{Command, Line, Qdiscs, script};
 use anyhow::{Context, Result};
 use network::plan::{Kind as NodeKind, Node, Plan, PortId, Wire};
 use nix::errno::Errno;
@@ -69,12 +69,16 @@ impl Kernel {
             let lines = lines(node, &["arp off"]);
             namespace.ip(&lines).with_context(|| format!("router {}", node.name))?;
         }
-        for wire in &plan.links {
-            kernel.shape(plan, hosts, wire)?;
-        }
         let mut left_out = left_out(plan);
-        for node in plan.nodes.iter().filter(|node| node.kind == NodeKind::Router) {
-            left_out.extend(kernel.policy(node, plan, files)?);
+        // Ports whose policy's queueing keeps to the rate of their link.
+        let mut queued = Vec::new();
+        for (number, node) in plan.nodes.iter().enumerate() {
+            if node.kind == NodeKind::Router {
+                left_out.extend(kernel.policy(number, node, plan, files, &mut queued)?);
+            }
+        }
+        for wire in &plan.links {
+            kernel.shape(plan, hosts, wire, &queued)?;
         }
         for line in left_out {
             eprintln!("not with the data path tc: {line}");
@@ -83,8 +87,18 @@ impl Kernel {
     }
 
     /// Gives a router's ports what the kernel has that is nearest to their policy; gives what it
-    /// leaves out.
-    fn policy(&self, node: &Node, plan: &Plan, files: &Files) -> Result<Vec<String>> {
+    /// leaves out. Ports that have their policy's queueing are added to `queued`.
+    ///
+    /// # Errors
+    /// The kernel refuses a command.
+    fn policy(
+        &self,
+        number: usize,
+        node: &Node,
+        plan: &Plan,
+        files: &Files,
+        queued: &mut Vec<PortId>,
+    ) -> Result<Vec<String>> {
         let named = files.topology().routers.get(&node.name);
         let policy = named.and_then(|router| files.policies.get(router.policy.as_ref()?));
         let (Some(policy), Some(namespace)) = (policy, self.routers.get(&node.name)) else {
@@ -93,31 +107,40 @@ impl Kernel {
         let probe = Probe::of_qdiscs(namespace);
         let has = probe.iter().filter(|(_, finding)| finding.works);
         let qdiscs = Qdiscs::of(has.map(|(name, _)| name.as_str()));
+        let nft = namespace.within(|| said(&["nft", "list", "tables"]));
         let mut left_out = Vec::new();
-        for port in &node.ports {
+        for (place, port) in node.ports.iter().enumerate() {
             let of = policy.interfaces.get(&port.name).or_else(|| policy.interfaces.get("*"));
             let Some(of) = of else { continue };
-            let place = format!("{}.{}", node.name, port.name);
-            let script = match script(policy, &port.name, &port.name, &qdiscs) {
+            let name = format!("{}.{}", node.name, port.name);
+            let link = plan.links.get(port.link).map(|wire| &wire.link);
+            let line =
+                link.and_then(|link| Some(Line { rate: link.rate?, overhead: link.overhead }));
+            let script = match script(policy, &port.name, &port.name, &qdiscs, line) {
                 Ok(script) => script,
                 Err(why) => {
-                    left_out.push(format!("{place}: {why}"));
+                    left_out.push(format!("{name}: {why}"));
                     continue;
                 }
             };
-            let rate = plan.links.get(port.link).and_then(|wire| wire.link.rate);
-            if let Some(rate) = rate.filter(|_| of.queueing.is_some()) {
-                left_out.push(format!(
-                    "{place}: the line's {rate}: the policy's queueing stands there"
-                ));
+            if of.queueing.is_some() {
+                queued.push(PortId { node: number, port: place });
             }
-            for command in script.commands {
+            let is_nft =
+                |command: &Command| command.words.first().is_some_and(|word| word == "nft");
+            if let (Err(why), true) = (&nft, script.commands.iter().any(is_nft)) {
+                left_out.push(format!("{name}: all that nft would do: {why:#}"));
+            }
+            for command in script.commands.iter().filter(|of| nft.is_ok() || !is_nft(of)) {
                 let shown = command.words.join(" ");
-                left_out.extend(command.about.map(|about| format!("{place}: {shown}: {about}")));
-                let done = namespace.within(|| said(&command.words));
-                left_out.extend(done.err().map(|why| format!("{place}: {shown}: {why:#}")));
+                namespace
+                    .within(|| said(&command.words))
+                    .with_context(|| format!("{name}: {shown}"))?;
+                left_out.extend(
+                    command.about.as_ref().map(|about| format!("{name}: {shown}: {about}")),
+                );
             }
-            left_out.extend(script.left_out.iter().map(|what| format!("{place}: {what}")));
+            left_out.extend(script.left_out.iter().map(|what| format!("{name}: {what}")));
         }
         Ok(left_out)
     }
@@ -152,10 +175,10 @@ impl Kernel {
         Ok(())
     }
 
-    /// Gives both ends of a link its rate.
-    fn shape(&self, plan: &Plan, hosts: &Hosts, wire: &Wire) -> Result<()> {
+    /// Gives both ends of a link its rate, but for those that have queueing already.
+    fn shape(&self, plan: &Plan, hosts: &Hosts, wire: &Wire, queued: &[PortId]) -> Result<()> {
         let Some(rate) = wire.link.rate else { return Ok(()) };
-        for id in wire.ends {
+        for id in wire.ends.into_iter().filter(|id| !queued.contains(id)) {
             let (namespace, name) = self.end(plan, hosts, id)?;
             let rate = rate.bits();
             let overhead = wire.link.overhead;

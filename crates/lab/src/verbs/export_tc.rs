@@ -52,7 +52,7 @@ impl Args {
             Some(names) => Qdiscs::of(names.iter().map(String::as_str)),
             None => Qdiscs::all(),
         };
-        let script = script(policy, interface, dev, &kernel);
+        let script = script(policy, interface, dev, &kernel, None);
         print!("{}", script.map_err(|why| Usage::error(why.to_string()))?);
         Ok(ExitCode::SUCCESS)
     }
