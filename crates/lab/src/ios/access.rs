@@ -3,6 +3,7 @@
 use super::Notes;
 use super::algebra::{all_without, whole};
 use super::lines::Line;
+use super::work::{TOO_MUCH, Work};
 use dscp::Dscp;
 use router::policy::{Match, Ports, Prefix, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
@@ -41,12 +42,19 @@ pub(super) fn kind_of(number: &str) -> Option<Kind> {
 
 impl AccessList {
     /// What it permits, and whether something was left out of that.
-    pub(super) fn permitted(&self, notes: &mut Notes) -> Result<(Vec<Match>, bool), String> {
+    pub(super) fn permitted(
+        &self,
+        notes: &mut Notes,
+        work: &mut Work,
+    ) -> Result<(Vec<Match>, bool), String> {
         let (mut permitted, mut denied, mut partial) = (Vec::new(), Vec::new(), false);
         for entry in &self.entries {
+            if work.is_spent() {
+                return Err(TOO_MUCH.to_owned());
+            }
             match (&entry.matches, entry.permit) {
                 (Ok(matches), false) => denied.extend(matches.iter().cloned()),
-                (Ok(matches), true) => match all_without(matches, &denied) {
+                (Ok(matches), true) => match all_without(matches, &denied, work) {
                     Ok(rest) => permitted.extend(rest),
                     Err(why) => {
                         let reason = format!("left out: without what is denied before, {why}");
@@ -64,6 +72,7 @@ impl AccessList {
                 }
             }
         }
+        work.keeps(permitted.len());
         Ok((permitted, partial))
     }
 }

@@ -1,5 +1,6 @@
 //! Sets of packets as lists of matches: what two have in common, and the one without the other.
 
+use super::work::{TOO_MUCH, Work};
 use dscp::Dscp;
 use router::policy::{Match, Ports, Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -155,12 +156,22 @@ pub(super) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
 /// What meets any of `from` and none of `without`.
 ///
 /// # Errors
-/// As [`difference`], or more than [`MATCHES_MAX`] matches.
-pub(super) fn all_without(from: &[Match], without: &[Match]) -> Result<Vec<Match>, &'static str> {
+/// As [`difference`], more than [`MATCHES_MAX`] matches, or no work left.
+pub(super) fn all_without(
+    from: &[Match],
+    without: &[Match],
+    work: &mut Work,
+) -> Result<Vec<Match>, &'static str> {
     let mut rest = from.to_vec();
     for without in without {
-        let parts: Result<Vec<_>, _> = rest.iter().map(|one| difference(one, without)).collect();
-        rest = parts?.concat();
+        let mut parts = Vec::new();
+        for one in &rest {
+            if !work.compares(one.dscp.len(), without.dscp.len()) {
+                return Err(TOO_MUCH);
+            }
+            parts.extend(difference(one, without)?);
+        }
+        rest = parts;
         if rest.len() > MATCHES_MAX {
             return Err("it would take more than 256 matches");
         }
@@ -171,14 +182,29 @@ pub(super) fn all_without(from: &[Match], without: &[Match]) -> Result<Vec<Match
 /// What meets one of each.
 ///
 /// # Errors
-/// More than [`MATCHES_MAX`] matches.
-pub(super) fn all_common(a: &[Match], b: &[Match]) -> Result<Vec<Match>, &'static str> {
-    if a.len().saturating_mul(b.len()) > MATCHES_MAX * MATCHES_MAX {
-        return Err("it would take more than 256 matches");
+/// More than [`MATCHES_MAX`] matches, or no work left.
+pub(super) fn all_common(
+    a: &[Match],
+    b: &[Match],
+    work: &mut Work,
+) -> Result<Vec<Match>, &'static str> {
+    let mut both = Vec::new();
+    for (a, b) in a.iter().flat_map(|a| b.iter().map(move |b| (a, b))) {
+        if !work.compares(a.dscp.len(), b.dscp.len()) {
+            return Err(TOO_MUCH);
+        }
+        both.extend(intersection(a, b));
+        if both.len() > MATCHES_MAX {
+            return Err("it would take more than 256 matches");
+        }
     }
-    let both: Vec<Match> =
-        a.iter().flat_map(|a| b.iter().filter_map(move |b| intersection(a, b))).collect();
-    if both.len() > MATCHES_MAX { Err("it would take more than 256 matches") } else { Ok(both) }
+    Ok(both)
+}
+
+/// Whether some packet meets one of each; false where no work is left.
+pub(super) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
+    let mut pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
+    pairs.any(|(a, b)| work.compares(a.dscp.len(), b.dscp.len()) && intersection(a, b).is_some())
 }
 
 #[cfg(test)]

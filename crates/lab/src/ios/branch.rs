@@ -18,11 +18,25 @@ impl Maker<'_> {
         rate: Option<Rate>,
         depth: usize,
     ) -> Queueing {
-        if depth > DEPTH_MAX {
-            let reason = format!("left out: policies stand more than {DEPTH_MAX} deep");
+        let circle = self.above.contains(&map.name);
+        if circle || depth > DEPTH_MAX {
+            let reason = match circle {
+                true => "left out: the policy stands in itself".to_owned(),
+                false => format!("left out: policies stand more than {DEPTH_MAX} deep"),
+            };
             self.notes.add(map.line, reason);
             return Queueing::default();
         }
+        if !self.work.branches(map.classes.len().max(1)) {
+            return Queueing::default();
+        }
+        self.above.push(map.name.clone());
+        let queueing = self.within(map, rate, depth);
+        self.above.pop();
+        queueing
+    }
+
+    fn within(&mut self, map: &PolicyMap, rate: Option<Rate>, depth: usize) -> Queueing {
         let (default, named): (Vec<_>, Vec<_>) =
             map.classes.iter().partition(|class| is_default(&class.name));
         let default = default.first().copied();

@@ -1,8 +1,9 @@
 //! The conditioners of a policy map: `set`, `police`, `drop`. A packet belongs to the first class
 //! that it matches, by what it was when it came.
 
-use super::algebra::{all_without, intersection};
+use super::algebra::{all_without, any_common};
 use super::map::{Maker, Police, PolicyClass, PolicyMap, is_default};
+use super::work::Work;
 use dscp::Dscp;
 use router::policy::{Action, Class, Flow, Match, Name, Step, Table};
 
@@ -26,8 +27,9 @@ impl Maker<'_> {
         if is_default(&class.name) {
             return Some(vec![Match::default()]);
         }
-        let found = self.classes.get(&class.name).map(|class| class.matches.clone());
-        if found.is_none() {
+        let found = self.classes.get(&class.name).map(|class| &class.matches);
+        let found = found.filter(|matches| self.work.keeps(matches.len())).cloned();
+        if found.is_none() && !self.work.is_spent() {
             let why = if self.config.classes.contains_key(&class.name) {
                 "is not mapped"
             } else {
@@ -67,7 +69,7 @@ impl Maker<'_> {
             map.classes.iter().partition(|class| is_default(&class.name));
         for class in named.into_iter().chain(default) {
             let Some(matches) = self.matches(class) else { continue };
-            let own = match all_without(&matches, &before) {
+            let own = match all_without(&matches, &before, self.work) {
                 Ok(own) => own,
                 Err(why) => {
                     let reason = format!("left out: without the classes before it, {why}");
@@ -94,8 +96,11 @@ impl Maker<'_> {
     fn in_order(&mut self, mut made: Vec<Made>) -> Vec<Step> {
         let mut steps = Vec::new();
         while !made.is_empty() {
-            let unseen = |one: &Made| !made.iter().any(|other| one.is_seen_by(other));
-            match made.iter().position(unseen) {
+            let work = &mut *self.work;
+            let unseen = made.iter().position(|one| {
+                !work.is_spent() && !made.iter().any(|other| one.is_seen_by(other, work))
+            });
+            match unseen {
                 Some(place) => steps.push(made.remove(place).step),
                 None => {
                     let last = made.pop();
@@ -113,10 +118,11 @@ impl Maker<'_> {
             let Some(set) = &class.set else { continue };
             let Some(matches) = self.matches(class) else { continue };
             let now = |of: &Match| Match { dscp: vec![set.value], ..of.clone() };
-            let first = |of: &Match| {
+            let work = &mut *self.work;
+            let mut first = |of: &Match| {
                 let found = map.classes.iter().find(|class| {
                     let class = self.classes.get(&class.name);
-                    class.is_some_and(|c| c.matches.iter().any(|m| intersection(m, of).is_some()))
+                    class.is_some_and(|c| any_common(&c.matches, std::slice::from_ref(of), work))
                 });
                 found.map(|class| class.name.as_str())
             };
@@ -138,14 +144,12 @@ struct Made {
 
 impl Made {
     /// Whether packets that this step has marked match another.
-    fn is_seen_by(&self, other: &Made) -> bool {
+    fn is_seen_by(&self, other: &Made, work: &mut Work) -> bool {
         self.line != other.line
             && marks_of(&self.step).iter().any(|dscp| {
                 let marked = |own: &Match| Match { dscp: vec![*dscp], ..own.clone() };
-                self.own
-                    .iter()
-                    .map(marked)
-                    .any(|own| other.own.iter().any(|of| intersection(of, &own).is_some()))
+                let marked: Vec<Match> = self.own.iter().map(marked).collect();
+                work.keeps(1) && any_common(&marked, &other.own, work)
             })
     }
 }

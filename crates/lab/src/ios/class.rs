@@ -3,6 +3,7 @@
 use super::access::{dscp, precedence};
 use super::algebra::{MATCHES_MAX, all_common, all_without, whole};
 use super::read::Config;
+use super::work::{TOO_MUCH, Work};
 use super::{DEPTH_MAX, Notes};
 use dscp::Dscp;
 use router::policy::Match;
@@ -83,43 +84,82 @@ pub(super) fn term(line: usize, words: &[String]) -> Term {
 }
 
 /// All class maps that can be mapped; what cannot is noted.
-pub(super) fn resolve_all(config: &Config, notes: &mut Notes) -> BTreeMap<String, Class> {
-    let mut classes = BTreeMap::new();
-    for (name, map) in &config.classes {
-        match resolve(config, map, notes, 1) {
-            Ok(class) => {
-                classes.insert(name.clone(), class);
+pub(super) fn resolve_all(
+    config: &Config,
+    notes: &mut Notes,
+    work: &mut Work,
+) -> BTreeMap<String, Class> {
+    let heights = heights(config);
+    let mut known: Known = BTreeMap::new();
+    // Those that others stand in come first: each is made once.
+    for height in 1..=DEPTH_MAX + 1 {
+        for (name, map) in &config.classes {
+            if heights.get(name.as_str()) != Some(&height) || work.is_spent() {
+                continue;
             }
-            Err(why) => notes.add(map.line, format!("the class is left out: {why}")),
+            let found = match height > DEPTH_MAX {
+                true => Err(format!(
+                    "class maps stand in one another more than {DEPTH_MAX} deep, or in a circle"
+                )),
+                false => resolve(config, map, &known, notes, work),
+            };
+            if let Err(why) = &found {
+                notes.add(map.line, format!("the class is left out: {why}"));
+            }
+            known.insert(name.clone(), found);
         }
     }
-    classes
+    known.into_iter().filter_map(|(name, found)| Some((name, found.ok()?))).collect()
+}
+
+/// What is made of class maps so far, or why nothing is.
+type Known = BTreeMap<String, Result<Class, String>>;
+
+/// How deep others stand in each class map: 1 where none does, at most one more than [`DEPTH_MAX`],
+/// which those in a circle get, too.
+fn heights(config: &Config) -> BTreeMap<&str, usize> {
+    let mut heights: BTreeMap<&str, usize> =
+        config.classes.keys().map(|name| (name.as_str(), 1)).collect();
+    for _ in 0..DEPTH_MAX {
+        for (name, map) in &config.classes {
+            let inner = map.terms.iter().filter_map(|term| match &term.what {
+                Ok(What::ClassMap(inner)) => heights.get(inner.as_str()).copied(),
+                _ => None,
+            });
+            let height = inner.max().map_or(1, |inner| (inner + 1).min(DEPTH_MAX + 1));
+            heights.insert(name, height);
+        }
+    }
+    heights
 }
 
 fn resolve(
     config: &Config,
     map: &ClassMap,
+    known: &Known,
     notes: &mut Notes,
-    depth: usize,
+    work: &mut Work,
 ) -> Result<Class, String> {
-    if depth > DEPTH_MAX {
-        return Err(format!("class maps stand more than {DEPTH_MAX} deep in one another"));
-    }
     if map.terms.is_empty() {
         return Err("it has no match, so nothing belongs to it".to_owned());
     }
     let mut class = Class::default();
     let mut all = vec![Match::default()];
     for term in &map.terms {
-        let found = term.matches(config, notes, depth);
-        match found {
+        if work.is_spent() {
+            return Err(TOO_MUCH.to_owned());
+        }
+        match term.matches(config, known, notes, work) {
             Ok(found) if map.any => {
                 class.partial |= found.partial;
                 class.matches.extend(found.matches);
+                if class.matches.len() > MATCHES_MAX {
+                    return Err(format!("it would take more than {MATCHES_MAX} matches"));
+                }
             }
             Ok(found) => {
                 class.partial |= found.partial;
-                all = all_common(&all, &found.matches)?;
+                all = all_common(&all, &found.matches, work)?;
             }
             Err(why) if map.any => {
                 notes.add(term.line, format!("left out, the rest of the class stays: {why}"));
@@ -137,26 +177,29 @@ fn resolve(
     if class.matches.is_empty() {
         return Err("nothing can belong to it".to_owned());
     }
-    if class.matches.len() > MATCHES_MAX {
-        return Err(format!("it would take more than {MATCHES_MAX} matches"));
-    }
+    work.keeps(class.matches.len());
     Ok(class)
 }
 
 impl Term {
-    fn matches(&self, config: &Config, notes: &mut Notes, depth: usize) -> Result<Class, String> {
+    fn matches(
+        &self,
+        config: &Config,
+        known: &Known,
+        notes: &mut Notes,
+        work: &mut Work,
+    ) -> Result<Class, String> {
         let class = match self.what.as_ref().map_err(Clone::clone)? {
             What::Any => Class { matches: vec![Match::default()], partial: false },
             What::AccessGroup(name) => {
                 let list = config.access.get(name);
                 let list = list.ok_or_else(|| format!("there is no access list {name}"))?;
-                let (matches, partial) = list.permitted(notes)?;
+                let (matches, partial) = list.permitted(notes, work)?;
                 Class { matches, partial }
             }
             What::ClassMap(name) => {
-                let map = config.classes.get(name);
-                let map = map.ok_or_else(|| format!("there is no class map {name}"))?;
-                resolve(config, map, notes, depth + 1)?
+                let inner = known.get(name).cloned();
+                inner.unwrap_or_else(|| Err(format!("there is no class map {name}")))?
             }
             What::Interface(name) => {
                 let matches = Match { interface: Some(name.clone()), ..Match::default() };
@@ -174,7 +217,7 @@ impl Term {
         if class.partial {
             return Err("not what cannot be said whole".to_owned());
         }
-        let matches = all_without(&[Match::default()], &class.matches)?;
+        let matches = all_without(&[Match::default()], &class.matches, work)?;
         Ok(Class { matches, partial: false })
     }
 }

@@ -4,6 +4,7 @@ use super::access::{dscp, precedence_number};
 use super::class::Class;
 use super::lines::Line;
 use super::read::{Config, Interface};
+use super::work::Work;
 use super::wred::Wred;
 use super::{At, Notes};
 use dscp::Dscp;
@@ -353,8 +354,11 @@ pub(super) struct Maker<'c> {
     pub(super) classes: &'c BTreeMap<String, Class>,
     pub(super) policy: &'c mut Policy,
     pub(super) notes: &'c mut Notes,
+    pub(super) work: &'c mut Work,
     /// Policy maps that were looked up.
     pub(super) visited: BTreeSet<String>,
+    /// The policy maps whose classes the one at work stands in, from the outermost.
+    pub(super) above: Vec<String>,
 }
 
 impl<'c> Maker<'c> {

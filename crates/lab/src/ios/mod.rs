@@ -17,6 +17,7 @@ mod class;
 mod lines;
 mod map;
 mod read;
+mod work;
 mod wred;
 mod write;
 
@@ -76,23 +77,21 @@ struct At<T> {
 /// Collects what could not be mapped.
 #[derive(Debug, Default)]
 struct Notes {
-    found: Vec<(usize, String)>,
+    found: BTreeSet<(usize, String)>,
 }
 
 impl Notes {
     fn add(&mut self, line: usize, reason: impl Into<String>) {
-        let reason = reason.into();
-        if !self.found.iter().any(|(at, said)| (*at, said) == (line, &reason)) {
-            self.found.push((line, reason));
-        }
+        self.found.insert((line, reason.into()));
     }
 }
 
 /// Makes a policy of a configuration; `file` is its name in what is said.
 ///
 /// # Errors
-/// The text has no line that configures access lists, classes, policies or interfaces, or is beyond
-/// [`LINES_MAX`] or [`LINE_MAX`].
+/// The text has no line that configures access lists, classes, policies or interfaces, is beyond
+/// [`LINES_MAX`] or [`LINE_MAX`], or has a few lines that stand for so many classes or queues that to
+/// follow them takes too long.
 pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
     let not = |what: String| NotIos { file: file.to_owned(), what };
     let lines = lines::of(text).map_err(not)?;
@@ -102,14 +101,17 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         let what = "no IOS configuration: no access list, class map, policy map or interface in it";
         return Err(not(what.to_owned()));
     }
-    let classes = class::resolve_all(&config, &mut notes);
+    let mut work = work::Work::new();
+    let classes = class::resolve_all(&config, &mut notes, &mut work);
     let mut policy = Policy { about: format!("Imported from {file}"), ..Policy::default() };
     let mut maker = map::Maker {
         config: &config,
         classes: &classes,
         policy: &mut policy,
         notes: &mut notes,
+        work: &mut work,
         visited: BTreeSet::new(),
+        above: Vec::new(),
     };
     for interface in config.interfaces.values() {
         let mut attachment = Attachment::default();
@@ -126,6 +128,9 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         }
     }
     maker.unattached();
+    if work.is_spent() {
+        return Err(not(work::TOO_MUCH.to_owned()));
+    }
     for (name, class) in &classes {
         let named = policy.classes.entry(name.clone()).or_default();
         named.matches.clone_from(&class.matches);

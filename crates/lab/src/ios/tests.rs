@@ -188,9 +188,9 @@ fn classes_that_would_see_each_other_s_marks_are_left_out() {
 fn nesting_without_end_and_limits_are_refused() {
     let found =
         said("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
-    assert!(found.iter().any(|(_, why)| why.contains("more than 8 deep")), "{found:?}");
+    assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
     let found = said("class-map A\n match class-map B\nclass-map B\n match class-map A\n");
-    assert!(found.iter().any(|(_, why)| why.contains("8 deep")), "{found:?}");
+    assert!(found.iter().any(|(_, why)| why.contains("8 deep, or in a circle")), "{found:?}");
     for (text, part) in [
         ("hello\nworld\n".to_owned(), "no IOS configuration"),
         (String::new(), "no IOS configuration"),
@@ -201,6 +201,46 @@ fn nesting_without_end_and_limits_are_refused() {
         let error = import("f", &text).unwrap_err();
         assert!(error.what.contains(part), "{error}");
     }
+}
+
+/// Each of these would take hours, or all memory.
+#[test]
+fn a_few_lines_that_multiply_are_refused_or_cut() {
+    let maps = |classes: usize, lines: usize| -> String {
+        let map = |at: usize| {
+            let line = match at + 1 == classes {
+                true => " match dscp ef\n".to_owned(),
+                false => format!(" match class-map C{}\n", at + 1),
+            };
+            format!("class-map match-any C{at}\n{}", line.repeat(lines))
+        };
+        (0..classes).map(map).collect()
+    };
+    let found = said(&maps(8, 30));
+    assert!(found.iter().any(|(_, why)| why.contains("more than 256 matches")), "{found:?}");
+    assert_eq!(whole(&maps(8, 2)).classes["C0"].matches.len(), 256);
+    assert!(said(&maps(9, 1))[0].1.contains("8 deep"), "one more is too deep");
+
+    // Policies in themselves, and in one another.
+    let classes: String = (0..30).map(|n| format!("class-map A{n}\n match dscp {n}\n")).collect();
+    let policy = |name: &str, inner: &str| -> String {
+        let class = |n| format!(" class A{n}\n  bandwidth percent 1\n  service-policy {inner}\n");
+        format!("policy-map {name}\n{}", (0..30).map(class).collect::<String>())
+    };
+    let found = said(&format!("{classes}{}", policy("P", "P")));
+    assert!(found.iter().any(|(_, why)| why.contains("stands in itself")), "{found:?}");
+    let nested: String = (0..7).map(|n| policy(&format!("P{n}"), &format!("P{}", n + 1))).collect();
+    let error = import("f", &format!("{classes}{nested}policy-map P7\n")).unwrap_err();
+    assert!(error.what.contains("takes too long"), "{error}");
+
+    let entry = |what: &str, n: usize| {
+        format!("access-list 100 {what} ip host 10.{}.{}.1 any\n", n / 250, n % 250)
+    };
+    let entries: String = (0..9_000).map(|n| entry("deny", n)).collect();
+    let entries = entries + &(9_000..18_000).map(|n| entry("permit", n)).collect::<String>();
+    let error =
+        import("f", &format!("{entries}class-map A\n match access-group 100\n")).unwrap_err();
+    assert!(error.what.contains("takes too long"), "{error}");
 }
 
 #[test]
