@@ -46,6 +46,7 @@ impl PolicyFile {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::toml_file::read_bounded;
 
     fn refused(text: &str) -> Mistake {
         PolicyFile::parse("p.toml", text).unwrap_err()
@@ -114,6 +115,27 @@ mod tests {
         assert_eq!(at("queueings.q.branches[0]"), (4, 3));
         assert_eq!(at("queueings.other"), (1, 2));
         assert_eq!(at("nothing"), (1, 1));
+    }
+
+    #[test]
+    fn what_has_no_end_is_not_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        nix::unistd::mkfifo(&pipe, nix::sys::stat::Mode::S_IRWXU).unwrap();
+        for path in [Path::new("/dev/zero"), &pipe, directory.path()] {
+            let mistake = PolicyFile::read(path).unwrap_err();
+            assert!(mistake.message.contains("no regular file"), "{mistake}");
+        }
+        // Files of /proc say that they have 0 octets.
+        let status = read_bounded(Path::new("/proc/self/status"), 10);
+        assert_eq!(status, Err("more than 10 octets long".to_owned()));
+        let long = directory.path().join("long.toml");
+        let file = std::fs::File::create(&long).unwrap();
+        file.set_len((4 << 20) + 1).unwrap();
+        let mistake = PolicyFile::read(&long).unwrap_err();
+        assert!(mistake.message.contains("more than 4194304 octets"), "{mistake}");
+        file.set_len(0).unwrap();
+        assert!(PolicyFile::read(&long).is_ok());
     }
 
     #[test]

@@ -7,6 +7,8 @@
 use miette::{Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource};
 use serde::de::DeserializeOwned;
 use std::fmt;
+use std::fs::File;
+use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 use toml::Spanned;
@@ -40,6 +42,25 @@ pub struct Mistake {
     text: String,
 }
 
+/// Reads a regular file of at most `most` octets, whatever its size is said to be: a device has no
+/// end, and a pipe may never have a writer.
+///
+/// # Errors
+/// It cannot be read, is no regular file, or is longer; why, without its name.
+pub fn read_bounded(path: &Path, most: u64) -> Result<Vec<u8>, String> {
+    // Looked at before it is opened: to open a pipe is to wait for its writer.
+    if !std::fs::metadata(path).map_err(|e| e.to_string())?.is_file() {
+        return Err("no regular file: write what it gives into one".to_owned());
+    }
+    let file = File::open(path).map_err(|e| e.to_string())?;
+    let mut octets = Vec::new();
+    file.take(most.saturating_add(1)).read_to_end(&mut octets).map_err(|e| e.to_string())?;
+    if octets.len() as u64 > most {
+        return Err(format!("more than {most} octets long"));
+    }
+    Ok(octets)
+}
+
 impl<T: DeserializeOwned> TomlFile<T> {
     /// Reads a file of up to 4 MiB.
     ///
@@ -55,11 +76,8 @@ impl<T: DeserializeOwned> TomlFile<T> {
             span: 0..0,
             text: String::new(),
         };
-        let size = std::fs::metadata(path).map_err(|e| unreadable(e.to_string()))?.len();
-        if size > FILE_MAX {
-            return Err(unreadable(format!("{size} octets long; {FILE_MAX} are allowed")));
-        }
-        let text = std::fs::read_to_string(path).map_err(|e| unreadable(e.to_string()))?;
+        let octets = read_bounded(path, FILE_MAX).map_err(unreadable)?;
+        let text = String::from_utf8(octets).map_err(|e| unreadable(e.utf8_error().to_string()))?;
         TomlFile::parse(&file, &text)
     }
 

@@ -39,10 +39,77 @@ fn import_ios_ends_with_what_it_could_do() {
     let first = &json["unmapped"][0];
     assert_eq!((&first["line"], &first["text"]), (&1.into(), &"class-map A".into()));
 
-    for wrong in [file("no.ios", "Dear all,\nno router here.\n"), "/nonexistent".to_owned()] {
+    for wrong in [
+        file("no.ios", "Dear all,\nno router here.\n"),
+        "/nonexistent".to_owned(),
+        "/dev/zero".to_owned(),
+    ] {
         let none = lab(&["import-ios", &wrong]);
         assert_eq!((none.status.code(), said(&none.stdout).as_str()), (Some(2), ""));
         assert!(said(&none.stderr).contains(&wrong), "{}", said(&none.stderr));
+    }
+}
+
+/// What a router of the topology says to a policy.
+fn built(policy: router::policy::Policy, ports: &[&str]) -> Result<(), String> {
+    let interface = |name: &&str| router::InterfaceSetup {
+        name: (*name).to_owned(),
+        addresses: Vec::new(),
+        mtu: 1500,
+        paced: true,
+    };
+    let interfaces = ports.iter().map(interface).collect();
+    let setup =
+        router::Setup { name: "sar".into(), interfaces, policy, ..router::Setup::default() };
+    router::Router::new(&setup).map(drop).map_err(|wrong| wrong.to_string())
+}
+
+#[test]
+fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
+    let directory = tempfile::tempdir().unwrap();
+    let paper = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab/ios");
+    let text = std::fs::read_to_string(paper.join("isode-nato-2007.ios")).unwrap();
+    // One class looks at where packets come in, too.
+    let text = text.replace(
+        "match-all CS1-BLAST\n",
+        "match-all CS1-BLAST\n match input-interface Ethernet0/0\n",
+    );
+    let from = directory.path().join("paper.ios");
+    std::fs::write(&from, text).unwrap();
+    let from = from.display().to_string();
+    let to = directory.path().join("imported.toml");
+    let import = |names: &[&str]| {
+        let mut arguments = vec!["import-ios", &from, "-o", to.to_str().unwrap()];
+        names.iter().for_each(|name| arguments.extend(["--interface", name]));
+        lab(&arguments)
+    };
+    let read = || lab::policy_file::PolicyFile::read(&to).unwrap().into_policy();
+
+    assert_eq!(import(&[]).status.code(), Some(0));
+    let mistake = built(read(), &["lan", "wan"]).unwrap_err();
+    assert!(mistake.contains("Ethernet0/0"), "{mistake}");
+    let comments = std::fs::read_to_string(&to).unwrap();
+    assert!(comments.contains("--interface NAME=PORT): Ethernet0/0, Ethernet0/1"), "{comments}");
+
+    let done = import(&["Ethernet0/0=lan", "ethernet 0/1=wan"]);
+    assert_eq!(done.status.code(), Some(0), "{}", said(&done.stderr));
+    let policy = read();
+    assert_eq!(policy.interfaces["wan"].queueing.as_deref(), Some("SHAPE-THREE-QUEUES"));
+    assert_eq!(policy.interfaces["lan"].input, ["MARK-BLAST"]);
+    let class = &policy.classes["CS1-BLAST"].matches;
+    assert!(class.iter().all(|of| of.interface.as_deref() == Some("lan")), "{class:?}");
+    built(policy, &["lan", "wan"]).unwrap();
+
+    for (names, part) in [
+        (&["Ethernet0/9=wan"][..], "it has: Ethernet0/0, Ethernet0/1"),
+        (&["Ethernet0/0=wan", "Ethernet0/1=wan"], "two interfaces cannot both be"),
+        (&["Ethernet0/0=lan", "Ethernet0/0=wan"], "given two ports"),
+        (&["Ethernet0/0=l/n"], "no name of a port"),
+        (&["Ethernet0/0"], "as in Ethernet0/1=wan"),
+    ] {
+        let refused = import(names);
+        let said = said(&refused.stderr);
+        assert!(refused.status.code() == Some(2) && said.contains(part), "{names:?}: {said}");
     }
 }
 

@@ -16,11 +16,13 @@ mod chain;
 mod class;
 mod lines;
 mod map;
+mod ports;
 mod read;
 mod work;
 mod wred;
 mod write;
 
+pub use ports::Renamed;
 pub use write::to_toml;
 
 use lines::Line;
@@ -40,6 +42,8 @@ pub const DEPTH_MAX: usize = 8;
 pub struct Imported {
     /// The policy.
     pub policy: Policy,
+    /// The interfaces that the configuration names, by their names in the policy.
+    pub interfaces: BTreeSet<String>,
     /// What could not be mapped, by line.
     pub unmapped: Vec<Unmapped>,
 }
@@ -147,7 +151,10 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         })
         .collect();
     unmapped.sort();
-    Ok(Imported { policy, unmapped })
+    let named = policy.classes.values().flat_map(|class| &class.matches);
+    let named = named.filter_map(|of| of.interface.clone());
+    let interfaces = config.interfaces.keys().cloned().chain(named).collect();
+    Ok(Imported { policy, interfaces, unmapped })
 }
 
 #[cfg(test)]

@@ -3,7 +3,8 @@
 use anyhow::{Context as _, Result};
 use comfy_table::{ContentArrangement, Table, presets};
 use lab::Usage;
-use lab::ios::{Imported, import, to_toml};
+use lab::ios::{Imported, Renamed, import, to_toml};
+use lab::toml_file::read_bounded;
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -20,6 +21,9 @@ pub(crate) struct Args {
     /// Where the policy goes; to standard output where absent
     #[arg(short, long, value_name = "POLICY.toml")]
     output: Option<PathBuf>,
+    /// The port of a topology's router that stands for an interface; may be given several times
+    #[arg(long = "interface", value_name = "IOS-NAME=PORT")]
+    interfaces: Vec<Renamed>,
     /// As one JSON object: the policy, and what could not be mapped
     #[arg(long)]
     json: bool,
@@ -29,15 +33,18 @@ impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let shown = self.file.display().to_string();
         let unreadable = |what: String| Usage::error(format!("{shown}: {what}"));
-        let size = std::fs::metadata(&self.file).map_err(|e| unreadable(e.to_string()))?.len();
-        if size > FILE_MAX {
-            return Err(unreadable(format!("{size} octets long; {FILE_MAX} are allowed")));
-        }
-        let text = std::fs::read(&self.file).map_err(|e| unreadable(e.to_string()))?;
+        let text = read_bounded(&self.file, FILE_MAX).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&text);
-        let imported = import(&shown, &text).map_err(|not| Usage::error(not.to_string()))?;
+        let mut imported = import(&shown, &text).map_err(|not| Usage::error(not.to_string()))?;
+        imported.rename(&self.interfaces).map_err(unreadable)?;
+        let without_port = imported.without_port();
         let unmapped = &imported.unmapped;
         let mut comments = vec![format!("Made by `lab import-ios` from {shown}.")];
+        if !without_port.is_empty() {
+            let names = without_port.join(", ");
+            comments
+                .push(format!("Not yet ports of a router (give --interface NAME=PORT): {names}"));
+        }
         if !unmapped.is_empty() {
             comments.push("Not mapped, or not as IOS does it:".to_owned());
         }
