@@ -6,6 +6,8 @@
 //! * *Reordered*: arrived after one with a higher sequence (RFC 4737 3).
 //! * *Duplicate*: arrived before, within the last [`WINDOW`] sequences; older than that is *stale*
 //!   and counted neither as received nor as duplicate.
+//! * *Throughput*: octets that arrived after the first packet, over the time since it did: n packets
+//!   have n - 1 gaps.
 //! * *Delay*: received minus sent. Below zero (clocks that disagree) counts as zero, and is told.
 //! * *Jitter*: the absolute difference of inter-arrival and inter-departure of two successive
 //!   packets of a flow, as in the Bern study; duplicates take no part.
@@ -14,6 +16,7 @@ use super::seen::{Seen, Verdict};
 use super::spread::{Spread, Summary};
 use serde::Serialize;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 
 pub use super::seen::WINDOW;
 
@@ -25,7 +28,7 @@ pub const ROWS_MAX: usize = 1_000_000;
 /// A packet or block that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Arrival {
-    /// Whose: run and number of the flow.
+    /// Whose it is.
     pub flow: FlowKey,
     /// From 0.
     pub sequence: u64,
@@ -41,13 +44,37 @@ pub struct Arrival {
     pub tos: Option<u8>,
 }
 
-/// A flow of a run.
+/// A flow, as a receiver tells it from others. Senders that choose the same run are told apart by
+/// where their packets come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub struct FlowKey {
     /// The sender's run.
     pub run: u32,
     /// Its number in the plan.
     pub flow: u32,
+    /// The address and port of the sender's socket.
+    pub source: SocketAddr,
+}
+
+/// Octets of packets, or of the blocks of a stream.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Octets {
+    /// Of their payload.
+    pub payload: u64,
+    /// The same with IP and transport headers.
+    pub ip: u64,
+}
+
+impl Octets {
+    fn of(arrival: &Arrival) -> Octets {
+        let payload = u64::from(arrival.octets);
+        Octets { payload, ip: payload + u64::from(arrival.overhead) }
+    }
+
+    /// What comes in so many nanoseconds, as payload and as IP packets, in kbit/s; 0 for no time.
+    pub fn kbit_s(self, nanos: u64) -> [f64; 2] {
+        [kbit_s(self.payload, nanos), kbit_s(self.ip, nanos)]
+    }
 }
 
 /// Counts of packets, and what follows from them.
@@ -113,6 +140,8 @@ pub struct FlowMeasured {
     pub first: u64,
     /// Last arrival, likewise.
     pub last: u64,
+    /// What arrived after the first packet, duplicates not counted.
+    pub after_first: Octets,
     /// One-way delay in nanoseconds.
     pub delay: Summary,
     /// Packets that arrived before they were sent: the clocks disagree.
@@ -133,6 +162,8 @@ pub struct Measured {
     pub counts: Counts,
     /// Nanoseconds from the first arrival to the last.
     pub duration: u64,
+    /// What arrived after the first packet of all, duplicates not counted.
+    pub after_first: Octets,
     /// Delay over all flows, in nanoseconds.
     pub delay: Summary,
     /// Jitter over all flows (always within each), in nanoseconds.
@@ -147,11 +178,22 @@ pub struct Measured {
     pub interval: u64,
 }
 
+impl FlowMeasured {
+    /// Nanoseconds from its first arrival to its last.
+    pub fn duration(&self) -> u64 {
+        self.last.saturating_sub(self.first)
+    }
+
+    /// Throughput as payload and as IP packets, in kbit/s; 0 where there is one moment only.
+    pub fn kbit_s(&self) -> [f64; 2] {
+        self.after_first.kbit_s(self.duration())
+    }
+}
+
 impl Measured {
-    /// Payload received, in kbit/s from the first arrival to the last; 0 where there is one moment
-    /// only.
-    pub fn kbit_s(&self) -> f64 {
-        kbit_s(self.counts.payload_octets, self.duration)
+    /// Throughput as payload and as IP packets, in kbit/s; 0 where there is one moment only.
+    pub fn kbit_s(&self) -> [f64; 2] {
+        self.after_first.kbit_s(self.duration)
     }
 }
 
@@ -165,6 +207,7 @@ pub fn kbit_s(octets: u64, nanos: u64) -> f64 {
 pub struct Meter {
     interval: u64,
     first: Option<u64>,
+    first_octets: Octets,
     last: u64,
     flows: BTreeMap<FlowKey, Flow>,
     delay: Spread,
@@ -180,6 +223,7 @@ struct Flow {
     counts: Counts,
     ended: Option<u64>,
     first: u64,
+    first_octets: Octets,
     last: u64,
     previous: Option<(u64, u64)>,
     delay: Spread,
@@ -195,6 +239,7 @@ impl Meter {
         Meter {
             interval: interval.max(1),
             first: None,
+            first_octets: Octets::default(),
             last: 0,
             flows: BTreeMap::new(),
             delay: Spread::fine(),
@@ -232,6 +277,9 @@ impl Meter {
 
     /// Something arrived.
     pub fn take(&mut self, arrival: &Arrival) {
+        if self.first.is_none() {
+            self.first_octets = Octets::of(arrival);
+        }
         let first = *self.first.get_or_insert(arrival.received);
         let since = arrival.received.saturating_sub(first);
         let (number, interval) = (since / self.interval, self.interval);
@@ -266,8 +314,10 @@ impl Meter {
         for flow in &flows {
             counts.add(&flow.counts);
         }
+        let after_first = counts.without(self.first_octets);
         Measured {
             counts,
+            after_first,
             duration: self.last.saturating_sub(self.first.unwrap_or(0)),
             delay: self.delay.summary(),
             jitter: self.jitter.summary(),
@@ -289,6 +339,13 @@ impl Counts {
         self.stale += other.stale;
         self.payload_octets += other.payload_octets;
         self.ip_octets += other.ip_octets;
+    }
+
+    fn without(&self, octets: Octets) -> Octets {
+        Octets {
+            payload: self.payload_octets.saturating_sub(octets.payload),
+            ip: self.ip_octets.saturating_sub(octets.ip),
+        }
     }
 
     /// Lost of what was sent, in percent; 0 where nothing was sent.
@@ -334,6 +391,7 @@ impl Flow {
             counts: Counts::default(),
             ended: None,
             first: 0,
+            first_octets: Octets::default(),
             last: 0,
             previous: None,
             delay: Spread::coarse(),
@@ -357,6 +415,7 @@ impl Flow {
         }
         if self.counts.received == 0 {
             self.first = since;
+            self.first_octets = Octets::of(arrival);
         }
         self.last = self.last.max(since);
         self.counts.received += 1;
@@ -386,9 +445,11 @@ impl Flow {
         // A sender that says less than what was seen is not believed.
         counts.sent = self.ended.unwrap_or(0).max(self.seen.next());
         counts.lost = counts.sent.saturating_sub(counts.received);
+        let after_first = counts.without(self.first_octets);
         FlowMeasured {
             key,
             counts,
+            after_first,
             ended: self.ended.is_some(),
             first: self.first,
             last: self.last,

@@ -86,15 +86,17 @@ impl Shared {
         self.meter.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A header arrived now, with so many octets.
-    fn arrived(&self, header: &Header, octets: u32, overhead: u32, tos: Option<u8>) {
-        let flow = FlowKey { run: header.run, flow: header.flow };
+    /// A header arrived now, with so many octets of payload and, over UDP, a code point.
+    fn arrived(&self, header: &Header, source: SocketAddr, octets: u32, udp: Option<Option<u8>>) {
+        let flow = FlowKey { run: header.run, flow: header.flow, source };
         if header.end {
             return self.meter().ended(flow, header.sequence);
         }
         let received = header.clock.now();
         self.realtime.store(header.clock == Clock::Realtime, Ordering::Relaxed);
         let Header { sequence, sent, .. } = *header;
+        let overhead = udp.map_or(0, |_| udp_overhead(source.is_ipv4()));
+        let tos = udp.flatten();
         self.meter().take(&Arrival { flow, sequence, sent, received, octets, overhead, tos });
     }
 }
@@ -145,7 +147,7 @@ impl Receiver {
             let udp = scope.spawn(|| datagrams(&self.udp, &shared));
             scope.spawn(|| {
                 while !shared.stop.load(Ordering::Relaxed) {
-                    let Ok((stream, _)) = self.tcp.accept() else {
+                    let Ok((stream, source)) = self.tcp.accept() else {
                         let soon = Clock::Monotonic.now().saturating_add(NAP / 5);
                         if clock::sleep_until(soon).is_err() {
                             return;
@@ -153,7 +155,8 @@ impl Receiver {
                         continue;
                     };
                     if shared.connections.fetch_add(1, Ordering::Relaxed) < TCP_FLOWS_MAX {
-                        scope.spawn(|| blocks(stream, &shared));
+                        let shared = &shared;
+                        scope.spawn(move || blocks(stream, canonical(source), shared));
                     } else {
                         shared.connections.fetch_sub(1, Ordering::Relaxed);
                         shared.meter().foreign();
@@ -231,7 +234,7 @@ fn datagrams(socket: &Socket, shared: &Shared) -> Result<u64> {
         let mut slices = [IoSliceMut::new(&mut payload)];
         let (descriptor, flags) = (socket.as_raw_fd(), MsgFlags::empty());
         let got = recvmsg::<SockaddrStorage>(descriptor, &mut slices, Some(&mut control), flags);
-        let (length, is_ipv4, tos) = match got {
+        let (length, source, tos) = match got {
             Ok(message) => {
                 let mut tos = None;
                 for part in message.cmsgs().into_iter().flatten() {
@@ -243,33 +246,37 @@ fn datagrams(socket: &Socket, shared: &Shared) -> Result<u64> {
                         _ => {}
                     }
                 }
-                (message.bytes, message.address.as_ref().is_none_or(is_ipv4), tos)
+                (message.bytes, message.address.and_then(source), tos)
             }
             Err(error) if is_patience(&error.into()) => continue,
             Err(error) => return Err(error).context("receiving"),
         };
         let octets = payload.get(..length).unwrap_or_default();
-        match Header::read(octets) {
-            Some(header) => {
+        match (Header::read(octets), source) {
+            (Some(header), Some(source)) => {
                 let length = u32::try_from(length).unwrap_or(u32::MAX);
-                shared.arrived(&header, length, udp_overhead(is_ipv4), tos);
+                shared.arrived(&header, source, length, Some(tos));
             }
-            None => shared.meter().foreign(),
+            _ => shared.meter().foreign(),
         }
     }
     Ok(dropped)
 }
 
-/// Whether a packet came over IPv4, maybe at a socket of both families.
-fn is_ipv4(address: &SockaddrStorage) -> bool {
-    match address.as_sockaddr_in6() {
-        Some(v6) => v6.ip().to_ipv4_mapped().is_some(),
-        None => true,
-    }
+/// Where a packet came from.
+fn source(address: SockaddrStorage) -> Option<SocketAddr> {
+    let v4 = || address.as_sockaddr_in().map(|v4| SocketAddr::V4((*v4).into()));
+    let v6 = || address.as_sockaddr_in6().map(|v6| SocketAddr::V6((*v6).into()));
+    v4().or_else(v6).map(canonical)
+}
+
+/// An address of IPv4 as such, also at a socket of both families.
+fn canonical(address: SocketAddr) -> SocketAddr {
+    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Reads the blocks of a connection until its end.
-fn blocks(mut stream: TcpStream, shared: &Shared) {
+fn blocks(mut stream: TcpStream, source: SocketAddr, shared: &Shared) {
     if stream.set_read_timeout(Some(PATIENCE)).is_err() || stream.set_nonblocking(false).is_err() {
         return;
     }
@@ -283,7 +290,7 @@ fn blocks(mut stream: TcpStream, shared: &Shared) {
             Err(_) => break,
         };
         let taken = parser.take(octets, |header| {
-            shared.arrived(header, header.length, 0, None);
+            shared.arrived(header, source, header.length, None);
         });
         if !taken {
             shared.meter().foreign();

@@ -31,7 +31,8 @@ fn spread(of: &Summary) -> Value {
 }
 
 /// Keys that flows and the whole have in common.
-fn numbers(counts: &Counts, nanos: u64, delay: &Summary, jitter: &Summary) -> Value {
+fn numbers(counts: &Counts, nanos: u64, rates: [f64; 2], times: [&Summary; 2]) -> Value {
+    let ([payload_kbit_s, ip_kbit_s], [delay, jitter]) = (rates, times);
     json!({
         "sent": counts.sent,
         "received": counts.received,
@@ -43,8 +44,8 @@ fn numbers(counts: &Counts, nanos: u64, delay: &Summary, jitter: &Summary) -> Va
         "payload_size": counts.payload_octets,
         "ip_size": counts.ip_octets,
         "duration_ms": ms(nanos),
-        "payload_kbit_s": kbit_s(counts.payload_octets, nanos),
-        "ip_kbit_s": kbit_s(counts.ip_octets, nanos),
+        "payload_kbit_s": payload_kbit_s,
+        "ip_kbit_s": ip_kbit_s,
         "delay": spread(delay),
         "jitter": spread(jitter),
     })
@@ -68,17 +69,20 @@ fn flow_json(flow: &FlowMeasured) -> Value {
     let more = json!({
         "run": flow.key.run,
         "flow": flow.key.flow,
+        "source": flow.key.source,
         "ended": flow.ended,
         "negative_delays": flow.negative_delays,
         "dscp_seen": seen.collect::<Vec<_>>(),
     });
-    with(numbers(&flow.counts, flow.last - flow.first, &flow.delay, &flow.jitter), more)
+    let times = [&flow.delay, &flow.jitter];
+    with(numbers(&flow.counts, flow.duration(), flow.kbit_s(), times), more)
 }
 
 /// What was received, as one object.
 pub fn received_json(received: &Received) -> Value {
     let Received { measured, clock, ending, dropped_here } = received;
-    let whole = numbers(&measured.counts, measured.duration, &measured.delay, &measured.jitter);
+    let times = [&measured.delay, &measured.jitter];
+    let whole = numbers(&measured.counts, measured.duration, measured.kbit_s(), times);
     let more = json!({
         "clock": clock.name(),
         "ending": ending,
@@ -100,23 +104,23 @@ fn table(header: &[&str]) -> Table {
 }
 
 fn row(
-    first: String,
-    marks: String,
+    first: [String; 3],
     counts: &Counts,
-    nanos: u64,
-    times: [&Summary; 2],
-) -> [String; 12] {
-    let [delay, jitter] = times;
+    ip_kbit_s: f64,
+    [delay, jitter]: [&Summary; 2],
+) -> [String; 13] {
+    let [flow, from, marks] = first;
     let time = |nanos: u64| format!("{:.3}", ms(nanos));
     [
-        first,
+        flow,
+        from,
         marks,
         counts.sent.to_string(),
         counts.received.to_string(),
         format!("{} ({:.2} %)", counts.lost, counts.loss_percent()),
         counts.duplicates.to_string(),
         counts.reordered.to_string(),
-        format!("{:.1}", kbit_s(counts.ip_octets, nanos)),
+        format!("{ip_kbit_s:.1}"),
         time(delay.mean),
         time(delay.p99),
         time(delay.max),
@@ -129,6 +133,7 @@ pub fn received_table(received: &Received) -> String {
     let measured = &received.measured;
     let mut table = table(&[
         "flow",
+        "from",
         "DSCP",
         "sent",
         "received",
@@ -148,13 +153,15 @@ pub fn received_table(received: &Received) -> String {
             false => format!("{} (no end)", flow.key.flow),
         };
         let times = [&flow.delay, &flow.jitter];
-        let nanos = flow.last - flow.first;
-        table.add_row(row(label, marks.join(" "), &flow.counts, nanos, times));
+        let [_, ip_kbit_s] = flow.kbit_s();
+        let first = [label, flow.key.source.to_string(), marks.join(" ")];
+        table.add_row(row(first, &flow.counts, ip_kbit_s, times));
     }
     if measured.flows.len() != 1 {
         let times = [&measured.delay, &measured.jitter];
-        let nanos = measured.duration;
-        table.add_row(row("all".into(), String::new(), &measured.counts, nanos, times));
+        let [_, ip_kbit_s] = measured.kbit_s();
+        let first = ["all".into(), String::new(), String::new()];
+        table.add_row(row(first, &measured.counts, ip_kbit_s, times));
     }
     let mut text = format!("{table}\n");
     let clock = received.clock.name();
@@ -172,7 +179,7 @@ pub fn received_table(received: &Received) -> String {
 /// The intervals of all flows, with a line of names.
 pub fn csv(measured: &Measured) -> String {
     let mut text = String::from(
-        "run,flow,from_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,duplicates,\
+        "run,flow,source,from_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,duplicates,\
          delay_mean_ms,delay_max_ms,jitter_mean_ms,jitter_max_ms\n",
     );
     let mean = |sum: u64, count: u64| sum as f64 / 1e6 / count.max(1) as f64;
@@ -181,9 +188,10 @@ pub fn csv(measured: &Measured) -> String {
             let Row { received, skipped, reordered, duplicates, .. } = row;
             let _ = writeln!(
                 text,
-                "{},{},{},{received},{:.3},{:.3},{skipped},{reordered},{duplicates},{:.6},{:.6},{:.6},{:.6}",
+                "{},{},{},{},{received},{:.3},{:.3},{skipped},{reordered},{duplicates},{:.6},{:.6},{:.6},{:.6}",
                 flow.key.run,
                 flow.key.flow,
+                flow.key.source,
                 ms(row.from),
                 kbit_s(row.payload_octets, measured.interval),
                 kbit_s(row.ip_octets, measured.interval),
@@ -203,9 +211,10 @@ pub fn sent_json(sent: &Sent) -> Value {
         json!({
             "sent": flow.sent,
             "payload_size": flow.payload_octets,
-            "payload_kbit_s": kbit_s(flow.payload_octets, sent.duration),
+            "payload_kbit_s": flow.kbit_s(),
             "errors": flow.errors,
             "given_up_ms": ms(flow.given_up),
+            "cut_ms": ms(flow.cut),
             "latest_ms": ms(flow.latest),
         })
     };
@@ -215,7 +224,7 @@ pub fn sent_json(sent: &Sent) -> Value {
         "sent": sum(|flow| flow.sent),
         "payload_size": sum(|flow| flow.payload_octets),
         "duration_ms": ms(sent.duration),
-        "payload_kbit_s": kbit_s(sum(|flow| flow.payload_octets), sent.duration),
+        "payload_kbit_s": sent.kbit_s(),
         "flows": sent.flows.iter().map(one).collect::<Vec<_>>(),
     })
 }
@@ -230,7 +239,7 @@ pub fn sent_table(sent: &Sent) -> String {
         table.add_row([
             number.to_string(),
             flow.sent.to_string(),
-            format!("{:.1}", kbit_s(flow.payload_octets, sent.duration)),
+            format!("{:.1}", flow.kbit_s()),
             format!("{:.3}", ms(flow.latest)),
             format!("{:.1}", ms(flow.given_up)),
             errors.join(", "),
@@ -250,7 +259,7 @@ mod tests {
         let mut meter = Meter::new(100_000_000);
         for sequence in [0u64, 1, 3] {
             meter.take(&Arrival {
-                flow: FlowKey { run: 9, flow: 2 },
+                flow: FlowKey { run: 9, flow: 2, source: "10.0.1.2:40000".parse().unwrap() },
                 sequence,
                 sent: sequence * 100_000_000,
                 received: sequence * 100_000_000 + 1_500_000,
@@ -269,7 +278,10 @@ mod tests {
         let text = csv(&received().measured);
         let lines: Vec<_> = text.lines().collect();
         assert_eq!(lines.len(), 4);
-        assert_eq!(lines[3], "9,2,300,1,77.760,80.000,1,0,0,1.500000,1.500000,0.000000,0.000000");
+        assert_eq!(
+            lines[3],
+            "9,2,10.0.1.2:40000,300,1,77.760,80.000,1,0,0,1.500000,1.500000,0.000000,0.000000"
+        );
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
     }
@@ -279,12 +291,20 @@ mod tests {
         let json = received_json(&received());
         assert_eq!(json["lost"], 1);
         assert_eq!(json["loss_percent"], 25.0);
-        assert_eq!(json["ip_kbit_s"], 80.0);
+        assert_eq!(json["ip_kbit_s"], 2_000.0 * 8.0 / 300.0);
         assert_eq!(json["delay"]["p99_ms"], 1.5);
         assert_eq!(json["flows"][0]["dscp_seen"][0]["dscp_name"], "CS1");
         assert_eq!(json["flows"][0]["ended"], false);
         let table = received_table(&received());
-        for part in ["2 (no end)", "CS1", "1 (25.00 %)", "80.0", "1.500", "4 packets were lost"] {
+        for part in [
+            "2 (no end)",
+            "CS1",
+            "1 (25.00 %)",
+            "53.3",
+            "10.0.1.2:40000",
+            "1.500",
+            "4 packets were lost",
+        ] {
             assert!(table.contains(part), "{part}: {table}");
         }
     }

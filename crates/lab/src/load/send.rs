@@ -1,7 +1,7 @@
 //! The sender: all UDP flows in one thread, in the order of their times; each TCP flow in its own.
 
 use super::clock::{self, Clock};
-use super::measure::FlowKey;
+use super::measure::kbit_s;
 use super::pace::Pace;
 use super::payload::{HEADER, Header};
 use super::plan::{FlowPlan, Pacing, Plan, Transport};
@@ -36,6 +36,34 @@ pub struct SentFlow {
     pub given_up: u64,
     /// The latest that anything was sent after its time, in nanoseconds.
     pub latest: u64,
+    /// Nanoseconds of the schedule of UDP before the plan's end that were not sent, the sender being
+    /// late when it came.
+    pub cut: u64,
+    /// When the first packet went, in nanoseconds since the start.
+    pub first: u64,
+    /// When the last one did.
+    pub last: u64,
+}
+
+impl SentFlow {
+    fn went(&mut self, octets: u64, now: u64) {
+        if self.sent == 0 {
+            self.first = now;
+        }
+        self.last = now;
+        self.sent += 1;
+        self.payload_octets += octets;
+    }
+
+    /// Octets of payload after the first packet: all packets of a flow have the same size.
+    fn after_first(&self) -> u64 {
+        self.payload_octets - self.payload_octets.checked_div(self.sent).unwrap_or(0)
+    }
+
+    /// Payload in kbit/s from the first packet, not counted, to the last; 0 where there is one only.
+    pub fn kbit_s(&self) -> f64 {
+        kbit_s(self.after_first(), self.last.saturating_sub(self.first))
+    }
 }
 
 /// What all flows came to at the sender.
@@ -49,6 +77,19 @@ pub struct Sent {
     pub duration: u64,
 }
 
+impl Sent {
+    /// Payload of all flows in kbit/s from the first packet, not counted, to the last; 0 where there
+    /// is one only.
+    pub fn kbit_s(&self) -> f64 {
+        let sending = || self.flows.iter().filter(|flow| flow.sent > 0);
+        let Some(first) = sending().min_by_key(|flow| flow.first) else { return 0.0 };
+        let all: u64 = sending().map(|flow| flow.payload_octets).sum();
+        let last = sending().map(|flow| flow.last).max().unwrap_or(0);
+        let head = first.payload_octets - first.after_first();
+        kbit_s(all - head, last.saturating_sub(first.first))
+    }
+}
+
 /// Sends by a plan.
 #[derive(Debug)]
 pub struct Sender {
@@ -58,7 +99,8 @@ pub struct Sender {
 
 #[derive(Debug)]
 struct Flow {
-    key: FlowKey,
+    run: u32,
+    number: u32,
     plan: FlowPlan,
     pace: Pace,
     start: u64,
@@ -115,7 +157,6 @@ impl Sender {
         for of in &plan.flows {
             for copy in 0..of.copies {
                 let number = u32::try_from(flows.len()).unwrap_or(u32::MAX);
-                let key = FlowKey { run: plan.run, flow: number };
                 let seed = plan.seed ^ u64::from(number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
                 let octets = of.counted_octets();
                 let pace = Pace::new(octets, of.rate.bits(), of.jitter, seed, plan.catch_up.0);
@@ -125,7 +166,8 @@ impl Sender {
                 let start = u64::try_from(of.start.0.as_nanos() + spread).unwrap_or(u64::MAX);
                 let socket = open(of).with_context(|| format!("a flow to {}", of.to))?;
                 let result = SentFlow::default();
-                flows.push(Flow { key, plan: of.clone(), pace, start, socket, result });
+                let (run, plan) = (plan.run, of.clone());
+                flows.push(Flow { run, number, plan, pace, start, socket, result });
             }
         }
         Ok(Sender { plan, flows })
@@ -202,6 +244,7 @@ fn datagrams(mut flows: Vec<&mut Flow>, run: &Run) -> Result<u64> {
         let now = run.now();
         // A flow that cannot keep up must not go on after the plan's end.
         if now >= run.end.saturating_add(flow.plan_interval()) {
+            flow.result.cut = run.end - at;
             continue;
         }
         flow.result.latest = flow.result.latest.max(now - at);
@@ -231,8 +274,8 @@ impl Flow {
 
     fn header(&self, run: &Run, end: bool) -> Header {
         Header {
-            run: self.key.run,
-            flow: self.key.flow,
+            run: self.run,
+            flow: self.number,
             sequence: self.result.sent,
             sent: run.clock.now(),
             clock: run.clock,
@@ -256,8 +299,7 @@ impl Flow {
         }
         match sent {
             Ok(_) if !end => {
-                self.result.sent += 1;
-                self.result.payload_octets += length as u64;
+                self.result.went(length as u64, run.now());
             }
             Ok(_) => {}
             Err(error) => self.count(&error, end),
@@ -305,9 +347,8 @@ impl Flow {
                     return Ok(last);
                 }
             }
-            self.result.sent += 1;
-            self.result.payload_octets += u64::from(self.plan.size);
             last = run.now();
+            self.result.went(u64::from(self.plan.size), last);
         }
         let header = Header { length: HEADER as u32, ..self.header(run, true) }.write();
         if let Err(error) = stream.finish(&header, run) {

@@ -1,8 +1,12 @@
 use super::*;
 use proptest::prelude::*;
 
+fn key(flow: u32) -> FlowKey {
+    FlowKey { run: 1, flow, source: "10.0.1.2:40000".parse().unwrap() }
+}
+
 fn arrival(flow: u32, sequence: u64, sent: u64, received: u64) -> Arrival {
-    let flow = FlowKey { run: 1, flow };
+    let flow = key(flow);
     Arrival { flow, sequence, sent, received, octets: 100, overhead: 28, tos: Some(0xb9) }
 }
 
@@ -15,7 +19,7 @@ fn a_few_packets_by_hand() {
     {
         meter.take(&arrival(7, sequence, sent, received));
     }
-    meter.ended(FlowKey { run: 1, flow: 7 }, 5);
+    meter.ended(key(7), 5);
     let measured = meter.measured();
     let [flow] = &measured.flows[..] else { panic!("one flow") };
     let counts = Counts {
@@ -40,7 +44,37 @@ fn a_few_packets_by_hand() {
     assert_eq!((flow.rows[0].delay_sum, flow.rows[1].jitter_sum), (57, 5));
     assert_eq!(measured.duration, 120);
     assert_eq!(measured.counts.loss_percent(), 20.0);
-    assert!((kbit_s(400, 120) - 400.0 * 8.0 / 120.0 * 1e6).abs() < 1e-6);
+    // Three packets in 120 ns since the first.
+    let [payload, ip] = [300.0, 384.0].map(|octets| octets * 8.0 / 120.0 * 1e6);
+    assert_eq!((flow.kbit_s(), measured.kbit_s()), ([payload, ip], [payload, ip]));
+}
+
+#[test]
+fn the_throughput_of_a_steady_flow_is_its_rate_however_short_it_is() {
+    // 128 octets each ms: 1,024 kbit/s.
+    for packets in [2, 3, 100] {
+        let mut meter = Meter::new(100_000_000);
+        for sequence in 0..packets {
+            let sent = sequence * 1_000_000;
+            meter.take(&arrival(0, sequence, sent, sent + 500));
+        }
+        let measured = meter.measured();
+        assert_eq!(measured.kbit_s(), [800.0, 1_024.0]);
+        assert_eq!(measured.flows[0].kbit_s(), [800.0, 1_024.0]);
+    }
+}
+
+#[test]
+fn senders_of_the_same_run_are_told_apart() {
+    let mut meter = Meter::new(100);
+    for source in ["10.0.1.2:1", "10.0.1.2:2", "[fd00::2]:1"] {
+        let flow = FlowKey { source: source.parse().unwrap(), ..key(0) };
+        meter.take(&Arrival { flow, ..arrival(0, 0, 0, 1) });
+        meter.ended(flow, 1);
+    }
+    let measured = meter.measured();
+    assert_eq!((measured.flows.len(), measured.counts.duplicates), (3, 0));
+    assert!(meter.all_ended(3) && !meter.all_ended(4));
 }
 
 #[test]
@@ -65,7 +99,7 @@ fn flows_beyond_the_limit_are_foreign() {
 #[test]
 fn nothing_at_all_is_no_division_by_zero() {
     let measured = Meter::new(0).measured();
-    assert_eq!((measured.kbit_s(), measured.counts.loss_percent()), (0.0, 0.0));
+    assert_eq!((measured.kbit_s(), measured.counts.loss_percent()), ([0.0; 2], 0.0));
     assert_eq!(measured.delay, Summary::default());
 }
 
@@ -112,7 +146,7 @@ proptest! {
         let mut meter = Meter::new(interval);
         arrivals.iter().for_each(|a| meter.take(a));
         for (flow, sent) in (0..).zip(&said) {
-            meter.ended(FlowKey { run: 1, flow }, *sent);
+            meter.ended(key(flow), *sent);
         }
         prop_assert!(meter.all_ended(3));
         let measured = meter.measured();
