@@ -18,7 +18,10 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+mod row;
+
 pub use super::seen::WINDOW;
+pub use row::{Octets, Row, kbit_s};
 
 /// Flows that are measured; what belongs to others is counted as foreign.
 pub const FLOWS_MAX: usize = 1_024;
@@ -56,27 +59,6 @@ pub struct FlowKey {
     pub source: SocketAddr,
 }
 
-/// Octets of packets, or of the blocks of a stream.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-pub struct Octets {
-    /// Of their payload.
-    pub payload: u64,
-    /// The same with IP and transport headers.
-    pub ip: u64,
-}
-
-impl Octets {
-    fn of(arrival: &Arrival) -> Octets {
-        let payload = u64::from(arrival.octets);
-        Octets { payload, ip: payload + u64::from(arrival.overhead) }
-    }
-
-    /// What comes in so many nanoseconds, as payload and as IP packets, in kbit/s; 0 for no time.
-    pub fn kbit_s(self, nanos: u64) -> [f64; 2] {
-        [kbit_s(self.payload, nanos), kbit_s(self.ip, nanos)]
-    }
-}
-
 /// Counts of packets, and what follows from them.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Counts {
@@ -96,35 +78,6 @@ pub struct Counts {
     pub payload_octets: u64,
     /// The same with IP and transport headers.
     pub ip_octets: u64,
-}
-
-/// One interval of one flow.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
-    /// The interval's beginning, in nanoseconds since the first arrival of all.
-    pub from: u64,
-    /// Received in it, duplicates not counted.
-    pub received: u64,
-    /// Octets of payload.
-    pub payload_octets: u64,
-    /// Octets with IP and transport headers.
-    pub ip_octets: u64,
-    /// Sequences passed over in it: lost, or late.
-    pub skipped: u64,
-    /// Came late in it.
-    pub reordered: u64,
-    /// Came again in it.
-    pub duplicates: u64,
-    /// Sum of delays, in nanoseconds.
-    pub delay_sum: u64,
-    /// The longest delay.
-    pub delay_max: u64,
-    /// Differences that make up the jitter.
-    pub jitter_count: u64,
-    /// Their sum, in nanoseconds.
-    pub jitter_sum: u64,
-    /// The largest.
-    pub jitter_max: u64,
 }
 
 /// What one flow came to.
@@ -150,7 +103,8 @@ pub struct FlowMeasured {
     pub jitter: Summary,
     /// Packets by the code point they arrived with; empty where the system does not tell.
     pub dscp: BTreeMap<u8, u64>,
-    /// By interval, those without an arrival left out.
+    /// By interval, from the first arrival to the end: where the flow has not ended, to the last
+    /// arrival of all flows.
     #[serde(skip)]
     pub rows: Vec<Row>,
 }
@@ -172,7 +126,7 @@ pub struct Measured {
     pub flows: Vec<FlowMeasured>,
     /// What arrived and was none of ours, or of a flow too many.
     pub foreign: u64,
-    /// Arrivals whose row was not kept, there being too many.
+    /// Arrivals, and intervals without one, that have no row, there being too many.
     pub rows_left_out: u64,
     /// The length of an interval in nanoseconds.
     pub interval: u64,
@@ -195,11 +149,6 @@ impl Measured {
     pub fn kbit_s(&self) -> [f64; 2] {
         self.after_first.kbit_s(self.duration)
     }
-}
-
-/// So many octets in so many nanoseconds, in kbit/s; 0 for no time.
-pub fn kbit_s(octets: u64, nanos: u64) -> f64 {
-    if nanos == 0 { 0.0 } else { octets as f64 * 8e6 / nanos as f64 }
 }
 
 /// Takes arrivals and measures.
@@ -225,6 +174,8 @@ struct Flow {
     first: u64,
     first_octets: Octets,
     last: u64,
+    /// The last that was heard of it, duplicates and its end too.
+    heard: u64,
     previous: Option<(u64, u64)>,
     delay: Spread,
     jitter: Spread,
@@ -260,10 +211,16 @@ impl Meter {
         self.flows.len() >= flows && self.flows.values().all(|flow| flow.ended.is_some())
     }
 
-    /// The sender of a flow says that it sent so many.
-    pub fn ended(&mut self, key: FlowKey, sent: u64) {
+    /// The sender of a flow says that it sent so many; `received` is when this arrived.
+    pub fn ended(&mut self, key: FlowKey, sent: u64, received: u64) {
+        let since = received.saturating_sub(self.first.unwrap_or(received));
         match self.flow(key) {
-            Some(flow) => flow.ended = Some(sent),
+            // It is said again and again.
+            Some(flow) if flow.ended == Some(sent) => {}
+            Some(flow) => {
+                flow.ended = Some(sent);
+                flow.heard = flow.heard.max(since);
+            }
             None => self.foreign += 1,
         }
     }
@@ -293,7 +250,7 @@ impl Meter {
         if known || room {
             let row = flow.rows.entry(number).or_default();
             row.from = number * interval;
-            row.take(arrival, &effect);
+            row.take(arrival, &effect, since);
         }
         self.rows += usize::from(!known && room);
         self.rows_left_out += u64::from(!known && !room);
@@ -308,8 +265,16 @@ impl Meter {
 
     /// The numbers, so far.
     pub fn measured(&self) -> Measured {
-        let flows: Vec<FlowMeasured> =
-            self.flows.iter().map(|(key, flow)| flow.measured(*key)).collect();
+        let duration = self.last.saturating_sub(self.first.unwrap_or(0));
+        let mut rows_left_out = self.rows_left_out;
+        let mut room = ROWS_MAX.saturating_sub(self.rows) as u64;
+        let mut flows = Vec::new();
+        for (key, flow) in &self.flows {
+            let end = if flow.ended.is_some() { flow.heard } else { duration };
+            let (rows, without) = flow.rows(self.interval, end, &mut room);
+            rows_left_out = rows_left_out.saturating_add(without);
+            flows.push(flow.measured(*key, rows));
+        }
         let mut counts = Counts::default();
         for flow in &flows {
             counts.add(&flow.counts);
@@ -318,12 +283,12 @@ impl Meter {
         Measured {
             counts,
             after_first,
-            duration: self.last.saturating_sub(self.first.unwrap_or(0)),
+            duration,
             delay: self.delay.summary(),
             jitter: self.jitter.summary(),
             flows,
             foreign: self.foreign,
-            rows_left_out: self.rows_left_out,
+            rows_left_out,
             interval: self.interval,
         }
     }
@@ -361,29 +326,6 @@ struct Effect {
     jitter: Option<u64>,
 }
 
-impl Row {
-    fn take(&mut self, arrival: &Arrival, effect: &Effect) {
-        match effect.verdict {
-            Verdict::Stale => {}
-            Verdict::Again => self.duplicates += 1,
-            Verdict::Late => self.reordered += 1,
-            Verdict::Next { skipped } => self.skipped = self.skipped.saturating_add(skipped),
-        }
-        if let Some(delay) = effect.delay {
-            self.received += 1;
-            self.payload_octets += u64::from(arrival.octets);
-            self.ip_octets += u64::from(arrival.octets) + u64::from(arrival.overhead);
-            self.delay_sum = self.delay_sum.saturating_add(delay);
-            self.delay_max = self.delay_max.max(delay);
-        }
-        if let Some(jitter) = effect.jitter {
-            self.jitter_count += 1;
-            self.jitter_sum = self.jitter_sum.saturating_add(jitter);
-            self.jitter_max = self.jitter_max.max(jitter);
-        }
-    }
-}
-
 impl Flow {
     fn new() -> Flow {
         Flow {
@@ -393,6 +335,7 @@ impl Flow {
             first: 0,
             first_octets: Octets::default(),
             last: 0,
+            heard: 0,
             previous: None,
             delay: Spread::coarse(),
             jitter: Spread::coarse(),
@@ -404,6 +347,7 @@ impl Flow {
 
     fn take(&mut self, arrival: &Arrival, since: u64) -> Effect {
         let verdict = self.seen.take(arrival.sequence);
+        self.heard = self.heard.max(since);
         match verdict {
             Verdict::Stale => self.counts.stale += 1,
             Verdict::Again => self.counts.duplicates += 1,
@@ -440,7 +384,7 @@ impl Flow {
         Effect { verdict, delay: Some(delay), jitter }
     }
 
-    fn measured(&self, key: FlowKey) -> FlowMeasured {
+    fn measured(&self, key: FlowKey, rows: Vec<Row>) -> FlowMeasured {
         let mut counts = self.counts.clone();
         // A sender that says less than what was seen is not believed.
         counts.sent = self.ended.unwrap_or(0).max(self.seen.next());
@@ -457,7 +401,7 @@ impl Flow {
             negative_delays: self.negative,
             jitter: self.jitter.summary(),
             dscp: self.dscp.clone(),
-            rows: self.rows.values().cloned().collect(),
+            rows,
         }
     }
 }

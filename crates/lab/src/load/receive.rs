@@ -89,10 +89,10 @@ impl Shared {
     /// A header arrived now, with so many octets of payload and, over UDP, a code point.
     fn arrived(&self, header: &Header, source: SocketAddr, octets: u32, udp: Option<Option<u8>>) {
         let flow = FlowKey { run: header.run, flow: header.flow, source };
-        if header.end {
-            return self.meter().ended(flow, header.sequence);
-        }
         let received = header.clock.now();
+        if header.end {
+            return self.meter().ended(flow, header.sequence, received);
+        }
         self.realtime.store(header.clock == Clock::Realtime, Ordering::Relaxed);
         let Header { sequence, sent, .. } = *header;
         let overhead = udp.map_or(0, |_| udp_overhead(source.is_ipv4()));

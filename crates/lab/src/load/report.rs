@@ -1,6 +1,6 @@
 //! What a sender and a receiver came to, as a table, as JSON and as CSV.
 
-use super::measure::{Counts, FlowMeasured, Measured, Row, kbit_s};
+use super::measure::{Counts, FlowKey, FlowMeasured, Measured, Row};
 use super::receive::Received;
 use super::send::{Sent, SentFlow};
 use super::spread::Summary;
@@ -73,6 +73,7 @@ fn flow_json(flow: &FlowMeasured) -> Value {
         "ended": flow.ended,
         "negative_delays": flow.negative_delays,
         "dscp_seen": seen.collect::<Vec<_>>(),
+        "intervals": flow.rows.iter().map(interval_json).collect::<Vec<_>>(),
     });
     let times = [&flow.delay, &flow.jitter];
     with(numbers(&flow.counts, flow.duration(), flow.kbit_s(), times), more)
@@ -89,6 +90,7 @@ pub fn received_json(received: &Received) -> Value {
         "dropped_at_receiver": dropped_here,
         "foreign": measured.foreign,
         "interval_ms": ms(measured.interval),
+        "intervals_left_out": measured.rows_left_out,
         "flows": measured.flows.iter().map(flow_json).collect::<Vec<_>>(),
     });
     with(whole, more)
@@ -170,35 +172,69 @@ pub fn received_table(received: &Received) -> String {
         let dropped = received.dropped_here;
         let _ = writeln!(text, "{dropped} packets were lost at the receiver, which was too slow");
     }
+    if measured.rows_left_out > 0 {
+        let without = measured.rows_left_out;
+        let _ = writeln!(text, "{without} arrivals or empty intervals are not told by interval");
+    }
     if measured.foreign > 0 {
         let _ = writeln!(text, "{} packets or connections were none of ours", measured.foreign);
     }
     text
 }
 
-/// The intervals of all flows, with a line of names.
+/// A sum of nanoseconds as a mean of milliseconds; none of nothing.
+fn mean(sum: u64, count: u64) -> Option<f64> {
+    (count > 0).then(|| ms(sum) / count as f64)
+}
+
+fn interval_json(row: &Row) -> Value {
+    let [payload_kbit_s, ip_kbit_s] = row.kbit_s().map_or([None; 2], |rates| rates.map(Some));
+    let delayed = row.received > 0;
+    let jittered = row.jitter_count > 0;
+    json!({
+        "from_ms": ms(row.from),
+        "length_ms": ms(row.length),
+        "received": row.received,
+        "payload_kbit_s": payload_kbit_s,
+        "ip_kbit_s": ip_kbit_s,
+        "skipped": row.skipped,
+        "reordered": row.reordered,
+        "duplicates": row.duplicates,
+        "delay_mean_ms": mean(row.delay_sum, row.received),
+        "delay_max_ms": delayed.then(|| ms(row.delay_max)),
+        "jitter_mean_ms": mean(row.jitter_sum, row.jitter_count),
+        "jitter_max_ms": jittered.then(|| ms(row.jitter_max)),
+    })
+}
+
+/// The intervals of all flows, with a line of names. A field is empty where there is nothing to
+/// tell: the delay of no packet, the rate of an interval that is not whole and has only one.
 pub fn csv(measured: &Measured) -> String {
     let mut text = String::from(
-        "run,flow,source,from_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,duplicates,\
-         delay_mean_ms,delay_max_ms,jitter_mean_ms,jitter_max_ms\n",
+        "run,flow,source,from_ms,length_ms,received,payload_kbit_s,ip_kbit_s,skipped,reordered,\
+         duplicates,delay_mean_ms,delay_max_ms,jitter_mean_ms,jitter_max_ms\n",
     );
-    let mean = |sum: u64, count: u64| sum as f64 / 1e6 / count.max(1) as f64;
+    let field = |value: Option<f64>, digits: usize| {
+        value.map_or_else(String::new, |value| format!("{value:.digits$}"))
+    };
     for flow in &measured.flows {
+        let FlowKey { run, flow: number, source } = flow.key;
         for row in &flow.rows {
             let Row { received, skipped, reordered, duplicates, .. } = row;
+            let (from, length) = (ms(row.from), ms(row.length));
+            let rates = row.kbit_s().map_or([None; 2], |rates| rates.map(Some));
+            let [payload, ip] = rates.map(|rate| field(rate, 3));
+            let times = [
+                mean(row.delay_sum, *received),
+                (*received > 0).then(|| ms(row.delay_max)),
+                mean(row.jitter_sum, row.jitter_count),
+                (row.jitter_count > 0).then(|| ms(row.jitter_max)),
+            ];
+            let times = times.map(|time| field(time, 6)).join(",");
             let _ = writeln!(
                 text,
-                "{},{},{},{},{received},{:.3},{:.3},{skipped},{reordered},{duplicates},{:.6},{:.6},{:.6},{:.6}",
-                flow.key.run,
-                flow.key.flow,
-                flow.key.source,
-                ms(row.from),
-                kbit_s(row.payload_octets, measured.interval),
-                kbit_s(row.ip_octets, measured.interval),
-                mean(row.delay_sum, *received),
-                ms(row.delay_max),
-                mean(row.jitter_sum, row.jitter_count),
-                ms(row.jitter_max),
+                "{run},{number},{source},{from},{length},{received},{payload},{ip},{skipped},\
+                 {reordered},{duplicates},{times}",
             );
         }
     }
@@ -251,7 +287,7 @@ pub fn sent_table(sent: &Sent) -> String {
 #[cfg(test)]
 mod tests {
     use super::super::Clock;
-    use super::super::measure::{Arrival, FlowKey, Meter};
+    use super::super::measure::{Arrival, Meter};
     use super::super::receive::Ending;
     use super::*;
 
@@ -277,11 +313,15 @@ mod tests {
     fn the_csv_has_a_line_an_interval() {
         let text = csv(&received().measured);
         let lines: Vec<_> = text.lines().collect();
-        assert_eq!(lines.len(), 4);
+        let from = "9,2,10.0.1.2:40000";
+        // 1,000 octets each 100 ms, but for the third; the last interval has not begun to last.
         assert_eq!(
-            lines[3],
-            "9,2,10.0.1.2:40000,300,1,77.760,80.000,1,0,0,1.500000,1.500000,0.000000,0.000000"
+            lines[2],
+            format!("{from},100,100,1,77.760,80.000,0,0,0,1.500000,1.500000,0.000000,0.000000")
         );
+        assert_eq!(lines[3], format!("{from},200,100,0,0.000,0.000,0,0,0,,,,"));
+        assert_eq!(lines[4], format!("{from},300,0,1,,,1,0,0,1.500000,1.500000,0.000000,0.000000"));
+        assert_eq!(lines.len(), 5);
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
     }
@@ -295,6 +335,16 @@ mod tests {
         assert_eq!(json["delay"]["p99_ms"], 1.5);
         assert_eq!(json["flows"][0]["dscp_seen"][0]["dscp_name"], "CS1");
         assert_eq!(json["flows"][0]["ended"], false);
+        let intervals = &json["flows"][0]["intervals"];
+        assert_eq!(intervals.as_array().map(Vec::len), Some(4));
+        assert_eq!(
+            (&intervals[1]["ip_kbit_s"], &intervals[2]["ip_kbit_s"]),
+            (&json!(80.0), &json!(0.0))
+        );
+        assert_eq!(
+            (&intervals[2]["delay_mean_ms"], &intervals[3]["ip_kbit_s"]),
+            (&Value::Null, &Value::Null)
+        );
         let table = received_table(&received());
         for part in [
             "2 (no end)",

@@ -19,7 +19,7 @@ fn a_few_packets_by_hand() {
     {
         meter.take(&arrival(7, sequence, sent, received));
     }
-    meter.ended(key(7), 5);
+    meter.ended(key(7), 5, 1140);
     let measured = meter.measured();
     let [flow] = &measured.flows[..] else { panic!("one flow") };
     let counts = Counts {
@@ -70,11 +70,59 @@ fn senders_of_the_same_run_are_told_apart() {
     for source in ["10.0.1.2:1", "10.0.1.2:2", "[fd00::2]:1"] {
         let flow = FlowKey { source: source.parse().unwrap(), ..key(0) };
         meter.take(&Arrival { flow, ..arrival(0, 0, 0, 1) });
-        meter.ended(flow, 1);
+        meter.ended(flow, 1, 1);
     }
     let measured = meter.measured();
     assert_eq!((measured.flows.len(), measured.counts.duplicates), (3, 0));
     assert!(meter.all_ended(3) && !meter.all_ended(4));
+}
+
+#[test]
+fn an_outage_has_rows_and_the_last_interval_its_own_rate() {
+    // 1,024 kbit/s from 0 to 250 ms; the network is dead from 50 ms to 180 ms.
+    let mut meter = Meter::new(50_000_000);
+    for sequence in (0..50).chain(180..=250) {
+        let sent = sequence * 1_000_000;
+        meter.take(&arrival(0, sequence, sent, sent));
+    }
+    // Of a flow that begins within an interval, and one that nothing is heard of again.
+    for sequence in 0..90 {
+        let sent = 30_000_000 + sequence * 1_000_000;
+        meter.take(&arrival(1, sequence, sent, sent));
+    }
+    meter.ended(key(0), 251, 270_000_000);
+    meter.ended(key(0), 251, 320_000_000);
+    let measured = meter.measured();
+    let rows = |flow: &FlowMeasured| -> Vec<_> {
+        let one = |r: &Row| (r.from / 1_000_000, r.length / 1_000_000, r.received, r.kbit_s());
+        flow.rows.iter().map(one).collect()
+    };
+    let rate = Some([800.0, 1_024.0]);
+    assert_eq!(
+        rows(&measured.flows[0]),
+        [
+            (0, 50, 50, rate),
+            (50, 50, 0, Some([0.0; 2])),
+            (100, 50, 0, Some([0.0; 2])),
+            (150, 50, 20, Some([320.0, 409.6])),
+            (200, 50, 50, rate),
+            (250, 20, 1, None),
+        ]
+    );
+    let flow = rows(&measured.flows[1]);
+    assert_eq!(flow[..2], [(0, 20, 20, rate), (50, 50, 50, rate)]);
+    assert_eq!(flow[3..], [(150, 50, 0, Some([0.0; 2])), (200, 50, 0, Some([0.0; 2]))]);
+}
+
+#[test]
+fn a_long_silence_does_not_fill_the_memory() {
+    let mut meter = Meter::new(1);
+    for received in [0, 1 << 62] {
+        meter.take(&arrival(0, received, received, received));
+    }
+    let measured = meter.measured();
+    assert_eq!(measured.flows[0].rows.len(), ROWS_MAX);
+    assert_eq!(measured.rows_left_out, (1 << 62) + 1 - ROWS_MAX as u64);
 }
 
 #[test]
@@ -146,7 +194,7 @@ proptest! {
         let mut meter = Meter::new(interval);
         arrivals.iter().for_each(|a| meter.take(a));
         for (flow, sent) in (0..).zip(&said) {
-            meter.ended(key(flow), *sent);
+            meter.ended(key(flow), *sent, clock);
         }
         prop_assert!(meter.all_ended(3));
         let measured = meter.measured();
@@ -181,7 +229,12 @@ proptest! {
             prop_assert_eq!(sum(|r| r.jitter_sum), jitters.iter().sum::<u64>());
             prop_assert_eq!(sum(|r| r.skipped) + counts.received - counts.reordered,
                 arrivals.iter().filter(|a| a.flow == flow.key).map(|a| a.sequence + 1).max().unwrap_or(0));
+            // No interval is left out, and together they last as long as the flow.
             prop_assert!(flow.rows.iter().all(|r| r.from % interval == 0));
+            prop_assert!(flow.rows.windows(2).all(|pair| pair[0].from + interval == pair[1].from));
+            if let Some(first) = arrivals.iter().find(|a| a.flow == flow.key) {
+                prop_assert_eq!(sum(|r| r.length), clock - first.received);
+            }
             all_delays.extend(delays);
             all_jitters.extend(jitters);
         }
