@@ -124,10 +124,14 @@ impl Client {
         }
         let mut line = serde_json::to_string(question)?;
         line.push('\n');
-        stream.write_all(line.as_bytes()).with_context(gone)?;
+        // One that has refused us has closed its end already, and has said why.
+        let asked = stream.write_all(line.as_bytes());
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
         (&mut reader).take(LINE_MAX).read_line(&mut line).with_context(gone)?;
+        if line.is_empty() {
+            asked.with_context(gone)?;
+        }
         match serde_json::from_str(&line).with_context(gone)? {
             Answer::Wrong(why) => Err(Usage::error(why)),
             answer => Ok((answer, reader)),

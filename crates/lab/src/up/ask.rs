@@ -1,10 +1,11 @@
 //! What a running network is asked, and how its driver is reached.
 
+use super::hear::Mouth;
 use super::status::Status;
 use router::policy::Flow;
 use serde::{Deserialize, Serialize};
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
-use std::sync::mpsc::{Receiver, Sender, SyncSender, channel};
+use std::sync::mpsc::{Receiver, Sender, channel};
 
 /// A packet that passed a port that someone listens to.
 #[derive(Clone, Debug)]
@@ -48,8 +49,10 @@ pub(crate) enum Ask {
     Status,
     /// About the flows of a router.
     Flow { router: String, ask: FlowAsk },
-    /// Hand on what passes a port, until the receiver is gone.
-    Listen { port: String, to: SyncSender<Passed> },
+    /// Hand on what passes a port, until its listener is gone.
+    Listen { port: String, to: Mouth },
+    /// Forget the listeners that are gone.
+    Sweep,
 }
 
 /// Its answer.

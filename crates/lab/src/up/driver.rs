@@ -2,6 +2,7 @@
 //! machine, and writes what the machine delivers.
 
 use super::ask::{Ask, Asked, FlowAsk, Passed, Questions, Told};
+use super::hear::Mouth;
 use super::hosts::PortOf;
 use super::kind::Kind;
 use super::path::DataPath;
@@ -15,7 +16,6 @@ use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
 use std::collections::BTreeMap;
 use std::os::fd::AsFd as _;
-use std::sync::mpsc::{SyncSender, TrySendError};
 use std::time::Duration;
 
 /// The longest sleep: how late it is noticed that the program shall end, at worst.
@@ -24,7 +24,7 @@ const SLEEP: Duration = Duration::from_millis(500);
 /// Who listens to a port.
 struct Listener {
     port: PortId,
-    to: SyncSender<Passed>,
+    to: Mouth,
 }
 
 /// The machine with the hosts' ports.
@@ -152,23 +152,21 @@ impl Core {
 
     /// Hands a packet to those that listen there. One that is slow misses it; nothing waits.
     fn hear(&mut self, port: PortId, packet: &Passed) {
-        let missed = &mut self.carried.captures_missed;
-        self.listeners.retain(|listener| {
-            if listener.port != port {
-                return true;
+        let there = self.listeners.iter().filter(|listener| listener.port == port);
+        let missed = there.filter(|listener| !listener.to.tell(packet) && !listener.to.is_over());
+        self.carried.captures_missed += missed.count() as u64;
+    }
+
+    /// Forgets listeners that are gone, and has ports tapped no longer that nobody listens to.
+    fn sweep(&mut self) {
+        let over = |listener: &Listener| listener.to.is_over().then_some(listener.port);
+        let left: Vec<PortId> = self.listeners.iter().filter_map(over).collect();
+        self.listeners.retain(|listener| !listener.to.is_over());
+        let now = self.origin.time();
+        for port in left {
+            if !self.listeners.iter().any(|listener| listener.port == port) {
+                self.network.handle(now, Input::Tap { port, on: false });
             }
-            match listener.to.try_send(packet.clone()) {
-                Ok(()) => true,
-                Err(TrySendError::Full(_)) => {
-                    *missed += 1;
-                    true
-                }
-                Err(TrySendError::Disconnected(_)) => false,
-            }
-        });
-        if !self.listeners.iter().any(|listener| listener.port == port) {
-            let now = self.origin.time();
-            self.network.handle(now, Input::Tap { port, on: false });
         }
     }
 
@@ -187,6 +185,10 @@ impl Core {
                 self.listeners.push(Listener { port: place, to });
                 let now = self.origin.time();
                 self.network.handle(now, Input::Tap { port: place, on: true });
+                Ok(Told::Done)
+            }
+            Ask::Sweep => {
+                self.sweep();
                 Ok(Told::Done)
             }
         }
@@ -231,5 +233,43 @@ impl Core {
         let ports = nodes
             .flat_map(|node| node.ports.iter().map(move |p| format!("{}.{}", node.name, p.name)));
         ports.collect::<Vec<_>>().join(", ")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::up::hear::hearing;
+
+    const PAIR: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.0.1.2/24"]
+[hosts.b.ports.eth0]
+addresses = ["10.0.1.1/24"]
+[[links]]
+ends = ["a.eth0", "b.eth0"]
+"#;
+
+    #[test]
+    fn listeners_of_an_idle_port_are_forgotten() {
+        let topology = network::Topology::read(PAIR).unwrap();
+        let network = Network::new(&topology, &BTreeMap::new(), 1).unwrap();
+        let mut core = Core {
+            network,
+            places: BTreeMap::new(),
+            pool: Pool::default(),
+            listeners: Vec::new(),
+            carried: Carried::default(),
+            origin: Origin::now(),
+        };
+        let mut listen = || {
+            let (to, ear) = hearing();
+            core.answer(Kind::Tun, Ask::Listen { port: "a.eth0".to_owned(), to }).unwrap();
+            ear
+        };
+        let (one, _other) = (listen(), listen());
+        drop(one);
+        core.answer(Kind::Tun, Ask::Sweep).unwrap();
+        assert_eq!(core.listeners.len(), 1);
     }
 }

@@ -265,6 +265,7 @@ impl DataPath for Kernel {
             while let Some(Asked { ask, answer }) = questions.next() {
                 let told = match ask {
                     Ask::Status => self.status().map(|status| Told::Status(Box::new(status))),
+                    Ask::Sweep => Ok(Told::Done),
                     Ask::Flow { .. } => Err(Usage::error(
                         "the data path tc has no tables of flows: the kernel forwards",
                     )),

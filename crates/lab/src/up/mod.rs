@@ -14,6 +14,7 @@ pub(crate) mod ask;
 mod control;
 mod driver;
 mod files;
+mod hear;
 mod hosts;
 mod kernel;
 mod kind;
