@@ -40,13 +40,18 @@ impl Maker<'_> {
         let (default, named): (Vec<_>, Vec<_>) =
             map.classes.iter().partition(|class| is_default(&class.name));
         let default = default.first().copied();
-        let reserved = |class: &&PolicyClass| class.queues().is_some() || class.child.is_some();
-        if !named.iter().any(reserved) && default.is_none_or(|class| class.reserved.is_none()) {
+        self.queued_otherwise(map, depth == 1);
+        if depth > 1 {
+            self.conditions_left_out(map);
+        }
+        // Packets of a class without a queue wait in class-default's.
+        let queued: Vec<_> = named.into_iter().filter(|class| class.has_queue()).collect();
+        if queued.is_empty() && default.is_none_or(|class| class.reserved.is_none()) {
             return default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
         }
         let left = left_over(&map.classes, rate);
         let mut branches = Vec::new();
-        for class in named {
+        for class in queued {
             if !self.classes.contains_key(&class.name) {
                 let name = &class.name;
                 let reason = format!("left out: the class map {name} is not there, or not mapped");
@@ -89,6 +94,22 @@ impl Maker<'_> {
         }
     }
 
+    /// The policy of an interface marks, meters and drops; those inside it only queue.
+    fn conditions_left_out(&mut self, map: &PolicyMap) {
+        for class in &map.classes {
+            let lines = [
+                class.set.as_ref().map(|at| at.line),
+                class.police.as_ref().map(|at| at.line),
+                class.drop.as_ref().map(|at| at.line),
+            ];
+            for line in lines.into_iter().flatten() {
+                let reason = "left out: a policy inside another one only queues; write it into the \
+                    outermost";
+                self.notes.add(line, reason);
+            }
+        }
+    }
+
     /// A class with a service policy has no queue of its own.
     fn left_for_child(&mut self, class: &PolicyClass) {
         let lines = [
@@ -102,20 +123,23 @@ impl Maker<'_> {
     }
 
     /// The share of a class; `None` (and a note) where it cannot be said.
-    fn share(
-        &mut self,
-        class: &PolicyClass,
-        rate: Option<Rate>,
-        left: Option<Rate>,
-    ) -> Option<Share> {
+    fn share(&mut self, class: &PolicyClass, rate: Option<Rate>, left: Left) -> Option<Share> {
         let Some(At { line, value }) = class.reserved.as_ref() else { return Some(Share::None) };
         let share = match *value {
             Reserved::Rate(rate) => Share::Bandwidth(rate),
             Reserved::Percent(percent) => Share::Percent(percent),
             Reserved::RemainingPercent(percent) => match (left, rate) {
-                // Nothing else is reserved, or we know what is left.
-                (Some(left), Some(rate)) if left < rate => Share::Bandwidth(left.percent(percent)),
-                _ => Share::Percent(percent),
+                (Left::Rate(left), Some(rate)) if left < rate => {
+                    Share::Bandwidth(left.percent(percent))
+                }
+                (Left::Rate(_), _) => Share::Percent(percent),
+                (Left::Percent(left), _) => Share::Percent(percent * left / 100.0),
+                (Left::Unknown, _) => {
+                    let reason = "its share is left out: what remains of an unknown rate is not \
+                        known; give a shaper above, or the interface a bandwidth";
+                    self.notes.add(*line, reason);
+                    Share::None
+                }
             },
             Reserved::RemainingRatio(ratio) => Share::Weight(ratio),
             Reserved::Priority(own, percent, burst) => {
@@ -153,10 +177,32 @@ fn reserved_rate(class: &PolicyClass, rate: Option<Rate>) -> Option<Rate> {
 }
 
 /// What is not reserved outright.
-fn left_over(classes: &[PolicyClass], rate: Option<Rate>) -> Option<Rate> {
-    let reserved = classes.iter().filter_map(|class| reserved_rate(class, rate));
-    let reserved: u64 = reserved.fold(0, |sum, rate| sum.saturating_add(rate.bits()));
-    Rate::from_bits(rate?.bits().saturating_sub(reserved).max(1))
+#[derive(Clone, Copy, Debug)]
+enum Left {
+    Rate(Rate),
+    /// Of a rate that is not known.
+    Percent(f64),
+    Unknown,
+}
+
+fn left_over(classes: &[PolicyClass], rate: Option<Rate>) -> Left {
+    if let Some(rate) = rate {
+        let reserved = classes.iter().filter_map(|class| reserved_rate(class, Some(rate)));
+        let reserved: u64 = reserved.fold(0, |sum, rate| sum.saturating_add(rate.bits()));
+        let left = Rate::from_bits(rate.bits().saturating_sub(reserved).max(1));
+        return left.map_or(Left::Unknown, Left::Rate);
+    }
+    let mut left = 100.0;
+    for reserved in classes.iter().filter_map(|class| class.reserved.as_ref()) {
+        match reserved.value {
+            Reserved::Percent(percent) | Reserved::Priority(None, Some(percent), _) => {
+                left -= percent;
+            }
+            Reserved::Rate(_) | Reserved::Priority(..) => return Left::Unknown,
+            Reserved::RemainingPercent(_) | Reserved::RemainingRatio(_) => {}
+        }
+    }
+    Left::Percent(f64::max(left, 0.0))
 }
 
 fn leaf_of_none() -> Queueing {

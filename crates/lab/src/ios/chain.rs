@@ -112,25 +112,57 @@ impl Maker<'_> {
         steps
     }
 
-    /// IOS queues by what a packet was, this router by what it has become: told where it differs.
-    pub(super) fn marked_before_queued(&mut self, map: &PolicyMap) {
-        for class in &map.classes {
-            let Some(set) = &class.set else { continue };
-            let Some(matches) = self.matches(class) else { continue };
-            let now = |of: &Match| Match { dscp: vec![set.value], ..of.clone() };
-            let work = &mut *self.work;
-            let mut first = |of: &Match| {
-                let found = map.classes.iter().find(|class| {
-                    let class = self.classes.get(&class.name);
-                    class.is_some_and(|c| any_common(&c.matches, std::slice::from_ref(of), work))
-                });
-                found.map(|class| class.name.as_str())
-            };
-            let own = (!is_default(&class.name)).then_some(class.name.as_str());
-            if matches.iter().any(|of| first(&now(of)) != own) {
-                let reason = "marked before it is queued: it is queued by its new code point";
-                self.notes.add(set.line, reason);
+    /// IOS queues by what a packet was and by the first class that it belongs to; this router by what
+    /// it has become, and by the first class that has a queue: told where it differs. `marks` where
+    /// the policy's marks are given before.
+    pub(super) fn queued_otherwise(&mut self, map: &PolicyMap, marks: bool) {
+        for (place, class) in map.classes.iter().enumerate() {
+            let is_named = !is_default(&class.name);
+            let set = class.set.as_ref().filter(|_| marks);
+            // Unmarked packets find the queue of their class in the order of IOS.
+            if set.is_none() && (class.has_queue() || !is_named) {
+                continue;
             }
+            let Some(matches) = self.matches(class) else { continue };
+            let own = (is_named && class.has_queue()).then_some(class.name.as_str());
+            let now = |of: Match| match set {
+                Some(set) => Match { dscp: vec![set.value], ..of },
+                None => of,
+            };
+            let before = if set.is_some() { 0 } else { place };
+            let queues: Vec<(&str, &Vec<Match>)> = map
+                .classes
+                .iter()
+                .skip(before)
+                .filter(|class| class.has_queue() && !is_default(&class.name))
+                .filter_map(|class| Some((class.name.as_str(), self.classes.get(&class.name)?)))
+                .map(|(name, class)| (name, &class.matches))
+                .collect();
+            let work = &mut *self.work;
+            let elsewhere = matches.into_iter().map(now).find_map(|of| {
+                let mut queues = queues.iter();
+                let found =
+                    queues.find(|(_, all)| any_common(all, std::slice::from_ref(&of), work));
+                let found = found.map(|(name, _)| *name);
+                (found != own).then_some(found.unwrap_or("class-default"))
+            });
+            let Some(queue) = elsewhere else { continue };
+            let (line, reason) = match set {
+                Some(set) => (
+                    set.line,
+                    format!(
+                        "marked before it is queued: it is queued by its new code point, with {queue}"
+                    ),
+                ),
+                None => (
+                    class.line,
+                    format!(
+                        "its packets have no queue of their own: those that belong to {queue}, too, \
+                        wait there, in IOS with class-default"
+                    ),
+                ),
+            };
+            self.notes.add(line, reason);
         }
     }
 }
@@ -167,15 +199,16 @@ fn step(class: &PolicyClass, name: Name) -> Step {
             };
             let exceed = exceed.unwrap_or(Action::Drop);
             let (yellow, red) = match meter {
-                router::policy::Meter::TokenBucket { .. } => (Action::Pass, exceed),
-                _ => (exceed, violate.unwrap_or(exceed)),
+                // It finds nothing yellow, and a router takes no mark for that.
+                router::policy::Meter::TokenBucket { .. } => (Action::Pass, sent(exceed)),
+                _ => (sent(exceed), sent(violate.unwrap_or(exceed))),
             };
             Step::Meter {
                 class: Some(name),
                 meter: meter.clone(),
                 green: sent(conform.unwrap_or(Action::Pass)),
-                yellow: sent(yellow),
-                red: sent(red),
+                yellow,
+                red,
             }
         }
         (None, None, set) => {

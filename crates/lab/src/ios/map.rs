@@ -4,14 +4,14 @@ use super::access::{dscp, precedence_number};
 use super::class::Class;
 use super::lines::Line;
 use super::read::{Config, Interface};
+use super::shape::{Shape, shape};
 use super::work::Work;
 use super::wred::Wred;
 use super::{At, Notes};
 use dscp::Dscp;
-use router::policy::{Action, Limit, Meter, Name, Octets, Policy, Span};
+use router::policy::{Action, Limit, Meter, Name, Octets, Policy};
 use router::time::Rate;
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
 
 /// A policy map.
 #[derive(Clone, Debug, Default)]
@@ -32,14 +32,6 @@ pub(super) enum Reserved {
     RemainingRatio(f64),
     /// First of all; rate or percent, and the burst.
     Priority(Option<Rate>, Option<f64>, Option<Octets>),
-}
-
-/// `shape average`.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Shape {
-    pub(super) rate: Rate,
-    pub(super) burst: Octets,
-    pub(super) interval: Option<Span>,
 }
 
 /// `police`.
@@ -90,6 +82,11 @@ impl PolicyClass {
         lines.into_iter().flatten().next()
     }
 
+    /// Whether its packets have a queue of their own, and do not wait in class-default's.
+    pub(super) fn has_queue(&self) -> bool {
+        self.queues().is_some() || self.child.is_some()
+    }
+
     /// Whether it changes, meters or drops packets.
     pub(super) fn conditions(&self) -> bool {
         self.set.is_some() || self.drop.is_some() || self.police.is_some()
@@ -124,9 +121,10 @@ impl PolicyClass {
             ["bandwidth", ..] | ["priority", ..] => {
                 reserved(words).map(|value| self.reserved = Some(At { line: number, value }))
             }
-            ["shape", rest @ ..] => {
-                shape(rest).map(|value| self.shape = Some(At { line: number, value }))
-            }
+            ["shape", rest @ ..] => shape(rest).map(|(value, excess)| {
+                self.shape = Some(At { line: number, value });
+                excess.into_iter().for_each(|reason| notes.add(number, reason));
+            }),
             ["random-detect", rest @ ..] => {
                 let wred = self.wred.get_or_insert(At { line: number, value: Wred::default() });
                 wred.value.read(rest)
@@ -160,12 +158,12 @@ impl PolicyClass {
     }
 }
 
-fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {
+pub(super) fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {
     let number = word.and_then(|word| word.parse().ok());
     number.ok_or_else(|| format!("{what} is missing, or no number"))
 }
 
-fn rate(bits: u64) -> Result<Rate, String> {
+pub(super) fn rate(bits: u64) -> Result<Rate, String> {
     Rate::from_bits(bits).ok_or_else(|| format!("{bits} bit/s is no rate up to 1 Tbit/s"))
 }
 
@@ -212,41 +210,7 @@ fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
 }
 
 /// The largest burst of a policy, in octets.
-const BURST_MAX: u64 = 1_000_000_000;
-
-fn shape(words: &[&str]) -> Result<Shape, String> {
-    let (kind, words) = words.split_first().ok_or("average, and a rate")?;
-    if *kind != "average" {
-        return Err(format!("`shape {kind}` is not mapped"));
-    }
-    if words.first() == Some(&"percent") {
-        return Err("a rate in percent is not mapped: write it in bit/s".to_owned());
-    }
-    let rate = rate(number(words.first(), "the rate in bit/s")?)?;
-    let committed = match words.get(1) {
-        Some(word) => number(Some(word), "the burst Bc in bits")?,
-        None => 0,
-    };
-    let excess = match words.get(2) {
-        Some(word) => number(Some(word), "the burst Be in bits")?,
-        None => 0,
-    };
-    if excess > 0 {
-        return Err("a shaper here has no excess burst: write Be as 0".to_owned());
-    }
-    if committed == 0 {
-        // IOS chooses; an interval of 25 ms is its own where it can.
-        let octets = rate.octets_in(25_000_000).max(1_500);
-        return Ok(Shape { rate, burst: Octets(octets), interval: None });
-    }
-    let octets = committed.div_ceil(8).min(BURST_MAX);
-    // Tc = Bc / CIR.
-    let nanos = u128::from(committed) * 1_000_000_000 / u128::from(rate.bits());
-    let interval = u64::try_from(nanos).ok().filter(|n| (1_000_000..=60_000_000_000).contains(n));
-    let interval = interval.ok_or("Bc is 1 ms to a minute at the rate")?;
-    let interval = Some(Span(Duration::from_nanos(interval)));
-    Ok(Shape { rate, burst: Octets(octets), interval })
-}
+pub(super) const BURST_MAX: u64 = 1_000_000_000;
 
 fn limit(words: &[&str]) -> Result<Limit, String> {
     let count = number(words.first(), "the limit")?.min(1_000_000);
@@ -391,12 +355,10 @@ impl<'c> Maker<'c> {
     ) -> (Option<Name>, Option<Name>) {
         let Some(map) = self.map(name) else { return (None, None) };
         let chain = self.chain(map);
-        let queues = map.classes.iter().any(|c| c.queues().is_some() || c.child.is_some());
-        if !queues {
+        if !map.classes.iter().any(PolicyClass::has_queue) {
             return (chain, None);
         }
-        self.marked_before_queued(map);
-        let queueing = self.queueing(map, interface.bandwidth, 1);
+        let queueing = self.queueing(map, interface.rate(), 1);
         let taken = self.policy.queueings.get(&map.name).is_some_and(|other| *other != queueing);
         let name = match taken {
             true => format!("{}@{}", map.name, interface.name),

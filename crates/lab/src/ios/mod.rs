@@ -7,17 +7,19 @@
 //! where the rest is no set of matches any more, the line is listed.
 //!
 //! Where IOS has a default, it is written out: 64 packets a queue, WRED's lines by code point, a
-//! policer's burst.
+//! policer's burst, a shaper's Bc, the bandwidth of an interface by its type.
 
 mod access;
 mod algebra;
 mod branch;
 mod chain;
+mod checked;
 mod class;
 mod lines;
 mod map;
 mod ports;
 mod read;
+mod shape;
 mod work;
 mod wred;
 mod write;
@@ -139,6 +141,11 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         let named = policy.classes.entry(name.clone()).or_default();
         named.matches.clone_from(&class.matches);
     }
+    let named = policy.classes.values().flat_map(|class| &class.matches);
+    let named = named.filter_map(|of| of.interface.clone());
+    let interfaces: BTreeSet<String> = config.interfaces.keys().cloned().chain(named).collect();
+    let places: Vec<String> = interfaces.iter().cloned().collect();
+    checked::leave_out_refused(&mut policy, &places, &config, &mut notes);
     let texts: BTreeMap<usize, &Line> = lines.iter().map(|line| (line.number, line)).collect();
     let mut unmapped: Vec<Unmapped> = notes
         .found
@@ -151,9 +158,6 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         })
         .collect();
     unmapped.sort();
-    let named = policy.classes.values().flat_map(|class| &class.matches);
-    let named = named.filter_map(|of| of.interface.clone());
-    let interfaces = config.interfaces.keys().cloned().chain(named).collect();
     Ok(Imported { policy, interfaces, unmapped })
 }
 

@@ -27,6 +27,24 @@ pub(super) struct Interface {
     pub(super) output: Option<At<String>>,
 }
 
+/// IOS's `bandwidth` by the type of interface, in kbit/s.
+const BANDWIDTHS: [(&str, u64); 5] = [
+    ("ethernet", 10_000),
+    ("fastethernet", 100_000),
+    ("gigabitethernet", 1_000_000),
+    ("tengigabitethernet", 10_000_000),
+    ("serial", 1_544),
+];
+
+impl Interface {
+    /// What percentages are of: what is said, or IOS's own for the type, where that is known.
+    pub(super) fn rate(&self) -> Option<Rate> {
+        let kind = self.name.split(|c: char| !c.is_ascii_alphabetic()).next().unwrap_or_default();
+        let own = BANDWIDTHS.iter().find(|(name, _)| name.eq_ignore_ascii_case(kind));
+        self.bandwidth.or_else(|| Rate::from_bits(own?.1 * 1_000))
+    }
+}
+
 impl Config {
     pub(super) fn is_empty(&self) -> bool {
         self.access.is_empty()
@@ -35,6 +53,8 @@ impl Config {
             && self.interfaces.is_empty()
     }
 }
+
+const TAKEN_BACK: &str = "what is taken back is not followed: write what holds";
 
 enum Mode {
     /// Nothing, or something that has nothing to do with us.
@@ -109,7 +129,11 @@ pub(super) fn read(lines: &[Line], notes: &mut Notes) -> Config {
                 if is_entry && let Some(list) = config.access.get_mut(name) {
                     list.entries.extend(access::entry(line, 0, *kind));
                 }
-                is_entry
+                let taken_back = words.first() == Some(&"no");
+                if taken_back {
+                    notes.add(line.number, TAKEN_BACK);
+                }
+                is_entry || taken_back
             }
             Mode::Class(name) => {
                 let map = config.classes.get_mut(name);
@@ -145,6 +169,7 @@ impl Config {
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         let own = |at: usize| line.words.get(at).cloned().unwrap_or_default();
         match &lower[..] {
+            ["no", rest @ ..] if self.taken_back(line, rest) => Some(Mode::Other),
             ["access-list", number, _, ..] => {
                 match kind_of(number) {
                     Some(kind) => {
@@ -172,8 +197,11 @@ impl Config {
                     return Some(Mode::Other);
                 }
                 let map = self.classes.entry(name.clone()).or_default();
+                // One that is opened again stays what it is, if nothing is said.
+                if map.line == 0 || any || lower.contains(&"match-all") {
+                    map.any = any;
+                }
                 map.line = line.number;
-                map.any = any;
                 Some(Mode::Class(name))
             }
             ["policy-map", rest @ ..] if !rest.is_empty() => {
@@ -184,6 +212,7 @@ impl Config {
                 let name = line.words.last().cloned().unwrap_or_default();
                 let map = self.policies.entry(name.clone()).or_default();
                 map.line = line.number;
+                map.current = None;
                 map.name.clone_from(&name);
                 Some(Mode::Policy(name))
             }
@@ -200,6 +229,37 @@ impl Config {
     }
 }
 
+impl Config {
+    /// Removes what a line `no ...` of the configuration as a whole takes back; false where it is none.
+    fn taken_back(&mut self, line: &Line, words: &[&str]) -> bool {
+        let own = |at: usize| line.words.get(at).map(String::as_str).unwrap_or_default();
+        let last = line.words.last().map(String::as_str).unwrap_or_default();
+        match words {
+            ["ip", "access-list", "standard" | "extended", _] => drop(self.access.remove(last)),
+            ["ipv6", "access-list", _] => drop(self.access.remove(last)),
+            // A list with a number goes as a whole, whatever entry is named.
+            ["access-list", _, ..] => drop(self.access.remove(own(2))),
+            ["class-map", _, ..] => drop(self.classes.remove(last)),
+            ["policy-map", _, ..] => drop(self.policies.remove(last)),
+            _ => return false,
+        }
+        true
+    }
+}
+
+impl Interface {
+    /// A line `no service-policy ...`; false where another policy than the one here is named.
+    fn detach(&mut self, line: &Line, direction: &str) -> bool {
+        let slot = if direction == "input" { &mut self.input } else { &mut self.output };
+        let named = line.words.get(3);
+        let same = named.is_none_or(|name| slot.as_ref().is_none_or(|at| at.value == *name));
+        if same {
+            *slot = None;
+        }
+        same
+    }
+}
+
 fn in_class(map: &mut ClassMap, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
     match words {
         ["match", ..] => {
@@ -209,7 +269,7 @@ fn in_class(map: &mut ClassMap, line: &Line, words: &[&str], notes: &mut Notes) 
         }
         ["description", ..] => true,
         ["no", ..] => {
-            notes.add(line.number, "what is taken back is not followed: write what holds");
+            notes.add(line.number, TAKEN_BACK);
             true
         }
         _ => false,
@@ -234,7 +294,7 @@ fn in_policy(map: &mut PolicyMap, line: &Line, words: &[&str], notes: &mut Notes
             true
         }
         ["no", ..] => {
-            notes.add(line.number, "what is taken back is not followed: write what holds");
+            notes.add(line.number, TAKEN_BACK);
             true
         }
         // Out of the class, into the policy map.
@@ -257,6 +317,17 @@ fn in_interface(interface: &mut Interface, line: &Line, words: &[&str], notes: &
     match words {
         ["service-policy", "input", _] => interface.input = own(2),
         ["service-policy", "output", _] => interface.output = own(2),
+        ["no", "service-policy", direction @ ("input" | "output"), ..] => {
+            if !interface.detach(line, direction) {
+                notes.add(line.number, "another policy stands here: it stays");
+            }
+        }
+        ["hold-queue" | "tx-ring-limit" | "tx-queue-limit", ..] => {
+            notes.add(line.number, "left out: queues have their length in the policy map alone");
+        }
+        ["max-reserved-bandwidth", ..] => {
+            notes.add(line.number, "left out: all of an interface can be reserved");
+        }
         ["service-policy", ..] => {
             notes.add(line.number, "neither input nor output of a policy map");
         }

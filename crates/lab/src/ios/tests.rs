@@ -1,3 +1,5 @@
+mod defaults;
+
 use super::*;
 use crate::policy_file::PolicyFile;
 use router::policy::{Action, Dropper, Queueing, Share, Step};
@@ -9,6 +11,9 @@ fn imported(text: &str) -> Imported {
     let again =
         PolicyFile::parse("again.toml", &written).unwrap_or_else(|e| panic!("{e}\n{written}"));
     assert_eq!(again.policy(), &imported.policy, "{written}");
+    // And a router takes it.
+    let interfaces: Vec<String> = imported.interfaces.iter().cloned().collect();
+    imported.policy.check(&interfaces).unwrap_or_else(|e| panic!("{e}\n{written}"));
     imported
 }
 
@@ -112,7 +117,7 @@ fn queues_shares_and_shapers() {
          policy-map OUT\n class VOICE\n  priority percent 20 4000\n class AF\n  bandwidth remaining percent 50\n  \
          random-detect dscp-based\n  random-detect exponential-weighting-constant 6\n  random-detect ecn\n \
          class class-default\n  fair-queue 64\n  queue-limit 128 packets\n\
-         policy-map TOP\n class class-default\n  shape average 1000000 8000\n  service-policy OUT\n\
+         policy-map TOP\n class class-default\n  shape average 1000000 8000 0\n  service-policy OUT\n\
          interface Serial0/0\n bandwidth 2000\n service-policy output TOP\n",
     );
     assert_eq!(policy.interfaces["Serial0/0"].queueing.as_deref(), Some("TOP"));
@@ -258,7 +263,7 @@ fn names_may_be_anything() {
     let odd = "x\"'`\\.\u{3}ü";
     let text = format!(
         "class-map {odd}\n match dscp ef\npolicy-map {odd}\n class {odd}\n  bandwidth 64\n  set dscp ef\n\
-         interface {odd}\n service-policy output {odd}\n"
+         interface {odd}\n bandwidth 1000\n service-policy output {odd}\n"
     );
     let policy = whole(&text);
     assert_eq!(policy.interfaces[odd].queueing.as_deref(), Some(odd));

@@ -1,0 +1,72 @@
+//! What a router would refuse of the policy that was made is left out and listed: what is written can
+//! be used.
+
+use super::Notes;
+use super::read::Config;
+use router::policy::{Name, Policy, Wrong};
+use router::{Classifier, Tables, condition, queueing};
+
+/// Takes out what no router of these interfaces could be built with.
+pub(super) fn leave_out_refused(
+    policy: &mut Policy,
+    interfaces: &[Name],
+    config: &Config,
+    notes: &mut Notes,
+) {
+    let mut refused = |name: &str, wrong: Wrong| {
+        let help = match wrong.what.contains("what is shared is not known") {
+            true => "; in IOS: give the interface a bandwidth, or shape above",
+            false => "",
+        };
+        let reason = format!("left out, a router would refuse it: {wrong}{help}");
+        notes.add(line_of(config, name), reason);
+    };
+    // In the order in which one refers to the other.
+    for name in policy.classes.keys().cloned().collect::<Vec<_>>() {
+        let path = format!("classes.{name}");
+        if let Err(wrong) = Classifier::new(policy, interfaces, &[Some(&name)], &path) {
+            policy.classes.remove(&name);
+            refused(&name, wrong);
+        }
+    }
+    for name in policy.tables.keys().cloned().collect::<Vec<_>>() {
+        let tables = policy.tables.get_key_value(&name);
+        let tables = tables.map(|(name, table)| (name.clone(), table.clone())).into_iter();
+        let alone = Policy { tables: tables.collect(), ..Policy::default() };
+        if let Err(wrong) = Tables::new(&alone, interfaces) {
+            policy.tables.remove(&name);
+            refused(&name, wrong);
+        }
+    }
+    for (name, steps) in policy.chains.clone() {
+        let path = format!("chains.{name}");
+        if let Err(wrong) = condition::build(policy, interfaces, &steps, &path) {
+            policy.chains.remove(&name);
+            refused(&name, wrong);
+        }
+    }
+    for (name, of) in policy.queueings.clone() {
+        let path = format!("queueings.{name}");
+        if let Err(wrong) = queueing::build(policy, interfaces, &of, &path, 0) {
+            policy.queueings.remove(&name);
+            refused(&name, wrong);
+        }
+    }
+    let (chains, queueings) = (&policy.chains, &policy.queueings);
+    for attached in policy.interfaces.values_mut() {
+        attached.input.retain(|name| chains.contains_key(name));
+        attached.output.retain(|name| chains.contains_key(name));
+        attached.queueing.take_if(|name| !queueings.contains_key(name));
+    }
+}
+
+/// The line of the map that something is made of: it has the map's name, or begins with it (`MAP/CLASS`,
+/// `MAP@INTERFACE`).
+fn line_of(config: &Config, name: &str) -> usize {
+    let line = |name: &str| {
+        let policy = config.policies.get(name).map(|map| map.line);
+        policy.or_else(|| config.classes.get(name).map(|map| map.line))
+    };
+    let mut parts = name.match_indices(['/', '@']).filter_map(|(at, _)| name.get(..at));
+    line(name).or_else(|| parts.find_map(line)).unwrap_or(1)
+}

@@ -1,0 +1,55 @@
+//! `shape`.
+
+use super::map::{BURST_MAX, number, rate};
+use router::policy::{Octets, Span};
+use router::time::Rate;
+use std::time::Duration;
+
+/// `shape average`.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(super) struct Shape {
+    pub(super) rate: Rate,
+    pub(super) burst: Octets,
+    pub(super) interval: Option<Span>,
+}
+
+/// IOS's Bc where none is said: 8,000 bits, or what 25 ms take where that is more.
+fn own_committed(rate: Rate) -> u64 {
+    (rate.octets_in(25_000_000).saturating_mul(8)).max(8_000)
+}
+
+/// The words after `shape`, and what is otherwise than in IOS.
+pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
+    let (kind, words) = words.split_first().ok_or("average, and a rate")?;
+    if *kind != "average" {
+        return Err(format!("`shape {kind}` is not mapped"));
+    }
+    if words.first() == Some(&"percent") {
+        return Err("a rate in percent is not mapped: write it in bit/s".to_owned());
+    }
+    let rate = rate(number(words.first(), "the rate in bit/s")?)?;
+    let committed = match words.get(1) {
+        Some(word) => number(Some(word), "the burst Bc in bits")?,
+        None => 0,
+    };
+    let committed = if committed == 0 { own_committed(rate) } else { committed };
+    // IOS's own Be is Bc.
+    let excess = match words.get(2) {
+        Some(word) => number(Some(word), "the burst Be in bits")?,
+        None => committed,
+    };
+    let octets = committed.div_ceil(8).min(BURST_MAX);
+    // Tc = Bc / CIR.
+    let nanos = u128::from(committed) * 1_000_000_000 / u128::from(rate.bits());
+    let interval = u64::try_from(nanos).ok().filter(|n| (1_000_000..=60_000_000_000).contains(n));
+    let interval =
+        Span(Duration::from_nanos(interval.ok_or("Bc is 1 ms to a minute at the rate")?));
+    let left_out = (excess > 0).then(|| {
+        format!(
+            "without the excess burst Be of {excess} bits, which a shaper here has not: it sends Bc, \
+            {committed} bits, every {interval}; `shape average {} {committed} 0` says that",
+            rate.bits()
+        )
+    });
+    Ok((Shape { rate, burst: Octets(octets), interval: Some(interval) }, left_out))
+}
