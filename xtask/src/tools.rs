@@ -109,10 +109,10 @@ mod tests {
         let path = empty.path().to_str().unwrap();
         let text = complaint(&missing(path, TOOLS));
         assert!(text.contains("tshark (the independent reader"));
-        assert!(text.ends_with("apt-get install tshark iproute2"));
+        assert!(text.ends_with("apt-get install tshark iproute2 iputils-ping"));
 
         std::fs::write(empty.path().join("tshark"), "").unwrap();
         let left: Vec<_> = missing(path, TOOLS).iter().map(|tool| tool.program).collect();
-        assert_eq!(left, ["ip"]);
+        assert_eq!(left, ["ip", "ping"]);
     }
 }
