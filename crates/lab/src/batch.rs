@@ -51,6 +51,30 @@ pub(crate) fn receive(
     Ok(received)
 }
 
+/// Frames that a packet socket had no room for since this was asked last.
+///
+/// # Errors
+/// It is no packet socket.
+pub(crate) fn dropped(fd: BorrowedFd<'_>) -> io::Result<u64> {
+    let mut counted = libc::tpacket_stats { tp_packets: 0, tp_drops: 0 };
+    let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
+    // SAFETY: the kernel writes at most `length` octets, all of them into `counted`, and keeps
+    // neither pointer.
+    let done = unsafe {
+        libc::getsockopt(
+            fd.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_STATISTICS,
+            (&raw mut counted).cast::<c_void>(),
+            &raw mut length,
+        )
+    };
+    match done {
+        0 => Ok(counted.tp_drops.into()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Sends frames, each from two parts, at most [`FRAMES`] of them, without waiting. Gives how many
 /// were taken.
 ///

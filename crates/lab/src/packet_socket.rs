@@ -84,6 +84,11 @@ impl PacketSocket {
         batch::receive(self.fd.as_fd(), memory, slot, lengths)
     }
 
+    /// Frames that there was no room for since this was asked last; see [`batch::dropped`].
+    pub(crate) fn dropped(&self) -> std::io::Result<u64> {
+        batch::dropped(self.fd.as_fd())
+    }
+
     /// Sends frames of two parts each, at most [`batch::FRAMES`]; see [`batch::send`].
     pub(crate) fn send_all<'a>(
         &self,

@@ -110,6 +110,9 @@ impl<P: Ports> DataPath for Driver<P> {
             if self.sleep(questions, more, &mut ready)? {
                 questions.woken();
                 while let Some(Asked { ask, answer }) = questions.next() {
+                    if matches!(ask, Ask::Status) {
+                        self.core.carried.not_read = self.ports.not_read();
+                    }
                     // Who asked may be gone.
                     let _ = answer.send(self.core.answer(self.kind, ask));
                     self.core.settle(&mut self.ports);

@@ -4,9 +4,10 @@
 use super::ask::{Ask, Asked, Questions, Told};
 use super::files::Files;
 use super::hosts::{Hosts, lines};
+use super::interfaces::{self, Interface};
 use super::kind::Kind;
 use super::path::DataPath;
-use super::status::{Carried, Count, NodeStatus, PartStatus, Status, Total};
+use super::status::{Carried, Count, NodeStatus, PartStatus, Status};
 use crate::Usage;
 use crate::batch;
 use crate::clock::{self, Origin};
@@ -18,7 +19,7 @@ use network::plan::{Kind as NodeKind, Node, Plan, PortId, Wire};
 use nix::errno::Errno;
 use nix::poll::{PollFd, PollFlags, ppoll};
 use nix::sys::time::TimeSpec;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::os::fd::AsFd as _;
 use std::time::Duration;
 
@@ -30,6 +31,7 @@ const QUEUE: usize = 100;
 /// Routers in namespaces of their own, joined by veth pairs with each other and with the hosts.
 pub(crate) struct Kernel {
     routers: BTreeMap<String, Netns>,
+    at_hosts: BTreeSet<(String, String)>,
     origin: Origin,
 }
 
@@ -58,7 +60,7 @@ impl Kernel {
             }
             routers.insert(node.name.clone(), namespace);
         }
-        let kernel = Kernel { routers, origin: Origin::now() };
+        let kernel = Kernel { routers, at_hosts: at_hosts(plan), origin: Origin::now() };
         for (number, wire) in plan.links.iter().enumerate() {
             kernel.join(plan, hosts, number, wire)?;
         }
@@ -195,40 +197,50 @@ impl Kernel {
     }
 
     fn status(&self) -> Result<Status> {
-        let routers = self.routers.iter().map(|(name, namespace)| {
-            let counters = "/proc/thread-self/net/dev";
-            let text = namespace.within(|| Ok(std::fs::read_to_string(counters)?))?;
-            let parts = text.lines().filter_map(interface).collect();
-            Ok(NodeStatus { name: name.clone(), parts })
-        });
-        let routers = routers.collect::<Result<_>>()?;
-        Ok(Status::new(Kind::Tc, self.origin.time(), Carried::default(), routers))
+        let mut carried = Carried::default();
+        let mut routers = Vec::new();
+        for (name, namespace) in &self.routers {
+            let all = namespace.within(|| interfaces::read(&mut interfaces::open()?))?;
+            for Interface { name: port, total, .. } in &all {
+                if self.at_hosts.contains(&(name.clone(), port.clone())) {
+                    carried.from_hosts.add_all(total.came);
+                    carried.to_hosts.add_all(total.went);
+                }
+            }
+            let parts = all.into_iter().map(part).collect();
+            routers.push(NodeStatus { name: name.clone(), parts });
+        }
+        Ok(Status::new(Kind::Tc, self.origin.time(), carried, routers))
     }
 }
 
-/// A line of proc_net_dev(5); the loopback is of no interest.
-fn interface(line: &str) -> Option<PartStatus> {
-    let (name, numbers) = line.split_once(':')?;
-    let numbers: Vec<u64> = numbers.split_whitespace().filter_map(|n| n.parse().ok()).collect();
-    let name = name.trim();
-    if name == "lo" {
-        return None;
-    }
-    let at = |place: usize| numbers.get(place).copied().unwrap_or_default();
-    let total = Total {
-        came: Count { bytes: at(0), packets: at(1) },
-        went: Count { bytes: at(8), packets: at(9) },
-        dropped: at(3) + at(11),
-    };
-    Some(PartStatus {
-        part: name.to_owned(),
+/// Routers with their ports at whose other end a host is. What hosts send each other without a
+/// router between them passes none.
+fn at_hosts(plan: &Plan) -> BTreeSet<(String, String)> {
+    let ends = plan.links.iter().flat_map(|wire| {
+        let [one, other] = wire.ends;
+        [(one, other), (other, one)]
+    });
+    let near = ends.filter_map(|(near, far)| {
+        let (near_node, far_node) = (plan.nodes.get(near.node)?, plan.nodes.get(far.node)?);
+        let port = near_node.ports.get(near.port)?;
+        let kinds = (near_node.kind, far_node.kind);
+        (kinds == (NodeKind::Router, NodeKind::Host))
+            .then(|| (near_node.name.clone(), port.name.clone()))
+    });
+    near.collect()
+}
+
+fn part(of: Interface) -> PartStatus {
+    PartStatus {
+        part: of.name,
         kind: "interface".to_owned(),
         queue: Count::default(),
         queue_most: 0,
         queue_average: 0.0,
         rows: Vec::new(),
-        total: Some(total),
-    })
+        total: Some(of.total),
+    }
 }
 
 /// What of the links the kernel does not do.
@@ -278,22 +290,5 @@ impl DataPath for Kernel {
             }
         }
         Ok(())
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn counters_of_an_interface_are_read() {
-        let line = "  wan: 1500 2 0 1 0 0 0 0  3000 4 0 5 0 0 0 0";
-        let part = interface(line).unwrap();
-        let total = part.total.unwrap();
-        assert_eq!(part.part, "wan");
-        assert_eq!((total.came.packets, total.came.bytes), (2, 1_500));
-        assert_eq!((total.went.packets, total.went.bytes, total.dropped), (4, 3_000, 6));
-        assert!(interface("    lo: 1 1").is_none());
-        assert!(interface("Inter-|   Receive").is_none());
     }
 }

@@ -16,6 +16,7 @@ mod driver;
 mod files;
 mod hear;
 mod hosts;
+mod interfaces;
 mod kernel;
 mod kind;
 mod path;

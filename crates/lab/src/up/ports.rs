@@ -2,6 +2,7 @@
 //! veth pairs.
 
 use super::hosts::{Hosts, PortOf};
+use super::interfaces;
 use crate::batch::{self, FRAMES};
 use crate::netns::Netns;
 use crate::packet_socket::PacketSocket;
@@ -57,12 +58,17 @@ pub(crate) trait Ports: Send {
 
     /// Sends what has not been sent yet. Gives how many packets hosts did not take.
     fn flush(&mut self, pool: &mut Pool) -> u64;
+
+    /// Packets that hosts sent, so far, and that found no room before they could be read.
+    fn not_read(&mut self) -> u64;
 }
 
 /// TUN devices, one for each port.
 #[derive(Debug)]
 pub(crate) struct TunPorts {
     files: Vec<File>,
+    /// The counters of each port's namespace (proc_net_dev(5)), and the port's name there.
+    counters: Vec<(File, String)>,
     buffer: Vec<u8>,
 }
 
@@ -70,14 +76,16 @@ impl TunPorts {
     /// Makes the devices in the hosts, and configures them.
     pub(crate) fn new(plan: &Plan, hosts: &Hosts, ports: &[PortOf]) -> Result<TunPorts> {
         let mut files = Vec::with_capacity(ports.len());
+        let mut counters = Vec::with_capacity(ports.len());
         for PortOf { node, port } in ports {
             let namespace = hosts.namespace(*node).context("a host without a namespace")?;
             let node = plan.nodes.get(*node).context("a host that is not in the plan")?;
             let port = node.ports.get(*port).context("a port that is not in the plan")?;
             files.push(namespace.within(|| tun::open(&port.name))?);
+            counters.push((namespace.within(interfaces::open)?, port.name.clone()));
         }
         hosts.configure(plan, &[])?;
-        Ok(TunPorts { files, buffer: vec![0; router::packet::MAX_LENGTH] })
+        Ok(TunPorts { files, counters, buffer: vec![0; router::packet::MAX_LENGTH] })
     }
 }
 
@@ -108,6 +116,14 @@ impl Ports for TunPorts {
     fn flush(&mut self, _: &mut Pool) -> u64 {
         0
     }
+
+    fn not_read(&mut self) -> u64 {
+        let of = |(file, name): &mut (File, String)| {
+            let all = interfaces::read(file).ok()?;
+            Some(all.iter().find(|interface| interface.name == *name)?.not_sent)
+        };
+        self.counters.iter_mut().filter_map(of).sum()
+    }
 }
 
 /// No packet waits: that is no error, nor is an interface that someone took down.
@@ -129,6 +145,7 @@ pub(crate) struct PacketPorts {
     ends: Vec<FarEnd>,
     memory: Vec<u8>,
     slot: usize,
+    not_read: u64,
     /// Keeps the far ends, and so the pairs.
     _namespace: Netns,
 }
@@ -180,7 +197,13 @@ impl PacketPorts {
         // Without address resolution every packet goes to whoever is at the other end.
         hosts.configure(plan, &["arp off"])?;
         let slot = longest + ETHERNET;
-        Ok(PacketPorts { ends, memory: vec![0; slot * FRAMES], slot, _namespace: namespace })
+        Ok(PacketPorts {
+            ends,
+            memory: vec![0; slot * FRAMES],
+            slot,
+            not_read: 0,
+            _namespace: namespace,
+        })
     }
 }
 
@@ -250,6 +273,12 @@ impl Ports for PacketPorts {
             end.waiting.drain(..).for_each(|packet| pool.give(packet));
         }
         lost
+    }
+
+    fn not_read(&mut self) -> u64 {
+        let dropped = self.ends.iter().filter_map(|end| end.socket.dropped().ok());
+        self.not_read += dropped.sum::<u64>();
+        self.not_read
     }
 }
 

@@ -22,6 +22,11 @@ impl Count {
         self.bytes += length as u64;
     }
 
+    pub(crate) fn add_all(&mut self, other: Count) {
+        self.packets += other.packets;
+        self.bytes += other.bytes;
+    }
+
     fn of(amount: Amount) -> Count {
         Count { packets: amount.packets, bytes: amount.octets }
     }
@@ -34,6 +39,10 @@ pub struct Carried {
     pub from_hosts: Count,
     /// Given to hosts.
     pub to_hosts: Count,
+    /// Packets that hosts sent and that were lost before the network read them: the queue of the
+    /// TUN device, or of the packet socket, was full.
+    #[serde(default)]
+    pub not_read: u64,
     /// Packets that a host's interface did not take.
     pub not_taken: u64,
     /// Packets that a capture was too slow for.

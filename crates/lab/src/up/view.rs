@@ -3,7 +3,7 @@
 //! By hand: one table is all there is to draw, and a terminal that understands four sequences is
 //! enough. A library of widgets would bring more code than it would save.
 
-use super::status::{PartStatus, RowStatus, Status};
+use super::status::{PartStatus, RowStatus, Status, Total};
 use comfy_table::{CellAlignment, Table, presets};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
@@ -56,8 +56,7 @@ impl View {
                 );
                 let table = format!("{title}\n{}\n\nCtrl-C ends it\n", table(Some(before), now));
                 let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0);
-                let lines: Vec<&str> = table.lines().take(usize::from(height)).collect();
-                let whole = lines.join(&format!("{CLEAR_LINE}\r\n"));
+                let whole = fit(&table, height.into()).join(&format!("{CLEAR_LINE}\r\n"));
                 format!("{enter}{HOME}{whole}{CLEAR_LINE}{CLEAR_BELOW}")
             }
         };
@@ -81,6 +80,18 @@ impl Drop for View {
     }
 }
 
+/// What a screen of this height has room for, and how much it has not.
+fn fit(text: &str, height: usize) -> Vec<String> {
+    let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+    if lines.len() > height {
+        let kept = height.saturating_sub(1);
+        let more = lines.len() - kept;
+        lines.truncate(kept);
+        lines.push(format!("... {more} more lines; `lab status` has all"));
+    }
+    lines
+}
+
 fn seconds(before: &Status, now: &Status) -> f64 {
     (now.uptime_seconds - before.uptime_seconds).max(1e-3)
 }
@@ -94,7 +105,8 @@ fn line(before: &Status, now: &Status) -> String {
         let parts = status.nodes.iter().flat_map(|router| &router.parts);
         parts.fold((0, 0), |(waiting, dropped), part| {
             let drops: u64 = part.rows.iter().map(drops).sum();
-            (waiting + part.queue.packets, dropped + drops)
+            let of_interface = part.total.map_or(0, |total| total.dropped);
+            (waiting + part.queue.packets, dropped + drops + of_interface)
         })
     };
     let (waiting, dropped) = all(now);
@@ -115,8 +127,11 @@ fn drops(row: &RowStatus) -> u64 {
 pub fn table(before: Option<&Status>, now: &Status) -> String {
     let time = before.map(|before| seconds(before, now));
     let mut earlier: BTreeMap<(&str, &str, u8), &RowStatus> = BTreeMap::new();
+    let mut totals: BTreeMap<(&str, &str), Total> = BTreeMap::new();
     for router in before.iter().flat_map(|before| &before.nodes) {
         for part in &router.parts {
+            let total = part.total.map(|total| ((router.name.as_str(), part.part.as_str()), total));
+            totals.extend(total);
             let rows = part.rows.iter();
             earlier.extend(
                 rows.map(|row| ((router.name.as_str(), part.part.as_str(), row.dscp), row)),
@@ -125,6 +140,10 @@ pub fn table(before: Option<&Status>, now: &Status) -> String {
     }
     let mut table = Table::new();
     table.load_preset(presets::NOTHING);
+    let amount = |now: u64, then: u64| {
+        let bytes = now.saturating_sub(then) as f64;
+        time.map_or(bytes / 1e3, |time| bytes * 8.0 / 1e3 / time)
+    };
     let rate = if time.is_some() { "kbit/s" } else { "kB" };
     table.set_header([
         "node", "part", "kind", "queue", "DSCP", "packets", rate, "dropped", "delay ms",
@@ -141,22 +160,19 @@ pub fn table(before: Option<&Status>, now: &Status) -> String {
                 first.into_iter().chain(texts).collect::<Vec<_>>()
             };
             if let Some(total) = part.total {
-                let bytes = total.went.bytes as f64 / 1e3;
+                let then = totals.get(&(router.name.as_str(), part.part.as_str()));
+                let rate = amount(total.went.bytes, then.map_or(0, |then| then.went.bytes));
                 table.add_row(shown([
                     "all".to_owned(),
                     total.went.packets.to_string(),
-                    format!("{bytes:.0}"),
+                    format!("{rate:.1}"),
                     total.dropped.to_string(),
                     String::new(),
                 ]));
             }
             for row in &part.rows {
                 let then = earlier.get(&(router.name.as_str(), part.part.as_str(), row.dscp));
-                let bytes = row.went.bytes.saturating_sub(then.map_or(0, |then| then.went.bytes));
-                let rate = match time {
-                    Some(time) => bytes as f64 * 8.0 / 1e3 / time,
-                    None => bytes as f64 / 1e3,
-                };
+                let rate = amount(row.went.bytes, then.map_or(0, |then| then.went.bytes));
                 let delay = row.delay.as_ref().map(|delay| format!("{:.2}", delay.mean_ms));
                 table.add_row(shown([
                     row.dscp_name.clone(),
@@ -233,5 +249,29 @@ mod tests {
         let whole = words(&table(None, &now));
         assert_eq!(whole[6], "200.0");
         assert!(line(&before, &now).ends_with("3 waiting, 0 dropped"));
+    }
+    #[test]
+    fn interfaces_of_the_kernel_have_rates_too() {
+        let of = |uptime: f64, packets: u64| {
+            let mut status = status(uptime, 0);
+            let went = Count { packets, bytes: packets * 1_000 };
+            let part = &mut status.nodes[0].parts[0];
+            part.rows.clear();
+            part.kind = "interface".to_owned();
+            part.total = Some(Total { came: Count::default(), went, dropped: packets / 10 });
+            status
+        };
+        let (before, now) = (of(10.0, 100), of(12.0, 200));
+        let shown = table(Some(&before), &now);
+        let row: Vec<&str> = shown.lines().last().unwrap().split_whitespace().collect();
+        assert_eq!(row, ["sar", "wan/queueing", "interface", "3", "all", "200", "400.0", "20"]);
+        assert!(line(&before, &now).ends_with("3 waiting, 10 dropped"));
+    }
+
+    #[test]
+    fn rows_without_room_are_counted() {
+        assert_eq!(fit("a\nb\nc", 3), ["a", "b", "c"]);
+        let shown = fit("a\nb\nc\nd", 3);
+        assert_eq!(shown, ["a", "b", "... 2 more lines; `lab status` has all"]);
     }
 }

@@ -22,11 +22,13 @@ impl Args {
         }
         let carried = status.carried;
         println!(
-            "{}: data path {}, up {:.1} s; {} packets from hosts, {} to hosts, {} not taken\n\n{}",
+            "{}: data path {}, up {:.1} s; {} packets from hosts ({} more not read), \
+             {} to hosts, {} not taken\n\n{}",
             status.name,
             status.path,
             status.uptime_seconds,
             carried.from_hosts.packets,
+            carried.not_read,
             carried.to_hosts.packets,
             carried.not_taken,
             table(None, &status)

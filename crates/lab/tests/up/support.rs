@@ -125,7 +125,6 @@ pub(crate) fn directory(files: &[(&str, &str)]) -> tempfile::TempDir {
 }
 
 /// What a network held while it was up, and the processes there were then.
-#[derive(Default)]
 pub(crate) struct Held {
     pub(crate) namespaces: BTreeSet<PathBuf>,
     processes: Vec<PathBuf>,

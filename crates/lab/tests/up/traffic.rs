@@ -1,6 +1,8 @@
 //! What real programs in the hosts see, over each data path.
 
-use crate::support::{As, MARKING, PAIR, Up, directory, skip, skipped, text};
+use crate::support::{As, MARKING, PAIR, PATIENCE, Up, directory, skip, skipped, text};
+use lab::clock::Deadline;
+use nix::sys::signal::Signal;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;
 use std::path::Path;
@@ -51,6 +53,9 @@ fn carries(who: As, path: &str, arguments: &[&str]) {
     up.assert_ping("a", "10.0.2.2", &[]);
     up.assert_ping("b", "fd00:1::2", &[]);
     if path == "tc" {
+        let carried = &status(&up)["carried"];
+        assert!(carried["from_hosts"]["packets"].as_u64().unwrap() >= 8, "{carried}");
+        assert!(carried["to_hosts"]["packets"].as_u64().unwrap() >= 8, "{carried}");
         return;
     }
     const EF: u8 = 46;
@@ -69,6 +74,11 @@ fn carries(who: As, path: &str, arguments: &[&str]) {
     let deleted = up.run(&[&flow[..], &["delete", "flows", "all"]].concat());
     assert!(deleted.status.success(), "{}", text(&deleted));
     assert_eq!(seen(&up, "b.eth0", EF << 2), [EF; 4], "and no longer");
+}
+
+fn status(up: &Up) -> serde_json::Value {
+    let output = up.run(&["status", &up.name, "--json"]);
+    serde_json::from_slice(&output.stdout).unwrap()
 }
 
 /// Whether programs that are no part of the project are there.
@@ -137,8 +147,7 @@ fn the_counters_tell_routers_parts_and_code_points() {
     }
     let up = Up::new(As::Own, PAIR, &[]);
     up.assert_ping("a", "10.0.2.2", &["-Q", "96"]);
-    let output = up.run(&["status", &up.name, "--json"]);
-    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let status = status(&up);
     assert_eq!(status["name"], up.name.as_str());
     let nodes = status["nodes"].as_array().unwrap();
     let router = nodes.iter().find(|node| node["name"] == "r").unwrap();
@@ -151,6 +160,74 @@ fn the_counters_tell_routers_parts_and_code_points() {
     assert_eq!(row("AF41")["dscp"], 34);
     let shown = text(&up.run(&["status", &up.name]));
     assert!(shown.contains("AF41") && shown.contains("right/queueing"), "{shown}");
+}
+
+/// A network that is stopped reads nothing: the kernel keeps so many packets, the rest is lost.
+fn counts_what_is_lost(who: As, path: &str, count: u64, size: u64) {
+    let up = Up::new(who, PAIR, &["--path", path]);
+    assert_eq!(status(&up)["carried"]["not_read"], 0);
+    // Nobody has this address: no answers are read.
+    let ping = format!("ping -n -q -c {count} -l {count} -s {size} -W 1 10.0.2.9");
+    let burst = format!("echo inside; read go; exec {ping}");
+    let mut command = up.command(&["exec", "--lab", &up.name, "a", "sh", "-c", &burst]);
+    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut child = command.spawn().unwrap();
+    let mut said = std::io::BufReader::new(child.stdout.take().unwrap());
+    let mut line = String::new();
+    std::io::BufRead::read_line(&mut said, &mut line).unwrap();
+    assert_eq!(line, "inside\n");
+    up.signal(Signal::SIGSTOP);
+    let mut stdin = child.stdin.take().unwrap();
+    std::io::Write::write_all(&mut stdin, b"go\n").unwrap();
+    // It says how much it sent when it gives up.
+    let mut rest = String::new();
+    std::io::Read::read_to_string(&mut said, &mut rest).unwrap();
+    up.signal(Signal::SIGCONT);
+    child.wait().unwrap();
+    assert!(rest.contains(&format!("{count} packets transmitted")), "{rest}");
+    let mut counted = (0, 0);
+    let all = Deadline::after(PATIENCE).wait_for("all packets", || {
+        let carried = &status(&up)["carried"];
+        let of = |count: &serde_json::Value| count.as_u64().unwrap();
+        counted = (of(&carried["from_hosts"]["packets"]), of(&carried["not_read"]));
+        Ok((counted.0 + counted.1 >= count).then_some(()))
+    });
+    assert!(all.is_ok(), "{counted:?}");
+    let (read, lost) = counted;
+    assert_eq!(read + lost, count, "{read} read, {lost} lost");
+    assert!(read > 0 && lost > 0, "{read} read, {lost} lost");
+}
+
+#[test]
+fn what_is_lost_before_it_is_read_is_counted() {
+    let test = "what_is_lost_before_it_is_read_is_counted";
+    if skipped(test, As::Own) || lacks_ping(test) {
+        return;
+    }
+    let doctor = As::Own.command().args(["doctor", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    if report["path"] != "tun" {
+        return skip(test, &report["advice"].to_string());
+    }
+    // A TUN device keeps 500 or as many as its queue's length says: 1000.
+    counts_what_is_lost(As::Own, "tun", 1_500, 8);
+}
+
+/// Root's packet sockets keep much more than a test should send; those of others as much as the
+/// machine lets them.
+#[test]
+fn what_packet_sockets_of_a_user_lose_is_counted() {
+    let test = "what_packet_sockets_of_a_user_lose_is_counted";
+    if skipped(test, As::Nobody) || lacks_ping(test) {
+        return;
+    }
+    let most = std::fs::read_to_string("/proc/sys/net/core/rmem_max").unwrap();
+    // The kernel doubles it, and counts more for a packet than its octets.
+    let count = 2 * most.trim().parse::<u64>().unwrap() / 1_400 + 100;
+    if count > 10_000 {
+        return skip(test, "net.core.rmem_max is more than a test should fill");
+    }
+    counts_what_is_lost(As::Nobody, "packet", count, 1_400);
 }
 
 #[test]
@@ -168,8 +245,7 @@ fn two_networks_of_one_file_do_not_hear_each_other() {
     };
     let (one, other) = (of(&["--path", "packet"]), of(&["--path", "packet"]));
     one.assert_ping("a", "10.0.2.2", &[]);
-    let output = other.run(&["status", &other.name, "--json"]);
-    let status: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let status = status(&other);
     // What a host's kernel says by itself (IPv6 multicast) goes no further than the first router.
     assert_eq!(status["carried"]["to_hosts"]["packets"], 0, "{status}");
 }
