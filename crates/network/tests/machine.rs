@@ -24,6 +24,53 @@ struct Like {
     queue: usize,
 }
 
+/// How a router of a made-up network shapes what comes in and what goes out, at each of its ports.
+#[derive(Clone, Debug)]
+struct Shaped {
+    input: Option<(u32, u32)>,
+    output: (u32, u32),
+    interval_ms: Option<u32>,
+    packets: usize,
+}
+
+fn shaped() -> impl Strategy<Value = Option<Shaped>> {
+    let rate = || (100u32..20_000, 1u32..20_000);
+    let interval = prop::option::of(1u32..50);
+    let some = (prop::option::of(rate()), rate(), interval, 1usize..30).prop_map(
+        |(input, output, interval_ms, packets)| Shaped { input, output, interval_ms, packets },
+    );
+    prop::option::of(some)
+}
+
+impl Shaped {
+    fn policy(&self) -> Policy {
+        let Shaped { input, output: (rate, burst), interval_ms, packets } = self;
+        let mut text = String::new();
+        if let Some((rate, burst)) = input {
+            writeln!(
+                text,
+                "chains.in = [{{ kind = \"shape\", rate = \"{rate}kbit\", burst = \"{burst}B\", \
+                 limit = {packets} }}]"
+            )
+            .unwrap();
+        }
+        // With an interval, the burst is that of its grant.
+        let (burst, interval) = match interval_ms {
+            None => (*burst, String::new()),
+            Some(ms) => (0, format!("interval = \"{ms}ms\"\n")),
+        };
+        writeln!(
+            text,
+            "[queueings.out]\nkind = \"shaper\"\nrate = \"{rate}kbit\"\nburst = \"{burst}B\"\n\
+             {interval}child = {{ kind = \"fifo\", limit = {{ packets = {packets} }} }}\n\
+             [interfaces.\"*\"]\nqueueing = \"out\"\ninput = [{}]",
+            if input.is_some() { "\"in\"" } else { "" }
+        )
+        .unwrap();
+        toml::from_str(&text).unwrap_or_else(|wrong| panic!("{wrong}: {text}"))
+    }
+}
+
 fn like() -> impl Strategy<Value = Like> {
     let rate = prop_oneof![Just(None), (100u32..20_000).prop_map(Some)];
     let jitter = prop_oneof![Just(0u32), 0u32..5_000];
@@ -40,17 +87,23 @@ fn like() -> impl Strategy<Value = Like> {
     )
 }
 
+/// The link to a router's host, that to the next router, and what the router does.
+type Part = (Like, Like, Option<Shaped>);
+
 /// A chain of routers, each with a host, as text.
-fn chain(likes: &[(Like, Like)]) -> String {
+fn chain(parts: &[Part]) -> String {
     let mut text = String::new();
-    for (n, (own, _)) in likes.iter().enumerate() {
+    for (n, (own, _, shaped)) in parts.iter().enumerate() {
         writeln!(text, "[hosts.h{n}.ports.eth0]\naddresses = [\"10.1.{n}.2/24\"]").unwrap();
         writeln!(text, "queue = {}", own.queue).unwrap();
+        if shaped.is_some() {
+            writeln!(text, "[routers.r{n}]\npolicy = \"shaped{n}\"").unwrap();
+        }
         writeln!(text, "[routers.r{n}.ports]\nhost.addresses = [\"10.1.{n}.1/24\"]").unwrap();
         if n > 0 {
             writeln!(text, "left.addresses = [\"10.2.{n}.2/30\"]").unwrap();
         }
-        if n + 1 < likes.len() {
+        if n + 1 < parts.len() {
             writeln!(text, "right.addresses = [\"10.2.{}.1/30\"]", n + 1).unwrap();
         }
     }
@@ -64,9 +117,9 @@ fn chain(likes: &[(Like, Like)]) -> String {
         writeln!(text, "duplex = \"{duplex}\"\nloss = {loss}").unwrap();
         writeln!(text, "delay = \"{delay_us}us\"\njitter = \"{jitter_us}us\"").unwrap();
     };
-    for (n, (own, next)) in likes.iter().enumerate() {
+    for (n, (own, next, _)) in parts.iter().enumerate() {
         link(format!("h{n}.eth0"), format!("r{n}.host"), own);
-        if n + 1 < likes.len() {
+        if n + 1 < parts.len() {
             link(format!("r{n}.right"), format!("r{}.left", n + 1), next);
         }
     }
@@ -130,8 +183,14 @@ fn network(text: &str, seed: u64) -> Network {
 }
 
 /// Sends all of it; ticks at every deadline between, or only at the end.
-fn run(text: &str, routers: usize, all: &[Sent], seed: u64, prompt: bool) -> Seen {
-    let mut network = network(text, seed);
+fn run(parts: &[Part], all: &[Sent], seed: u64, prompt: bool) -> Seen {
+    let routers = parts.len();
+    let shaped = parts
+        .iter()
+        .enumerate()
+        .filter_map(|(n, (.., shaped))| Some((format!("shaped{n}"), shaped.as_ref()?.policy())));
+    let topology = Topology::read(&chain(parts)).unwrap();
+    let mut network = Network::new(&topology, &shaped.collect(), seed).unwrap();
     let mut seen = Seen::default();
     let mut now = Time::ZERO;
     for (n, one) in all.iter().enumerate() {
@@ -162,24 +221,23 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn nothing_is_lost_unsaid_doubled_or_reordered(
-        likes in prop::collection::vec((like(), like()), 1..4),
+        parts in prop::collection::vec((like(), like(), shaped()), 1..4),
         all in prop::collection::vec(sent(), 1..150),
         seed in any::<u64>(),
     ) {
-        let text = chain(&likes);
-        let seen = run(&text, likes.len(), &all, seed, true);
+        let seen = run(&parts, &all, seed, true);
         prop_assert_eq!(seen.delivered.len() + seen.recycled, all.len());
         let mut last = BTreeMap::new();
         for (host, number, at) in &seen.delivered {
             let one = &all[*number as usize];
-            let (from, to) = (one.from % likes.len(), one.to % likes.len());
+            let (from, to) = (one.from % parts.len(), one.to % parts.len());
             prop_assert_eq!(host.0, to, "hosts come first, by name");
             if let Some((before, earlier)) = last.insert((from, to), (*number, *at)) {
                 prop_assert!(before < *number && earlier <= *at);
             }
         }
-        prop_assert_eq!(&run(&text, likes.len(), &all, seed, true), &seen, "the same seed");
-        let late = run(&text, likes.len(), &all, seed, false);
+        prop_assert_eq!(&run(&parts, &all, seed, true), &seen, "the same seed");
+        let late = run(&parts, &all, seed, false);
         prop_assert_eq!(late, seen, "whenever one looks");
     }
 }
@@ -357,4 +415,55 @@ fn a_sender_hears_what_became_of_its_packets() {
     let kinds: Vec<_> = answers.iter().map(|(from, icmp)| (from, icmp[0], icmp[1])).collect();
     assert_eq!(kinds, [(&gateway, 3, 4), (&router, 11, 0), (&router, 3, 0)]);
     assert_eq!(answers[0].1[6..8], 1_442u16.to_be_bytes());
+}
+
+/// What `x` lets out of its red port goes into that of `y`, which sends it to `x` again.
+const CIRCLE: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.1.0.2/24"]
+[gateways.z]
+red.addresses = ["10.1.0.1/24"]
+black.addresses = ["192.168.0.1/30"]
+routes = [{ to = "10.9.0.0/16", via = "x" }]
+[gateways.x]
+red.addresses = ["10.2.0.1/30"]
+black.addresses = ["192.168.0.5/30"]
+[gateways.y]
+red.addresses = ["10.2.0.2/30"]
+black.addresses = ["192.168.0.9/30"]
+routes = [{ to = "10.9.0.0/16", via = "x" }]
+[routers.wan.ports]
+z.addresses = ["192.168.0.2/30"]
+x.addresses = ["192.168.0.6/30"]
+y.addresses = ["192.168.0.10/30"]
+[[links]]
+ends = ["a.eth0", "z.red"]
+[[links]]
+ends = ["z.black", "wan.z"]
+[[links]]
+ends = ["x.black", "wan.x"]
+[[links]]
+ends = ["y.black", "wan.y"]
+[[links]]
+ends = ["x.red", "y.red"]
+"#;
+
+#[test]
+fn what_goes_round_between_gateways_comes_to_an_end() {
+    let mut network = network(CIRCLE, 1);
+    let mut octets = packet(0, 1, 0, 1_000);
+    octets.splice(16..20, [10, 9, 0, 1]);
+    octets.splice(10..12, [0, 0]);
+    let sum = router::packet::checksum(&octets[..20]).to_be_bytes();
+    octets.splice(10..12, sum);
+    network.handle(Time(1), Input::Packet { host: HostId(0), port: 0, octets });
+    let ended = std::iter::from_fn(|| network.poll());
+    assert!(ended.count() >= 1 && network.inside() == 0);
+    let expired: u64 = network
+        .report()
+        .iter()
+        .flat_map(|part| part.counters.used())
+        .map(|(_, row)| row.dropped[router::Cause::Expired as usize].packets)
+        .sum();
+    assert_eq!(expired, 1);
 }

@@ -1,14 +1,15 @@
 //! An IP crypto gateway: packets from the red port go out of the black one inside a packet to the
 //! far gateway, and come out of its red port as they went in.
 //!
-//! Of the inner packet only its ECN field may change, where there was congestion outside (RFC 6040
-//! 4.2). Its time to live stays: the gateway is no hop, as crypto devices in line are none. So two
-//! red ports must not be linked ([`crate::Plan`] refuses it), or packets could go round for ever.
+//! Of the inner packet the ECN field changes where there was congestion outside (RFC 6040 4.2), and
+//! the time to live falls by one at each of the two gateways, which forward it (RFC 4301 5.1.2.1,
+//! RFC 2003 3.1). So packets that go round, by whatever routes, come to an end.
 
 mod header;
 
 use crate::plan::{Plan, Tunnel, Way};
 use crate::topology::{self, Ecn, Outward};
+use dscp::Dscp;
 use router::count::Part;
 use router::icmp::{self, Trouble};
 use router::meter::Bucket;
@@ -148,47 +149,79 @@ impl Gateway {
         }
     }
 
-    fn encapsulate(&mut self, now: Time, packet: Packet) {
+    fn encapsulate(&mut self, now: Time, mut packet: Packet) {
         let to = packet.header().destination;
         if self.own.contains(&to) {
-            return self.own_packet(now, packet);
+            self.red.taken(packet.dscp(), packet.length());
+            return self.arrive(now, packet);
         }
-        let route = self.routes.iter().find(|(prefix, _)| prefix.contains(to));
-        let Some(number) = route.and_then(|(_, number)| *number) else {
+        if !packet.decrement_ttl() {
+            return self.give_up(now, packet, Trouble::Expired, Cause::Expired);
+        }
+        let Some(number) = self.tunnel_to(to) else {
             return self.give_up(now, packet, Trouble::NoRoute, Cause::NoRoute);
         };
-        let Some(out) = self.out.get(number) else { return };
-        let mtu = out.tunnel.inner_mtu;
-        if packet.length() <= mtu {
-            return self.wrap(number, packet);
-        }
-        match fragment::divide(packet, mtu) {
+        match self.divided(number, packet) {
             Ok(pieces) => {
                 for piece in pieces {
+                    self.red.went(piece.dscp(), piece.length());
                     self.wrap(number, piece);
                 }
             }
-            Err(packet) => self.give_up(now, packet, Trouble::TooLong { mtu }, Cause::TooLong),
+            Err((packet, mtu)) => {
+                self.give_up(now, packet, Trouble::TooLong { mtu }, Cause::TooLong);
+            }
         }
+    }
+
+    /// The tunnel out that this address is reached by; `None` where it lies on the red side, or
+    /// nowhere.
+    fn tunnel_to(&self, to: IpAddr) -> Option<usize> {
+        self.routes.iter().find(|(prefix, _)| prefix.contains(to))?.1
+    }
+
+    /// The pieces of a packet that a tunnel takes, one where it takes it whole; else the packet, and
+    /// how many octets the tunnel takes.
+    fn divided(&self, number: usize, packet: Packet) -> Result<Vec<Packet>, (Packet, usize)> {
+        let mtu = self.out.get(number).map_or(0, |out| out.tunnel.inner_mtu);
+        if packet.length() <= mtu {
+            return Ok(vec![packet]);
+        }
+        fragment::divide(packet, mtu).map_err(|packet| (packet, mtu))
     }
 
     /// Tells the sender what became of a packet (RFC 4301 8.2.1: how long one may be), and drops it.
     fn give_up(&mut self, now: Time, packet: Packet, trouble: Trouble, cause: Cause) {
-        let source = packet.header().source;
-        let from = self.own.iter().find(|own| own.is_ipv4() == source.is_ipv4());
-        let answer = from
-            .and_then(|from| icmp::error(now, &packet, trouble, *from, &mut self.answers))
-            .map(|octets| Action::Send { port: RED, octets });
+        let answer = self.error(now, &packet, trouble);
         self.drop(RED, packet, cause);
-        self.actions.extend(answer);
+        self.answer(now, answer);
+    }
+
+    fn error(&mut self, now: Time, packet: &Packet, trouble: Trouble) -> Option<Vec<u8>> {
+        let source = packet.header().source;
+        let from = self.own.iter().find(|own| own.is_ipv4() == source.is_ipv4())?;
+        icmp::error(now, packet, trouble, *from, &mut self.answers)
     }
 
     /// A packet for the gateway itself: an echo request is answered, all else is of no use to it.
-    fn own_packet(&mut self, now: Time, packet: Packet) {
+    fn arrive(&mut self, now: Time, packet: Packet) {
         let answer = icmp::echo_reply(now, &packet, &mut self.answers);
-        self.red.went(packet.dscp(), packet.length());
-        self.actions.extend(answer.map(|octets| Action::Send { port: RED, octets }));
         self.actions.push_back(Action::Taken { octets: packet.into_octets() });
+        self.answer(now, answer);
+    }
+
+    /// Sends a packet of its own, if there is one, to the side where its destination lies. One that
+    /// no tunnel takes is forgotten: nobody is told of an answer's fate.
+    fn answer(&mut self, now: Time, octets: Option<Vec<u8>>) {
+        let packet = octets.and_then(|octets| Packet::read(octets, RED, now).ok());
+        let Some(packet) = packet else { return };
+        let Some(number) = self.tunnel_to(packet.header().destination) else {
+            let octets = packet.into_octets();
+            return self.actions.push_back(Action::Send { port: RED, octets });
+        };
+        for piece in self.divided(number, packet).unwrap_or_default() {
+            self.wrap(number, piece);
+        }
     }
 
     fn wrap(&mut self, number: usize, packet: Packet) {
@@ -201,7 +234,6 @@ impl Gateway {
             Ecn::Normal => packet.header().ecn,
             Ecn::Compatibility => 0,
         };
-        self.red.went(packet.dscp(), packet.length());
         out.sequence = out.sequence.wrapping_add(1);
         let esp = header::Esp { spi: out.tunnel.spi, sequence: out.sequence };
         let ends = (out.tunnel.source, out.tunnel.destination);
@@ -224,23 +256,34 @@ impl Gateway {
         let (overhead, outer) = (from.overhead, packet.dscp());
         let length = packet.length();
         let octets = header::unwrap(packet.into_octets(), overhead);
-        let (octets, cause) = match Packet::read(octets, RED, now) {
-            Ok(inner) => match header::inward(inner.header().ecn, header.ecn) {
-                Some(ecn) if ecn == inner.header().ecn => (inner.into_octets(), None),
-                Some(ecn) => (header::with_ecn(inner.into_octets(), ecn), None),
-                // Its transport knows no ECN: a drop is how it hears of congestion.
-                None => (inner.into_octets(), Some(Cause::Forced)),
-            },
-            Err((octets, _)) => (octets, Some(Cause::Malformed)),
+        let mut inner = match Packet::read(octets, RED, now) {
+            Ok(inner) => inner,
+            Err((octets, _)) => return self.refuse((outer, length), octets, Cause::Malformed),
         };
-        let action = if let Some(cause) = cause {
-            self.black.dropped(outer, length, cause);
-            Action::Drop { octets, cause }
-        } else {
-            self.black.went(outer, length);
-            Action::Send { port: RED, octets }
+        let Some(ecn) = header::inward(inner.header().ecn, header.ecn) else {
+            // Its transport knows no ECN: a drop is how it hears of congestion.
+            return self.refuse((outer, length), inner.into_octets(), Cause::Forced);
         };
-        self.actions.push_back(action);
+        if self.own.contains(&inner.header().destination) {
+            self.black.taken(outer, length);
+            return self.arrive(now, inner);
+        }
+        if !inner.decrement_ttl() {
+            let answer = self.error(now, &inner, Trouble::Expired);
+            self.refuse((outer, length), inner.into_octets(), Cause::Expired);
+            return self.answer(now, answer);
+        }
+        self.black.went(outer, length);
+        let had = inner.header().ecn;
+        let octets = inner.into_octets();
+        let octets = if ecn == had { octets } else { header::with_ecn(octets, ecn) };
+        self.actions.push_back(Action::Send { port: RED, octets });
+    }
+
+    /// Drops what came out of a tunnel, counted by the outer packet.
+    fn refuse(&mut self, (outer, length): (Dscp, usize), octets: Vec<u8>, cause: Cause) {
+        self.black.dropped(outer, length, cause);
+        self.actions.push_back(Action::Drop { octets, cause });
     }
 
     fn drop(&mut self, port: usize, packet: Packet, cause: Cause) {

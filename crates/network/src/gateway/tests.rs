@@ -42,6 +42,13 @@ fn plain(six: bool, dscp: Dscp, ecn: u8, length: usize) -> Vec<u8> {
     udp(&fields, (1, 2), length).unwrap()
 }
 
+/// The packet after so many hops more.
+fn hops(octets: Vec<u8>, hops: usize) -> Vec<u8> {
+    let mut packet = Packet::read(octets, RED, Time::ZERO).unwrap();
+    (0..hops).for_each(|_| assert!(packet.decrement_ttl()));
+    packet.into_octets()
+}
+
 fn sent(gateway: &mut Gateway, port: usize, octets: Vec<u8>) -> Action {
     gateway.handle(Time::ZERO, port, octets);
     let action = gateway.poll().unwrap();
@@ -75,7 +82,8 @@ proptest! {
         prop_assert_eq!(shown.header().dscp.number(), fixed.unwrap_or(value));
         prop_assert_eq!(shown.header().ecn, if compatibility { 0 } else { ecn });
         prop_assert_eq!((shown.header().protocol, shown.header().ports), (50, None));
-        prop_assert_eq!(sent(&mut far, BLACK, octets), Action::Send { port: RED, octets: inner });
+        let octets = sent(&mut far, BLACK, octets);
+        prop_assert_eq!(octets, Action::Send { port: RED, octets: hops(inner, 2) });
     }
 
     /// Nothing that comes in at the black side can do harm.
@@ -119,7 +127,8 @@ fn congestion_outside_is_told_inside() {
                 let marked = header::with_ecn(octets, outer);
                 match (sent(&mut far, BLACK, marked), wanted) {
                     (Action::Send { octets, .. }, Some(ecn)) => {
-                        assert_eq!(octets, plain(six, Dscp::AF11, ecn, 200), "{inner} {outer}");
+                        let wanted = hops(plain(six, Dscp::AF11, ecn, 200), 2);
+                        assert_eq!(octets, wanted, "{inner} {outer}");
                     }
                     (Action::Drop { cause: Cause::Forced, .. }, None) => {}
                     other => panic!("{inner} {outer}: {other:?}"),
@@ -194,7 +203,47 @@ fn an_echo_request_is_answered() {
     let fields = Fields { source, destination, protocol: 1, dscp: Dscp::CS2, ecn: 0, ttl: 9 };
     let octets = router::packet::compose(&fields, &[8, 0, 0xf7, 0xff, 0, 0, 0, 0]).unwrap();
     near.handle(Time::ZERO, RED, octets.clone());
+    assert_eq!(near.poll(), Some(Action::Taken { octets }));
     let Some(Action::Send { port: RED, octets: reply }) = near.poll() else { panic!("no reply") };
     assert_eq!((reply[20], &reply[16..20]), (0, &[10, 0, 1, 2][..]));
-    assert_eq!(near.poll(), Some(Action::Taken { octets }));
+}
+
+/// What a far gateway is asked, and tells, passes the tunnel.
+#[test]
+fn a_far_gateway_answers_through_the_tunnel() {
+    // Its own red address; a host behind it, whose packet it must not send on.
+    for (destination, ttl, kind) in [("10.0.2.1", 9, 0), ("10.0.2.2", 2, 11)] {
+        let [mut near, mut far] = pair(|_| {});
+        let [source, destination] = ["10.0.1.2", destination].map(|text| text.parse().unwrap());
+        let fields = Fields { source, destination, protocol: 1, dscp: Dscp::CS2, ecn: 0, ttl };
+        let echo = [8, 0, 0xf7, 0xff, 0, 0, 0, 0];
+        let octets = router::packet::compose(&fields, &echo).unwrap();
+        let Action::Send { port: BLACK, octets } = sent(&mut near, RED, octets) else { panic!() };
+        far.handle(Time::ZERO, BLACK, octets);
+        match far.poll() {
+            Some(Action::Taken { .. }) => assert_eq!(kind, 0),
+            Some(Action::Drop { cause: Cause::Expired, .. }) => assert_eq!(kind, 11),
+            other => panic!("{other:?}"),
+        }
+        let Some(Action::Send { port: BLACK, octets }) = far.poll() else { panic!("no answer") };
+        let Action::Send { port: RED, octets } = sent(&mut near, BLACK, octets) else { panic!() };
+        let answer = Packet::read(octets, RED, Time::ZERO).unwrap();
+        assert_eq!(answer.header().source, "10.0.2.1".parse::<IpAddr>().unwrap());
+        assert_eq!(
+            (answer.header().ttl, answer.octets()[20]),
+            (63, kind),
+            "one gateway on its way"
+        );
+    }
+}
+
+#[test]
+fn what_has_no_hop_left_is_told_to_its_sender() {
+    let [mut near, _] = pair(|_| {});
+    let [source, destination] = ["10.0.1.2", "10.0.2.2"].map(|text| text.parse().unwrap());
+    let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS0, ecn: 0, ttl: 1 };
+    near.handle(Time::ZERO, RED, udp(&fields, (1, 2), 100).unwrap());
+    assert!(matches!(near.poll(), Some(Action::Drop { cause: Cause::Expired, .. })));
+    let Some(Action::Send { port: RED, octets }) = near.poll() else { panic!("no answer") };
+    assert_eq!((octets[20], &octets[12..16]), (11, &[10, 0, 1, 1][..]), "time exceeded");
 }

@@ -132,11 +132,6 @@ pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
         for (end, (text, id)) in link.ends.iter().zip(&mut ends).enumerate() {
             *id = join(plan, &format!("{path}.ends[{end}]"), text, (place, end, link.mtu))?;
         }
-        if ends.iter().all(|id| is_red(plan, *id)) {
-            let what = "two red ports: packets could go round between gateways for ever; \
-                        put a router between them";
-            return Err(Wrong::at(format!("{path}.ends"), what));
-        }
         plan.links.push(Wire { link: link.clone(), ends });
     }
     for node in &plan.nodes {
@@ -146,10 +141,6 @@ pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
         }
     }
     Ok(())
-}
-
-fn is_red(plan: &Plan, id: PortId) -> bool {
-    id.port == 0 && plan.nodes.get(id.node).is_some_and(|node| node.kind == Kind::Gateway)
 }
 
 fn numbers(path: &str, link: &Link) -> Result<(), Wrong> {
