@@ -8,8 +8,19 @@ use anyhow::{Context as _, bail};
 use crate::command::Cmd;
 
 /// The crates without async, clock, sockets, files and randomness, lowest first.
-pub(crate) const PURE: &[&str] =
-    &["base", "osi", "p1", "p772", "dscp", "scheduler", "engine", "node", "router", "network"];
+pub(crate) const PURE: &[&str] = &[
+    "base",
+    "osi",
+    "p1",
+    "p772",
+    "dscp",
+    "scheduler",
+    "engine",
+    "node",
+    "router",
+    "network",
+    "study",
+];
 
 /// The checkout this binary was started from.
 #[derive(Debug)]

@@ -1,0 +1,176 @@
+//! Whether what was measured is as a study says it must be.
+
+use crate::file::{Expect, Grounds, Study};
+use crate::measured::Ground;
+use crate::row::{Measure, Row, whole};
+use router::policy::Name;
+use serde::{Deserialize, Serialize};
+
+/// What became of an expectation.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Verdict {
+    /// Whose it is.
+    pub experiment: Name,
+    /// In words.
+    pub what: String,
+    /// The value, or the ratio; absent where one of its values is not there.
+    pub value: Option<f64>,
+    /// At least this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// At most this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// Whether it is so; absent where that is not known.
+    pub holds: Option<bool>,
+}
+
+/// The item and the value that a reference in an experiment names.
+pub(crate) fn reference(experiment: &str, text: &str) -> Option<(String, Measure)> {
+    let (item, measure) = text.rsplit_once('.')?;
+    Some((whole(experiment, item), Measure::of(measure)?))
+}
+
+/// What is known of a value: it is between these.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Known {
+    low: f64,
+    high: f64,
+}
+
+impl Known {
+    fn exactly(value: f64) -> Known {
+        Known { low: value, high: value }
+    }
+
+    /// Of two values that are not negative; none where the second may be nothing at all.
+    fn ratio(self, to: Known) -> Option<Known> {
+        (to.high > 0.0).then(|| Known {
+            low: if to.high.is_infinite() { 0.0 } else { self.low / to.high },
+            high: if to.low > 0.0 { self.high / to.low } else { f64::INFINITY },
+        })
+    }
+
+    /// Whether it is within bounds; `None` where that is not known.
+    fn within(self, least: f64, most: f64) -> Option<bool> {
+        if self.low >= least && self.high <= most {
+            Some(true)
+        } else if self.high < least || self.low > most {
+            Some(false)
+        } else {
+            None
+        }
+    }
+}
+
+/// Looks at every expectation of a study.
+pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
+    let of = |experiment: &crate::file::Experiment| -> Vec<Verdict> {
+        experiment.expect.iter().map(|expect| verdict(&experiment.name, expect, rows)).collect()
+    };
+    study.experiments.iter().flat_map(of).collect()
+}
+
+fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
+    let read = |text: &String| read(experiment, text, rows, expect.ground);
+    let known = match &expect.to {
+        None => read(&expect.value),
+        Some(to) => read(&expect.value).zip(read(to)).and_then(|(value, to)| value.ratio(to)),
+    };
+    let (least, most) = (expect.at_least, expect.at_most);
+    Verdict {
+        experiment: experiment.to_owned(),
+        what: expect.what.clone(),
+        value: known.map(|known| if known.high.is_finite() { known.high } else { known.low }),
+        at_least: least,
+        at_most: most,
+        holds: known.and_then(|known| {
+            known.within(least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY))
+        }),
+    }
+}
+
+fn read(experiment: &str, text: &str, rows: &[Row], grounds: Grounds) -> Option<Known> {
+    let (item, measure) = reference(experiment, text)?;
+    let row = rows.iter().find(|row| row.item == item)?;
+    match (grounds, row.ground) {
+        (Grounds::Real, Ground::Virtual) | (Grounds::Virtual, Ground::Real) => return None,
+        _ => {}
+    }
+    // What was given up took longer than that, nobody knows how long.
+    match (row.value(measure), measure) {
+        (Some(value), _) => Some(Known::exactly(value)),
+        (None, Measure::Seconds) => {
+            Some(Known { low: row.seconds_more_than?, high: f64::INFINITY })
+        }
+        (None, Measure::KbitS) => Some(Known { low: 0.0, high: row.kbit_s_less_than? }),
+        (None, _) => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(item: &str, seconds: Option<f64>, more_than: Option<f64>) -> Row {
+        let kbit_s = seconds.map(|seconds| 8_000.0 / seconds);
+        let kbit_s_less_than = more_than.map(|seconds| 8_000.0 / seconds);
+        let item = item.to_owned();
+        Row {
+            item,
+            seconds,
+            seconds_more_than: more_than,
+            kbit_s,
+            kbit_s_less_than,
+            ..Row::default()
+        }
+    }
+
+    fn expect(value: &str, to: Option<&str>, least: Option<f64>, most: Option<f64>) -> Expect {
+        Expect {
+            what: String::new(),
+            value: value.to_owned(),
+            to: to.map(str::to_owned),
+            at_least: least,
+            at_most: most,
+            ground: Grounds::Any,
+        }
+    }
+
+    #[test]
+    fn a_value_or_a_ratio_is_held_to_its_bounds() {
+        let rows = [row("e/a/x", Some(10.0), None), row("e/b/x", Some(20.0), None)];
+        let holds =
+            |value, to, least, most| verdict("e", &expect(value, to, least, most), &rows).holds;
+        assert_eq!(holds("a/x.seconds", None, Some(9.0), Some(11.0)), Some(true));
+        assert_eq!(holds("a/x.seconds", None, Some(11.0), None), Some(false));
+        assert_eq!(holds("a/x.kbit_s", Some("e/b/x.kbit_s"), Some(1.9), Some(2.1)), Some(true));
+        assert_eq!(holds("a/x.seconds", Some("b/x.seconds"), None, Some(0.4)), Some(false));
+        assert_eq!(holds("c/x.seconds", None, Some(1.0), None), None);
+        assert_eq!(holds("a/x.loss_percent", None, Some(1.0), None), None);
+    }
+
+    #[test]
+    fn of_what_was_given_up_only_one_bound_is_known() {
+        let rows = [row("e/a/x", None, Some(100.0)), row("e/b/x", Some(20.0), None)];
+        let holds =
+            |value, to, least, most| verdict("e", &expect(value, to, least, most), &rows).holds;
+        assert_eq!(holds("a/x.seconds", None, Some(90.0), None), Some(true));
+        assert_eq!(holds("a/x.seconds", None, Some(110.0), None), None);
+        assert_eq!(holds("a/x.seconds", None, None, Some(90.0)), Some(false));
+        assert_eq!(holds("a/x.kbit_s", None, None, Some(80.0)), Some(true));
+        assert_eq!(holds("a/x.seconds", Some("b/x.seconds"), Some(5.0), None), Some(true));
+        assert_eq!(holds("b/x.seconds", Some("a/x.seconds"), None, Some(0.2)), Some(true));
+        assert_eq!(holds("b/x.seconds", Some("a/x.seconds"), Some(0.1), None), None);
+    }
+
+    #[test]
+    fn the_ground_may_matter() {
+        let rows = [row("e/a/x", Some(10.0), None)];
+        let mut of = expect("a/x.seconds", None, Some(1.0), None);
+        of.ground = Grounds::Virtual;
+        assert_eq!(verdict("e", &of, &rows).holds, None);
+        of.ground = Grounds::Real;
+        assert_eq!(verdict("e", &of, &rows).holds, Some(true));
+    }
+}

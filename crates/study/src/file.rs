@@ -1,0 +1,337 @@
+//! A study's file.
+
+use base::Precedence;
+use dscp::Dscp;
+use router::Rate;
+use router::policy::{Name, Octets, Span};
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+use toml::{Table, Value};
+
+/// A study: what its authors did, or what we ask.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Study {
+    /// For people.
+    pub title: String,
+    /// Where it was printed.
+    #[serde(default)]
+    pub source: String,
+    /// What it is about.
+    #[serde(default)]
+    pub about: String,
+    /// The network of all experiments.
+    pub network: Network,
+    /// What is left open, by name.
+    #[serde(default)]
+    pub parameters: BTreeMap<Name, Parameter>,
+    /// The MTAs and their channels, where messages are sent.
+    #[serde(default)]
+    pub mail: Option<Mail>,
+    /// In the order they are shown.
+    #[serde(rename = "experiment")]
+    pub experiments: Vec<Experiment>,
+}
+
+/// A network.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Network {
+    /// The name of its topology.
+    pub topology: Name,
+}
+
+/// A setting that was left open: its value, what it is set in, and why it has this value.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Parameter {
+    /// Its value where an experiment or a run has no other; a setting without one is left as the
+    /// files have it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub value: Option<Value>,
+    /// For people.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub unit: String,
+    /// Why it has this value.
+    pub why: String,
+    /// What it is set in: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and
+    /// `loads`.
+    pub sets: Vec<String>,
+}
+
+/// The MTAs.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Mail {
+    /// By name, the host each is on.
+    pub sites: BTreeMap<Name, Name>,
+    /// The site that submits.
+    pub from: Name,
+    /// The site of the recipient.
+    pub to: Name,
+    /// From when to when a message's seconds count.
+    #[serde(default)]
+    pub measured: Measure,
+    /// Keys of the MTAs' configuration.
+    #[serde(default)]
+    pub mta: Table,
+    /// Keys of each channel's configuration, where it has none of its own.
+    #[serde(default)]
+    pub channel: Table,
+    /// The channels between the two.
+    pub channels: Vec<Channel>,
+}
+
+/// A P1 channel.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Channel {
+    /// Its name.
+    pub name: Name,
+    /// Which may use it.
+    pub precedences: Vec<Precedence>,
+    /// The mark of its connections.
+    pub dscp: Dscp,
+    /// Where the other side listens.
+    pub port: u16,
+    /// Further keys of its configuration.
+    #[serde(default)]
+    pub keys: Table,
+}
+
+/// What a message's seconds are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Measure {
+    /// From the submission's first octet to the delivery.
+    #[default]
+    SubmittedToDelivered,
+    /// From the start of the transfer to its confirm.
+    StartedToConfirmed,
+}
+
+/// Runs that show one thing.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Its name, unlike any other.
+    pub name: Name,
+    /// The table its rows belong to; its name where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub table: Option<Name>,
+    /// For people.
+    pub title: String,
+    /// What it shows.
+    pub shows: String,
+    /// Where it can be run.
+    #[serde(default)]
+    pub ground: Grounds,
+    /// Values of parameters for all its runs.
+    #[serde(default)]
+    pub with: BTreeMap<Name, Value>,
+    /// Why they are others than elsewhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Whether it is left out unless asked for by name, or for all.
+    #[serde(default)]
+    pub further: bool,
+    /// Its runs.
+    #[serde(rename = "run")]
+    pub runs: Vec<Run>,
+    /// What must be so.
+    #[serde(default)]
+    pub expect: Vec<Expect>,
+}
+
+/// Where an experiment can be run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Grounds {
+    /// On the one that is asked for.
+    #[default]
+    Any,
+    /// Only with the kernel's TCP.
+    Real,
+    /// Only in virtual time: it takes too long otherwise, or is of many runs.
+    Virtual,
+}
+
+/// A network brought up, and what passes it.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Run {
+    /// Its name, unlike any other of its experiment.
+    pub name: Name,
+    /// Values of parameters.
+    #[serde(default)]
+    pub with: BTreeMap<Name, Value>,
+    /// Why they are others than elsewhere.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub why: String,
+    /// Parameters that take each of these values: a run for each combination.
+    #[serde(default)]
+    pub vary: BTreeMap<Name, Vec<Value>>,
+    /// What is submitted, in this order where the moment is the same.
+    #[serde(default)]
+    pub messages: Vec<Message>,
+    /// What else passes.
+    #[serde(default)]
+    pub loads: Vec<Load>,
+    /// When it is given up.
+    pub limit: Span,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Message {
+    /// Its name, unlike any other of its run; that of its precedence where absent.
+    #[serde(default)]
+    pub name: Name,
+    /// Its precedence.
+    pub precedence: Precedence,
+    /// Octets of its body.
+    pub size: Octets,
+    /// When it is submitted.
+    #[serde(default)]
+    pub start: Start,
+    /// The message whose rate is 100 percent of its own: `experiment/run/message`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What was printed, by the names of a row's values, or those with `_more_than` or `_less_than`.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub paper: BTreeMap<Name, f64>,
+}
+
+/// A moment of a run.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(untagged)]
+pub enum Start {
+    /// From its beginning.
+    At(Span),
+    /// Once a message has come so far.
+    After(After),
+}
+
+/// After another message.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct After {
+    /// Which.
+    pub after: Name,
+    /// How far it has come.
+    #[serde(default)]
+    pub stage: Stage,
+    /// So long after that.
+    #[serde(default)]
+    pub delay: Span,
+}
+
+impl Default for Start {
+    fn default() -> Start {
+        Start::At(Span::default())
+    }
+}
+
+/// How far a message has come.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Stage {
+    /// Its MTA has it.
+    Accepted,
+    /// Its transfer has begun.
+    #[default]
+    Started,
+    /// Its recipient has it.
+    Delivered,
+}
+
+/// Packets that are no messages.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Load {
+    /// Its name, unlike any other of its run.
+    pub name: Name,
+    /// The host that sends.
+    pub from: Name,
+    /// The host that receives.
+    pub to: Name,
+    /// What it is.
+    #[serde(default)]
+    pub protocol: Protocol,
+    /// Bits a second of IP packets; of TCP as fast as it goes where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate: Option<Rate>,
+    /// Octets of a packet's payload, or of one write.
+    #[serde(default = "payload")]
+    pub payload: u16,
+    /// Its mark.
+    #[serde(default = "best_effort")]
+    pub dscp: Dscp,
+    /// So many at once, which share the rate.
+    #[serde(default = "one")]
+    pub flows: u16,
+    /// Chance in the time between two packets, in percent of it: against their falling into step.
+    #[serde(default)]
+    pub jitter_percent: u8,
+    /// When it starts, from the run's beginning.
+    #[serde(default)]
+    pub start: Span,
+    /// How long it lasts; to the end of the run where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub time: Option<Span>,
+    /// Octets of payload after which it ends (TCP only).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub octets: Option<Octets>,
+    /// The load or message whose rate is 100 percent of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub base: Option<String>,
+    /// What was printed.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub paper: BTreeMap<Name, f64>,
+}
+
+fn payload() -> u16 {
+    1_000
+}
+
+fn best_effort() -> Dscp {
+    Dscp::CS0
+}
+
+fn one() -> u16 {
+    1
+}
+
+/// What a load is made of.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Protocol {
+    /// At its rate, whatever becomes of it.
+    #[default]
+    Udp,
+    /// With the congestion control of its host.
+    Tcp,
+}
+
+/// What must be so: a value, or its ratio to another, between bounds.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expect {
+    /// In words.
+    pub what: String,
+    /// `run/item.value` of this experiment, or `experiment/run/item.value`.
+    pub value: String,
+    /// The value it is divided by.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// At least this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_least: Option<f64>,
+    /// At most this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_most: Option<f64>,
+    /// The only ground on which it must.
+    #[serde(default)]
+    pub ground: Grounds,
+}

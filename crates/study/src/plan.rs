@@ -1,0 +1,270 @@
+//! From a study's file to runs, each with all it needs.
+
+mod check;
+mod variant;
+
+use crate::Wrong;
+use crate::file::{Experiment, Grounds, Load, Mail, Message, Parameter, Run, Study};
+use network::Topology;
+use router::policy::{Name, Policy};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+use toml::{Table, Value};
+use variant::{Values, variants};
+
+/// Where topologies and policies are found by their names.
+pub trait Library {
+    /// The text of a topology.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn topology(&self, name: &str) -> Result<String, String>;
+
+    /// The text of a policy.
+    ///
+    /// # Errors
+    /// Why there is none.
+    fn policy(&self, name: &str) -> Result<String, String>;
+}
+
+/// A run with all it needs, whatever ground it is run on.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Planned {
+    /// `experiment/run`, or `experiment/run[parameter=value]` where one is varied.
+    pub id: String,
+    /// The experiment's place in the study.
+    pub experiment: usize,
+    /// The table its rows belong to.
+    pub table: Name,
+    /// The part of `id` behind the experiment.
+    pub run: String,
+    /// Where it can be run.
+    pub grounds: Grounds,
+    /// The values of all parameters here.
+    pub settings: BTreeMap<Name, Value>,
+    /// Those that are others than the parameters' own.
+    pub special: BTreeMap<Name, Value>,
+    /// Why they are.
+    pub why: Vec<String>,
+    /// The network.
+    pub topology: Topology,
+    /// Of its routers.
+    pub policies: BTreeMap<Name, Policy>,
+    /// The MTAs, where messages are sent.
+    pub mail: Option<Mail>,
+    /// All named.
+    pub messages: Vec<Message>,
+    /// What else passes.
+    pub loads: Vec<Load>,
+    /// When it is given up.
+    pub limit: Duration,
+}
+
+impl Planned {
+    /// The name of its experiment.
+    pub fn experiment_name(&self) -> &str {
+        self.id.split('/').next().unwrap_or_default()
+    }
+}
+
+/// Makes the runs of a study, in its order.
+///
+/// # Errors
+/// The file says what cannot be: a name that nothing has, a path that leads nowhere, a topology or
+/// policy that is wrong. With the key it is about.
+pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, Wrong> {
+    check::study(study)?;
+    let mut used = BTreeSet::new();
+    let mut planned = Vec::new();
+    for (number, experiment) in study.experiments.iter().enumerate() {
+        for (place, run) in experiment.runs.iter().enumerate() {
+            let path = format!("experiment[{number}].run[{place}]");
+            let maker = Maker { study, library, number, experiment, run, path };
+            for (suffix, varied) in variants(&run.vary) {
+                planned.push(maker.make(&suffix, &varied, &mut used)?);
+            }
+        }
+    }
+    for (name, parameter) in &study.parameters {
+        let unused = parameter.sets.iter().find(|path| !used.contains(path.as_str()));
+        if let Some(path) = unused {
+            let what = format!("{path}: there is none in any run");
+            return Err(Wrong::at(format!("parameters.{name}.sets"), what));
+        }
+    }
+    check::planned(study, &planned)?;
+    Ok(planned)
+}
+
+/// Makes runs of one entry.
+struct Maker<'a> {
+    study: &'a Study,
+    library: &'a dyn Library,
+    number: usize,
+    experiment: &'a Experiment,
+    run: &'a Run,
+    /// Of the run in the file.
+    path: String,
+}
+
+impl<'a> Maker<'a> {
+    fn make(
+        &self,
+        suffix: &str,
+        varied: &Values,
+        used: &mut BTreeSet<&'a str>,
+    ) -> Result<Planned, Wrong> {
+        let special = self.special(varied)?;
+        let settings = self.settings(&special);
+        let mut tree = self.tree()?;
+        self.apply(&settings, &mut tree, used, |root| root != "policy")?;
+        let topology: Topology = self.read(&tree, "network")?;
+        let policies = self.policies(&topology)?;
+        put(&mut tree, "policy", policies);
+        self.apply(&settings, &mut tree, used, |root| root == "policy")?;
+        let name = format!("{}{suffix}", self.run.name);
+        let why = [&self.experiment.why, &self.run.why].into_iter().filter(|why| !why.is_empty());
+        let mut planned = Planned {
+            id: format!("{}/{name}", self.experiment.name),
+            experiment: self.number,
+            table: self.experiment.table.clone().unwrap_or(self.experiment.name.clone()),
+            run: name,
+            grounds: self.experiment.ground,
+            settings,
+            special,
+            why: why.cloned().collect(),
+            topology,
+            policies: self.read(&tree, "policy")?,
+            mail: match &self.study.mail {
+                Some(_) if !self.run.messages.is_empty() => Some(self.read(&tree, "mail")?),
+                _ => None,
+            },
+            messages: self.read(&tree, "messages")?,
+            loads: self.read(&tree, "loads")?,
+            limit: self.run.limit.0,
+        };
+        for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
+            message.name = message.precedence.name().to_owned();
+        }
+        check::run(&planned).map_err(|wrong| self.wrong(&wrong.path, &wrong.what))?;
+        Ok(planned)
+    }
+
+    fn wrong(&self, path: &str, what: &str) -> Wrong {
+        let path = match path {
+            "" => self.path.clone(),
+            path => format!("{}.{path}", self.path),
+        };
+        Wrong::at(path, what)
+    }
+
+    /// The values that are not the parameters' own.
+    fn special(&self, varied: &Values) -> Result<Values, Wrong> {
+        let mut special = Values::new();
+        let given = [("with", &self.experiment.with), ("with", &self.run.with), ("vary", varied)];
+        for (key, values) in given {
+            for (name, value) in values {
+                if !self.study.parameters.contains_key(name) {
+                    return Err(self.wrong(key, &format!("there is no parameter {name}")));
+                }
+                special.insert(name.clone(), value.clone());
+            }
+        }
+        Ok(special)
+    }
+
+    fn settings(&self, special: &Values) -> Values {
+        let parameters = self.study.parameters.iter();
+        let all = parameters.filter_map(|(name, parameter)| {
+            let value = special.get(name).or(parameter.value.as_ref())?;
+            Some((name.clone(), value.clone()))
+        });
+        all.collect()
+    }
+
+    fn tree(&self) -> Result<Value, Wrong> {
+        let name = &self.study.network.topology;
+        let place = || format!("topology {name}");
+        let text = self.library.topology(name).map_err(|what| Wrong::at(place(), what))?;
+        Topology::read(&text)
+            .map_err(|wrong| Wrong::at(format!("{}, {}", place(), wrong.path), wrong.what))?;
+        let network: Table =
+            toml::from_str(&text).map_err(|error| Wrong::at(place(), error.message()))?;
+        let mut tree = Value::Table(Table::new());
+        put(&mut tree, "network", Value::Table(network));
+        put(&mut tree, "messages", self.value(&self.run.messages)?);
+        put(&mut tree, "loads", self.value(&self.run.loads)?);
+        if let Some(mail) = &self.study.mail {
+            put(&mut tree, "mail", self.value(mail)?);
+        }
+        Ok(tree)
+    }
+
+    fn value<T: Serialize>(&self, of: &T) -> Result<Value, Wrong> {
+        Value::try_from(of).map_err(|error| self.wrong("", &error.to_string()))
+    }
+
+    fn read<T: DeserializeOwned>(&self, tree: &Value, key: &str) -> Result<T, Wrong> {
+        let value = tree.get(key).cloned().unwrap_or(Value::Table(Table::new()));
+        value.try_into().map_err(|error: toml::de::Error| {
+            self.wrong("", &format!("{key}, with its parameters: {}", error.message()))
+        })
+    }
+
+    fn policies(&self, topology: &Topology) -> Result<Value, Wrong> {
+        let named = topology.routers.values().filter_map(|router| router.policy.as_ref());
+        let mut policies = Table::new();
+        for name in named {
+            let place = || format!("policy {name}");
+            let text = self.library.policy(name).map_err(|what| Wrong::at(place(), what))?;
+            let policy = toml::from_str::<Policy>(&text).and_then(|_| toml::from_str(&text));
+            let policy = policy.map_err(|error| Wrong::at(place(), error.to_string()))?;
+            policies.insert(name.clone(), Value::Table(policy));
+        }
+        Ok(Value::Table(policies))
+    }
+
+    /// Sets the parameters below the roots that are wanted.
+    fn apply(
+        &self,
+        settings: &Values,
+        tree: &mut Value,
+        used: &mut BTreeSet<&'a str>,
+        wanted: impl Fn(&str) -> bool,
+    ) -> Result<(), Wrong> {
+        let parameters = self.study.parameters.iter();
+        let sets = parameters.flat_map(|(name, parameter): (_, &'a Parameter)| {
+            parameter.sets.iter().map(move |path| (name, path.as_str()))
+        });
+        for (name, path) in sets {
+            let root = path.split(['.', '[']).next().unwrap_or_default();
+            let Some(value) = settings.get(name).filter(|_| wanted(root)) else { continue };
+            if root == "policy" && !is_loaded(tree, path) {
+                continue;
+            }
+            match crate::tree::set(tree, path, value.clone()) {
+                Ok(()) => {
+                    used.insert(path);
+                }
+                // Not every run has this message or load.
+                Err(_) if matches!(root, "messages" | "loads") => {}
+                Err(what) => return Err(Wrong::at(format!("parameters.{name}.sets"), what)),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether `policy.NAME` is a policy of this run.
+fn is_loaded(tree: &Value, path: &str) -> bool {
+    let name = path.split(['.', '[']).nth(1).unwrap_or_default();
+    tree.get("policy").and_then(|policies| policies.get(name)).is_some()
+}
+
+fn put(tree: &mut Value, key: &str, value: Value) {
+    if let Value::Table(table) = tree {
+        table.insert(key.to_owned(), value);
+    }
+}

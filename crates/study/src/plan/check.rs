@@ -1,0 +1,203 @@
+//! What a study's file must not say.
+
+use super::Planned;
+use crate::Wrong;
+use crate::file::{Load, Message, Protocol, Start, Study};
+use crate::row::Measure;
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// Most runs of a study.
+const RUNS_MAX: usize = 10_000;
+/// Most messages of a run.
+const MESSAGES_MAX: usize = 10_000;
+/// Most loads of a run.
+const LOADS_MAX: usize = 64;
+
+/// Names of experiments and runs.
+pub(super) fn study(study: &Study) -> Result<(), Wrong> {
+    let mut names = BTreeSet::new();
+    for (number, experiment) in study.experiments.iter().enumerate() {
+        let path = format!("experiment[{number}]");
+        if !is_name(&experiment.name) {
+            return Err(Wrong::at(format!("{path}.name"), NO_NAME));
+        }
+        if !names.insert(&experiment.name) {
+            return Err(Wrong::at(format!("{path}.name"), "another experiment has this name"));
+        }
+        let mut names = BTreeSet::new();
+        for (place, run) in experiment.runs.iter().enumerate() {
+            let path = format!("{path}.run[{place}].name");
+            if !is_name(&run.name) {
+                return Err(Wrong::at(path, NO_NAME));
+            }
+            if !names.insert(&run.name) {
+                return Err(Wrong::at(path, "another run of this experiment has this name"));
+            }
+        }
+    }
+    Ok(())
+}
+
+const NO_NAME: &str = "no name: 1 to 64 letters, digits, `-`, `_` and `.`";
+
+/// It names files, and stands in references to values.
+fn is_name(text: &str) -> bool {
+    let is = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    !text.is_empty() && text.len() <= 64 && text.chars().all(is) && !text.starts_with('.')
+}
+
+/// A run by itself; paths are relative to it.
+pub(super) fn run(planned: &Planned) -> Result<(), Wrong> {
+    let Planned { messages, loads, .. } = planned;
+    if messages.len() > MESSAGES_MAX || loads.len() > LOADS_MAX {
+        let what = format!("more than {MESSAGES_MAX} messages or {LOADS_MAX} loads");
+        return Err(Wrong::at("", what));
+    }
+    if messages.is_empty() && loads.is_empty() {
+        return Err(Wrong::at("", "neither messages nor loads"));
+    }
+    if planned.limit.is_zero() {
+        return Err(Wrong::at("limit", "nothing can be done in no time"));
+    }
+    let mut names = BTreeSet::new();
+    let all = messages.iter().map(|message| &message.name).chain(loads.iter().map(|l| &l.name));
+    for name in all {
+        if !is_name(name) {
+            return Err(Wrong::at("", format!("{name:?}: {NO_NAME}")));
+        }
+        if !names.insert(name) {
+            return Err(Wrong::at("", format!("{name} is the name of two messages or loads")));
+        }
+    }
+    for (place, message) in messages.iter().enumerate() {
+        self::message(planned, message)
+            .map_err(|what| Wrong::at(format!("messages[{place}]"), what))?;
+    }
+    for (place, load) in loads.iter().enumerate() {
+        self::load(planned, load).map_err(|what| Wrong::at(format!("loads[{place}]"), what))?;
+    }
+    mail(planned)
+}
+
+fn message(planned: &Planned, message: &Message) -> Result<(), String> {
+    paper(&message.paper)?;
+    if planned.mail.is_none() {
+        return Err("a message, and the study has no [mail]".to_owned());
+    }
+    if let Start::After(after) = &message.start {
+        // One before it: so nobody waits for himself.
+        let before = planned.messages.iter().take_while(|other| other.name != message.name);
+        if !before.into_iter().any(|other| other.name == after.after) {
+            return Err(format!("no message before it is named {}", after.after));
+        }
+    }
+    Ok(())
+}
+
+fn load(planned: &Planned, load: &Load) -> Result<(), String> {
+    paper(&load.paper)?;
+    let hosts = &planned.topology.hosts;
+    if let Some(missing) = [&load.from, &load.to].into_iter().find(|h| !hosts.contains_key(*h)) {
+        return Err(format!("the topology has no host {missing}"));
+    }
+    match load.protocol {
+        Protocol::Udp if load.rate.is_none() => return Err("UDP has a rate".to_owned()),
+        Protocol::Udp if load.octets.is_some() => {
+            return Err("UDP ends by its time, not after so many octets".to_owned());
+        }
+        _ => {}
+    }
+    // Of the probe that the programs put into each: see `lab load`.
+    if !(64..=1_472).contains(&load.payload) {
+        return Err(format!("a payload of {} octets: 64 to 1,472", load.payload));
+    }
+    if load.flows == 0 || load.flows > 10_000 || load.jitter_percent > 100 {
+        return Err("1 to 10,000 flows, 0 to 100 percent of jitter".to_owned());
+    }
+    let endless = load.time.is_none() && load.octets.is_none();
+    if endless && planned.messages.is_empty() && planned.loads.iter().all(is_endless) {
+        return Err("a run without messages needs a load that ends: give it a time".to_owned());
+    }
+    Ok(())
+}
+
+fn is_endless(load: &Load) -> bool {
+    load.time.is_none() && load.octets.is_none()
+}
+
+fn paper(values: &std::collections::BTreeMap<String, f64>) -> Result<(), String> {
+    let unknown = values.keys().find(|key| Measure::of_paper(key).is_none());
+    match unknown {
+        Some(key) => Err(format!("paper.{key}: no value of a row; {}", Measure::NAMES.join(", "))),
+        None => Ok(()),
+    }
+}
+
+fn mail(planned: &Planned) -> Result<(), Wrong> {
+    let Some(mail) = &planned.mail else { return Ok(()) };
+    let wrong = |what: String| Err(Wrong::at("mail", what));
+    for (site, host) in &mail.sites {
+        if !planned.topology.hosts.contains_key(host) {
+            return wrong(format!("sites.{site}: the topology has no host {host}"));
+        }
+    }
+    if let Some(end) = [&mail.from, &mail.to].into_iter().find(|e| !mail.sites.contains_key(*e)) {
+        return wrong(format!("there is no site {end}"));
+    }
+    if mail.from == mail.to {
+        return wrong("messages go from one site to another".to_owned());
+    }
+    for message in &planned.messages {
+        let carries =
+            |channel: &crate::file::Channel| channel.precedences.contains(&message.precedence);
+        if !mail.channels.iter().any(carries) {
+            return wrong(format!("no channel for {}", message.precedence));
+        }
+    }
+    Ok(())
+}
+
+/// All runs together: their number, and what they refer to.
+pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
+    if planned.len() > RUNS_MAX {
+        return Err(Wrong::at("experiment", format!("more than {RUNS_MAX} runs")));
+    }
+    let longest = planned.iter().map(|planned| planned.limit).max().unwrap_or_default();
+    if longest > Duration::from_secs(86_400) {
+        return Err(Wrong::at("experiment", "a run of more than a day"));
+    }
+    let items: BTreeSet<String> = planned.iter().flat_map(items).collect();
+    for planned in planned {
+        let bases = planned.messages.iter().filter_map(|message| message.base.as_ref());
+        let bases = bases.chain(planned.loads.iter().filter_map(|load| load.base.as_ref()));
+        for base in bases {
+            if !items.contains(&crate::row::whole(planned.experiment_name(), base)) {
+                return Err(Wrong::at(&planned.id, format!("base = {base:?}: there is none")));
+            }
+        }
+    }
+    for (number, experiment) in study.experiments.iter().enumerate() {
+        for (place, expect) in experiment.expect.iter().enumerate() {
+            let path = format!("experiment[{number}].expect[{place}]");
+            if expect.at_least.is_none() && expect.at_most.is_none() {
+                return Err(Wrong::at(path, "neither at_least nor at_most"));
+            }
+            for reference in [Some(&expect.value), expect.to.as_ref()].into_iter().flatten() {
+                crate::expect::reference(&experiment.name, reference)
+                    .filter(|(item, _)| items.contains(item))
+                    .ok_or_else(|| {
+                        let what = format!("{reference:?} is no `run/item.value` there is");
+                        Wrong::at(&path, what)
+                    })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn items(planned: &Planned) -> Vec<String> {
+    let names =
+        planned.messages.iter().map(|m| &m.name).chain(planned.loads.iter().map(|l| &l.name));
+    names.map(|name| format!("{}/{name}", planned.id)).collect()
+}

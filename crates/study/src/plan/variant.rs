@@ -1,0 +1,57 @@
+//! The combinations of parameters that are varied.
+
+use router::policy::Name;
+use std::collections::BTreeMap;
+use toml::Value;
+
+pub(super) type Values = BTreeMap<Name, Value>;
+
+/// Every combination, the last parameter changing fastest, each with what is put behind the run's
+/// name; one without anything where nothing is varied.
+pub(super) fn variants(vary: &BTreeMap<Name, Vec<Value>>) -> Vec<(String, Values)> {
+    let mut all = vec![Values::new()];
+    for (name, values) in vary {
+        let with = |variant: &Values, value: &Value| {
+            let mut variant = variant.clone();
+            variant.insert(name.clone(), value.clone());
+            variant
+        };
+        all = all
+            .iter()
+            .flat_map(|variant| values.iter().map(|value| with(variant, value)))
+            .collect();
+    }
+    all.into_iter().map(|values| (suffix(&values), values)).collect()
+}
+
+fn suffix(values: &Values) -> String {
+    let each: Vec<String> =
+        values.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
+    if each.is_empty() { String::new() } else { format!("[{}]", each.join(",")) }
+}
+
+/// A value as people write it.
+pub(crate) fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_combination_is_a_run() {
+        let vary = BTreeMap::from([
+            ("window".to_owned(), vec![Value::Integer(1), Value::Integer(3)]),
+            ("policy".to_owned(), vec!["a".into(), "b".into()]),
+        ]);
+        let names: Vec<String> = variants(&vary).into_iter().map(|(name, _)| name).collect();
+        let wanted = ["[policy=a,window=1]", "[policy=a,window=3]", "[policy=b,window=1]"];
+        assert_eq!(names.get(..3).unwrap(), wanted);
+        assert_eq!(names.len(), 4);
+        assert_eq!(variants(&BTreeMap::new()), [(String::new(), Values::new())]);
+    }
+}

@@ -1,0 +1,249 @@
+//! The rows of the tables: a message or a load of a run, beside what was printed.
+
+use crate::Planned;
+use crate::file::{self, Study};
+use crate::measured::{Ground, LoadMeasured, Measured, MessageTimes};
+use router::policy::Name;
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// A value of a row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Measure {
+    /// How long a message took.
+    Seconds,
+    /// Of a message its content a second, of a load what arrived of it.
+    KbitS,
+    /// Its rate in percent of that of its base.
+    BasePercent,
+    /// Lost of a load.
+    LossPercent,
+    /// One-way delay of a load, the median.
+    DelayMs,
+    /// Its 99th percentile.
+    DelayP99Ms,
+    /// Of the delays of neighbours.
+    JitterMs,
+}
+
+impl Measure {
+    /// All, as in files and JSON.
+    pub const NAMES: [&str; 7] = [
+        "seconds",
+        "kbit_s",
+        "base_percent",
+        "loss_percent",
+        "delay_ms",
+        "delay_p99_ms",
+        "jitter_ms",
+    ];
+    const ALL: [Measure; 7] = [
+        Measure::Seconds,
+        Measure::KbitS,
+        Measure::BasePercent,
+        Measure::LossPercent,
+        Measure::DelayMs,
+        Measure::DelayP99Ms,
+        Measure::JitterMs,
+    ];
+
+    /// By its name.
+    pub fn of(name: &str) -> Option<Measure> {
+        let place = Measure::NAMES.iter().position(|other| *other == name)?;
+        Measure::ALL.get(place).copied()
+    }
+
+    /// By the name of a printed value: its own, or with `_more_than` or `_less_than` behind it.
+    pub fn of_paper(name: &str) -> Option<Measure> {
+        let stem = name.strip_suffix("_more_than").or(name.strip_suffix("_less_than"));
+        Measure::of(stem.unwrap_or(name))
+    }
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        let place = Measure::ALL.iter().position(|other| *other == self);
+        place.and_then(|place| Measure::NAMES.get(place)).copied().unwrap_or_default()
+    }
+}
+
+/// A row of a table. Times and rates are as at the study's own rates: where the network was faster by
+/// `scale`, seconds are times it and rates divided by it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Row {
+    /// The table.
+    pub table: Name,
+    /// What it is: the run and, where it has several, the message or load.
+    pub row: String,
+    /// `experiment/run/item`.
+    pub item: String,
+    /// Of a message.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<String>,
+    /// Its mark.
+    pub dscp: u8,
+    /// Its mark's name.
+    pub dscp_name: String,
+    /// Octets of a message's body.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub size: Option<u64>,
+    /// What was printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub paper_seconds: Option<f64>,
+    /// How long it took; absent where it did not end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// It was given up after so long.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub seconds_more_than: Option<f64>,
+    /// See [`Measure::KbitS`].
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kbit_s: Option<f64>,
+    /// Of what was given up: it was slower than this.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kbit_s_less_than: Option<f64>,
+    /// `seconds` divided by what was printed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ratio: Option<f64>,
+    /// Further values, by their names.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, f64>,
+    /// All that was printed.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub paper: BTreeMap<Name, f64>,
+    /// Where it was made.
+    pub ground: Ground,
+    /// How much faster the network was.
+    pub scale: u32,
+    /// Parameters that are others than elsewhere.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub with: BTreeMap<Name, toml::Value>,
+    /// Why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub why: Vec<String>,
+}
+
+impl Row {
+    /// A value of it, where it has it.
+    pub fn value(&self, measure: Measure) -> Option<f64> {
+        match measure {
+            Measure::Seconds => self.seconds,
+            Measure::KbitS => self.kbit_s,
+            other => self.more.get(other.name()).copied(),
+        }
+    }
+}
+
+/// `experiment/run/item`, where the experiment may have been left out.
+pub(crate) fn whole(experiment: &str, reference: &str) -> String {
+    match reference.matches('/').count() {
+        1 => format!("{experiment}/{reference}"),
+        _ => reference.to_owned(),
+    }
+}
+
+/// The rows of what was measured, in the order of the study.
+pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Row> {
+    let by_id: BTreeMap<&str, &Measured> =
+        measured.iter().map(|measured| (measured.id.as_str(), measured)).collect();
+    let mut bases = BTreeMap::new();
+    let mut rows = Vec::new();
+    for planned in planned {
+        let Some(measured) = by_id.get(planned.id.as_str()) else { continue };
+        let maker = Maker { study, planned, measured };
+        let messages = planned.messages.iter().zip(&measured.messages);
+        let messages =
+            messages.map(|(message, times)| (maker.message(message, times), &message.base));
+        let loads = planned.loads.iter().zip(&measured.loads);
+        let loads = loads.map(|(load, measured)| (maker.load(load, measured), &load.base));
+        for (row, base) in messages.chain(loads) {
+            if let Some(base) = base {
+                bases.insert(row.item.clone(), whole(planned.experiment_name(), base));
+            }
+            rows.push(row);
+        }
+    }
+    let rates: BTreeMap<String, f64> =
+        rows.iter().filter_map(|row| Some((row.item.clone(), row.kbit_s?))).collect();
+    for row in &mut rows {
+        let base = bases.get(&row.item).and_then(|base| rates.get(base));
+        if let (Some(rate), Some(base)) = (row.kbit_s, base) {
+            row.more.insert(Measure::BasePercent.name().to_owned(), rate / base * 100.0);
+        }
+    }
+    rows
+}
+
+struct Maker<'a> {
+    study: &'a Study,
+    planned: &'a Planned,
+    measured: &'a Measured,
+}
+
+impl Maker<'_> {
+    fn row(&self, name: &str, dscp: dscp::Dscp, paper: &BTreeMap<Name, f64>) -> Row {
+        let alone = self.planned.messages.len() + self.planned.loads.len() == 1;
+        let run = &self.planned.run;
+        Row {
+            table: self.planned.table.clone(),
+            row: if alone { run.clone() } else { format!("{run}/{name}") },
+            item: format!("{}/{name}", self.planned.id),
+            dscp: dscp.number(),
+            dscp_name: dscp.to_string(),
+            paper_seconds: paper.get(Measure::Seconds.name()).copied(),
+            paper: paper.clone(),
+            ground: self.measured.ground,
+            scale: self.measured.scale,
+            with: self.planned.special.clone(),
+            why: self.planned.why.clone(),
+            ..Row::default()
+        }
+    }
+
+    fn message(&self, message: &file::Message, times: &MessageTimes) -> Row {
+        let mail = self.planned.mail.as_ref().or(self.study.mail.as_ref());
+        let channel = mail.and_then(|mail| {
+            mail.channels.iter().find(|c| c.precedences.contains(&message.precedence))
+        });
+        let dscp = channel.map_or(dscp::Dscp::CS0, |channel| channel.dscp);
+        let mut row = self.row(&message.name, dscp, &message.paper);
+        row.precedence = Some(message.precedence.name().to_owned());
+        row.size = Some(message.size.0);
+        let scale = f64::from(self.measured.scale.max(1));
+        let (from, to) = match mail.map(|mail| mail.measured).unwrap_or_default() {
+            file::Measure::SubmittedToDelivered => (times.submitted, times.delivered),
+            file::Measure::StartedToConfirmed => (times.started, times.confirmed),
+        };
+        match (from, to) {
+            (Some(from), Some(to)) => {
+                let seconds = (to - from).max(0.0) * scale;
+                row.seconds = Some(seconds);
+                row.kbit_s = (seconds > 0.0).then(|| message.size.0 as f64 * 8e-3 / seconds);
+                row.ratio = row.paper_seconds.map(|paper| seconds / paper);
+            }
+            (from, None) => {
+                let since = from.or(times.submitted).unwrap_or_default();
+                let seconds = (self.measured.seconds - since).max(0.0) * scale;
+                row.seconds_more_than = Some(seconds);
+                row.kbit_s_less_than =
+                    (seconds > 0.0).then(|| message.size.0 as f64 * 8e-3 / seconds);
+            }
+            (None, _) => {}
+        }
+        row
+    }
+
+    fn load(&self, load: &file::Load, measured: &LoadMeasured) -> Row {
+        let mut row = self.row(&load.name, load.dscp, &load.paper);
+        let scale = f64::from(self.measured.scale.max(1));
+        row.kbit_s = Some(measured.kbit_s / scale);
+        let more = [
+            (Measure::LossPercent, measured.loss_percent),
+            (Measure::DelayMs, measured.delay_ms.map(|ms| ms * scale)),
+            (Measure::DelayP99Ms, measured.delay_p99_ms.map(|ms| ms * scale)),
+            (Measure::JitterMs, measured.jitter_ms.map(|ms| ms * scale)),
+        ];
+        let more = more.into_iter().filter_map(|(measure, value)| Some((measure, value?)));
+        row.more.extend(more.map(|(measure, value)| (measure.name().to_owned(), value)));
+        row
+    }
+}
