@@ -51,6 +51,7 @@ fn every_shipped_policy_is_read_and_written_again() {
     let names: Vec<_> = paths.iter().map(|p| p.file_stem().unwrap().to_string_lossy()).collect();
     let expected = [
         "bern-ef-af",
+        "bern-interior",
         "degeb-core",
         "degeb-edge",
         "nato-single-queue-ordered",

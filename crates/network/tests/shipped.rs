@@ -4,7 +4,7 @@
 
 use network::{HostId, Input, Network, Output, Plan, Topology, plan::Way};
 use router::packet::{Fields, udp};
-use router::policy::Policy;
+use router::policy::{Match, Policy};
 use router::time::SECOND;
 use router::{Cause, Time};
 use std::collections::BTreeMap;
@@ -18,10 +18,11 @@ const SHIPPED: [(&str, &str); 4] = [
     ("degeb", include_str!("../../../config/lab/topologies/degeb.toml")),
 ];
 
-const POLICIES: [(&str, &str); 5] = [
+const POLICIES: [(&str, &str); 6] = [
     ("plain", include_str!("../../../config/lab/policies/plain.toml")),
     ("nato-three-queues", include_str!("../../../config/lab/policies/nato-three-queues.toml")),
     ("bern-ef-af", include_str!("../../../config/lab/policies/bern-ef-af.toml")),
+    ("bern-interior", include_str!("../../../config/lab/policies/bern-interior.toml")),
     ("degeb-edge", include_str!("../../../config/lab/policies/degeb-edge.toml")),
     ("degeb-core", include_str!("../../../config/lab/policies/degeb-core.toml")),
 ];
@@ -132,6 +133,33 @@ fn degeb_counts_routers_by_the_address() {
             let host = network.host(host).unwrap();
             network.handle(Time::ZERO, Input::Packet { host, port: 0, octets });
             assert_eq!(run(&mut network)[0].1[8], ttl, "{number} from {source}");
+        }
+    }
+}
+
+/// What is within a network reads the DSCP and changes nothing; its edge queues as it does.
+#[test]
+fn interior_routers_know_behaviour_aggregates_alone() {
+    for (topology, edge, inside) in
+        [(2, "ingress", &["interior", "egress"][..]), (3, "ei", &["c1", "c2", "c3"])]
+    {
+        let topology = Topology::read(SHIPPED[topology].1).unwrap();
+        let policy = |router: &str| -> Policy {
+            let name = topology.routers[router].policy.as_deref().unwrap();
+            let (_, text) = POLICIES.iter().find(|(known, _)| *known == name).unwrap();
+            toml::from_str(text).unwrap()
+        };
+        let edge = policy(edge);
+        assert!(!edge.chains.is_empty());
+        for router in inside {
+            let policy = policy(router);
+            assert!(policy.chains.is_empty() && policy.tables.is_empty(), "{router}");
+            let matches = policy.classes.values().flat_map(|class| &class.matches);
+            for one in matches {
+                let dscp = Match { dscp: one.dscp.clone(), ..Match::default() };
+                assert_eq!(*one, dscp, "{router}");
+            }
+            assert_eq!(policy.queueings, edge.queueings, "{router}");
         }
     }
 }

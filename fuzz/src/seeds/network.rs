@@ -29,6 +29,7 @@ pub fn topologies() -> Vec<Seed> {
 pub fn policies() -> Vec<Seed> {
     let names = [
         "bern-ef-af",
+        "bern-interior",
         "degeb-core",
         "degeb-edge",
         "nato-single-queue-ordered",
