@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Longest file in octets.
-const FILE_MAX: u64 = 4 << 20;
+pub const FILE_MAX: u64 = 4 << 20;
 
 /// What was read, with the text it was read from.
 #[derive(Clone, Debug)]

@@ -40,6 +40,9 @@ pub(super) fn kind_of(number: &str) -> Option<Kind> {
     }
 }
 
+/// Matches that a list permits, at most; of these a class may still take a few.
+const PERMITTED_MAX: usize = 4_096;
+
 impl AccessList {
     /// What it permits, and whether something was left out of that.
     pub(super) fn permitted(
@@ -55,6 +58,9 @@ impl AccessList {
             match (&entry.matches, entry.permit) {
                 (Ok(matches), false) => denied.extend(matches.iter().cloned()),
                 (Ok(matches), true) => match all_without(matches, &denied, work) {
+                    Ok(rest) if permitted.len() + rest.len() > PERMITTED_MAX => {
+                        return Err(format!("it permits more than {PERMITTED_MAX} matches"));
+                    }
                     Ok(rest) => permitted.extend(rest),
                     Err(why) => {
                         let reason = format!("left out: without what is denied before, {why}");
@@ -72,7 +78,7 @@ impl AccessList {
                 }
             }
         }
-        work.keeps(permitted.len());
+        work.makes(permitted.len());
         Ok((permitted, partial))
     }
 }

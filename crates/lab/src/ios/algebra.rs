@@ -169,7 +169,11 @@ pub(super) fn all_without(
             if !work.compares(one.dscp.len(), without.dscp.len()) {
                 return Err(TOO_MUCH);
             }
-            parts.extend(difference(one, without)?);
+            let part = difference(one, without)?;
+            if !work.makes(part.len()) {
+                return Err(TOO_MUCH);
+            }
+            parts.extend(part);
         }
         rest = parts;
         if rest.len() > MATCHES_MAX {

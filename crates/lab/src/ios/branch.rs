@@ -1,9 +1,9 @@
 //! The queueing of a policy map: `bandwidth`, `priority`, `shape`, `random-detect`, `queue-limit`,
 //! `fair-queue` and nested service policies.
 
+use super::At;
 use super::map::{Maker, PolicyClass, PolicyMap, Reserved, is_default};
-use super::{At, DEPTH_MAX};
-use router::policy::{Branch, Dropper, Limit, Queueing, Share};
+use router::policy::{Action, Branch, Dropper, Limit, Queueing, Share};
 use router::time::Rate;
 
 /// Packets of a queue where nothing is said.
@@ -18,19 +18,9 @@ impl Maker<'_> {
         rate: Option<Rate>,
         depth: usize,
     ) -> Queueing {
-        let circle = self.above.contains(&map.name);
-        if circle || depth > DEPTH_MAX {
-            let reason = match circle {
-                true => "left out: the policy stands in itself".to_owned(),
-                false => format!("left out: policies stand more than {DEPTH_MAX} deep"),
-            };
-            self.notes.add(map.line, reason);
+        if !self.enter(map) {
             return Queueing::default();
         }
-        if !self.work.branches(map.classes.len().max(1)) {
-            return Queueing::default();
-        }
-        self.above.push(map.name.clone());
         let queueing = self.within(map, rate, depth);
         self.above.pop();
         queueing
@@ -40,23 +30,24 @@ impl Maker<'_> {
         let (default, named): (Vec<_>, Vec<_>) =
             map.classes.iter().partition(|class| is_default(&class.name));
         let default = default.first().copied();
-        self.queued_otherwise(map, depth == 1);
-        if depth > 1 {
-            self.conditions_left_out(map);
-        }
+        self.queued_otherwise(map);
         // Packets of a class without a queue wait in class-default's.
-        let queued: Vec<_> = named.into_iter().filter(|class| class.has_queue()).collect();
+        let queued: Vec<_> = named.into_iter().filter(|class| self.has_queue(class)).collect();
         if queued.is_empty() && default.is_none_or(|class| class.reserved.is_none()) {
             return default.map_or_else(leaf_of_none, |class| self.class(class, rate, depth));
         }
         let left = left_over(&map.classes, rate);
         let mut branches = Vec::new();
         for class in queued {
-            if !self.classes.contains_key(&class.name) {
+            let Some(matches) = self.classes.get(&class.name).map(|class| class.matches.len())
+            else {
                 let name = &class.name;
                 let reason = format!("left out: the class map {name} is not there, or not mapped");
                 self.notes.add(class.line, reason);
                 continue;
+            };
+            if !self.work.looks_at(matches) {
+                break;
             }
             let Some(share) = self.share(class, rate, left) else { continue };
             let own = reserved_rate(class, rate).or(rate);
@@ -72,12 +63,17 @@ impl Maker<'_> {
 
     /// What holds the packets of a class.
     fn class(&mut self, class: &PolicyClass, rate: Option<Rate>, depth: usize) -> Queueing {
+        if !self.work.branches(1) {
+            return Queueing::default();
+        }
         let shape = class.shape.as_ref().map(|shape| shape.value);
         let rate = shape.map(|shape| shape.rate).or(rate);
         let child = class.child.as_ref().and_then(|name| self.map(name));
+        let child = child.filter(|child| self.queueing.contains(child.name.as_str()));
         let inner = match child {
             Some(child) => {
                 self.left_for_child(class);
+                self.marked_above(class, child);
                 self.queueing(child, rate, depth + 1)
             }
             None => leaf(class),
@@ -94,19 +90,23 @@ impl Maker<'_> {
         }
     }
 
-    /// The policy of an interface marks, meters and drops; those inside it only queue.
-    fn conditions_left_out(&mut self, map: &PolicyMap) {
-        for class in &map.classes {
-            let lines = [
-                class.set.as_ref().map(|at| at.line),
-                class.police.as_ref().map(|at| at.line),
-                class.drop.as_ref().map(|at| at.line),
-            ];
-            for line in lines.into_iter().flatten() {
-                let reason = "left out: a policy inside another one only queues; write it into the \
-                    outermost";
-                self.notes.add(line, reason);
-            }
+    /// What a class marks, the classes of the policy inside it see.
+    fn marked_above(&mut self, class: &PolicyClass, child: &PolicyMap) {
+        let looks =
+            child.classes.iter().any(|inner| self.has_queue(inner) && !is_default(&inner.name));
+        if !looks {
+            return;
+        }
+        let marks = |action: &Option<Action>| matches!(action, Some(Action::Mark(_)));
+        let police = class.police.as_ref().filter(|at| at.value.actions.iter().any(marks));
+        let lines = class.set.iter().map(|at| at.line).chain(police.map(|at| at.line));
+        for line in lines {
+            let name = &child.name;
+            let reason = format!(
+                "marked before it is queued: the classes of {name} see the new code point, in IOS \
+                 that which it came with"
+            );
+            self.notes.add(line, reason);
         }
     }
 

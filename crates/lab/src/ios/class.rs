@@ -56,13 +56,20 @@ pub(super) fn term(line: usize, words: &[String]) -> Term {
         let all: Result<Vec<Dscp>, String> = words.iter().map(|word| dscp(word)).collect();
         match all? {
             none if none.is_empty() => Err("no code point is named".to_owned()),
-            all => Ok(What::Dscp(all, v4)),
+            mut all => {
+                all.sort();
+                all.dedup();
+                Ok(What::Dscp(all, v4))
+            }
         }
     };
     let precedences = |words: &[&str], v4| -> Result<What, String> {
         let all: Result<Vec<Vec<Dscp>>, String> =
             words.iter().map(|word| precedence(word)).collect();
-        Ok(What::Dscp(all?.concat(), v4))
+        let mut all = all?.concat();
+        all.sort();
+        all.dedup();
+        Ok(What::Dscp(all, v4))
     };
     let what = match &lower[..] {
         ["any"] => Ok(What::Any),

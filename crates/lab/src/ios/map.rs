@@ -7,7 +7,7 @@ use super::read::{Config, Interface};
 use super::shape::{Shape, shape};
 use super::work::Work;
 use super::wred::Wred;
-use super::{At, Notes};
+use super::{At, DEPTH_MAX, Notes};
 use dscp::Dscp;
 use router::policy::{Action, Limit, Meter, Name, Octets, Policy};
 use router::time::Rate;
@@ -60,9 +60,12 @@ pub(super) struct PolicyClass {
     pub(super) child: Option<At<String>>,
 }
 
+/// What belongs to no class.
+pub(super) const DEFAULT: &str = "class-default";
+
 /// Whether a name is that of what belongs to no class.
 pub(super) fn is_default(name: &str) -> bool {
-    name.eq_ignore_ascii_case("class-default")
+    name.eq_ignore_ascii_case(DEFAULT)
 }
 
 impl PolicyClass {
@@ -70,8 +73,8 @@ impl PolicyClass {
         PolicyClass { name, line, ..PolicyClass::default() }
     }
 
-    /// Whether it asks for queueing.
-    pub(super) fn queues(&self) -> Option<usize> {
+    /// The lines that ask for queueing.
+    pub(super) fn queues(&self) -> Vec<usize> {
         let lines = [
             self.reserved.as_ref().map(|at| at.line),
             self.shape.as_ref().map(|at| at.line),
@@ -79,12 +82,7 @@ impl PolicyClass {
             self.limit.as_ref().map(|at| at.line),
             self.fair.as_ref().map(|at| at.line),
         ];
-        lines.into_iter().flatten().next()
-    }
-
-    /// Whether its packets have a queue of their own, and do not wait in class-default's.
-    pub(super) fn has_queue(&self) -> bool {
-        self.queues().is_some() || self.child.is_some()
+        lines.into_iter().flatten().collect()
     }
 
     /// Whether it changes, meters or drops packets.
@@ -323,9 +321,47 @@ pub(super) struct Maker<'c> {
     pub(super) visited: BTreeSet<String>,
     /// The policy maps whose classes the one at work stands in, from the outermost.
     pub(super) above: Vec<String>,
+    /// The policy maps in which packets wait, or in those inside them.
+    pub(super) queueing: BTreeSet<&'c str>,
+    /// The queueings made, by policy map and the rate in bit/s of the line.
+    queued: BTreeMap<(String, Option<u64>), Name>,
+}
+
+/// The policy maps in which packets wait, or in those inside them.
+fn queueing(config: &Config) -> BTreeSet<&str> {
+    let mut found: BTreeSet<&str> = BTreeSet::new();
+    for _ in 0..DEPTH_MAX {
+        for (name, map) in &config.policies {
+            let mut inner = map.classes.iter().filter_map(|class| class.child.as_ref());
+            if map.classes.iter().any(|class| !class.queues().is_empty())
+                || inner.any(|child| found.contains(child.value.as_str()))
+            {
+                found.insert(name);
+            }
+        }
+    }
+    found
 }
 
 impl<'c> Maker<'c> {
+    pub(super) fn new(
+        config: &'c Config,
+        classes: &'c BTreeMap<String, Class>,
+        policy: &'c mut Policy,
+        notes: &'c mut Notes,
+        work: &'c mut Work,
+    ) -> Maker<'c> {
+        let (visited, above, queued) = (BTreeSet::new(), Vec::new(), BTreeMap::new());
+        let queueing = queueing(config);
+        Maker { config, classes, policy, notes, work, visited, above, queueing, queued }
+    }
+
+    /// Whether packets of a class have a queue of their own, and do not wait in class-default's.
+    pub(super) fn has_queue(&self, class: &PolicyClass) -> bool {
+        let child = class.child.as_ref().map(|name| name.value.as_str());
+        !class.queues().is_empty() || child.is_some_and(|name| self.queueing.contains(name))
+    }
+
     /// The policy map of this name, or a note at the line that asks for it.
     pub(super) fn map(&mut self, name: &At<String>) -> Option<&'c PolicyMap> {
         let map = self.config.policies.get(&name.value);
@@ -339,12 +375,23 @@ impl<'c> Maker<'c> {
     /// The chain of a policy map at the input.
     pub(super) fn input(&mut self, name: &At<String>) -> Option<Name> {
         let map = self.map(name)?;
+        self.nothing_waits(map);
+        self.chain(map)
+    }
+
+    fn nothing_waits(&mut self, map: &PolicyMap) {
+        if !self.enter(map) {
+            return;
+        }
         for class in &map.classes {
-            for line in class.queues().into_iter().chain(class.child.as_ref().map(|at| at.line)) {
+            for line in class.queues() {
                 self.notes.add(line, "nothing waits at the input: left out there");
             }
+            if let Some(child) = class.child.as_ref().and_then(|name| self.map(name)) {
+                self.nothing_waits(child);
+            }
         }
-        self.chain(map)
+        self.above.pop();
     }
 
     /// Chain and queueing of a policy map at the output of an interface.
@@ -355,8 +402,12 @@ impl<'c> Maker<'c> {
     ) -> (Option<Name>, Option<Name>) {
         let Some(map) = self.map(name) else { return (None, None) };
         let chain = self.chain(map);
-        if !map.classes.iter().any(PolicyClass::has_queue) {
+        if !self.queueing.contains(map.name.as_str()) {
             return (chain, None);
+        }
+        let place = (map.name.clone(), interface.rate().map(|rate| rate.bits()));
+        if let Some(same) = self.queued.get(&place) {
+            return (chain, Some(same.clone()));
         }
         let queueing = self.queueing(map, interface.rate(), 1);
         let taken = self.policy.queueings.get(&map.name).is_some_and(|other| *other != queueing);
@@ -365,6 +416,7 @@ impl<'c> Maker<'c> {
             false => map.name.clone(),
         };
         self.policy.queueings.insert(name.clone(), queueing);
+        self.queued.insert(place, name.clone());
         (chain, Some(name))
     }
 

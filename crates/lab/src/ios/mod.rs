@@ -31,6 +31,7 @@ use lines::Line;
 use router::policy::{Attachment, Policy};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
+use work::Work;
 
 /// The longest configuration, in lines.
 pub const LINES_MAX: usize = 20_000;
@@ -99,6 +100,10 @@ impl Notes {
 /// [`LINES_MAX`] or [`LINE_MAX`], or has a few lines that stand for so many classes or queues that to
 /// follow them takes too long.
 pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
+    import_within(file, text, Work::new(work::UNITS_MAX))
+}
+
+fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, NotIos> {
     let not = |what: String| NotIos { file: file.to_owned(), what };
     let lines = lines::of(text).map_err(not)?;
     let mut notes = Notes::default();
@@ -107,18 +112,9 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
         let what = "no IOS configuration: no access list, class map, policy map or interface in it";
         return Err(not(what.to_owned()));
     }
-    let mut work = work::Work::new();
     let classes = class::resolve_all(&config, &mut notes, &mut work);
     let mut policy = Policy { about: format!("Imported from {file}"), ..Policy::default() };
-    let mut maker = map::Maker {
-        config: &config,
-        classes: &classes,
-        policy: &mut policy,
-        notes: &mut notes,
-        work: &mut work,
-        visited: BTreeSet::new(),
-        above: Vec::new(),
-    };
+    let mut maker = map::Maker::new(&config, &classes, &mut policy, &mut notes, &mut work);
     for interface in config.interfaces.values() {
         let mut attachment = Attachment::default();
         if let Some(name) = &interface.input {

@@ -3,7 +3,7 @@
 use super::access::{self, AccessList, Kind, kind_of};
 use super::class::{self, ClassMap};
 use super::lines::Line;
-use super::map::{PolicyClass, PolicyMap};
+use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
 use super::{At, Notes};
 use router::time::Rate;
 use std::collections::BTreeMap;
@@ -280,7 +280,8 @@ fn in_policy(map: &mut PolicyMap, line: &Line, words: &[&str], notes: &mut Notes
     match words {
         ["description", ..] => true,
         ["class", rest @ ..] if !rest.is_empty() => {
-            let name = line.words.get(1).cloned().unwrap_or_default();
+            let own = line.words.get(1).cloned().unwrap_or_default();
+            let name = if is_default(&own) { DEFAULT.to_owned() } else { own };
             if rest.len() > 1 {
                 notes.add(line.number, "only the name of a class is followed");
             }

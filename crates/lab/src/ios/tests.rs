@@ -1,8 +1,9 @@
+mod conditions;
 mod defaults;
 
 use super::*;
 use crate::policy_file::PolicyFile;
-use router::policy::{Action, Dropper, Queueing, Share, Step};
+use router::policy::{Action, Case, Dropper, Queueing, Share, Step};
 
 fn imported(text: &str) -> Imported {
     let imported = import("test.ios", text).unwrap();
@@ -147,49 +148,6 @@ fn queues_shares_and_shapers() {
 }
 
 #[test]
-fn police_and_set_become_steps_of_classes_that_exclude_each_other() {
-    let policy = whole(
-        "access-list 1 permit 10.0.0.0 0.0.0.255\n\
-         class-map A\n match dscp af11\nclass-map B\n match access-group 1\n\
-         policy-map IN\n class A\n  police cir 1000000 bc 4000 pir 2000000 be 8000 conform-action transmit \
-         exceed-action set-dscp-transmit af12 violate-action drop\n \
-         class B\n  set dscp cs1\n  police 64000 2000\n   conform-action transmit\n   exceed-action set-dscp-transmit 0\n\
-         interface E0\n service-policy input IN\n",
-    );
-    // B is first: it would take what A has marked AF12, and IOS looks for the class once.
-    let steps = &policy.chains["IN"];
-    let Step::Meter { class, green, yellow, red, .. } = &steps[1] else { panic!("{steps:?}") };
-    assert_eq!(class.as_deref(), Some("A"));
-    let af12 = Action::Mark("AF12".parse().unwrap());
-    assert_eq!((*green, *yellow, *red), (Action::Pass, af12, Action::Drop));
-    let Step::Meter { class, green, red, .. } = &steps[0] else { panic!("{steps:?}") };
-    assert_eq!(class.as_deref(), Some("IN/B"), "without what A takes");
-    let mark = |text: &str| Action::Mark(text.parse().unwrap());
-    assert_eq!((*green, *red), (mark("CS1"), mark("CS0")));
-    assert_eq!(policy.classes["IN/B"].matches[0].dscp.len(), 63);
-}
-
-#[test]
-fn classes_that_would_see_each_other_s_marks_are_left_out() {
-    let text = |of_a: &str| {
-        format!(
-            "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\npolicy-map IN\n \
-             class A\n  {of_a}\n class B\n  police 64000 conform-action set-dscp-transmit ef\n"
-        )
-    };
-    assert_eq!(said(&text("police 8000")), []);
-    let both = "police 8000 conform-action set-dscp-transmit cs1";
-    let [(8, reason)] = &said(&text(both))[..] else { panic!("{:?}", said(&text(both))) };
-    assert!(reason.contains("what another class has marked"), "{reason}");
-    // Marks alone go by a table, where the first flow counts.
-    let marks = whole(
-        "class-map A\n match dscp ef\nclass-map B\n match dscp cs1\n\
-         policy-map IN\n class A\n  set dscp cs1\n class B\n  set dscp ef\n",
-    );
-    assert_eq!(marks.tables["IN"].flows.len(), 2);
-}
-
-#[test]
 fn nesting_without_end_and_limits_are_refused() {
     let found =
         said("policy-map P\n class class-default\n  shape average 64000\n  service-policy P\n");
@@ -243,9 +201,27 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     };
     let entries: String = (0..9_000).map(|n| entry("deny", n)).collect();
     let entries = entries + &(9_000..18_000).map(|n| entry("permit", n)).collect::<String>();
-    let error =
-        import("f", &format!("{entries}class-map A\n match access-group 100\n")).unwrap_err();
+    let text = format!("{entries}class-map A\n match access-group 100\n");
+    let error = import_within("f", &text, Work::new(work::UNITS_MAX / 10)).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
+    // One policy at interfaces of many rates; at those of one rate it is made once.
+    let at = |different: u32| -> String {
+        let one = |n: u32| {
+            let rate = 1_000 + n % different;
+            format!("interface Serial{n}\n bandwidth {rate}\n service-policy output P\n")
+        };
+        (0..2_000).map(one).collect()
+    };
+    let branches = |inner| format!("{classes}{}policy-map Q\n", policy("P", inner));
+    let found = imported(&format!("{}{}", branches("Q"), at(2)));
+    assert_eq!(found.policy.queueings.len(), 2, "one for each rate");
+    let error = import("f", &format!("{}{}", branches("Q"), at(2_000))).unwrap_err();
+    assert!(error.what.contains("takes too long"), "{error}");
+    // Entries that each take a hundred matches.
+    let text = " permit ipv6 any any\n".repeat(5_000);
+    let text = format!("ipv6 access-list S\n deny ipv6 host fd00::1 any\n{text}");
+    let found = said(&format!("{text}class-map A\n match access-group name S\n"));
+    assert!(found.iter().any(|(_, why)| why.contains("permits more than 4096")), "{found:?}");
 }
 
 #[test]

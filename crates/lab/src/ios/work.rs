@@ -1,13 +1,19 @@
 //! How much a configuration may ask for: a few lines can name each other so that every one of them
 //! doubles the work.
 
-/// Units of work that are done for one configuration: a second or two. A comparison of two matches
-/// is one or a few of them.
-const UNITS_MAX: u64 = 2_000_000;
-/// Units for each match of a class: it has to be kept and written.
-const MATCH: u64 = 10;
-/// Units for each branch of a queueing.
-const BRANCH: u64 = 100;
+/// Units of work that are done for one configuration. One takes some 30 ns (a release build), all of
+/// them about a second; and a policy made with them is a file of a few MB, as long as one may be.
+pub(super) const UNITS_MAX: u64 = 20_000_000;
+/// Units for each match that is made, and may be thrown away.
+const MAKE: u64 = 5;
+/// Units for each match that a class of the policy has: it is checked, written and read.
+const KEEP: u64 = 1_000;
+/// Units for each match that a classifier of a chain or a queueing looks at.
+const LOOK: u64 = 160;
+/// Units for each class of a policy map that is gone through.
+const CLASS: u64 = 20;
+/// Units for each branch of a queueing: up to a kilobyte of the policy.
+const BRANCH: u64 = 4_000;
 
 /// What may still be done. Once it is spent, whatever asks gives up, and the configuration is refused
 /// as a whole.
@@ -17,8 +23,8 @@ pub(super) struct Work {
 }
 
 impl Work {
-    pub(super) fn new() -> Work {
-        Work { left: Some(UNITS_MAX) }
+    pub(super) fn new(units: u64) -> Work {
+        Work { left: Some(units) }
     }
 
     pub(super) fn is_spent(&self) -> bool {
@@ -26,9 +32,13 @@ impl Work {
     }
 
     /// Takes so many units; false where they are not left.
-    pub(super) fn spend(&mut self, units: u64) -> bool {
+    fn spend(&mut self, units: u64) -> bool {
         self.left = self.left.and_then(|left| left.checked_sub(units));
         self.left.is_some()
+    }
+
+    fn each(&mut self, count: usize, units: u64) -> bool {
+        self.spend((count as u64).saturating_mul(units))
     }
 
     /// Two sets of code points, or as much, are looked at.
@@ -36,15 +46,27 @@ impl Work {
         self.spend(1 + (a as u64).saturating_mul(b as u64) / 64)
     }
 
+    pub(super) fn makes(&mut self, matches: usize) -> bool {
+        self.each(matches, MAKE)
+    }
+
     pub(super) fn keeps(&mut self, matches: usize) -> bool {
-        self.spend((matches as u64).saturating_mul(MATCH))
+        self.each(matches, KEEP)
+    }
+
+    pub(super) fn looks_at(&mut self, matches: usize) -> bool {
+        self.each(matches, LOOK)
+    }
+
+    pub(super) fn goes_through(&mut self, classes: usize) -> bool {
+        self.each(classes.max(1), CLASS)
     }
 
     pub(super) fn branches(&mut self, branches: usize) -> bool {
-        self.spend((branches as u64).saturating_mul(BRANCH))
+        self.each(branches, BRANCH)
     }
 }
 
 /// What is said of a configuration that asks for more.
-pub(super) const TOO_MUCH: &str = "its classes and policies stand in one another so often that to \
-    follow them takes too long: import it in parts";
+pub(super) const TOO_MUCH: &str = "its classes and policies stand in one another so often, or give so \
+    large a policy, that to follow them takes too long: import it in parts";

@@ -2,7 +2,10 @@
 
 use super::filter::is_of;
 use super::{Builder, NoScript};
-use router::policy::{Action, Match, Meter, Name, Step};
+use router::policy::{Action, Case, Match, Meter, Name, Step};
+
+/// How deep first-match steps may stand in one another, as in a router.
+const DEPTH_MAX: usize = 8;
 
 impl Builder<'_> {
     /// The chains of one direction: a hook of nft, and which name of an interface it looks at.
@@ -20,28 +23,36 @@ impl Builder<'_> {
         }
         let table = format!("lab-{}", self.dev);
         self.run(&format!("nft add table inet {table}"), None)?;
+        self.undo(&format!("nft delete table inet {table}"));
         let base = format!("{{ type filter hook {hook} priority mangle ; }}");
-        self.nft(&table, hook, "chain", &[base.as_str()])?;
+        self.nft(hook, "chain", &[base.as_str()])?;
         for step in steps {
-            let chain = format!("step{}", self.number()?);
-            let rules = self.rules(step);
-            if rules.is_empty() {
-                continue;
+            if let Some(chain) = self.step(step, 0)? {
+                self.nft(hook, "rule", &[looks_at, self.dev, "jump", &chain])?;
             }
-            self.nft(&table, &chain, "chain", &[])?;
-            for rule in rules {
-                let words: Vec<&str> = rule.split_whitespace().collect();
-                self.nft(&table, &chain, "rule", &words)?;
-            }
-            self.nft(&table, hook, "rule", &[looks_at, self.dev, "jump", &chain])?;
         }
         Ok(())
     }
 
-    fn nft(&mut self, table: &str, chain: &str, what: &str, rest: &[&str]) -> Result<(), NoScript> {
-        let start = ["nft", "add", what, "inet", table, chain];
+    fn nft(&mut self, chain: &str, what: &str, rest: &[&str]) -> Result<(), NoScript> {
+        let table = format!("lab-{}", self.dev);
+        let start = ["nft", "add", what, "inet", &table, chain];
         let words = start.iter().chain(rest).map(|word| (*word).to_owned()).collect();
         self.run_words(words, None)
+    }
+
+    /// A chain of these rules, and its name; none where there are none.
+    fn chain(&mut self, kind: &str, rules: &[String]) -> Result<Option<String>, NoScript> {
+        if rules.is_empty() {
+            return Ok(None);
+        }
+        let chain = format!("{kind}{}", self.number()?);
+        self.nft(&chain, "chain", &[])?;
+        for rule in rules {
+            let words: Vec<&str> = rule.split_whitespace().collect();
+            self.nft(&chain, "rule", &words)?;
+        }
+        Ok(Some(chain))
     }
 
     fn matches(&mut self, class: Option<&str>) -> Vec<Match> {
@@ -51,9 +62,10 @@ impl Builder<'_> {
         matches.iter().flat_map(|of| self.without_table(of, name)).collect()
     }
 
-    /// The rules of a step; none where it has no counterpart.
-    fn rules(&mut self, step: &Step) -> Vec<String> {
-        match step {
+    /// The chain of a step; none where it does nothing, or has no counterpart. At its end, and where a
+    /// rule says `return`, packets go on behind the `jump` that led to it.
+    fn step(&mut self, step: &Step, depth: usize) -> Result<Option<String>, NoScript> {
+        let rules: Vec<String> = match step {
             Step::Mark { class, dscp } => {
                 let matches = self.matches(class.as_deref());
                 matches.iter().flat_map(|of| rules(of, Some(dscp.number()), "return")).collect()
@@ -72,23 +84,15 @@ impl Builder<'_> {
                     .collect()
             }
             Step::Meter {
-                class,
-                meter: Meter::TokenBucket { rate, burst },
-                green: Action::Pass,
-                red: Action::Drop,
-                ..
+                class, meter: Meter::TokenBucket { rate, burst }, green, red, ..
             } => {
-                let matches = self.matches(class.as_deref());
-                if matches.len() > 1 {
-                    self.leave_out("one bucket for all matches of a class: each has its own");
-                }
                 let (octets, burst) = (rate.bits().div_ceil(8), burst.0.max(1));
-                let verdict =
-                    format!("limit rate over {octets} bytes/second burst {burst} bytes drop");
-                matches.iter().flat_map(|of| rules(of, None, &verdict)).collect()
+                let bucket = format!("limit rate over {octets} bytes/second burst {burst} bytes");
+                let metered = self.bucket(&bucket, *green, *red)?;
+                return self.led(class.as_deref(), metered);
             }
             Step::Meter { .. } => {
-                self.leave_out("meters with more than pass and drop");
+                self.leave_out("meters of three colours");
                 Vec::new()
             }
             Step::Demote(_) => {
@@ -99,15 +103,87 @@ impl Builder<'_> {
                 self.leave_out(format!("meters or shapers of each flow of the table {table}"));
                 Vec::new()
             }
-            Step::FirstMatch { .. } => {
-                self.leave_out("steps of the first of several classes");
-                Vec::new()
-            }
+            Step::FirstMatch { classes } => self.first_match(classes, depth)?,
             Step::Shape { .. } => {
                 self.leave_out("shaping in a chain: the kernel shapes where packets are queued");
                 Vec::new()
             }
+        };
+        self.chain("step", &rules)
+    }
+
+    /// Rules that lead packets to the steps of their first class: `goto` does not come back.
+    fn first_match(&mut self, classes: &[Case], depth: usize) -> Result<Vec<String>, NoScript> {
+        if depth >= DEPTH_MAX {
+            self.leave_out(format!("more than {DEPTH_MAX} first-match steps inside one another"));
+            return Ok(Vec::new());
         }
+        let (named, others): (Vec<_>, Vec<_>) = classes.iter().partition(|of| of.class.is_some());
+        let (mut found, mut idle) = (Vec::new(), true);
+        for Case { class, steps } in named.into_iter().chain(others) {
+            let mut done = Vec::new();
+            for step in steps {
+                done.extend(self.step(step, depth + 1)?);
+            }
+            idle &= done.is_empty();
+            let verdict = match &done[..] {
+                [] => "return".to_owned(),
+                [only] => format!("goto {only}"),
+                several => {
+                    let jumps: Vec<_> = several.iter().map(|step| format!("jump {step}")).collect();
+                    let case = self.chain("case", &jumps)?;
+                    case.map_or_else(|| "return".to_owned(), |case| format!("goto {case}"))
+                }
+            };
+            let matches = self.matches(class.as_deref());
+            found.extend(matches.iter().flat_map(|of| rules(of, None, &verdict)));
+        }
+        Ok(if idle { Vec::new() } else { found })
+    }
+
+    /// The chain of a token bucket, one for all packets that come to it; none where it changes nothing.
+    fn bucket(
+        &mut self,
+        bucket: &str,
+        green: Action,
+        red: Action,
+    ) -> Result<Option<String>, NoScript> {
+        if [green, red].contains(&Action::DropPrecedence) {
+            self.leave_out("meters that set the drop precedence");
+            return Ok(None);
+        }
+        let done = |action: Action| match action {
+            Action::Drop => vec!["drop".to_owned()],
+            Action::Mark(dscp) => rules(&Match::default(), Some(dscp.number()), "return"),
+            Action::Pass | Action::DropPrecedence => Vec::new(),
+        };
+        let above = match red {
+            _ if green == red => Vec::new(),
+            Action::Pass => vec![format!("{bucket} return")],
+            Action::Drop => vec![format!("{bucket} drop")],
+            _ => {
+                let red = self.chain("red", &done(red))?;
+                red.iter().map(|red| format!("{bucket} goto {red}")).collect()
+            }
+        };
+        if !above.is_empty() {
+            self.leave_out("a bucket of its burst alone: nft's holds what a second brings besides");
+        }
+        let rules: Vec<String> = above.into_iter().chain(done(green)).collect();
+        self.chain("bucket", &rules)
+    }
+
+    /// A chain that leads the packets of a class to another; all packets go there at once.
+    fn led(
+        &mut self,
+        class: Option<&str>,
+        chain: Option<String>,
+    ) -> Result<Option<String>, NoScript> {
+        let (Some(name), Some(to)) = (class, &chain) else { return Ok(chain) };
+        let verdict = format!("goto {to}");
+        let matches = self.matches(Some(name));
+        let rules: Vec<String> = matches.iter().flat_map(|of| rules(of, None, &verdict)).collect();
+        self.chain("step", &rules)
     }
 }
 

@@ -47,6 +47,9 @@ pub struct Command {
 /// Commands in their order, and what they do not do.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {
+    /// What an earlier script may have left at the device, taken away; the kernel refuses these where
+    /// nothing is there.
+    pub undo: Vec<Command>,
     /// To be run one after the other.
     pub commands: Vec<Command>,
     /// What of the policy has no counterpart.
@@ -119,6 +122,7 @@ struct Builder<'a> {
 impl Builder<'_> {
     fn attachment(&mut self, attachment: &Attachment) -> Result<(), NoScript> {
         if let Some(name) = &attachment.queueing {
+            self.undo(&format!("tc qdisc delete dev {} root", self.dev));
             match self.policy.queueings.get(name) {
                 Some(queueing) => self.root(queueing)?,
                 None => self.leave_out(format!("the queueing {name} is not in the policy")),
@@ -126,6 +130,14 @@ impl Builder<'_> {
         }
         self.chains("prerouting", "iifname", &attachment.input)?;
         self.chains("postrouting", "oifname", &attachment.output)
+    }
+
+    fn undo(&mut self, line: &str) {
+        let words = line.split_whitespace().map(str::to_owned).collect();
+        let command = Command { words, about: None };
+        if !self.script.undo.contains(&command) {
+            self.script.undo.push(command);
+        }
     }
 
     fn leave_out(&mut self, what: impl Into<String>) {
@@ -170,7 +182,8 @@ impl fmt::Display for Command {
     }
 }
 
-/// As a script for sh(1).
+/// As a script for sh(1): it may be run again, and ends at the first command that is refused, naming
+/// it, with status 1.
 impl fmt::Display for Script {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "#!/bin/sh")?;
@@ -180,12 +193,18 @@ impl fmt::Display for Script {
         for what in &self.left_out {
             writeln!(f, "#  - {what}")?;
         }
-        writeln!(f, "set -e")?;
+        writeln!(f, "run() {{ \"$@\" || {{ echo \"refused: $*\" >&2; exit 1; }}; }}")?;
+        if !self.undo.is_empty() {
+            writeln!(f, "# What an earlier run has left:")?;
+        }
+        for command in &self.undo {
+            writeln!(f, "{command} 2> /dev/null || true")?;
+        }
         for command in &self.commands {
             if let Some(about) = &command.about {
                 writeln!(f, "# nearly: {about}")?;
             }
-            writeln!(f, "{command}")?;
+            writeln!(f, "run {command}")?;
         }
         Ok(())
     }

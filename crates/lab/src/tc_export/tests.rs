@@ -1,3 +1,5 @@
+mod mark;
+
 use super::*;
 use crate::policy_file::PolicyFile;
 use crate::{Entrance, Namespace};

@@ -4,7 +4,7 @@ use anyhow::{Context as _, Result};
 use comfy_table::{ContentArrangement, Table, presets};
 use lab::Usage;
 use lab::ios::{Imported, Renamed, import, to_toml};
-use lab::toml_file::read_bounded;
+use lab::toml_file::{FILE_MAX as POLICY_MAX, read_bounded};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -52,6 +52,13 @@ impl Args {
             comments.push(format!("  line {}: {}: {}", one.line, one.text, one.reason));
         }
         let toml = to_toml(&imported.policy, &comments)?;
+        if toml.len() as u64 > POLICY_MAX {
+            return Err(unreadable(format!(
+                "its policy would have {} octets, and no file of a policy may have more than \
+                 {POLICY_MAX}: import it in parts",
+                toml.len()
+            )));
+        }
         if let Some(path) = &self.output {
             std::fs::write(path, &toml).with_context(|| path.display().to_string())?;
         }

@@ -85,14 +85,9 @@ fn a_class_without_a_queue_waits_with_class_default() {
     assert_eq!(classes, [Some("A"), None]);
     // What it is marked with, or what it has in common with a later class, would be queued there.
     let [(7, reason)] = &said(&text("set dscp cs1", "ef"))[..] else { panic!("not told") };
-    assert!(reason.contains("marked before it is queued"), "{reason}");
+    assert!(reason.contains("marked CS1 before it is queued"), "{reason}");
     let [(6, reason)] = &said(&text("police 8000", "cs1 ef"))[..] else { panic!("not told") };
     assert!(reason.contains("belong to A, too"), "{reason}");
-    // Inside another policy nothing is marked.
-    let inside = "policy-map P\n class class-default\n  set dscp cs1\npolicy-map T\n class class-default\n  \
-        shape average 64000 64000 0\n  service-policy P\n";
-    let [(3, reason)] = &said(inside)[..] else { panic!("{:?}", said(inside)) };
-    assert!(reason.contains("only queues"), "{reason}");
 }
 
 #[test]
