@@ -101,12 +101,15 @@ impl Client {
         }
     }
 
-    /// Ends it, and waits until its process is gone.
+    /// Ends it, and waits until its process is gone. One that others have ended meanwhile is as well.
     ///
     /// # Errors
-    /// It cannot be reached.
+    /// It is there, and cannot be reached.
     pub fn down(&self) -> Result<()> {
-        let (_, mut reader) = self.ask(&Question::Down)?;
+        let (_, mut reader) = match self.ask(&Question::Down) {
+            Err(_) if !names()?.contains(&self.name) => return Ok(()),
+            other => other?,
+        };
         let mut rest = Vec::new();
         // A process that ends may reset the connection: it is gone in either case.
         let _ = reader.read_to_end(&mut rest);

@@ -28,6 +28,16 @@ pub enum FlowAsk {
         table: String,
         /// The flow.
         flow: Flow,
+        /// The name of the one it stands right before, instead.
+        #[serde(default)]
+        before: Option<String>,
+    },
+    /// Another one in the place of that of its name: what waits there goes on at its rate.
+    Replace {
+        /// The table's name.
+        table: String,
+        /// The flow.
+        flow: Flow,
     },
     /// One less.
     Delete {

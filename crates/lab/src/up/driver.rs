@@ -201,10 +201,16 @@ impl Core {
         let now = self.origin.time();
         let none = || format!("no router {name}");
         match ask {
-            FlowAsk::Add { table, flow } => {
-                let added = self.network.change(now, name, |tables| tables.add(&table, flow));
-                added.ok_or_else(none)?.map_err(|wrong| wrong.to_string())?;
-                Ok(Told::Done)
+            FlowAsk::Add { table, flow, before } => {
+                let added = self.network.change(now, name, |tables| match before {
+                    None => tables.add(&table, flow),
+                    Some(other) => tables.add_before(&table, flow, &other),
+                });
+                added.ok_or_else(none)?.map(|()| Told::Done).map_err(|wrong| wrong.to_string())
+            }
+            FlowAsk::Replace { table, flow } => {
+                let old = self.network.change(now, name, |tables| tables.replace(&table, flow));
+                old.ok_or_else(none)?.map(|_| Told::Done).map_err(|wrong| wrong.to_string())
             }
             FlowAsk::Delete { table, flow } => {
                 let removed = self.network.change(now, name, |tables| tables.remove(&table, &flow));

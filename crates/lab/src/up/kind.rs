@@ -54,6 +54,10 @@ impl Kind {
             }
         }
         let against = against.join("; ");
-        Err(Usage::error(format!("no data path works here: {against} (see `lab doctor`)")))
+        let what = match wanted {
+            Some(_) => "this data path does not work here",
+            None => "no data path works here",
+        };
+        Err(Usage::error(format!("{what}: {against} (see `lab doctor`)")))
     }
 }

@@ -34,7 +34,15 @@ enum What {
 #[derive(Subcommand)]
 enum Ask {
     /// A flow more, behind all others of the table; it holds for the next packet
-    Add(Add),
+    Add {
+        #[command(flatten)]
+        flow: Written,
+        /// Right before this flow instead: the first one that matches is taken
+        #[arg(long, value_name = "FLOW")]
+        before: Option<String>,
+    },
+    /// Another flow in the place of the one of its name, whose packets that wait go on at its rate
+    Replace(Written),
     /// A flow less
     Delete {
         /// The table
@@ -54,7 +62,7 @@ enum Ask {
 
 /// A flow: packets that meet all that is given.
 #[derive(clap::Args)]
-struct Add {
+struct Written {
     /// The table
     table: String,
     /// The flow's name
@@ -91,8 +99,9 @@ struct Add {
     burst: Option<Octets>,
 }
 
-impl Add {
-    fn ask(self) -> FlowAsk {
+impl Written {
+    /// The table's name, and the flow.
+    fn flow(self) -> (String, Flow) {
         let matches = Match {
             dscp: self.dscp,
             interface: self.interface,
@@ -104,10 +113,7 @@ impl Add {
             table: None,
         };
         let (mark, rate, burst) = (self.mark, self.rate, self.burst);
-        FlowAsk::Add {
-            table: self.table,
-            flow: Flow { name: self.flow, matches, mark, rate, burst },
-        }
+        (self.table, Flow { name: self.flow, matches, mark, rate, burst })
     }
 }
 
@@ -116,7 +122,14 @@ impl Args {
         let client = Client::find(self.lab.as_deref())?;
         let What::Flow { ask } = self.what;
         let (ask, listed) = match ask {
-            Ask::Add(add) => (add.ask(), None),
+            Ask::Add { flow, before } => {
+                let (table, flow) = flow.flow();
+                (FlowAsk::Add { table, flow, before }, None)
+            }
+            Ask::Replace(flow) => {
+                let (table, flow) = flow.flow();
+                (FlowAsk::Replace { table, flow }, None)
+            }
             Ask::Delete { table, flow } => (FlowAsk::Delete { table, flow }, None),
             Ask::List { table, json } => (FlowAsk::List { table }, Some(json)),
         };

@@ -1,6 +1,6 @@
 //! A wrong file is refused with its place, and nothing is started.
 
-use crate::support::{As, MARKING, PAIR, directory, text, unique};
+use crate::support::{As, MARKING, PAIR, directory, skipped, text, unique};
 use std::process::Stdio;
 
 /// Names and texts.
@@ -48,4 +48,64 @@ fn arguments_that_fit_nothing_are_refused() {
     assert!(refusal.contains("missing.toml"), "{refusal}");
     let refusal = refused(&files, &["--policy", "mark"]);
     assert!(refusal.contains("NAME=FILE"), "{refusal}");
+}
+
+#[test]
+fn a_data_path_that_is_asked_for_and_not_there_is_refused() {
+    let test = "a_data_path_that_is_asked_for_and_not_there_is_refused";
+    if skipped(test, As::WithoutTun) {
+        return;
+    }
+    let directory = directory(&[("t.toml", PAIR), ("mark.toml", MARKING)]);
+    let mut command = As::WithoutTun.command();
+    command.arg("up").arg(directory.path().join("t.toml"));
+    command.args(["--name", &unique(), "--for", "1s", "--path", "tun"]);
+    let output = command.stdin(Stdio::null()).output().unwrap();
+    assert_eq!(output.status.code(), Some(2), "{}", text(&output));
+    let said = text(&output);
+    assert!(said.contains("this data path does not work here: tun: "), "{said}");
+    assert!(said.contains("/dev/net/tun") && said.contains("lab doctor"), "{said}");
+}
+
+const QUEUED: &str = r#"
+[queueings.link]
+kind = "weighted-fair"
+branches = [{ share = { weight = 1 }, queueing = { kind = "fifo", limit = { packets = 20 } } }]
+[interfaces.right]
+queueing = "link"
+"#;
+
+/// A policy's queueing at a port whose link has a rate: each command is done, or there is no network.
+#[test]
+fn a_command_that_the_kernel_refuses_ends_it() {
+    let test = "a_command_that_the_kernel_refuses_ends_it";
+    if skipped(test, As::Own) {
+        return;
+    }
+    let rated = format!("{PAIR}rate = \"10Mbit\"\n");
+    let files = directory(&[("t.toml", &rated), ("mark.toml", QUEUED)]);
+    let up = |path: Option<String>| {
+        let mut command = As::Own.command();
+        command.arg("up").arg(files.path().join("t.toml")).args(["--name", &unique()]);
+        command.args(["--path", "tc", "--for", "100ms"]).stdin(Stdio::null());
+        command.envs(path.map(|path| ("PATH", path)));
+        command.output().unwrap()
+    };
+    let done = up(None);
+    assert!(done.status.success(), "{}", text(&done));
+
+    // A tc that refuses classes, before the machine's one.
+    let path = std::env::var("PATH").unwrap_or_default();
+    let refusing = format!(
+        "#!/bin/sh\ncase \"$*\" in *\"class add\"*) echo no classes here >&2; exit 2;; esac\n\
+         PATH='{path}:/usr/sbin:/sbin' exec tc \"$@\"\n"
+    );
+    let tools = directory(&[("tc", &refusing)]);
+    let executable = std::os::unix::fs::PermissionsExt::from_mode(0o755);
+    std::fs::set_permissions(tools.path().join("tc"), executable).unwrap();
+    let refused = up(Some(format!("{}:{path}", tools.path().display())));
+    assert_eq!(refused.status.code(), Some(1), "{}", text(&refused));
+    let said = text(&refused);
+    assert!(said.contains("r.right: tc class add dev right"), "{said}");
+    assert!(said.contains("no classes here") && !said.contains("is up"), "{said}");
 }

@@ -125,6 +125,36 @@ fn it_ends_by_itself_and_by_lab_down() {
 }
 
 #[test]
+fn several_may_end_it_at_once() {
+    if skipped("several_may_end_it_at_once", As::Own) {
+        return;
+    }
+    let mut up = Up::new(As::Own, PAIR, &[]);
+    let held = up.namespaces();
+    // While it is stopped it answers nobody: all have found it before it ends.
+    up.signal(Signal::SIGSTOP);
+    let down = |_| {
+        let mut command = up.command(&["down", &up.name]);
+        command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+    };
+    let all: Vec<_> = (0..3).map(down).collect();
+    let socket = format!("/{}", up.name);
+    let waiting = Deadline::after(PATIENCE).wait_for("three connections", || {
+        let sockets = std::fs::read_to_string("/proc/net/unix").unwrap();
+        // The listening one, and an end of each connection.
+        Ok((sockets.matches(&socket).count() >= 4).then_some(()))
+    });
+    up.signal(Signal::SIGCONT);
+    waiting.unwrap();
+    for one in all {
+        let output = one.wait_with_output().unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+    }
+    assert!(up.wait().success());
+    up.assert_nothing_left(&held);
+}
+
+#[test]
 fn two_are_up_at_once_and_a_name_is_taken_once() {
     if skipped("two_are_up_at_once_and_a_name_is_taken_once", As::Own) {
         return;
@@ -167,6 +197,14 @@ fn what_is_not_there_is_said() {
         (vec!["router", "--lab", name, "r", "flow", "list", "t"], "no table \"t\""),
         (vec!["router", "--lab", name, "r", "flow", "delete", "flows", "x"], "no flow \"x\""),
         (vec!["router", "--lab", name, "r", "flow", "add", "t", "x"], "no table \"t\""),
+        (
+            vec!["router", "--lab", name, "r", "flow", "add", "flows", "x", "--before", "y"],
+            "no flow \"y\" to stand before",
+        ),
+        (
+            vec!["router", "--lab", name, "r", "flow", "replace", "flows", "x"],
+            "no flow of this name to replace: add it",
+        ),
         (vec!["down", &other], "no network"),
     ] {
         let refused = up.run(&arguments);

@@ -71,6 +71,23 @@ fn carries(who: As, path: &str, arguments: &[&str]) {
     let mut changed = seen(&up, "b.eth0", EF << 2);
     changed.sort_unstable();
     assert_eq!(changed, [40, 40, EF, EF], "IPv4 has another mark from now on");
+    // The first one that matches is taken.
+    let before = ["add", "flows", "first", "--source", "10.0.1.2", "--mark", "CS6"];
+    let added = up.run(&[&flow[..], &before, &["--before", "all"]].concat());
+    assert!(added.status.success(), "{}", text(&added));
+    changed = seen(&up, "b.eth0", EF << 2);
+    changed.sort_unstable();
+    assert_eq!(changed, [EF, EF, 48, 48]);
+    let replace = ["replace", "flows", "first", "--source", "10.0.1.2", "--mark", "CS7"];
+    let replaced = up.run(&[&flow[..], &replace].concat());
+    assert!(replaced.status.success(), "{}", text(&replaced));
+    changed = seen(&up, "b.eth0", EF << 2);
+    changed.sort_unstable();
+    assert_eq!(changed, [EF, EF, 56, 56]);
+    let listed = text(&up.run(&[&flow[..], &["list", "flows"]].concat()));
+    assert!(listed.find("CS7") < listed.find("CS5"), "in their order: {listed}");
+    let deleted = up.run(&[&flow[..], &["delete", "flows", "first"]].concat());
+    assert!(deleted.status.success(), "{}", text(&deleted));
     let deleted = up.run(&[&flow[..], &["delete", "flows", "all"]].concat());
     assert!(deleted.status.success(), "{}", text(&deleted));
     assert_eq!(seen(&up, "b.eth0", EF << 2), [EF; 4], "and no longer");
