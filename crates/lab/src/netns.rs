@@ -116,6 +116,14 @@ impl Netns {
         })
     }
 
+    /// The same one, held a second time.
+    ///
+    /// # Errors
+    /// There are too many descriptors.
+    pub(crate) fn another(&self) -> Result<Netns> {
+        Ok(Netns { fd: self.fd.try_clone()? })
+    }
+
     /// Does something in it, in a thread of its own.
     ///
     /// # Errors

@@ -4,6 +4,7 @@ use crate::batch;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
 use nix::ifaddrs::getifaddrs;
+use nix::libc;
 use nix::sys::socket::{
     AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvfrom, send,
     setsockopt, socket, sockopt,
@@ -61,6 +62,14 @@ impl PacketSocket {
     /// # Errors
     /// The interface is gone.
     pub fn receive(&mut self) -> Result<Option<&mut [u8]>> {
+        Ok(self.receive_either()?.map(|(frame, _)| frame))
+    }
+
+    /// The same, with whether it came in.
+    ///
+    /// # Errors
+    /// The interface is gone.
+    pub(crate) fn receive_either(&mut self) -> Result<Option<(&mut [u8], bool)>> {
         let (length, from) = match recvfrom::<LinkAddr>(self.fd.as_raw_fd(), &mut self.buffer) {
             Ok(received) => received,
             Err(Errno::EAGAIN | Errno::EINTR | Errno::ENETDOWN) => return Ok(None),
@@ -70,7 +79,8 @@ impl PacketSocket {
         if from.is_some_and(|from| from.ifindex() != self.link.ifindex()) {
             return Ok(None);
         }
-        Ok(self.buffer.get_mut(..length))
+        let inbound = from.is_none_or(|from| from.pkttype() != libc::PACKET_OUTGOING);
+        Ok(self.buffer.get_mut(..length).map(|frame| (frame, inbound)))
     }
 
     /// Receives all frames that wait, at most [`batch::FRAMES`], into slots of this many octets;

@@ -8,6 +8,7 @@ use super::interfaces::{self, Interface};
 use super::kind::Kind;
 use super::path::DataPath;
 use super::status::{Carried, Count, NodeStatus, PartStatus, Status};
+use super::taps::Taps;
 use crate::Usage;
 use crate::batch;
 use crate::clock::{self, Origin};
@@ -32,6 +33,7 @@ const QUEUE: usize = 100;
 pub(crate) struct Kernel {
     routers: BTreeMap<String, Netns>,
     at_hosts: BTreeSet<(String, String)>,
+    taps: Taps,
     origin: Origin,
 }
 
@@ -60,7 +62,9 @@ impl Kernel {
             }
             routers.insert(node.name.clone(), namespace);
         }
-        let kernel = Kernel { routers, at_hosts: at_hosts(plan), origin: Origin::now() };
+        let origin = Origin::now();
+        let taps = Taps::new(ports(plan, hosts, &routers)?, origin);
+        let kernel = Kernel { routers, at_hosts: at_hosts(plan), taps, origin };
         for (number, wire) in plan.links.iter().enumerate() {
             kernel.join(plan, hosts, number, wire)?;
         }
@@ -153,10 +157,7 @@ impl Kernel {
         hosts: &'a Hosts,
         id: PortId,
     ) -> Result<(&'a Netns, &'a str)> {
-        let node = plan.nodes.get(id.node).context("a node that is not in the plan")?;
-        let port = node.ports.get(id.port).context("a port that is not in the plan")?;
-        let namespace = hosts.namespace(id.node).or_else(|| self.routers.get(&node.name));
-        Ok((namespace.context("a node without a namespace")?, &port.name))
+        end(plan, hosts, &self.routers, id)
     }
 
     fn join(&self, plan: &Plan, hosts: &Hosts, number: usize, wire: &Wire) -> Result<()> {
@@ -197,7 +198,7 @@ impl Kernel {
     }
 
     fn status(&self) -> Result<Status> {
-        let mut carried = Carried::default();
+        let mut carried = Carried { captures_missed: self.taps.missed(), ..Carried::default() };
         let mut routers = Vec::new();
         for (name, namespace) in &self.routers {
             let all = namespace.within(|| interfaces::read(&mut interfaces::open()?))?;
@@ -212,6 +213,33 @@ impl Kernel {
         }
         Ok(Status::new(Kind::Tc, self.origin.time(), carried, routers))
     }
+}
+
+/// A port's namespace and name.
+fn end<'a>(
+    plan: &'a Plan,
+    hosts: &'a Hosts,
+    routers: &'a BTreeMap<String, Netns>,
+    id: PortId,
+) -> Result<(&'a Netns, &'a str)> {
+    let node = plan.nodes.get(id.node).context("a node that is not in the plan")?;
+    let port = node.ports.get(id.port).context("a port that is not in the plan")?;
+    let namespace = hosts.namespace(id.node).or_else(|| routers.get(&node.name));
+    Ok((namespace.context("a node without a namespace")?, &port.name))
+}
+
+/// All ports by their names.
+fn ports(
+    plan: &Plan,
+    hosts: &Hosts,
+    routers: &BTreeMap<String, Netns>,
+) -> Result<BTreeMap<String, (Netns, String)>> {
+    let all = plan.links.iter().flat_map(|wire| wire.ends);
+    let one = |id| {
+        let (namespace, name) = end(plan, hosts, routers, id)?;
+        Ok((plan.port_name(id), (namespace.another()?, name.to_owned())))
+    };
+    all.map(one).collect()
 }
 
 /// Routers with their ports at whose other end a host is. What hosts send each other without a
@@ -281,10 +309,7 @@ impl DataPath for Kernel {
                     Ask::Flow { .. } => Err(Usage::error(
                         "the data path tc has no tables of flows: the kernel forwards",
                     )),
-                    Ask::Listen { .. } => Err(Usage::error(
-                        "the data path tc cannot be listened to here: `lab exec HOST tshark -i \
-                         INTERFACE` can",
-                    )),
+                    Ask::Listen { port, to } => self.taps.listen(&port, to).map(|()| Told::Done),
                 };
                 let _ = answer.send(told.map_err(|error| format!("{error:#}")));
             }

@@ -23,6 +23,7 @@ mod path;
 mod ports;
 pub(crate) mod protocol;
 pub(crate) mod status;
+mod taps;
 mod view;
 
 pub use ask::FlowAsk;

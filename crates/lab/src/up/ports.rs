@@ -136,7 +136,8 @@ fn nothing_more(error: &io::Error) -> io::Result<bool> {
     }
 }
 
-const ETHERNET: usize = 14;
+/// Octets of an Ethernet header.
+pub(crate) const ETHERNET: usize = 14;
 
 /// Packet sockets at the far ends of veth pairs, one for each port. The far ends stand in a
 /// namespace of their own.
@@ -282,6 +283,7 @@ impl Ports for PacketPorts {
     }
 }
 
-fn is_ip(header: &[u8]) -> bool {
+/// Whether an Ethernet header is that of an IP packet.
+pub(crate) fn is_ip(header: &[u8]) -> bool {
     header.ends_with(&[0x08, 0x00]) || header.ends_with(&[0x86, 0xdd])
 }

@@ -3,27 +3,36 @@
 use crate::support::{As, MARKING, PAIR, PATIENCE, Up, directory, skip, skipped, text};
 use lab::clock::Deadline;
 use nix::sys::signal::Signal;
+use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
 
-/// The code points of the echo requests of a capture.
-fn marks(file: &Path) -> Vec<u8> {
-    let mut reader = PcapNgReader::new(File::open(file).unwrap()).unwrap();
-    let mut marks = Vec::new();
-    while let Some(block) = reader.next_block() {
-        let Block::EnhancedPacket(packet) = block.unwrap() else { continue };
-        match packet.data.as_ref() {
+/// The code points of the echo requests of a capture, and whether each came in; so far, where it is
+/// still written.
+fn requests(file: &Path) -> Vec<(u8, bool)> {
+    let mut requests = Vec::new();
+    let Ok(mut reader) = PcapNgReader::new(File::open(file).unwrap()) else { return requests };
+    while let Some(Ok(block)) = reader.next_block() {
+        let Block::EnhancedPacket(packet) = block else { continue };
+        let dscp = match packet.data.as_ref() {
             // ICMP echo, RFC 792; ICMPv6 echo, RFC 4443 4.1.
-            [0x45, ds, rest @ ..] if rest[7] == 1 && rest[18] == 8 => marks.push(ds >> 2),
+            [0x45, ds, rest @ ..] if rest[7] == 1 && rest[18] == 8 => ds >> 2,
             [first, second, rest @ ..] if first >> 4 == 6 && rest[4] == 58 && rest[38] == 128 => {
-                marks.push((first & 0x0f) << 2 | second >> 6);
+                (first & 0x0f) << 2 | second >> 6
             }
-            _ => {}
-        }
+            _ => continue,
+        };
+        let inbound = packet.options.contains(&EnhancedPacketOption::Flags(1));
+        requests.push((dscp, inbound));
     }
-    marks
+    requests
+}
+
+/// The code points alone.
+fn marks(file: &Path) -> Vec<u8> {
+    requests(file).into_iter().map(|(dscp, _)| dscp).collect()
 }
 
 /// What four echo requests, two of each version, with a DS field of `tos` have at `port`.
@@ -46,6 +55,33 @@ fn seen(up: &Up, port: &str, tos: u8) -> Vec<u8> {
     marks(&file)
 }
 
+/// The same where the kernel forwards, and has things of its own to say: until four requests were
+/// seen, of which all went the same way. Gives which.
+fn seen_by_the_kernel(up: &Up, port: &str, dscp: u8) -> bool {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("c.pcapng");
+    let mut command = up.command(&["capture", "--lab", &up.name, port, "-"]);
+    let to = File::create(&file).unwrap();
+    let mut capture = command.stdout(to).stderr(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    let mut stderr = std::io::BufReader::new(capture.stderr.take().unwrap());
+    std::io::BufRead::read_line(&mut stderr, &mut line).unwrap();
+    assert!(line.contains("capturing"), "{line}");
+    let tos = (dscp << 2).to_string();
+    up.assert_ping("a", "10.0.2.2", &["-Q", &tos]);
+    up.assert_ping("a", "fd00:2::2", &["-Q", &tos]);
+    let all = Deadline::after(PATIENCE)
+        .wait_for("four requests", || Ok((requests(&file).len() >= 4).then_some(())));
+    nix::sys::signal::kill(nix::unistd::Pid::from_raw(capture.id() as i32), Signal::SIGINT)
+        .unwrap();
+    assert!(capture.wait().unwrap().success());
+    all.unwrap();
+    let requests = requests(&file);
+    let inbound = requests[0].1;
+    assert_eq!(requests, [(dscp, inbound); 4], "{port}");
+    inbound
+}
+
 fn carries(who: As, path: &str, arguments: &[&str]) {
     let up = Up::start(who, PAIR, arguments);
     let said = up.is_up();
@@ -56,6 +92,9 @@ fn carries(who: As, path: &str, arguments: &[&str]) {
         let carried = &status(&up)["carried"];
         assert!(carried["from_hosts"]["packets"].as_u64().unwrap() >= 8, "{carried}");
         assert!(carried["to_hosts"]["packets"].as_u64().unwrap() >= 8, "{carried}");
+        assert!(seen_by_the_kernel(&up, "r.left", 46), "in");
+        assert!(!seen_by_the_kernel(&up, "r.right", 46), "out");
+        assert!(seen_by_the_kernel(&up, "b.eth0", 0), "in");
         return;
     }
     const EF: u8 = 46;

@@ -1,0 +1,81 @@
+//! Taps of the kernel's interfaces: where it forwards by itself, no packet passes our process, and who
+//! listens to a port hears it from a packet socket.
+
+use super::ask::Passed;
+use super::hear::Mouth;
+use super::ports::{ETHERNET, is_ip};
+use crate::Usage;
+use crate::clock::{self, Origin};
+use crate::netns::Netns;
+use crate::packet_socket::PacketSocket;
+use anyhow::{Context, Result};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// How often it is looked whether somebody still listens.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// How often, in frames, it is asked how many were lost before they could be read.
+const LOOK_FRAMES: u64 = 256;
+
+/// The interfaces that can be listened to.
+#[derive(Debug)]
+pub(crate) struct Taps {
+    /// Namespace and name of each, by node and port: `sar.wan`.
+    ports: BTreeMap<String, (Netns, String)>,
+    origin: Origin,
+    missed: Arc<AtomicU64>,
+}
+
+impl Taps {
+    pub(crate) fn new(ports: BTreeMap<String, (Netns, String)>, origin: Origin) -> Taps {
+        Taps { ports, origin, missed: Arc::default() }
+    }
+
+    /// Hands on what passes a port, until its listener is gone.
+    ///
+    /// # Errors
+    /// There is no such port, or it cannot be listened to.
+    pub(crate) fn listen(&self, port: &str, to: Mouth) -> Result<()> {
+        let Some((namespace, interface)) = self.ports.get(port) else {
+            let known = self.ports.keys().cloned().collect::<Vec<_>>().join(", ");
+            return Err(Usage::error(format!("no port {port}: {known}")));
+        };
+        let socket = namespace.within(|| PacketSocket::open(interface, LOOK))?;
+        let (origin, missed) = (self.origin, self.missed.clone());
+        let thread = std::thread::Builder::new().name("tap".to_owned());
+        thread.spawn(move || pass_on(socket, &to, origin, &missed)).context("a thread")?;
+        Ok(())
+    }
+
+    /// Packets that listeners were too slow for.
+    pub(crate) fn missed(&self) -> u64 {
+        self.missed.load(Ordering::Relaxed)
+    }
+}
+
+/// Until the listener, the interface or the network is gone.
+fn pass_on(mut socket: PacketSocket, to: &Mouth, origin: Origin, missed: &AtomicU64) {
+    let mut frames = 0u64;
+    while !to.is_over() && !clock::is_interrupted() {
+        let Ok(heard) = socket.receive_either() else { break };
+        let is_quiet = heard.is_none();
+        if let Some((frame, inbound)) = heard {
+            let at = origin.since_1970(origin.time());
+            // What is not IP is nobody's.
+            let packet = frame.split_at_checked(ETHERNET).filter(|(header, _)| is_ip(header));
+            let told = packet.is_none_or(|(_, octets)| {
+                to.tell(&Passed { at, inbound, octets: octets.to_vec() })
+            });
+            if !told && !to.is_over() {
+                missed.fetch_add(1, Ordering::Relaxed);
+            }
+            frames += 1;
+        }
+        if is_quiet || frames.is_multiple_of(LOOK_FRAMES) {
+            missed.fetch_add(socket.dropped().unwrap_or(0), Ordering::Relaxed);
+        }
+    }
+}
