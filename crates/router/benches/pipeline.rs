@@ -69,58 +69,97 @@ queueing = "wan"
 
 /// What comes in one go, as from a device that has a few packets ready.
 const BATCH: usize = 32;
+/// Packets to fill the queues with before anything is measured.
+const FILL: usize = 2_000;
 
-fn router(policy: &str) -> Router {
-    let interface = |name: &str, address: [u8; 4]| InterfaceSetup {
-        name: name.to_owned(),
-        addresses: vec![(address.into(), 24)],
-        mtu: 1500,
-        paced: false,
-    };
-    let interfaces = vec![interface("lan", [10, 1, 1, 1]), interface("wan", [10, 1, 2, 1])];
-    let policy = toml::from_str(policy).expect("the policy above");
-    Router::new(&Setup { interfaces, policy, ..Setup::default() }).expect("the policy above")
+/// A router with its memory to use again.
+struct Way {
+    router: Router,
+    /// What comes, by turns.
+    packets: Vec<Vec<u8>>,
+    spare: Vec<Vec<u8>>,
+    now: Time,
+    came: usize,
+    /// The line out takes one packet for every two that come, so that something always waits;
+    /// without it takes all.
+    congested: bool,
 }
 
-fn packet(length: usize) -> Vec<u8> {
+impl Way {
+    fn new(policy: &str, packets: Vec<Vec<u8>>, congested: bool) -> Way {
+        let interface = |name: &str, address: [u8; 4], paced| InterfaceSetup {
+            name: name.to_owned(),
+            addresses: vec![(address.into(), 24)],
+            mtu: 1500,
+            paced,
+        };
+        let lan = interface("lan", [10, 1, 1, 1], false);
+        let wan = interface("wan", [10, 1, 2, 1], congested);
+        let policy = toml::from_str(policy).expect("the policy above");
+        let setup = Setup { interfaces: vec![lan, wan], policy, ..Setup::default() };
+        let router = Router::new(&setup).expect("the policy above");
+        Way { router, packets, spare: Vec::new(), now: Time::ZERO, came: 0, congested }
+    }
+
+    fn run(&mut self, packets: usize) {
+        for _ in 0..packets {
+            self.now = self.now + Duration::from_micros(1);
+            self.came += 1;
+            let Some(fresh) = self.packets.get(self.came / 2 % self.packets.len()) else { return };
+            let mut octets = self.spare.pop().unwrap_or_default();
+            octets.clear();
+            octets.extend_from_slice(fresh);
+            self.router.handle(self.now, Input::Packet { interface: 0, octets });
+            self.drain();
+            if self.congested && self.came.is_multiple_of(2) {
+                self.router.handle(self.now, Input::Free { interface: 1 });
+                self.drain();
+            }
+        }
+    }
+
+    fn drain(&mut self) {
+        while let Some(output) = self.router.poll() {
+            match output {
+                Output::Send { packet, .. } | Output::Dropped { packet, .. } => {
+                    self.spare.push(black_box(packet).into_octets());
+                }
+                other => drop(black_box(other)),
+            }
+        }
+    }
+}
+
+fn packet(length: usize, dscp: Dscp, port: u16) -> Vec<u8> {
     let fields = Fields {
         source: [10, 1, 1, 7].into(),
         destination: [10, 1, 2, 9].into(),
         protocol: 17,
-        dscp: Dscp::CS0,
+        dscp,
         ecn: 0,
         ttl: 64,
     };
-    udp(&fields, (4_000, 5_001), length).expect("a packet")
+    udp(&fields, (4_000, port), length).expect("a packet")
 }
 
 fn pipeline(c: &mut Criterion) {
     let mut group = c.benchmark_group("pipeline");
     group.throughput(Throughput::Elements(BATCH as u64));
-    for (name, policy) in [("plain", ""), ("classes", POLICY)] {
-        for length in [128, 1_500] {
-            let mut router = router(policy);
-            let fresh = packet(length);
-            let mut spare: Vec<Vec<u8>> = (0..BATCH).map(|_| Vec::with_capacity(2_048)).collect();
-            let mut now = Time::ZERO;
+    for length in [128, 1_500] {
+        // To be marked CS1.
+        let routine = packet(length, Dscp::CS0, 5_001);
+        let others = [Dscp::EF, Dscp::CS2, Dscp::CS0].map(|dscp| packet(length, dscp, 9));
+        let all: Vec<_> = others.into_iter().chain([routine.clone()]).collect();
+        let cases = [
+            ("plain", Way::new("", vec![routine.clone()], false)),
+            ("classes", Way::new(POLICY, vec![routine], false)),
+            ("congested", Way::new(POLICY, all, true)),
+        ];
+        for (name, mut way) in cases {
+            way.run(FILL);
+            assert_eq!(way.router.inside() > 100, way.congested, "{}", way.router.inside());
             group.bench_function(format!("{name}/{length}"), |bench| {
-                bench.iter(|| {
-                    for _ in 0..BATCH {
-                        now = now + Duration::from_micros(1);
-                        let mut octets = spare.pop().unwrap_or_default();
-                        octets.clear();
-                        octets.extend_from_slice(&fresh);
-                        router.handle(now, Input::Packet { interface: 0, octets });
-                        while let Some(output) = router.poll() {
-                            match output {
-                                Output::Send { packet, .. } | Output::Dropped { packet, .. } => {
-                                    spare.push(black_box(packet).into_octets());
-                                }
-                                other => drop(black_box(other)),
-                            }
-                        }
-                    }
-                });
+                bench.iter(|| way.run(BATCH));
             });
         }
     }

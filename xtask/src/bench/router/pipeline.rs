@@ -24,7 +24,7 @@ pub(super) fn measure(workspace: &Workspace) -> Result<Vec<Pipeline>> {
     let release = workspace.built("release")?;
     let criterion = release.parent().context("the target directory")?.join("criterion/pipeline");
     let mut measured = Vec::new();
-    for policy in ["plain", "classes"] {
+    for policy in ["plain", "classes", "congested"] {
         for (size, _) in SIZES {
             let file = criterion.join(format!("{policy}_{size}/new/estimates.json"));
             let text = std::fs::read(&file).with_context(|| file.display().to_string())?;
