@@ -29,6 +29,9 @@ pub(super) struct Item {
 /// No node.
 const NONE: u32 = u32::MAX;
 const FIRST_SIZE: usize = 4;
+/// Chains for each key, at least. A search asks a map for each shape of rules and mostly finds
+/// nothing: an empty chain says so without a look at a node, which is far away in memory.
+const CHAINS: usize = 4;
 
 #[derive(Clone, Debug, Default)]
 pub(super) struct KeyMap {
@@ -100,7 +103,7 @@ impl KeyMap {
             node.items.insert(at, item);
             return;
         }
-        if self.nodes.len() - self.free.len() >= self.heads.len() {
+        if (self.nodes.len() - self.free.len() + 1) * CHAINS > self.heads.len() {
             self.grow();
         }
         let node = Node { key, items: SmallVec::from_buf([item]), next: NONE };
