@@ -267,7 +267,7 @@ pub fn sent_json(sent: &Sent) -> Value {
 
 /// What was sent, for people.
 pub fn sent_table(sent: &Sent) -> String {
-    let header = ["flow", "sent", "payload kbit/s", "latest ms", "given up ms", "errors"];
+    let header = ["flow", "sent", "payload kbit/s", "latest ms", "given up ms", "cut ms", "errors"];
     let mut table = table(&header);
     for (number, flow) in sent.flows.iter().enumerate() {
         let errors: Vec<String> =
@@ -278,6 +278,7 @@ pub fn sent_table(sent: &Sent) -> String {
             format!("{:.1}", flow.kbit_s()),
             format!("{:.3}", ms(flow.latest)),
             format!("{:.1}", ms(flow.given_up)),
+            format!("{:.1}", ms(flow.cut)),
             errors.join(", "),
         ]);
     }
@@ -324,6 +325,18 @@ mod tests {
         assert_eq!(lines.len(), 5);
         let columns = |line: &str| line.split(',').count();
         assert!(lines.iter().all(|line| columns(line) == columns(lines[0])));
+    }
+
+    #[test]
+    fn what_a_late_sender_left_out_is_told() {
+        let (given_up, cut) = (20_500_000, 3_250_000);
+        let flow = SentFlow { sent: 7, given_up, cut, ..SentFlow::default() };
+        let sent = Sent { run: 1, flows: vec![flow], duration: 0 };
+        let json = sent_json(&sent);
+        let flow = &json["flows"][0];
+        assert_eq!((&flow["given_up_ms"], &flow["cut_ms"]), (&json!(20.5), &json!(3.25)));
+        let table = sent_table(&sent);
+        assert!(table.contains("20.5") && table.contains("3.2"), "{table}");
     }
 
     #[test]
