@@ -3,7 +3,7 @@
 //! Everything a policy may say wrongly is refused here, with the path of its key; what is built keeps
 //! within bounds whatever the policy says: a depth of [`MAX_DEPTH`], [`MAX_PARTS`] parts,
 //! [`MAX_PACKETS`](crate::queue::MAX_PACKETS) and [`MAX_OCTETS`] a queue, [`MAX_FLOW_QUEUES`] queues of
-//! flow-based fair queueing.
+//! flow-based fair queueing. The router keeps all queues of an interface within [`MAX_OCTETS`].
 
 mod numbers;
 mod shares;

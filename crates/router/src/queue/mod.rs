@@ -38,7 +38,7 @@ use crate::packet::Packet;
 
 /// The most packets a queue may be told to hold.
 pub const MAX_PACKETS: usize = 1_000_000;
-/// The most octets a queue holds, whatever its limit says.
+/// The most octets a queue holds, whatever its limit says; and all queues of an interface together.
 pub const MAX_OCTETS: u64 = 1_000_000_000;
 
 /// How much a queue holds: both hold.

@@ -7,6 +7,7 @@ use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Discipline, Ready};
 use crate::packet::Packet;
 use crate::policy::{Name, Policy, Queueing, Wrong};
+use crate::queue::MAX_OCTETS;
 use crate::queueing;
 use crate::time::Time;
 use dscp::Dscp;
@@ -39,6 +40,8 @@ pub(super) struct Interface {
     pub(super) input: Vec<Box<dyn Conditioner>>,
     pub(super) output: Vec<Box<dyn Conditioner>>,
     pub(super) queue: Box<dyn Discipline>,
+    /// The most octets that may wait in all its queues together.
+    pub(super) octets_max: usize,
     pub(super) counters: Counters,
     /// When the queue can give its next packet, while the line is free.
     wake: Option<Time>,
@@ -82,6 +85,7 @@ impl Interface {
             input: chain(policy, interfaces, &attachment.input, &path("input"))?,
             output: chain(policy, interfaces, &attachment.output, &path("output"))?,
             queue: queueing::build(policy, interfaces, queueing, &at, seed)?,
+            octets_max: usize::try_from(MAX_OCTETS).unwrap_or(usize::MAX),
             counters: Counters::default(),
             wake: None,
             release: None,
@@ -95,6 +99,11 @@ impl Interface {
     /// Its first address of this version.
     pub(super) fn address(&self, is_v4: bool) -> Option<IpAddr> {
         self.addresses.iter().copied().find(|address| address.is_ipv4() == is_v4)
+    }
+
+    /// Whether a packet of this length may wait: a policy limits each queue, and may have many.
+    pub(super) fn has_room(&self, length: usize) -> bool {
+        self.queue.backlog().octets.saturating_add(length) <= self.octets_max
     }
 
     /// Octets came that are no packet; they are counted as best effort.

@@ -327,6 +327,11 @@ impl Router {
 
     fn queue(&mut self, now: Time, place: usize, packet: Packet) {
         let Some(interface) = self.interfaces.get_mut(place) else { return };
+        if !interface.has_room(packet.length()) {
+            interface.counters.dropped(packet.dscp(), packet.length(), Cause::Limit);
+            let cause = Cause::Limit;
+            return self.outputs.push_back(Output::Dropped { packet, cause });
+        }
         interface.queue.push(now, packet, &self.tables, &mut self.discarded);
         let dropped = self.discarded.drain(..);
         self.outputs.extend(dropped.map(|(packet, cause)| Output::Dropped { packet, cause }));

@@ -89,6 +89,34 @@ fn a_packet_is_marked_forwarded_and_goes_out_with_one_hop_less() {
     }
 }
 
+/// Whatever limits its queues have.
+#[test]
+fn an_interface_bounds_what_waits_in_all_its_queues() {
+    let mut router = router(POLICY, true);
+    router.interfaces[1].octets_max = 3_000;
+    // The first one is on the line. Of those that wait, two are of one queue and one of the other.
+    for (port, length) in [(7, 1_000), (7, 1_000), (5003, 1_000), (7, 1_000)] {
+        let octets = octets(there(), port, 9, length);
+        router.handle(at(0), Input::Packet { interface: 0, octets });
+    }
+    assert_eq!((sends(&mut router).len(), router.inside()), (1, 3));
+    for port in [7, 5003] {
+        let octets = octets(there(), port, 9, 100);
+        router.handle(at(0), Input::Packet { interface: 0, octets });
+        let dropped = router.poll();
+        assert!(
+            matches!(dropped, Some(Output::Dropped { cause: Cause::Limit, .. })),
+            "{dropped:?}"
+        );
+    }
+    let row = *router.interfaces[1].counters.row(Dscp::CS3);
+    assert_eq!(row.dropped[Cause::Limit as usize].octets, 100);
+    router.handle(at(1_000), Input::Free { interface: 1 });
+    assert_eq!(sends(&mut router).len(), 1);
+    router.handle(at(1_000), Input::Packet { interface: 0, octets: octets(there(), 7, 9, 1_000) });
+    assert_eq!((router.poll().is_none(), router.inside()), (true, 3), "there is room again");
+}
+
 #[test]
 fn the_shaper_holds_back_and_the_higher_goes_first() {
     let mut router = router(POLICY, false);
