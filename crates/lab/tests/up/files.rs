@@ -1,6 +1,6 @@
 //! A wrong file is refused with its place, and nothing is started.
 
-use crate::support::{As, MARKING, PAIR, directory, skipped, text, unique};
+use crate::support::{As, MARKING, PAIR, directory, lacks_htb, skip, skipped, text, unique};
 use std::process::Stdio;
 
 /// Names and texts.
@@ -81,6 +81,9 @@ fn a_command_that_the_kernel_refuses_ends_it() {
     let test = "a_command_that_the_kernel_refuses_ends_it";
     if skipped(test, As::Own) {
         return;
+    }
+    if let Some(why) = lacks_htb() {
+        return skip(test, &why);
     }
     let rated = format!("{PAIR}rate = \"10Mbit\"\n");
     let files = directory(&[("t.toml", &rated), ("mark.toml", QUEUED)]);

@@ -1,6 +1,6 @@
 //! The same policy and the same load over our router and over the kernel's htb: what each class gets.
 
-use crate::support::{As, Up, directory, skip, skipped, text};
+use crate::support::{As, Up, directory, lacks_htb, skip, skipped, text};
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::process::Stdio;
@@ -67,12 +67,19 @@ dscp = "CS1"
 /// The share of what arrived, by code point, in percent.
 type Shares = BTreeMap<u64, f64>;
 
-fn shares(path: &str, rate: &str) -> Shares {
+/// What each class gets over a data path; `None` where the machine is too busy to offer all of the
+/// load, time and again.
+fn shares(path: Option<&str>, rate: &str) -> Option<Shares> {
+    (0..3).find_map(|_| once(path, rate))
+}
+
+fn once(path: Option<&str>, rate: &str) -> Option<Shares> {
     let topology = format!("{TOPOLOGY}{rate}");
     let files = directory(&[("shares.toml", POLICY), ("net.toml", &topology), ("load.toml", LOAD)]);
     let topology = files.path().join("net.toml");
     let load = files.path().join("load.toml").to_string_lossy().into_owned();
-    let up = Up::of_file(As::Own, &topology, &["--path", path], files);
+    let arguments: Vec<&str> = path.iter().flat_map(|path| ["--path", path]).collect();
+    let up = Up::of_file(As::Own, &topology, &arguments, files);
     up.is_up();
     let lab = env!("CARGO_BIN_EXE_lab");
     let inside = ["exec", "--lab", &up.name, "b", lab, "load", "receive", "5000"];
@@ -85,6 +92,12 @@ fn shares(path: &str, rate: &str) -> Shares {
     let there = deadline.wait_for("the receiver", || Ok(listening(&up).then_some(())));
     assert!(there.is_ok(), "{there:?}");
     let sent = up.exec("a", &[lab, "load", "send", "--plan", &load, "--json"]);
+    const IN_PART: i32 = 3;
+    if sent.status.code() == Some(IN_PART) {
+        drop(up);
+        let _ = receiver.wait_with_output();
+        return None;
+    }
     assert!(sent.status.success(), "{}", text(&sent));
     let received = receiver.wait_with_output().unwrap();
     let json = serde_json::from_slice(&received.stdout);
@@ -96,7 +109,7 @@ fn shares(path: &str, rate: &str) -> Shares {
         octets.insert(dscp, flow["received"].as_u64().unwrap() as f64);
     }
     let all: f64 = octets.values().sum();
-    octets.into_iter().map(|(dscp, got)| (dscp, got * 100.0 / all)).collect()
+    Some(octets.into_iter().map(|(dscp, got)| (dscp, got * 100.0 / all)).collect())
 }
 
 #[test]
@@ -106,11 +119,17 @@ fn classes_get_the_same_order_of_shares_from_our_router_and_from_htb() {
         return;
     }
     if !nix::unistd::geteuid().is_root() {
-        return skip(TEST, "the data path tc is for root");
+        return skip(TEST, "a kernel may load htb for root only");
+    }
+    if let Some(why) = lacks_htb() {
+        return skip(TEST, &why);
     }
     // The line to b has a rate, or has none: the policy's shaper is the narrower one in any case.
-    let (ours, htb, rated) =
-        (shares("tun", ""), shares("tc", ""), shares("tc", "rate = \"10Mbit\"\n"));
+    let tc = Some("tc");
+    let measured = (shares(None, ""), shares(tc, ""), shares(tc, "rate = \"10Mbit\"\n"));
+    let (Some(ours), Some(htb), Some(rated)) = measured else {
+        return skip(TEST, "this machine is too busy to offer 6 Mbit/s");
+    };
     let of = |shares: &Shares, dscp: u64| shares.get(&dscp).copied().unwrap_or_default();
     let mut table =
         "    percent   reserved   our router   kernel htb   htb, 10 Mbit/s line\n".to_owned();

@@ -107,6 +107,15 @@ pub(crate) fn skip(test: &str, why: &str) {
     let _ = writeln!(std::io::stderr().lock(), "    SKIPPED {test}: {why}");
 }
 
+/// Why the kernel's htb cannot be had here.
+pub(crate) fn lacks_htb() -> Option<String> {
+    let doctor = As::Own.command().args(["doctor", "--json"]).output().unwrap();
+    let report: serde_json::Value = serde_json::from_slice(&doctor.stdout).unwrap();
+    let root = nix::unistd::geteuid().is_root();
+    let htb = &report[if root { "as_root" } else { "in_user_namespace" }]["qdiscs"]["htb"];
+    (htb["works"] != true).then(|| format!("no htb: {htb}"))
+}
+
 /// A name that no other network, of this test or another, has.
 pub(crate) fn unique() -> String {
     static NEXT: AtomicU32 = AtomicU32::new(0);
