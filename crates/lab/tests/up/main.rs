@@ -8,6 +8,7 @@
 )]
 
 mod files;
+mod imported;
 mod life;
 mod shares;
 mod support;
