@@ -29,7 +29,9 @@ fn import_ios_ends_with_what_it_could_do() {
     assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stderr));
     assert_eq!((said(&whole.stdout).as_str(), said(&whole.stderr).as_str()), ("", ""));
     let written = lab::policy_file::PolicyFile::read(Path::new(&to)).unwrap();
-    assert_eq!(written.policy().tables["MARK-BLAST"].flows.len(), 3);
+    let steps = &written.policy().chains["MARK-BLAST"][..];
+    let [router::policy::Step::FirstMatch { classes }] = steps else { panic!("{steps:?}") };
+    assert_eq!(classes.len(), 2);
 
     let part = file("part.ios", "class-map A\n match cos 5\ninterface E0\n");
     let part = lab(&["import-ios", &part, "--json"]);
@@ -121,16 +123,44 @@ fn export_tc_prints_a_script_or_says_what_is_missing() {
     assert_eq!(script.status.code(), Some(0), "{}", said(&script.stderr));
     let text = said(&script.stdout);
     assert!(text.starts_with("#!/bin/sh\n# Not here"), "{text}");
-    assert!(text.contains("\ntc qdisc replace dev eth7 root handle 1: htb default 0\n"), "{text}");
+    assert!(
+        text.contains("\nrun tc qdisc replace dev eth7 root handle 1: htb default 0\n"),
+        "{text}"
+    );
+    // The script ends at the first command that is refused, and names it.
+    let refused = "tc() { [ $1 != class ]; }\nnft() { echo not reached; }\n";
+    let run = Command::new("sh").arg("-c").arg(format!("{refused}{text}")).output();
+    let run = run.unwrap();
+    let what = said(&run.stderr);
+    assert!(what.starts_with("refused: tc class add dev eth7 parent 1: classid 1:1 "), "{what}");
+    assert_eq!(
+        (run.status.code(), what.lines().count(), said(&run.stdout)),
+        (Some(1), 1, "".into())
+    );
     for (arguments, part) in [
         (vec!["plain.toml"], "--dev"),
         (vec!["degeb-edge.toml"], "--interface, of those with a queueing: *, access"),
         (vec!["nato-three-queues.toml", "--dev", "a b"], "no name of a device"),
         (vec!["nothing.toml"], "nothing.toml"),
+        (vec!["nato-three-queues.toml", "--qdiscs", "htp"], "\"htp\" is none"),
+        (vec!["nato-three-queues.toml", "--interface", "dmz"], "it has lan, wan"),
     ] {
         let file = of(arguments[0]);
         let wrong = lab(&[&["export-tc", &file], &arguments[1..]].concat());
         assert_eq!((wrong.status.code(), said(&wrong.stdout).as_str()), (Some(2), ""));
         assert!(said(&wrong.stderr).contains(part), "{}", said(&wrong.stderr));
     }
+}
+
+#[test]
+fn export_tc_refuses_what_a_router_would() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("p.toml");
+    let text =
+        "[chains]\nc = [\n  { kind = 'drop', class = 'x' },\n]\n[interfaces.wan]\ninput = ['c']\n";
+    std::fs::write(&file, text).unwrap();
+    let wrong = lab(&["export-tc", &file.display().to_string(), "--interface", "wan"]);
+    assert_eq!((wrong.status.code(), said(&wrong.stdout).as_str()), (Some(2), ""));
+    let what = said(&wrong.stderr);
+    assert!(what.contains("p.toml:3:") && what.contains("no class \"x\""), "{what}");
 }

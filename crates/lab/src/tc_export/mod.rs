@@ -35,6 +35,13 @@ impl Qdiscs {
     }
 }
 
+impl fmt::Display for Qdiscs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names: Vec<&str> = self.0.iter().map(String::as_str).collect();
+        f.write_str(&names.join(", "))
+    }
+}
+
 /// A command.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -99,7 +106,8 @@ pub fn script(
     let attachment = policy.interfaces.get(interface).or_else(|| policy.interfaces.get("*"));
     let Some(attachment) = attachment else {
         let known: Vec<&str> = policy.interfaces.keys().map(String::as_str).collect();
-        return Err(NoScript::Interface(interface.to_owned(), known.join(", ")));
+        let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+        return Err(NoScript::Interface(interface.to_owned(), known));
     };
     let mut builder = Builder { policy, dev, kernel, line, script: Script::default(), parts: 0 };
     builder.attachment(attachment)?;

@@ -4,6 +4,7 @@ use anyhow::Result;
 use lab::Usage;
 use lab::policy_file::PolicyFile;
 use lab::tc_export::{Qdiscs, script};
+use router::policy::Policy;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
@@ -27,6 +28,10 @@ impl Args {
         let file = PolicyFile::read(&self.policy);
         let file = file.map_err(|mistake| Usage::error(mistake.render(false)))?;
         let policy = file.policy();
+        // A router would not take it: a script of half of it helps nobody.
+        if let Err(wrong) = policy.check(&interfaces(policy)) {
+            return Err(Usage::error(file.mistake(&wrong).render(false)));
+        }
         let queued: Vec<&String> = policy
             .interfaces
             .iter()
@@ -49,11 +54,31 @@ impl Args {
             (None, name) => name,
         };
         let kernel = match &self.qdiscs {
-            Some(names) => Qdiscs::of(names.iter().map(String::as_str)),
+            Some(names) => {
+                let known = Qdiscs::all();
+                if let Some(other) = names.iter().find(|name| !known.has(name)) {
+                    return Err(Usage::error(format!(
+                        "--qdiscs: {other:?} is none that is made use of; these are: {known}"
+                    )));
+                }
+                Qdiscs::of(names.iter().map(String::as_str))
+            }
             None => Qdiscs::all(),
         };
         let script = script(policy, interface, dev, &kernel, None);
         print!("{}", script.map_err(|why| Usage::error(why.to_string()))?);
         Ok(ExitCode::SUCCESS)
     }
+}
+
+/// The interfaces that a policy speaks of.
+fn interfaces(policy: &Policy) -> Vec<String> {
+    let classes = policy.classes.values().flat_map(|class| &class.matches);
+    let flows = policy.tables.values().flat_map(|table| &table.flows);
+    let matches = classes.chain(flows.map(|flow| &flow.matches));
+    let named = matches.filter_map(|of| of.interface.clone());
+    let mut all: Vec<String> = policy.interfaces.keys().cloned().chain(named).collect();
+    all.sort();
+    all.dedup();
+    all
 }
