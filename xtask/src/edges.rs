@@ -84,6 +84,16 @@ const RULES: &[Rule] = &[
         reason: "a router knows its own interfaces, not what they lead to",
     },
     Rule {
+        from: &["sim"],
+        to: Forbidden::Packages(&["store", "config", "mta", "ua", "lab"]),
+        reason: "the virtual ground stands on machines alone, and whoever runs it is above it",
+    },
+    Rule {
+        from: &["node", "router", "network"],
+        to: Forbidden::Packages(&["sim", "smoltcp"]),
+        reason: "a machine does not know whether its time is real",
+    },
+    Rule {
         from: &["config"],
         to: Forbidden::Packages(&["tokio", "mio", "socket2", "nix", "store", "mta"]),
         reason: "a file is read without a runtime, and the same by a fuzzer",

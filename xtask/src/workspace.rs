@@ -20,6 +20,7 @@ pub(crate) const PURE: &[&str] = &[
     "router",
     "network",
     "study",
+    "sim",
 ];
 
 /// The checkout this binary was started from.

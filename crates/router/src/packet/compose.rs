@@ -5,6 +5,9 @@ use super::read::{V4_HEADER, V6_HEADER};
 use dscp::Dscp;
 use std::net::IpAddr;
 
+/// Octets of a UDP header.
+const UDP_HEADER: usize = 8;
+
 /// What a header says, beside its lengths and checksum.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Fields {
@@ -49,24 +52,30 @@ pub fn compose(fields: &Fields, payload: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// A UDP packet of so many octets in all, with zeros in it; at least its headers. `fields.protocol`
-/// is not looked at. IPv4 has no UDP checksum (RFC 768), IPv6 has one (RFC 8200 8.1).
+/// is not looked at.
 pub fn udp(fields: &Fields, ports: (u16, u16), length: usize) -> Option<Vec<u8>> {
     let header = if fields.source.is_ipv4() { V4_HEADER } else { V6_HEADER };
-    let mut payload = vec![0; length.saturating_sub(header).max(8)];
+    datagram(fields, ports, &vec![0; length.saturating_sub(header + UDP_HEADER)])
+}
+
+/// A UDP packet with this payload. `fields.protocol` is not looked at. IPv4 has no UDP checksum (RFC
+/// 768), IPv6 has one (RFC 8200 8.1).
+pub fn datagram(fields: &Fields, ports: (u16, u16), payload: &[u8]) -> Option<Vec<u8>> {
     let [s0, s1] = ports.0.to_be_bytes();
     let [d0, d1] = ports.1.to_be_bytes();
-    let [l0, l1] = u16::try_from(payload.len()).ok()?.to_be_bytes();
-    payload.splice(..8, [s0, s1, d0, d1, l0, l1, 0, 0]);
+    let [l0, l1] = u16::try_from(UDP_HEADER + payload.len()).ok()?.to_be_bytes();
+    let mut segment = vec![s0, s1, d0, d1, l0, l1, 0, 0];
+    segment.extend_from_slice(payload);
     if let (IpAddr::V6(source), IpAddr::V6(destination)) = (fields.source, fields.destination) {
-        let mut pseudo = Vec::with_capacity(V6_HEADER + payload.len());
+        let mut pseudo = Vec::with_capacity(V6_HEADER + segment.len());
         pseudo.extend(source.octets());
         pseudo.extend(destination.octets());
         pseudo.extend([0, 0, l0, l1, 0, 0, 0, 17]);
-        pseudo.extend_from_slice(&payload);
+        pseudo.extend_from_slice(&segment);
         let sum = checksum(&pseudo);
-        payload.splice(6..8, if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
+        segment.splice(6..8, if sum == 0 { [0xff; 2] } else { sum.to_be_bytes() });
     }
-    compose(&Fields { protocol: 17, ..*fields }, &payload)
+    compose(&Fields { protocol: 17, ..*fields }, &segment)
 }
 
 /// The Internet checksum (RFC 1071) of octets whose checksum field is zero.

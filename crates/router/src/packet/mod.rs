@@ -8,7 +8,7 @@ mod compose;
 pub mod fragment;
 mod read;
 
-pub use compose::{Fields, checksum, compose, udp};
+pub use compose::{Fields, checksum, compose, datagram, udp};
 
 use crate::time::Time;
 use dscp::Dscp;

@@ -1,0 +1,185 @@
+//! TCP loads: a connection that carries octets one way, which are known by their places.
+
+use crate::content::Content;
+use crate::ground::{Ground, Happening, Owner};
+use crate::host::{ConnectionId, Event};
+use crate::outcome::LoadCount;
+use crate::scenario::Bulk;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Octets that wait above TCP, at most.
+const AHEAD: usize = 64 << 10;
+/// Octets written at once.
+const PIECE: usize = 16 << 10;
+/// The least that a load with a rate waits for: a segment.
+const SEGMENT: u64 = 1_448;
+/// After so long a connection that was not made is tried again.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// An end of a bulk connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum BulkSide {
+    /// Connects and sends.
+    Source,
+    /// Receives.
+    Sink,
+}
+
+/// A load that runs.
+#[derive(Debug)]
+pub(crate) struct Transfer {
+    pub(crate) load: Bulk,
+    place: usize,
+    /// Places of the hosts.
+    from: usize,
+    pub(crate) to: usize,
+    local: IpAddr,
+    content: Content,
+    connection: Option<ConnectionId>,
+    /// When it was made.
+    since: Duration,
+    closed: bool,
+    stopped: bool,
+    pub(crate) count: LoadCount,
+}
+
+impl Transfer {
+    pub(crate) fn new(
+        load: &Bulk,
+        place: usize,
+        (from, to): (usize, usize),
+        local: IpAddr,
+        content: Content,
+    ) -> Transfer {
+        Transfer {
+            load: load.clone(),
+            place,
+            from,
+            to,
+            local,
+            content,
+            connection: None,
+            since: Duration::ZERO,
+            closed: false,
+            stopped: false,
+            count: LoadCount::default(),
+        }
+    }
+
+    /// Whether an end was set to it, and it was not reached.
+    pub(crate) fn is_awaited(&self) -> bool {
+        let never = self.stopped && self.connection.is_none();
+        self.load.octets.is_some() && self.count.done.is_none() && !never
+    }
+
+    /// What was counted so far.
+    pub(crate) fn count(&self, ground: &Ground) -> LoadCount {
+        let mut count = self.count.clone();
+        let waiting = self.connection.zip(ground.hosts.get(self.from));
+        let waiting = waiting.map_or(0, |(id, host)| host.waiting(id));
+        count.sent.octets = count.sent.octets.saturating_sub(waiting as u64);
+        count
+    }
+
+    /// It begins.
+    pub(crate) fn begin(&mut self, ground: &mut Ground) {
+        let (now, load) = (ground.now, &self.load);
+        if self.stopped || self.connection.is_some() {
+            return;
+        }
+        let Some(host) = ground.host(self.from) else { return };
+        let id = host.connect(now, self.local, load.to, load.dscp);
+        let owner = Owner::Bulk { load: self.place, side: BulkSide::Source };
+        ground.owners.insert((self.from, id), owner);
+        self.connection = Some(id);
+    }
+
+    /// It is to end with what was written.
+    pub(crate) fn stop(&mut self, ground: &mut Ground) {
+        self.stopped = true;
+        self.go_on(ground);
+    }
+
+    /// The connection came to the sink.
+    pub(crate) fn accepted(&self, ground: &mut Ground, id: ConnectionId) {
+        let owner = Owner::Bulk { load: self.place, side: BulkSide::Sink };
+        ground.owners.insert((self.to, id), owner);
+    }
+
+    /// Something happened to one of its ends.
+    pub(crate) fn event(&mut self, ground: &mut Ground, side: BulkSide, event: Event) {
+        match (side, event) {
+            (BulkSide::Source, Event::Connected { .. }) => {
+                self.since = ground.since();
+                self.go_on(ground);
+            }
+            (BulkSide::Source, Event::Room { .. }) => self.go_on(ground),
+            (BulkSide::Source, Event::Failed { id, error }) => {
+                ground.owners.remove(&(self.from, id));
+                self.connection = None;
+                self.count.error = Some(error);
+                ground.later(AGAIN, Happening::Begin { load: self.place });
+            }
+            (BulkSide::Source, Event::Closed { id, error }) => {
+                ground.owners.remove(&(self.from, id));
+                if !self.closed {
+                    let why = error.unwrap_or_else(|| "the receiver closed".to_owned());
+                    self.count.error = Some(why);
+                }
+                self.closed = true;
+            }
+            (BulkSide::Sink, Event::Bytes { bytes, .. }) => {
+                self.count.wrong += self.content.wrong(self.count.received.octets, &bytes);
+                self.count.received.add(ground.since(), bytes.len());
+                if Some(self.count.received.octets) == self.load.octets {
+                    self.count.done = Some(ground.since());
+                }
+            }
+            (BulkSide::Sink, Event::Closed { id, .. }) => {
+                ground.owners.remove(&(self.to, id));
+                self.count.done.get_or_insert(ground.since());
+            }
+            _ => {}
+        }
+    }
+
+    /// Writes what there is room and leave for.
+    pub(crate) fn go_on(&mut self, ground: &mut Ground) {
+        let (Some(id), false) = (self.connection, self.closed) else { return };
+        let (now, since) = (ground.now, ground.since());
+        let end = if self.stopped { 0 } else { self.load.octets.unwrap_or(u64::MAX) };
+        let passed = since.saturating_sub(self.since);
+        let leave = self.load.rate.map_or(u64::MAX, |rate| {
+            let octets = u128::from(rate) * passed.as_nanos() / 8_000_000_000;
+            u64::try_from(octets).unwrap_or(u64::MAX)
+        });
+        let Some(host) = ground.host(self.from) else { return };
+        loop {
+            let written = self.count.sent.octets;
+            let room = AHEAD.saturating_sub(host.waiting(id)).min(PIECE);
+            let part = end.min(leave).saturating_sub(written).min(room as u64);
+            // In whole segments, but for the last.
+            if part == 0 || (part < SEGMENT && written + part < end) {
+                break;
+            }
+            let piece = self.content.piece(written, usize::try_from(part).unwrap_or(0));
+            self.count.sent.add(since, piece.len());
+            host.write(now, id, piece);
+        }
+        let written = self.count.sent.octets;
+        if written >= end {
+            self.closed = true;
+            return host.close(now, id);
+        }
+        match self.load.rate {
+            Some(rate) if leave < written + SEGMENT => {
+                let octets = (written + SEGMENT).saturating_sub(leave);
+                let nanos = u128::from(octets) * 8_000_000_000 / u128::from(rate.max(1)) + 1;
+                let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
+                ground.later(wait, Happening::Go { load: self.place });
+            }
+            _ => host.want_room(now, id, AHEAD / 2),
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! TCP segments as they leave and reach a host: their marks, and what of them is sent again.
+
+use dscp::Dscp;
+use router::Packet;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+const TCP: u8 = 6;
+/// Octets of a header without options.
+const HEADER: usize = 20;
+/// Option kinds (RFC 9293 3.1).
+const END: u8 = 0;
+const NOTHING: u8 = 1;
+const SEGMENT_SIZE: u8 = 2;
+
+/// The two ends of a connection, seen from one of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Flow {
+    pub(crate) local: SocketAddr,
+    pub(crate) remote: SocketAddr,
+}
+
+/// What a segment says.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Segment {
+    /// Source and destination.
+    pub(crate) from: SocketAddr,
+    pub(crate) to: SocketAddr,
+    pub(crate) dscp: Dscp,
+    sequence: u32,
+    flags: u8,
+    payload: usize,
+}
+
+impl Segment {
+    /// What a packet's says; `None` where it has no whole TCP header.
+    pub(crate) fn of(packet: &Packet) -> Option<Segment> {
+        let header = packet.header();
+        let (source, destination) = header.ports.filter(|_| header.protocol == TCP)?;
+        let segment = packet.octets().get(header.transport..)?;
+        let [_, _, _, _, s0, s1, s2, s3, _, _, _, _, offset, flags, ..] = segment else {
+            return None;
+        };
+        Some(Segment {
+            from: SocketAddr::new(header.source, source),
+            to: SocketAddr::new(header.destination, destination),
+            dscp: header.dscp,
+            sequence: u32::from_be_bytes([*s0, *s1, *s2, *s3]),
+            flags: *flags,
+            payload: segment.len().checked_sub(usize::from(offset >> 4) * 4)?,
+        })
+    }
+
+    /// Whether it begins a connection.
+    pub(crate) fn is_syn(&self) -> bool {
+        self.flags & SYN != 0
+    }
+
+    /// Whether it is the first of all.
+    pub(crate) fn is_first(&self) -> bool {
+        self.flags & (SYN | ACK) == SYN
+    }
+}
+
+/// Lets a SYN ask for segments of no more than so many octets; the checksum stays as it was.
+pub(crate) fn clamp(octets: &mut [u8], transport: usize, most: u16) {
+    let Some(segment) = octets.get_mut(transport..) else { return };
+    let Some(length) = segment.get(12).map(|offset| usize::from(offset >> 4) * 4) else { return };
+    let Some(mut options) = segment.get_mut(HEADER..length) else { return };
+    loop {
+        let (kind, size) = match options {
+            [NOTHING, ..] => (NOTHING, 1),
+            [] | [END, ..] => return,
+            [kind, size, ..] => (*kind, usize::from(*size).max(2)),
+            [_] => return,
+        };
+        if let (SEGMENT_SIZE, [_, _, high, low, ..]) = (kind, &mut *options)
+            && u16::from_be_bytes([*high, *low]) > most
+        {
+            [*high, *low] = most.to_be_bytes();
+        }
+        options = match options.get_mut(size..) {
+            Some(rest) => rest,
+            None => return,
+        };
+    }
+}
+
+/// What one end of a connection sent.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// Segments of any kind.
+    pub segments: u64,
+    /// Octets of payload, each once.
+    pub octets: u64,
+    /// Segments with payload that was sent before.
+    pub resent_segments: u64,
+    /// Octets that were sent before.
+    pub resent_octets: u64,
+}
+
+/// One end of a TCP connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConnectionCount {
+    /// The host.
+    pub host: String,
+    /// Its end.
+    pub local: SocketAddr,
+    /// The other end.
+    pub remote: SocketAddr,
+    /// Whether it is the end that connected.
+    pub initiator: bool,
+    /// The mark of what it sends.
+    pub dscp: Dscp,
+    /// When its first segment was sent.
+    pub opened: Duration,
+    /// What it sent.
+    pub sent: Usage,
+}
+
+/// Watches what one end of a connection sends.
+#[derive(Clone, Debug)]
+pub(crate) struct Meter {
+    /// The mark of what it sends.
+    pub(crate) dscp: Dscp,
+    /// The mark the peer's handshake arrived with.
+    pub(crate) seen: Option<Dscp>,
+    /// Whether it is the end that connected.
+    pub(crate) initiator: bool,
+    /// When its first segment was sent.
+    pub(crate) opened: Option<Duration>,
+    pub(crate) sent: Usage,
+    /// Sequence number after the highest octet that was sent.
+    next: u32,
+}
+
+impl Meter {
+    pub(crate) fn new(dscp: Dscp, initiator: bool) -> Meter {
+        Meter { dscp, seen: None, initiator, opened: None, sent: Usage::default(), next: 0 }
+    }
+
+    /// A segment leaves.
+    pub(crate) fn count(&mut self, now: Duration, segment: &Segment) {
+        self.sent.segments += 1;
+        if self.opened.is_none() || segment.is_syn() {
+            self.opened.get_or_insert(now);
+            self.next = segment.sequence.wrapping_add(u32::from(segment.is_syn()));
+        }
+        // Within half of the sequence space, as TCP compares.
+        let before = self.next.wrapping_sub(segment.sequence).cast_signed();
+        let again = usize::try_from(before).unwrap_or(0).min(segment.payload);
+        // One octet that was there is a probe (RFC 9293 3.8.4).
+        if again > 1 {
+            self.sent.resent_segments += 1;
+            self.sent.resent_octets += again as u64;
+        }
+        let new = segment.payload - again;
+        self.sent.octets += new as u64;
+        if new > 0 {
+            let length = u32::try_from(segment.payload).unwrap_or(u32::MAX);
+            self.next = segment.sequence.wrapping_add(length);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn segment(sequence: u32, flags: u8, payload: usize) -> Segment {
+        let from = "10.0.0.1:1".parse().unwrap();
+        Segment { from, to: from, dscp: Dscp::CS0, sequence, flags, payload }
+    }
+
+    #[test]
+    fn what_is_sent_again_is_told_from_what_is_new() {
+        let mut meter = Meter::new(Dscp::CS1, true);
+        let start = u32::MAX - 150;
+        let send = |meter: &mut Meter, at: u32, payload| {
+            let flags = if at == 0 { SYN } else { ACK };
+            meter.count(Duration::ZERO, &segment(start.wrapping_add(at), flags, payload));
+        };
+        for (at, payload) in [(0, 0), (1, 100), (101, 100), (201, 100)] {
+            send(&mut meter, at, payload);
+        }
+        assert_eq!(meter.sent, Usage { segments: 4, octets: 300, ..<_>::default() });
+        send(&mut meter, 300, 1); // a probe
+        send(&mut meter, 101, 150);
+        send(&mut meter, 251, 100); // half of it is new
+        let again = Usage { segments: 7, octets: 350, resent_segments: 2, resent_octets: 200 };
+        assert_eq!(meter.sent, again);
+    }
+
+    #[test]
+    fn the_segment_size_is_made_smaller_and_never_larger() {
+        let mut octets = vec![0; 24];
+        octets.extend([0; 12]);
+        octets.extend([8 << 4, SYN, 0, 0, 0, 0, 0, 0]);
+        octets.extend([NOTHING, 3, 3, 7, SEGMENT_SIZE, 4, 5, 0xb4, END, 0, 0, 0]);
+        let size = |octets: &[u8]| u16::from_be_bytes([octets[50], octets[51]]);
+        for (most, left) in [(1_500, 1_460), (1_300, 1_300), (1_400, 1_300)] {
+            clamp(&mut octets, 24, most);
+            assert_eq!(size(&octets), left);
+        }
+        for cut in 0..octets.len() {
+            clamp(&mut octets[..cut].to_vec(), 24, 1);
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The virtual ground: whole MTAs with their users, bulk transfers and UDP loads on the hosts of a
+//! simulated network, in virtual time, hours in seconds. The same scenario with the same seed gives
+//! the same outcome, to the nanosecond.
+//!
+//! ```text
+//!  user ═ P3 ═ node::Node ═ Connection ═ smoltcp ── mark ──▶ network::Network ──▶ smoltcp ═ ...
+//!              store            │ as the daemon's driver        lines, routers,
+//!              in memory        │ holds and stops                gateways
+//! ```
+//!
+//! The nodes, the routers and the network are those of the daemon and of `lab`; what is simulated
+//! are disks, clocks, and the hosts' TCP. A user's P3 goes over a pipe inside the host; P1 goes over
+//! TCP, one connection for each association, marked as its channel says, both ways.
+//!
+//! # What differs from real hosts
+//! TCP is smoltcp's, which congests and recovers as follows:
+//! - **No selective acknowledgement at the sender.** One lost segment is repaired by fast retransmit
+//!   (RFC 5681); of several lost in one window, the second waits for the retransmission timer, and
+//!   then everything from there is sent again. Transfers that lose much take longer than on Linux.
+//! - **The retransmission timer is at least 1 s** (RFC 6298 2.4); Linux has 200 ms.
+//! - **The initial window is 2,048 octets** and cannot be set; Linux has ten segments (RFC 6928).
+//!   On an idle line of 512 kbit/s that costs about three round trips for each new connection.
+//! - There is reno and cubic (RFC 9438), no bbr; no explicit congestion notification, no pacing, no
+//!   tail loss probes. The window is not validated after idle times, as with Linux's
+//!   `tcp_slow_start_after_idle = 0`.
+//! - Timestamps (RFC 7323) are in the packets for their length, and say nothing.
+//! - The maximum segment size follows from the whole path's MTU at once, as path MTU discovery would
+//!   have it after the first loss.
+//!
+//! So what schedulers decide comes out as on real ground, and what loss decides within a factor of
+//! about two. Computing takes no time, and memory is without limits, as far as scenarios go.
+//!
+//! Disks: each sync and commit takes [`Scenario::disk`]; reads take none. Passwords are believed.
+
+mod agenda;
+mod bulk;
+mod check;
+mod content;
+mod ground;
+mod host;
+mod message;
+mod outcome;
+mod path;
+mod probe;
+mod scenario;
+mod sim;
+mod sites;
+mod station;
+mod store;
+mod udp;
+mod user;
+
+pub use host::tcp::{ConnectionCount, Usage};
+pub use outcome::{LoadCount, Outcome, Times, Traffic};
+pub use probe::{Row, Series};
+pub use scenario::{
+    Bulk, Congestion, Error, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp, Udp,
+    UserId,
+};
+pub use sim::{Sim, run};
+pub use sites::{ChannelSetup, Place, sites};
+pub use store::{Store, Unsound};
+pub use user::{Heard, Submission, User};

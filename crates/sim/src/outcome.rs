@@ -1,0 +1,101 @@
+//! What happened.
+
+use crate::host::tcp::ConnectionCount;
+use crate::probe::Series;
+use base::AssociationId;
+use node::event::Event;
+use std::time::Duration;
+
+/// What came of a scenario. All times count from its beginning.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Outcome {
+    /// Of each message.
+    pub messages: Vec<Times>,
+    /// Of each load.
+    pub loads: Vec<LoadCount>,
+    /// Of each probe.
+    pub series: Vec<Series>,
+    /// What the nodes said, with the place of the site.
+    pub events: Vec<(Duration, usize, Event)>,
+    /// Each TCP connection that there was, at either end.
+    pub tcp: Vec<ConnectionCount>,
+    /// When it ended.
+    pub ended: Duration,
+    /// Whether all messages were delivered and all bounded loads received before the end.
+    pub complete: bool,
+    /// How many steps it took.
+    pub steps: u64,
+}
+
+/// The moments of a message.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Times {
+    /// It was handed to its user, to be submitted as soon as he is bound and has nothing else under
+    /// way.
+    pub submitted: Option<Duration>,
+    /// The submission was answered: the first MTA is responsible.
+    pub accepted: Option<Duration>,
+    /// The first transfer from the first MTA began.
+    pub started: Option<Duration>,
+    /// The next MTA confirmed it.
+    pub confirmed: Option<Duration>,
+    /// Its recipient has all of it.
+    pub delivered: Option<Duration>,
+    /// Whether what was delivered is what was submitted, octet for octet.
+    pub intact: bool,
+    /// How often it was delivered.
+    pub deliveries: u32,
+    /// Its MTS identifier.
+    pub identifier: Option<String>,
+    /// Why it was refused.
+    pub refused: Option<String>,
+    /// The associations its transfers from the first MTA began on.
+    pub associations: Vec<AssociationId>,
+}
+
+/// Packets, or for TCP reads, and octets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// How many.
+    pub packets: u64,
+    /// Octets: of whole IP packets for UDP, of payload for TCP.
+    pub octets: u64,
+    /// The first.
+    pub first: Option<Duration>,
+    /// The last.
+    pub last: Option<Duration>,
+}
+
+impl Traffic {
+    pub(crate) fn add(&mut self, now: Duration, octets: usize) {
+        self.packets += 1;
+        self.octets += octets as u64;
+        self.first.get_or_insert(now);
+        self.last = Some(now);
+    }
+
+    /// Bits a second between the first and the last; `None` where there are no two moments.
+    pub fn rate(&self) -> Option<f64> {
+        let seconds = self.last?.saturating_sub(self.first?).as_secs_f64();
+        (seconds > 0.0).then(|| self.octets as f64 * 8.0 / seconds)
+    }
+}
+
+/// What became of a load.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct LoadCount {
+    /// What went out of the host; for TCP, what TCP took.
+    pub sent: Traffic,
+    /// What came to the other end.
+    pub received: Traffic,
+    /// Of UDP, the mean time from one end to the other.
+    pub delay: Option<Duration>,
+    /// Of UDP, the longest.
+    pub delay_max: Option<Duration>,
+    /// Of TCP, when the receiver had all of it.
+    pub done: Option<Duration>,
+    /// Of TCP, octets that came and were not those sent at their place.
+    pub wrong: u64,
+    /// Of TCP, why it ended before its end.
+    pub error: Option<String>,
+}

@@ -1,0 +1,68 @@
+//! How long a packet a path takes, as path MTU discovery (RFC 1191, RFC 8201) would find out.
+
+use network::plan::Way;
+use network::{Kind, Plan, PortId};
+use std::net::IpAddr;
+
+/// More hops than any path without a loop has.
+const HOPS_MAX: usize = 2 * network::plan::NODES_MAX;
+/// A gateway's plain port.
+const RED: usize = 0;
+
+/// The longest packet that goes whole from this node to this address, in octets; `None` where no way
+/// leads there.
+pub(crate) fn mtu(plan: &Plan, from: usize, to: IpAddr) -> Option<usize> {
+    let (mut at, mut most) = (from, usize::MAX);
+    for _ in 0..HOPS_MAX {
+        let node = plan.nodes.get(at)?;
+        let ends_here = node.ports.iter().flat_map(|port| &port.addresses).any(|a| a.ip() == to);
+        if ends_here && (node.kind == Kind::Host || at == from) {
+            return Some(most);
+        }
+        let port = match node.route(to)? {
+            Way::Port(port) => PortId { node: at, port },
+            Way::Tunnel(number) => {
+                let tunnel = plan.tunnels.get(number)?;
+                most = most.min(tunnel.inner_mtu);
+                PortId { node: tunnel.to, port: RED }
+            }
+        };
+        most = most.min(plan.nodes.get(port.node)?.ports.get(port.port)?.mtu);
+        at = plan.far_end(port)?.node;
+    }
+    None
+}
+
+/// The host that has this address.
+pub(crate) fn host_of(plan: &Plan, address: IpAddr) -> Option<usize> {
+    let has = |node: &network::plan::Node| {
+        node.ports.iter().flat_map(|port| &port.addresses).any(|one| one.ip() == address)
+    };
+    plan.hosts().find(|(_, node)| has(node)).map(|(place, _)| place)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use network::Topology;
+
+    #[test]
+    fn the_narrowest_link_or_tunnel_counts() {
+        let text = include_str!("../../../config/lab/topologies/nato.toml");
+        let mut topology = Topology::read(text).unwrap();
+        let to = "10.10.65.10".parse().unwrap();
+        let found = |topology: &Topology, to| {
+            let plan = Plan::new(topology).unwrap();
+            mtu(&plan, plan.node("naples").unwrap(), to)
+        };
+        assert_eq!(found(&topology, to), Some(1_500));
+        for link in &mut topology.links {
+            link.mtu = 1_500;
+        }
+        assert_eq!(found(&topology, to), Some(1_500 - 20 - 38));
+        let act = topology.links.iter_mut().find(|link| link.ends[0] == "act.lan").unwrap();
+        act.mtu = 1_400;
+        assert_eq!(found(&topology, to), Some(1_400));
+        assert_eq!(found(&topology, "203.0.113.1".parse().unwrap()), None);
+    }
+}

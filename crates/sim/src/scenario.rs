@@ -1,0 +1,251 @@
+//! What is to happen: the network, who is where, and what they send when.
+
+use base::Precedence;
+use dscp::Dscp;
+use network::Topology;
+use node::config::NodeConfig;
+use node::{ChannelId, ListenerId};
+use router::policy::{Name, Policy, Wrong};
+use std::collections::BTreeMap;
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// A whole experiment.
+#[derive(Clone, Debug)]
+pub struct Scenario {
+    /// The network.
+    pub topology: Topology,
+    /// The policies its routers name.
+    pub policies: BTreeMap<Name, Policy>,
+    /// The MTAs.
+    pub sites: Vec<Site>,
+    /// The messages, in the order in which those of the same moment are submitted.
+    pub messages: Vec<Message>,
+    /// What else is sent.
+    pub loads: Vec<Load>,
+    /// The TCP of all hosts.
+    pub tcp: Tcp,
+    /// What a sync or a commit takes.
+    pub disk: Duration,
+    /// Decides whatever is left to chance: loss, jitter, random drops, sequence numbers, backoff.
+    pub seed: u64,
+    /// When to give up, from the beginning.
+    pub until: Duration,
+    /// What is to be recorded over time.
+    pub probes: Vec<Probe>,
+}
+
+/// An MTA on a host.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// A host of the topology.
+    pub host: Name,
+    /// The address it connects from and listens at: one of the host's.
+    pub address: IpAddr,
+    /// The MTA. A listener of P3 is for its users, and needs no port.
+    pub config: NodeConfig,
+    /// Where its channels connect to. A channel that is not here cannot be opened from here.
+    pub connects: BTreeMap<ChannelId, SocketAddr>,
+    /// The ports its P1 listeners listen at. A listener's mark is that of its channel.
+    pub listens: BTreeMap<ListenerId, u16>,
+    /// Who is bound to it.
+    pub users: Vec<Seat>,
+}
+
+/// A user of an MTA, who binds at the beginning.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Seat {
+    /// His O/R address, one of the MTA's mailboxes.
+    pub address: String,
+    /// Whether he takes deliveries.
+    pub delivery: bool,
+}
+
+/// A user: the place of his site, and his among its users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UserId {
+    /// Place in [`Scenario::sites`].
+    pub site: usize,
+    /// Place in [`Site::users`].
+    pub user: usize,
+}
+
+/// A message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Message {
+    /// For people.
+    pub name: String,
+    /// Who submits it.
+    pub from: UserId,
+    /// The O/R address of its recipient.
+    pub to: String,
+    /// Its precedence.
+    pub precedence: Precedence,
+    /// Octets of its content.
+    pub size: u64,
+    /// When it is submitted.
+    pub start: Start,
+}
+
+/// When something is submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Start {
+    /// So long after the beginning.
+    At(Duration),
+    /// So long after another message got somewhere.
+    After {
+        /// Its place in [`Scenario::messages`].
+        message: usize,
+        /// Where.
+        stage: Stage,
+        /// How long after.
+        delay: Duration,
+    },
+}
+
+/// A moment in the life of a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Stage {
+    /// The submission was answered.
+    Accepted,
+    /// The first transfer from its first MTA began.
+    Started,
+    /// Its recipient has all of it.
+    Delivered,
+}
+
+/// Traffic beside the messages.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Load {
+    /// Datagrams at a rate, whatever becomes of them.
+    Udp(Udp),
+    /// A TCP connection that sends as much as it can, or is let.
+    Tcp(Bulk),
+}
+
+/// A stream of UDP datagrams.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Udp {
+    /// For people.
+    pub name: String,
+    /// The host that sends.
+    pub from: Name,
+    /// The source address; the host's first one of the destination's family where absent. It need
+    /// not be one of the host's.
+    pub source: Option<IpAddr>,
+    /// Where to: an address of some host.
+    pub to: SocketAddr,
+    /// Bits a second, of whole IP packets.
+    pub rate: u64,
+    /// Octets of payload, 16 or more.
+    pub payload: usize,
+    /// The mark.
+    pub dscp: Dscp,
+    /// From when.
+    pub start: Duration,
+    /// Until when; to the end where absent.
+    pub stop: Option<Duration>,
+    /// How far a datagram may be from its moment, either way, as a share of the time between two: 0
+    /// to 0.5. It keeps loads from locking into the phase of others (0.2 is a good value).
+    pub jitter: f64,
+}
+
+/// A TCP connection that carries octets one way.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Bulk {
+    /// For people.
+    pub name: String,
+    /// The host that connects and sends.
+    pub from: Name,
+    /// Where to: an address of some host, and a port that nothing else there listens at.
+    pub to: SocketAddr,
+    /// The mark, of both directions.
+    pub dscp: Dscp,
+    /// How many octets; until `stop` where absent.
+    pub octets: Option<u64>,
+    /// Most octets of payload a second, times eight.
+    pub rate: Option<u64>,
+    /// From when.
+    pub start: Duration,
+    /// Until when at most: what was not sent by then is not sent.
+    pub stop: Option<Duration>,
+}
+
+/// What TCP is like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tcp {
+    /// How it meets congestion.
+    pub congestion: Congestion,
+    /// Octets that may be unacknowledged or wait to be sent, 4 KiB to 16 MiB.
+    pub send_buffer: usize,
+    /// Octets that may come before they are read, 4 KiB to 16 MiB: the most the window can be.
+    pub receive_buffer: usize,
+    /// How long an acknowledgement may wait for another segment; none waits where absent.
+    pub delayed_ack: Option<Duration>,
+    /// Whether segments carry timestamps: 12 octets each.
+    pub timestamps: bool,
+    /// A connection may take so long to be made.
+    pub connect_timeout: Duration,
+    /// A peer of which nothing was heard for so long is dead, while something waits for its
+    /// acknowledgement; an idle one is asked after half of it.
+    pub dead_after: Duration,
+    /// Octets that TCP takes beyond those it has sent; all else waits above it, where a transfer can
+    /// still be passed (TCP_NOTSENT_LOWAT).
+    pub not_sent: usize,
+}
+
+impl Default for Tcp {
+    /// As Linux and the daemon have it, as far as smoltcp can; but for the window, which is that of
+    /// the study's time: what is lost because a larger one fills the queue, smoltcp repairs slowly.
+    fn default() -> Tcp {
+        Tcp {
+            congestion: Congestion::Cubic,
+            send_buffer: 512 << 10,
+            receive_buffer: 64 << 10,
+            delayed_ack: Some(Duration::from_millis(40)),
+            timestamps: true,
+            connect_timeout: Duration::from_secs(10),
+            dead_after: Duration::from_secs(60),
+            not_sent: 32 << 10,
+        }
+    }
+}
+
+/// A congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Congestion {
+    /// RFC 5681.
+    Reno,
+    /// RFC 9438.
+    Cubic,
+}
+
+/// What is recorded: what passes an interface of a router, and what waits for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Probe {
+    /// The router.
+    pub router: Name,
+    /// Its interface.
+    pub interface: Name,
+    /// A row for each of these, 1 ms or longer.
+    pub interval: Duration,
+}
+
+/// Why a scenario cannot be run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// Something in it does not hold; the path says what.
+    #[error("the scenario's {0}")]
+    Scenario(Wrong),
+    /// Its topology or a policy does not hold.
+    #[error("the network: {0}")]
+    Network(Wrong),
+    /// A node asked its store for what makes no sense: a fault of the node or of this crate.
+    #[error("site {site}: {what}")]
+    Broken {
+        /// Place in [`Scenario::sites`].
+        site: usize,
+        /// What.
+        what: String,
+    },
+}

@@ -1,0 +1,487 @@
+//! The loop: the next moment at which anything is due, and all that follows from it.
+
+use crate::bulk::Transfer;
+use crate::check::{self, Checked};
+use crate::content::Content;
+use crate::ground::{Ground, Happening, Listening, Owner};
+use crate::host::{ConnectionId, Event, Host};
+use crate::message::Messages;
+use crate::outcome::Outcome;
+use crate::probe::Recorder;
+use crate::scenario::{Error, Load, Scenario, Start};
+use crate::station::{Station, Told};
+use crate::udp::{self, Source};
+use crate::user::{Heard, Submission};
+use base::rng::Rng;
+use network::Network;
+use p1::flags::ReportRequest;
+use p1::names::{ORAddress, ORName};
+use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
+use router::Time;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Runs a scenario to its end: until all messages are delivered and all bounded TCP loads received;
+/// without any, until [`Scenario::until`].
+///
+/// # Errors
+/// The scenario does not hold together, or a node asked its store for what makes no sense.
+pub fn run(scenario: &Scenario) -> Result<Outcome, Error> {
+    let mut sim = Sim::new(scenario)?;
+    while sim.step()? {}
+    Ok(sim.outcome())
+}
+
+/// A message as it comes to a user.
+#[derive(Debug)]
+struct Arriving {
+    message: Option<(usize, Content)>,
+    octets: u64,
+    wrong: u64,
+}
+
+/// A scenario that runs.
+pub struct Sim {
+    ground: Ground,
+    stations: Vec<Station>,
+    messages: Messages,
+    sources: Vec<Option<Source>>,
+    transfers: BTreeMap<usize, Transfer>,
+    recorders: Vec<Recorder>,
+    events: Vec<(Duration, usize, node::event::Event)>,
+    arriving: BTreeMap<(usize, usize), Arriving>,
+    recipients: Vec<ORName>,
+    names: Vec<Vec<ORName>>,
+    until: Time,
+    steps: u64,
+    over: bool,
+}
+
+impl Sim {
+    /// A scenario at its beginning.
+    ///
+    /// # Errors
+    /// It does not hold together.
+    pub fn new(scenario: &Scenario) -> Result<Sim, Error> {
+        let mut seeds = Rng::new(scenario.seed);
+        let network = Network::new(&scenario.topology, &scenario.policies, seeds.next_u64())
+            .map_err(Error::Network)?;
+        let Checked { hosts, users, loads } = check::check(scenario, network.plan())?;
+        let tcp = &scenario.tcp;
+        let simulated = network.plan().hosts().map(|(_, node)| {
+            let addresses: Vec<IpAddr> =
+                node.ports.iter().flat_map(|port| &port.addresses).map(|a| a.ip()).collect();
+            let mtu = node.ports.iter().map(|port| port.mtu).max().unwrap_or(1_500);
+            Host::new(&node.name, &addresses, mtu, tcp, seeds.next_u64())
+        });
+        let simulated = simulated.collect();
+        let mut ground = Ground::new(network, simulated);
+        let mut stations = Vec::new();
+        for (place, ((site, host), names)) in
+            scenario.sites.iter().zip(hosts).zip(&users).enumerate()
+        {
+            stations.push(Station::new(place, site, names, host, scenario.disk));
+        }
+        for (station, site) in stations.iter_mut().zip(&scenario.sites) {
+            station.start(&mut ground, site);
+        }
+        let recipients = scenario.messages.iter().filter_map(|message| {
+            // That they can be read was checked.
+            message.to.parse::<ORAddress>().ok().map(ORName::from)
+        });
+        let mut sim = Sim {
+            ground,
+            stations,
+            messages: Messages::new(&scenario.messages, scenario.seed),
+            sources: Vec::new(),
+            transfers: BTreeMap::new(),
+            recorders: scenario.probes.iter().map(Recorder::new).collect(),
+            events: Vec::new(),
+            arriving: BTreeMap::new(),
+            recipients: recipients.collect(),
+            names: users,
+            until: Time::ZERO + scenario.until,
+            steps: 0,
+            over: false,
+        };
+        sim.enter(scenario, &loads, &mut seeds);
+        sim.settle();
+        Ok(sim)
+    }
+
+    /// Enters what the scenario says is to happen.
+    fn enter(&mut self, scenario: &Scenario, loads: &[(usize, usize, IpAddr)], seeds: &mut Rng) {
+        for (message, one) in scenario.messages.iter().enumerate() {
+            if let Start::At(after) = one.start {
+                self.ground.later(after, Happening::Submit { message });
+            }
+        }
+        for (place, (load, (from, to, address))) in scenario.loads.iter().zip(loads).enumerate() {
+            let mut source = None;
+            match load {
+                Load::Udp(load) => {
+                    source = Source::new(load, place, *from, *address, seeds.next_u64());
+                    if let Some(at) = source.as_mut().and_then(Source::next) {
+                        self.ground.agenda.enter(at, Happening::Datagram { load: place });
+                    }
+                }
+                Load::Tcp(load) => {
+                    let content = Content::new(!scenario.seed, place);
+                    let transfer = Transfer::new(load, place, (*from, *to), *address, content);
+                    let listening = Listening::Bulk { load: place };
+                    self.ground.listening.insert((*to, load.to.port()), listening);
+                    if let Some(host) = self.ground.host(*to) {
+                        host.listen(load.to.port(), load.dscp);
+                    }
+                    self.ground.later(load.start, Happening::Begin { load: place });
+                    if let Some(stop) = load.stop {
+                        self.ground.later(stop, Happening::Stop { load: place });
+                    }
+                    self.transfers.insert(place, transfer);
+                }
+            }
+            self.sources.push(source);
+        }
+        for (probe, one) in scenario.probes.iter().enumerate() {
+            self.ground.later(one.interval, Happening::Probe { probe });
+        }
+    }
+
+    /// The time since the beginning.
+    pub fn now(&self) -> Duration {
+        self.ground.since()
+    }
+
+    /// Whether nothing more will happen.
+    pub fn is_over(&self) -> bool {
+        self.over
+    }
+
+    /// Messages delivered so far, or refused.
+    pub fn settled_messages(&self) -> usize {
+        let times = self.messages.times.iter();
+        times.filter(|one| one.delivered.is_some() || one.refused.is_some()).count()
+    }
+
+    /// Goes on to the next moment at which something is due. `false` where there is none: everything
+    /// awaited has happened, or the time is over.
+    ///
+    /// # Errors
+    /// A node asked its store for what makes no sense.
+    pub fn step(&mut self) -> Result<bool, Error> {
+        if self.over {
+            return Ok(false);
+        }
+        let stations = self.stations.iter().filter_map(Station::deadline).min();
+        let next = [self.ground.deadline(), stations].into_iter().flatten().min();
+        let Some(next) = next.filter(|next| *next <= self.until) else {
+            self.ground.now = self.until;
+            self.over = true;
+            return Ok(false);
+        };
+        self.steps += 1;
+        self.ground.now = self.ground.now.max(next);
+        let now = self.ground.now;
+        if self.ground.network.deadline().is_some_and(|due| due <= now) {
+            self.ground.network.handle(now, network::Input::Tick);
+        }
+        while let Some(what) = self.ground.agenda.due(now) {
+            self.happen(what);
+        }
+        for station in &mut self.stations {
+            if station.deadline().is_some_and(|due| due <= now) {
+                station.tick(&mut self.ground);
+            }
+        }
+        self.settle();
+        for station in &self.stations {
+            station.check()?;
+        }
+        self.over = self.is_complete() && self.has_an_end();
+        Ok(!self.over)
+    }
+
+    /// Goes on until this time since the beginning, or the end. Whether there is more.
+    ///
+    /// # Errors
+    /// As [`Sim::step`].
+    pub fn run_until(&mut self, time: Duration) -> Result<bool, Error> {
+        while self.ground.since() < time {
+            if !self.step()? {
+                return Ok(false);
+            }
+        }
+        Ok(!self.over)
+    }
+
+    /// Whether anything is awaited that ends a run before its time.
+    fn has_an_end(&self) -> bool {
+        let bounded = |one: &Transfer| one.load.octets.is_some();
+        !self.messages.times.is_empty() || self.transfers.values().any(bounded)
+    }
+
+    fn is_complete(&self) -> bool {
+        self.messages.are_done() && !self.transfers.values().any(Transfer::is_awaited)
+    }
+
+    /// What happened so far.
+    pub fn outcome(&self) -> Outcome {
+        let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
+            Some(source) => source.count.clone(),
+            None => {
+                self.transfers.get(&place).map(|one| one.count(&self.ground)).unwrap_or_default()
+            }
+        });
+        Outcome {
+            messages: self.messages.times.clone(),
+            loads: loads.collect(),
+            series: self.recorders.iter().map(|recorder| recorder.series.clone()).collect(),
+            events: self.events.clone(),
+            tcp: self.ground.hosts.iter().flat_map(Host::usage).collect(),
+            ended: self.ground.since(),
+            complete: self.is_complete(),
+            steps: self.steps,
+        }
+    }
+
+    fn happen(&mut self, what: Happening) {
+        let ground = &mut self.ground;
+        match what {
+            Happening::Looped { host, octets } => ground.arrive(host, octets),
+            Happening::Answer { site, input } => {
+                self.station(site, |station, ground| station.feed(ground, input));
+            }
+            Happening::Commit { site, token, batch } => {
+                self.station(site, |station, ground| station.commit(ground, token, batch));
+            }
+            Happening::ToNode { site, association, bytes } => {
+                self.station(site, |station, ground| {
+                    station.node_hears(ground, association, bytes);
+                });
+            }
+            Happening::ToUser { site, association, bytes } => {
+                self.station(site, |station, ground| {
+                    station.user_hears(ground, association, &bytes);
+                });
+            }
+            Happening::Unplugged { site, association } => {
+                self.station(site, |station, ground| station.unplugged(ground, association));
+            }
+            Happening::Bind { site, user } => {
+                self.station(site, |station, ground| station.bind(ground, user));
+            }
+            Happening::Submit { message } => self.submit(message),
+            Happening::Datagram { load } => self.datagram(load),
+            Happening::Begin { load } => {
+                if let Some(transfer) = self.transfers.get_mut(&load) {
+                    transfer.begin(ground);
+                }
+            }
+            Happening::Go { load } => {
+                if let Some(transfer) = self.transfers.get_mut(&load) {
+                    transfer.go_on(ground);
+                }
+            }
+            Happening::Stop { load } => {
+                if let Some(transfer) = self.transfers.get_mut(&load) {
+                    transfer.stop(ground);
+                }
+            }
+            Happening::Probe { probe } => {
+                let Some(recorder) = self.recorders.get_mut(probe) else { return };
+                recorder.record(ground.since(), &ground.network);
+                let interval = recorder.series.interval;
+                ground.later(interval, Happening::Probe { probe });
+            }
+        }
+    }
+
+    fn station(&mut self, site: usize, act: impl FnOnce(&mut Station, &mut Ground)) {
+        if let Some(station) = self.stations.get_mut(site) {
+            act(station, &mut self.ground);
+        }
+    }
+
+    fn datagram(&mut self, load: usize) {
+        let Some(Some(source)) = self.sources.get_mut(load) else { return };
+        let host = source.host;
+        if let Some(octets) = source.datagram(self.ground.now) {
+            self.ground.send(host, octets);
+        }
+        if let Some(at) = source.next() {
+            self.ground.agenda.enter(at.max(self.ground.now), Happening::Datagram { load });
+        }
+    }
+
+    fn submit(&mut self, number: usize) {
+        let is_new = self.messages.times.get(number).is_some_and(|one| one.submitted.is_none());
+        let Some(message) = self.messages.get(number).filter(|_| is_new) else { return };
+        let from = message.from;
+        let names = self.names.get(from.site).and_then(|names| names.get(from.user));
+        let (Some(name), Some(to)) = (names, self.recipients.get(number)) else { return };
+        let (priority, qualifier) = p1::grade::split(message.precedence);
+        let envelope = MessageSubmissionEnvelope {
+            originator: name.clone(),
+            original_eits: None,
+            content_type: p1::ContentType::P22,
+            content_identifier: Some(number.to_string()),
+            priority,
+            indicators: Default::default(),
+            deferred_delivery_time: None,
+            recipients: vec![PerRecipientSubmissionFields {
+                recipient: to.clone(),
+                report_request: ReportRequest::NonDelivery,
+                ..Default::default()
+            }],
+            extensions: p1::Extensions(
+                qualifier.extension(p1::Dialect::Modern).into_iter().collect(),
+            ),
+            unknown: Vec::new(),
+        };
+        let submission = Submission { tag: number, envelope, size: message.size };
+        self.messages.submitted(self.ground.since(), number);
+        self.station(from.site, |station, ground| station.submit(ground, from.user, submission));
+    }
+
+    /// All that follows from what happened, until nothing does.
+    fn settle(&mut self) {
+        loop {
+            self.ground.exchange();
+            let mut quiet = true;
+            while let Some(packet) = self.ground.datagrams.pop_front() {
+                udp::count(self.ground.now, &packet, &mut self.sources);
+            }
+            for host in 0..self.ground.hosts.len() {
+                while let Some(event) = self.ground.hosts.get_mut(host).and_then(Host::event) {
+                    quiet = false;
+                    self.connection(host, event);
+                }
+            }
+            for place in 0..self.stations.len() {
+                while let Some((site, told)) = self.stations.get_mut(place).and_then(Station::told)
+                {
+                    quiet = false;
+                    self.told(site, told);
+                }
+            }
+            while let Some((at, message)) = self.messages.start() {
+                let at = (Time::ZERO + at).max(self.ground.now);
+                self.ground.agenda.enter(at, Happening::Submit { message });
+            }
+            if quiet {
+                return;
+            }
+        }
+    }
+
+    fn connection(&mut self, host: usize, event: Event) {
+        let id = match &event {
+            Event::Connected { id, .. }
+            | Event::Failed { id, .. }
+            | Event::Accepted { id, .. }
+            | Event::Bytes { id, .. }
+            | Event::Room { id }
+            | Event::Closed { id, .. } => *id,
+        };
+        if let Event::Accepted { port, remote, seen, .. } = event {
+            return self.accepted(host, id, port, remote, seen);
+        }
+        match self.ground.owners.get(&(host, id)).copied() {
+            Some(Owner::Site { site, association }) => {
+                self.station(site, |station, ground| {
+                    station.connection(ground, association, event);
+                });
+            }
+            Some(Owner::Bulk { load, side }) => {
+                if let Some(transfer) = self.transfers.get_mut(&load) {
+                    transfer.event(&mut self.ground, side, event);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn accepted(
+        &mut self,
+        host: usize,
+        id: ConnectionId,
+        port: u16,
+        remote: IpAddr,
+        seen: Option<dscp::Dscp>,
+    ) {
+        match self.ground.listening.get(&(host, port)).copied() {
+            Some(Listening::Site { site, listener }) => {
+                self.station(site, |station, ground| {
+                    station.accepted(ground, id, listener, remote, seen);
+                });
+            }
+            Some(Listening::Bulk { load }) => {
+                if let Some(transfer) = self.transfers.get(&load) {
+                    transfer.accepted(&mut self.ground, id);
+                }
+            }
+            None => {}
+        }
+    }
+
+    fn told(&mut self, site: usize, told: Told) {
+        let now = self.ground.since();
+        match told {
+            Told::Event(event) => {
+                self.messages.event(now, site, &event);
+                self.events.push((now, site, event));
+            }
+            Told::Heard { user, heard } => self.heard(now, site, user, heard),
+        }
+    }
+
+    fn heard(&mut self, now: Duration, site: usize, user: usize, heard: Heard) {
+        match heard {
+            Heard::NeedContent { tag, offset, max } => {
+                let Some(message) = self.messages.get(tag) else { return };
+                let left = message.size.saturating_sub(offset);
+                let len = usize::try_from(left).unwrap_or(usize::MAX).min(max);
+                let piece = self.messages.content(tag).piece(offset, len);
+                self.station(site, |station, ground| {
+                    station.with_user(ground, user, |user, now| user.content(now, piece));
+                });
+            }
+            Heard::Answered { tag, result } => {
+                let result = result.map_err(|code| format!("refused with error {code}"));
+                self.messages.answered(now, tag, result);
+            }
+            Heard::Delivery(envelope) => {
+                let number = envelope.content_identifier.as_deref().and_then(|n| n.parse().ok());
+                let message = number.map(|number| (number, self.messages.content(number)));
+                let arriving = Arriving { message, octets: 0, wrong: 0 };
+                self.arriving.insert((site, user), arriving);
+            }
+            Heard::Content(bytes) => {
+                let Some(arriving) = self.arriving.get_mut(&(site, user)) else { return };
+                if let Some((_, content)) = arriving.message {
+                    arriving.wrong += content.wrong(arriving.octets, &bytes);
+                }
+                arriving.octets += bytes.len() as u64;
+            }
+            Heard::Delivered { invoke } => {
+                if let Some(Arriving { message: Some((number, _)), octets, wrong }) =
+                    self.arriving.remove(&(site, user))
+                {
+                    self.messages.delivered(now, number, octets, wrong);
+                }
+                self.station(site, |station, ground| {
+                    station.with_user(ground, user, |user, now| user.take(now, invoke));
+                });
+            }
+            Heard::Report { invoke, .. } => self.station(site, |station, ground| {
+                station.with_user(ground, user, |user, now| user.take_report(now, invoke));
+            }),
+            Heard::Bound
+            | Heard::Refused(_)
+            | Heard::Broken(_)
+            | Heard::Write(_)
+            | Heard::Close => {}
+        }
+    }
+}

@@ -1,0 +1,513 @@
+//! An MTA on its host: what the daemon's driver does, in virtual time. Its users are bound to it by
+//! pipes inside the host.
+
+use crate::ground::{Ground, Happening, Listening, Owner};
+use crate::host::connection::UNSENT_MAX;
+use crate::host::{ConnectionId, Event};
+use crate::scenario::{Error, Site};
+use crate::store::{Store, Unsound};
+use crate::user::{Heard, Submission, User};
+use base::AssociationId;
+use bytes::Bytes;
+use dscp::Dscp;
+use node::config::ListenerService;
+use node::{Input, ListenerId, Node, Output, Token};
+use p1::names::ORName;
+use router::Time;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::{IpAddr, SocketAddr};
+use std::time::Duration;
+
+/// What octets take through the pipe between a user and the MTA on the same host.
+const PIPE: Duration = Duration::from_micros(50);
+/// After so long a user binds again whose association ended.
+const BIND_AGAIN: Duration = Duration::from_secs(1);
+/// What checking a password takes.
+const VERIFY: Duration = Duration::from_millis(1);
+/// The least time until a node is woken again.
+const TICK: Duration = Duration::from_micros(1);
+
+/// A user's place.
+struct Seat {
+    user: User,
+    association: Option<AssociationId>,
+}
+
+/// What a station tells of messages.
+#[derive(Debug)]
+pub(crate) enum Told {
+    /// The node said something.
+    Event(node::event::Event),
+    /// A user heard something that is not about his connection.
+    Heard { user: usize, heard: Heard },
+}
+
+/// Content that was asked for, and waits until the connection can take more.
+#[derive(Debug)]
+struct Wanted {
+    token: Token,
+    body: base::BodyId,
+    offset: u64,
+    len: usize,
+}
+
+/// A site that runs.
+pub(crate) struct Station {
+    place: usize,
+    host: usize,
+    address: IpAddr,
+    node: Node,
+    store: Store,
+    disk: Duration,
+    connects: BTreeMap<node::ChannelId, (SocketAddr, Dscp)>,
+    p3: Option<ListenerId>,
+    connections: BTreeMap<AssociationId, ConnectionId>,
+    wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
+    seats: Vec<Seat>,
+    told: VecDeque<(usize, Told)>,
+    due: Option<Time>,
+    unsound: Option<Unsound>,
+}
+
+impl Station {
+    /// A site that was checked, on this host.
+    pub(crate) fn new(
+        place: usize,
+        site: &Site,
+        names: &[ORName],
+        host: usize,
+        disk: Duration,
+    ) -> Station {
+        let marks = |id: &node::ChannelId| {
+            site.config.channel(*id).map_or(Dscp::CS0, |(_, channel)| channel.dscp)
+        };
+        let p3 = site.config.listeners.iter().find_map(|listener| match listener.service {
+            ListenerService::P3 { .. } => Some(listener.id),
+            ListenerService::P1 { .. } => None,
+        });
+        let seats = site.users.iter().zip(names).map(|(seat, name)| Seat {
+            user: User::new(name.clone(), Bytes::from_static(b"secret"), seat.delivery),
+            association: None,
+        });
+        Station {
+            place,
+            host,
+            address: site.address,
+            node: Node::new(site.config.clone()),
+            store: Store::default(),
+            disk,
+            connects: site.connects.iter().map(|(id, to)| (*id, (*to, marks(id)))).collect(),
+            p3,
+            connections: BTreeMap::new(),
+            wanted: BTreeMap::new(),
+            seats: seats.collect(),
+            told: VecDeque::new(),
+            due: None,
+            unsound: None,
+        }
+    }
+
+    /// Listens, starts the node, and lets the users bind.
+    pub(crate) fn start(&mut self, ground: &mut Ground, site: &Site) {
+        for (listener, port) in &site.listens {
+            let channel = site.config.listener(*listener).and_then(|l| match l.service {
+                ListenerService::P1 { peer, channel } => {
+                    site.config.channel(node::ChannelId { peer, index: channel })
+                }
+                ListenerService::P3 { .. } => None,
+            });
+            let Some((_, channel)) = channel else { continue };
+            let listening = Listening::Site { site: self.place, listener: *listener };
+            ground.listening.insert((self.host, *port), listening);
+            if let Some(host) = ground.host(self.host) {
+                host.listen(*port, channel.dscp);
+            }
+        }
+        self.feed(ground, Input::Started);
+        for user in 0..self.seats.len() {
+            ground.later(Duration::ZERO, Happening::Bind { site: self.place, user });
+        }
+    }
+
+    /// When the node or a user wants to be woken.
+    pub(crate) fn deadline(&self) -> Option<Time> {
+        self.due
+    }
+
+    /// What was told; `None` once nothing is left.
+    pub(crate) fn told(&mut self) -> Option<(usize, Told)> {
+        self.told.pop_front()
+    }
+
+    /// Whether its node asked for what makes no sense.
+    ///
+    /// # Errors
+    /// It did.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        match &self.unsound {
+            None => Ok(()),
+            Some(what) => Err(Error::Broken { site: self.place, what: what.to_string() }),
+        }
+    }
+
+    /// Its deadline has passed.
+    pub(crate) fn tick(&mut self, ground: &mut Ground) {
+        let now = ground.clock().mono;
+        for place in 0..self.seats.len() {
+            let seat = self.seats.get_mut(place);
+            if let Some(seat) = seat.filter(|seat| seat.user.deadline().is_some_and(|at| at <= now))
+            {
+                seat.user.tick(now);
+                self.hear(ground, place);
+            }
+        }
+        if self.node.deadline().is_some_and(|at| at <= now) {
+            self.feed(ground, Input::Tick);
+        } else {
+            self.set_due(ground);
+        }
+    }
+
+    fn set_due(&mut self, ground: &Ground) {
+        let users = self.seats.iter().filter_map(|seat| seat.user.deadline());
+        let next = users.chain(self.node.deadline()).min();
+        self.due = next.map(|at| Time(at.0.saturating_mul(1_000)).max(ground.now + TICK));
+    }
+
+    /// Hands the node an input and does what it wants.
+    pub(crate) fn feed(&mut self, ground: &mut Ground, input: Input) {
+        self.node.handle(ground.clock(), input);
+        self.drain(ground);
+    }
+
+    fn drain(&mut self, ground: &mut Ground) {
+        while let Some(output) = self.node.poll() {
+            if let Err(unsound) = self.perform(ground, output) {
+                self.unsound.get_or_insert(unsound);
+            }
+        }
+        self.set_due(ground);
+    }
+
+    /// The disk has made a commit.
+    pub(crate) fn commit(
+        &mut self,
+        ground: &mut Ground,
+        token: Token,
+        batch: engine::journal::Batch,
+    ) {
+        if let Err(unsound) = self.store.apply(batch) {
+            self.unsound.get_or_insert(unsound);
+        }
+        self.feed(ground, Input::Committed { token, result: Ok(()) });
+    }
+
+    fn answer(&self, ground: &mut Ground, delay: Duration, input: Input) {
+        ground.later(delay, Happening::Answer { site: self.place, input });
+    }
+
+    fn perform(&mut self, ground: &mut Ground, output: Output) -> Result<(), Unsound> {
+        let site = self.place;
+        match output {
+            Output::Connect { association, channel } => {
+                self.connect(ground, association, channel);
+            }
+            Output::Write { association, bytes } => self.write(ground, association, bytes),
+            Output::Close { association } => self.close(ground, association),
+            Output::Drop { association } => self.drop_now(ground, association),
+            Output::SpoolOpen { spool } => self.store.open(spool)?,
+            Output::SpoolAppend { spool, bytes, .. } => self.store.append(spool, &bytes)?,
+            Output::SpoolSync { spool, token } => {
+                let result = Ok(self.store.spooled(spool)?);
+                self.answer(ground, self.disk, Input::Synced { spool, token, result });
+            }
+            Output::SpoolDiscard { spool } => {
+                // One that a commit used up meanwhile is fine.
+                let _ = self.store.discard(spool);
+            }
+            Output::Commit { token, batch } => {
+                ground.later(self.disk, Happening::Commit { site, token, batch });
+            }
+            Output::Load { token, precedence, id } => {
+                let record = self.store.entries.get(&(precedence, id)).cloned();
+                self.answer(ground, Duration::ZERO, Input::Loaded { token, result: Ok(record) });
+            }
+            Output::LookUp { token, keys } => {
+                let found = self.store.look_up(&keys, ground.clock().utc);
+                self.answer(ground, Duration::ZERO, Input::LookedUp { token, result: Ok(found) });
+            }
+            Output::ReadContent { token, association, body, offset, len } => {
+                let wanted = Wanted { token, body, offset, len };
+                self.wanted.entry(association).or_default().push_back(wanted);
+                self.give_content(ground, association)?;
+            }
+            Output::Verify { token, .. } => {
+                self.answer(ground, VERIFY, Input::Verified { token, right: true });
+            }
+            Output::Event(event) => self.told.push_back((site, Told::Event(event))),
+            Output::Operated { .. } | Output::Stopped => {}
+        }
+        Ok(())
+    }
+
+    /// Answers what content was asked for, while the connection can take it.
+    fn give_content(
+        &mut self,
+        ground: &mut Ground,
+        association: AssociationId,
+    ) -> Result<(), Unsound> {
+        if let Some(id) = self.connections.get(&association).copied() {
+            let now = ground.now;
+            let Some(host) = ground.host(self.host) else { return Ok(()) };
+            if host.waiting(id) >= UNSENT_MAX {
+                host.want_room(now, id, UNSENT_MAX);
+                return Ok(());
+            }
+        }
+        for Wanted { token, body, offset, len } in
+            self.wanted.remove(&association).unwrap_or_default()
+        {
+            let result = Ok(self.store.read(body, offset, len)?);
+            self.answer(ground, Duration::ZERO, Input::Content { token, result });
+        }
+        Ok(())
+    }
+
+    fn connect(
+        &mut self,
+        ground: &mut Ground,
+        association: AssociationId,
+        channel: node::ChannelId,
+    ) {
+        let Some((remote, dscp)) = self.connects.get(&channel).copied() else {
+            let error = "no address to connect to".to_owned();
+            return self.answer(ground, PIPE, Input::ConnectFailed { association, error });
+        };
+        let (now, address) = (ground.now, self.address);
+        let Some(host) = ground.host(self.host) else { return };
+        let id = host.connect(now, address, remote, dscp);
+        self.own(ground, association, id);
+    }
+
+    fn own(&mut self, ground: &mut Ground, association: AssociationId, id: ConnectionId) {
+        self.connections.insert(association, id);
+        ground.owners.insert((self.host, id), Owner::Site { site: self.place, association });
+    }
+
+    fn disown(&mut self, ground: &mut Ground, association: AssociationId) -> Option<ConnectionId> {
+        self.wanted.remove(&association);
+        let id = self.connections.remove(&association)?;
+        ground.owners.remove(&(self.host, id));
+        Some(id)
+    }
+
+    fn write(&mut self, ground: &mut Ground, association: AssociationId, bytes: Bytes) {
+        let (site, now) = (self.place, ground.now);
+        match self.connections.get(&association) {
+            Some(id) => {
+                if let Some(host) = ground.host(self.host) {
+                    host.write(now, *id, bytes);
+                }
+            }
+            None => ground.later(PIPE, Happening::ToUser { site, association, bytes }),
+        }
+    }
+
+    fn close(&mut self, ground: &mut Ground, association: AssociationId) {
+        let (site, now) = (self.place, ground.now);
+        match self.connections.get(&association) {
+            Some(id) => {
+                if let Some(host) = ground.host(self.host) {
+                    host.close(now, *id);
+                }
+            }
+            None => ground.later(PIPE, Happening::Unplugged { site, association }),
+        }
+    }
+
+    fn drop_now(&mut self, ground: &mut Ground, association: AssociationId) {
+        let now = ground.now;
+        match self.disown(ground, association) {
+            Some(id) => {
+                if let Some(host) = ground.host(self.host) {
+                    host.drop_now(now, id);
+                }
+            }
+            None => self.lose_user(ground, association),
+        }
+    }
+
+    /// Something happened to a connection of the node.
+    pub(crate) fn connection(
+        &mut self,
+        ground: &mut Ground,
+        association: AssociationId,
+        event: Event,
+    ) {
+        match event {
+            Event::Connected { seen, .. } => {
+                self.feed(ground, Input::Connected { association });
+                self.mark_seen(ground, association, seen);
+            }
+            Event::Failed { error, .. } => {
+                self.disown(ground, association);
+                self.feed(ground, Input::ConnectFailed { association, error });
+            }
+            Event::Bytes { bytes, .. } => {
+                self.feed(ground, Input::Bytes { association, bytes });
+            }
+            Event::Room { .. } => {
+                if let Err(unsound) = self.give_content(ground, association) {
+                    self.unsound.get_or_insert(unsound);
+                }
+            }
+            Event::Closed { error, .. } => {
+                self.disown(ground, association);
+                self.feed(ground, Input::Closed { association, error });
+            }
+            Event::Accepted { .. } => {} // has no association yet
+        }
+    }
+
+    /// A peer connected.
+    pub(crate) fn accepted(
+        &mut self,
+        ground: &mut Ground,
+        id: ConnectionId,
+        listener: ListenerId,
+        remote: IpAddr,
+        seen: Option<Dscp>,
+    ) {
+        let admitted = self.node.admit(ground.clock(), remote);
+        self.drain(ground);
+        let Some(association) = admitted else {
+            let now = ground.now;
+            if let Some(host) = ground.host(self.host) {
+                host.drop_now(now, id);
+            }
+            return;
+        };
+        self.own(ground, association, id);
+        self.feed(ground, Input::Accepted { association, listener, remote });
+        self.mark_seen(ground, association, seen);
+    }
+
+    fn mark_seen(&mut self, ground: &mut Ground, association: AssociationId, seen: Option<Dscp>) {
+        if let Some(dscp) = seen {
+            self.feed(ground, Input::MarkSeen { association, dscp });
+        }
+    }
+
+    /// A user binds, if he is not bound.
+    pub(crate) fn bind(&mut self, ground: &mut Ground, user: usize) {
+        let remote = self.address;
+        let Some(listener) = self.p3 else { return };
+        if self.seats.get(user).is_none_or(|seat| seat.association.is_some()) {
+            return;
+        }
+        let admitted = self.node.admit(ground.clock(), remote);
+        self.drain(ground);
+        let site = self.place;
+        let (Some(association), Some(seat)) = (admitted, self.seats.get_mut(user)) else {
+            return ground.later(BIND_AGAIN, Happening::Bind { site, user });
+        };
+        seat.association = Some(association);
+        self.feed(ground, Input::Accepted { association, listener, remote });
+        let now = ground.clock().mono;
+        if let Some(seat) = self.seats.get_mut(user) {
+            seat.user.connected(now);
+        }
+        self.hear(ground, user);
+    }
+
+    fn seat_of(&self, association: AssociationId) -> Option<usize> {
+        self.seats.iter().position(|seat| seat.association == Some(association))
+    }
+
+    /// Octets of the node come to a user.
+    pub(crate) fn user_hears(
+        &mut self,
+        ground: &mut Ground,
+        association: AssociationId,
+        bytes: &[u8],
+    ) {
+        let Some(user) = self.seat_of(association) else { return };
+        let now = ground.clock().mono;
+        if let Some(seat) = self.seats.get_mut(user) {
+            seat.user.bytes(now, bytes);
+        }
+        self.hear(ground, user);
+    }
+
+    /// Octets of a user come to the node.
+    pub(crate) fn node_hears(
+        &mut self,
+        ground: &mut Ground,
+        association: AssociationId,
+        bytes: Bytes,
+    ) {
+        if self.seat_of(association).is_some() {
+            self.feed(ground, Input::Bytes { association, bytes });
+        }
+    }
+
+    /// The pipe between a user and the node is closed: both hear of it.
+    pub(crate) fn unplugged(&mut self, ground: &mut Ground, association: AssociationId) {
+        if self.seat_of(association).is_some() {
+            self.lose_user(ground, association);
+            self.feed(ground, Input::Closed { association, error: None });
+        }
+    }
+
+    fn lose_user(&mut self, ground: &mut Ground, association: AssociationId) {
+        self.wanted.remove(&association);
+        let Some(user) = self.seat_of(association) else { return };
+        if let Some(seat) = self.seats.get_mut(user) {
+            seat.association = None;
+            seat.user.closed();
+        }
+        ground.later(BIND_AGAIN, Happening::Bind { site: self.place, user });
+    }
+
+    /// A user submits a message.
+    pub(crate) fn submit(&mut self, ground: &mut Ground, user: usize, submission: Submission) {
+        let now = ground.clock().mono;
+        if let Some(seat) = self.seats.get_mut(user) {
+            seat.user.submit(now, submission);
+            self.hear(ground, user);
+        }
+    }
+
+    /// A user is asked something, and does it.
+    pub(crate) fn with_user(
+        &mut self,
+        ground: &mut Ground,
+        user: usize,
+        act: impl FnOnce(&mut User, base::Instant),
+    ) {
+        let now = ground.clock().mono;
+        if let Some(seat) = self.seats.get_mut(user) {
+            act(&mut seat.user, now);
+            self.hear(ground, user);
+        }
+    }
+
+    /// Does what a user wants done, and tells what he heard.
+    fn hear(&mut self, ground: &mut Ground, user: usize) {
+        let site = self.place;
+        while let Some(seat) = self.seats.get_mut(user) {
+            let Some(heard) = seat.user.poll() else { break };
+            match (heard, seat.association) {
+                (Heard::Write(bytes), Some(association)) => {
+                    ground.later(PIPE, Happening::ToNode { site, association, bytes });
+                }
+                (Heard::Close, Some(association)) => {
+                    ground.later(PIPE, Happening::Unplugged { site, association });
+                }
+                (Heard::Write(_) | Heard::Close, None) => {}
+                (heard, _) => self.told.push_back((site, Told::Heard { user, heard })),
+            }
+        }
+        self.set_due(ground);
+    }
+}

@@ -1,0 +1,150 @@
+//! A store in memory with the durability of a real one: what is committed survives a crash, spools
+//! and what waits to be committed do not.
+
+use base::{BodyId, EntryId, Precedence, Utc};
+use bytes::Bytes;
+use engine::REMEMBERED;
+use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
+use std::collections::BTreeMap;
+
+/// What no sound node asks of its store.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Unsound {
+    /// Opened twice.
+    #[error("spool {0:?} was opened twice")]
+    SpoolTwice(SpoolId),
+    /// Not open, or used up by a commit.
+    #[error("there is no spool {0:?}")]
+    NoSpool(SpoolId),
+    /// Put twice.
+    #[error("the body {0:?} is there already")]
+    BodyTwice(BodyId),
+    /// Not there, or shorter than that.
+    #[error("there is nothing of the body {0:?} from octet {1} on")]
+    NoBody(BodyId, u64),
+    /// Remembered already, within the time in which that may not happen.
+    #[error("the same was taken twice")]
+    TakenTwice,
+}
+
+/// A store.
+#[derive(Debug, Default)]
+pub struct Store {
+    /// Queue entries.
+    pub entries: BTreeMap<(Precedence, EntryId), Bytes>,
+    /// Contents.
+    pub bodies: BTreeMap<BodyId, Bytes>,
+    /// What was taken, with the time until which it is remembered.
+    pub seen: BTreeMap<Digest, (Utc, Bytes)>,
+    /// Other values by name.
+    pub meta: BTreeMap<String, Bytes>,
+    /// Contents that are coming in.
+    pub spools: BTreeMap<SpoolId, Vec<u8>>,
+}
+
+impl Store {
+    /// Begins a spool.
+    ///
+    /// # Errors
+    /// It is open.
+    pub fn open(&mut self, spool: SpoolId) -> Result<(), Unsound> {
+        match self.spools.insert(spool, Vec::new()) {
+            None => Ok(()),
+            Some(_) => Err(Unsound::SpoolTwice(spool)),
+        }
+    }
+
+    /// Appends to a spool.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn append(&mut self, spool: SpoolId, bytes: &[u8]) -> Result<(), Unsound> {
+        let open = self.spools.get_mut(&spool).ok_or(Unsound::NoSpool(spool))?;
+        open.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    /// How many octets a spool has.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn spooled(&self, spool: SpoolId) -> Result<u64, Unsound> {
+        let open = self.spools.get(&spool).ok_or(Unsound::NoSpool(spool))?;
+        Ok(open.len() as u64)
+    }
+
+    /// Throws a spool away.
+    ///
+    /// # Errors
+    /// It is not open.
+    pub fn discard(&mut self, spool: SpoolId) -> Result<(), Unsound> {
+        self.spools.remove(&spool).map(|_| ()).ok_or(Unsound::NoSpool(spool))
+    }
+
+    /// Part of a content: 1 to `len` octets.
+    ///
+    /// # Errors
+    /// There is no such part.
+    pub fn read(&self, id: BodyId, offset: u64, len: usize) -> Result<Bytes, Unsound> {
+        let missing = Unsound::NoBody(id, offset);
+        let octets = self.bodies.get(&id).ok_or_else(|| missing.clone())?;
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        if start >= octets.len() {
+            return Err(missing);
+        }
+        Ok(octets.slice(start..start.saturating_add(len).min(octets.len())))
+    }
+
+    /// What is remembered under these keys.
+    pub fn look_up(&self, keys: &[Digest], now: Utc) -> Vec<Option<Bytes>> {
+        let found = keys.iter().map(|key| self.seen.get(key).filter(|(until, _)| *until >= now));
+        found.map(|row| row.map(|(_, record)| record.clone())).collect()
+    }
+
+    /// Makes all changes of a batch.
+    ///
+    /// # Errors
+    /// One of them makes no sense; those before it are made.
+    pub fn apply(&mut self, batch: Batch) -> Result<(), Unsound> {
+        for op in batch {
+            match op {
+                Op::PutEntry { precedence, id, record } => {
+                    self.entries.insert((precedence, id), record);
+                }
+                Op::DeleteEntry { precedence, id } => {
+                    self.entries.remove(&(precedence, id));
+                }
+                Op::PutBody { id, source } => {
+                    let octets = match source {
+                        BodySource::Octets(octets) => octets,
+                        BodySource::Spool(spool) => {
+                            self.spools.remove(&spool).ok_or(Unsound::NoSpool(spool))?.into()
+                        }
+                    };
+                    if self.bodies.insert(id, octets).is_some() {
+                        return Err(Unsound::BodyTwice(id));
+                    }
+                }
+                Op::DeleteBody { id } => {
+                    self.bodies.remove(&id);
+                }
+                Op::PutSeen { key, until, record } => {
+                    let taken = self.seen.insert(key, (until, record));
+                    if taken.is_some_and(|(old, _)| old + REMEMBERED >= until) {
+                        return Err(Unsound::TakenTwice);
+                    }
+                }
+                Op::ForgetSeen { before } => self.seen.retain(|_, (until, _)| *until >= before),
+                Op::PutMeta { name, value } => {
+                    self.meta.insert(name, value);
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a power cut leaves.
+    pub fn crash(&mut self) {
+        self.spools.clear();
+    }
+}

@@ -1,0 +1,195 @@
+//! UDP loads: datagrams at a rate, and what of them arrives.
+
+use crate::outcome::LoadCount;
+use crate::scenario::Udp;
+use base::rng::Rng;
+use router::Time;
+use router::packet::{self, Fields};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Octets of a UDP header.
+const HEADER: usize = 8;
+/// Octets of payload that say which datagram it is, and when it was sent.
+pub(crate) const PAYLOAD_MIN: usize = 16;
+/// The source port of the first load.
+const FIRST_PORT: u16 = 40_000;
+/// Most UDP loads.
+pub(crate) const UDP_MAX: usize = 10_000;
+const PROTOCOL: u8 = 17;
+
+/// A load that is sent.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) load: Udp,
+    /// Place of the host that sends.
+    pub(crate) host: usize,
+    fields: Fields,
+    ports: (u16, u16),
+    length: usize,
+    number: u64,
+    rng: Rng,
+    pub(crate) count: LoadCount,
+    delays: u128,
+}
+
+/// Octets of the packets of a load.
+pub(crate) fn length(load: &Udp) -> usize {
+    load.payload + HEADER + if load.to.is_ipv4() { 20 } else { 40 }
+}
+
+impl Source {
+    pub(crate) fn new(
+        load: &Udp,
+        place: usize,
+        host: usize,
+        source: IpAddr,
+        seed: u64,
+    ) -> Option<Source> {
+        let port = FIRST_PORT.checked_add(u16::try_from(place).ok()?)?;
+        let fields = Fields {
+            source,
+            destination: load.to.ip(),
+            protocol: PROTOCOL,
+            dscp: load.dscp,
+            ecn: 0,
+            ttl: 64,
+        };
+        Some(Source {
+            host,
+            fields,
+            ports: (port, load.to.port()),
+            length: length(load),
+            number: 0,
+            rng: Rng::new(seed),
+            count: LoadCount::default(),
+            delays: 0,
+            load: load.clone(),
+        })
+    }
+
+    /// When the next datagram goes; `None` where there are no more. Its moment counts from the
+    /// start, so that no error adds up, and jitter never changes the order.
+    pub(crate) fn next(&mut self) -> Option<Time> {
+        let bits = self.length as u128 * 8 * 1_000_000_000;
+        let nanos = |number: u64| u128::from(number) * bits / u128::from(self.load.rate.max(1));
+        let at = nanos(self.number);
+        let between = (nanos(self.number + 1) - at) as f64 * self.load.jitter;
+        let unit = (self.rng.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
+        let moved = at.saturating_add_signed((between * (2.0 * unit - 1.0)) as i128);
+        let at = Time::ZERO + self.load.start;
+        let at = Time(at.0.saturating_add(u64::try_from(moved).unwrap_or(u64::MAX)));
+        let over = self.load.stop.is_some_and(|stop| at >= Time::ZERO + stop);
+        (!over).then_some(at)
+    }
+
+    /// The datagram that goes now.
+    pub(crate) fn datagram(&mut self, now: Time) -> Option<Vec<u8>> {
+        let mut payload = vec![0; self.load.payload];
+        if let Some((number, rest)) = payload.split_first_chunk_mut::<8>() {
+            *number = self.number.to_be_bytes();
+            if let Some(at) = rest.first_chunk_mut::<8>() {
+                *at = now.0.to_be_bytes();
+            }
+        }
+        self.number += 1;
+        let octets = packet::datagram(&self.fields, self.ports, &payload)?;
+        self.count.sent.add(now.duration_since(Time::ZERO), octets.len());
+        Some(octets)
+    }
+
+    /// One of its datagrams came.
+    fn received(&mut self, now: Time, length: usize, payload: &[u8]) {
+        let came = now.duration_since(Time::ZERO);
+        self.count.received.add(came, length);
+        let Some(sent) = payload.get(8..16).and_then(|octets| octets.first_chunk::<8>()) else {
+            return;
+        };
+        let took = Duration::from_nanos(now.since(Time(u64::from_be_bytes(*sent))));
+        self.delays += took.as_nanos();
+        self.count.delay_max = Some(self.count.delay_max.unwrap_or_default().max(took));
+        let mean = self.delays / u128::from(self.count.received.packets.max(1));
+        self.count.delay = u64::try_from(mean).ok().map(Duration::from_nanos);
+    }
+}
+
+/// The number of the load a packet belongs to, and what is in it; `None` where it is none of ours, or
+/// not whole.
+fn read(packet: &router::Packet) -> Option<(usize, &[u8])> {
+    let header = packet.header();
+    let (source, _) = header.ports.filter(|_| header.protocol == PROTOCOL && !header.fragment)?;
+    let place = source.checked_sub(FIRST_PORT)?;
+    Some((place.into(), packet.octets().get(header.transport + HEADER..)?))
+}
+
+/// Counts a packet that came to a host; whether it was of a load.
+pub(crate) fn count(now: Time, packet: &router::Packet, sources: &mut [Option<Source>]) -> bool {
+    let Some((place, payload)) = read(packet) else { return false };
+    let Some(Some(source)) = sources.get_mut(place) else { return false };
+    let header = packet.header();
+    let is_its = header.destination == source.fields.destination
+        && header.ports == Some(source.ports)
+        && header.source == source.fields.source;
+    if is_its {
+        source.received(now, packet.length(), payload);
+    }
+    is_its
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use dscp::Dscp;
+
+    fn load(rate: u64, jitter: f64) -> Udp {
+        Udp {
+            name: "flood".into(),
+            from: "a".into(),
+            source: None,
+            to: "10.0.2.2:9".parse().unwrap(),
+            rate,
+            payload: 972,
+            dscp: Dscp::CS1,
+            start: Duration::from_secs(1),
+            stop: Some(Duration::from_secs(11)),
+            jitter,
+        }
+    }
+
+    #[test]
+    fn the_rate_is_that_of_whole_packets_whatever_the_jitter() {
+        for jitter in [0.0, 0.2, 0.5] {
+            let mut source =
+                Source::new(&load(1_000_000, jitter), 0, 0, "10.0.1.2".parse().unwrap(), 5)
+                    .unwrap();
+            let mut last = Time::ZERO;
+            while let Some(at) = source.next() {
+                assert!(at >= last, "{jitter}");
+                last = at;
+                source.datagram(at).unwrap();
+            }
+            let sent = source.count.sent;
+            assert!((1_249..=1_250).contains(&sent.packets), "{jitter}: {sent:?}");
+            assert_eq!(sent.octets, sent.packets * 1_000);
+        }
+    }
+
+    #[test]
+    fn a_datagram_is_counted_where_it_belongs() {
+        let mut loads = load(1_000_000, 0.0);
+        for to in ["10.0.2.2:9", "[fd00::2]:9"] {
+            loads.to = to.parse().unwrap();
+            let from = if loads.to.is_ipv4() { "10.0.1.2" } else { "fd00::1" };
+            let source = Source::new(&loads, 1, 0, from.parse().unwrap(), 5).unwrap();
+            let mut sources = [None, Some(source)];
+            let [_, Some(one)] = &mut sources else { unreachable!() };
+            let octets = one.datagram(Time(5_000)).unwrap();
+            let packet = router::Packet::read(octets, 0, Time::ZERO).unwrap();
+            assert!(count(Time(7_000), &packet, &mut sources));
+            let count = &sources[1].as_ref().unwrap().count;
+            assert_eq!(count.received.octets, count.sent.octets);
+            assert_eq!(count.delay, Some(Duration::from_micros(2)));
+            assert!(!super::count(Time(7_000), &packet, &mut sources[..1]));
+        }
+    }
+}

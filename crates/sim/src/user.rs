@@ -1,0 +1,346 @@
+//! A user at the end of a P3 association, as one machine: binds, submits one message after another,
+//! takes deliveries.
+
+use base::Instant;
+use base::ber::{Element, Writer};
+use bytes::Bytes;
+use osi::api::{Indication, Input, Output, Payload, Request, Role, Selectors};
+use osi::profiles::{self, abstract_syntax};
+use osi::stack::Association;
+use p1::Credentials;
+use p1::names::ORName;
+use p1::p3::{
+    ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
+    MessageSubmissionEnvelope, MtsBind, ObjectName, ReportDelivery, SubmissionResult, operation,
+};
+use std::collections::VecDeque;
+
+/// A message to submit. Its content is asked for with [`Heard::NeedContent`].
+#[derive(Clone, Debug)]
+pub struct Submission {
+    /// Names it in what is heard of it.
+    pub tag: usize,
+    /// The envelope.
+    pub envelope: MessageSubmissionEnvelope,
+    /// Octets of content.
+    pub size: u64,
+}
+
+/// What a user wants done, and what he hears.
+#[derive(Debug)]
+pub enum Heard {
+    /// Write to his connection.
+    Write(Bytes),
+    /// Close it.
+    Close,
+    /// He is bound.
+    Bound,
+    /// He was not bound, for this reason.
+    Refused(String),
+    /// Hand in 1 to `max` octets with [`User::content`].
+    NeedContent {
+        /// Of which submission.
+        tag: usize,
+        /// From where.
+        offset: u64,
+        /// Most octets.
+        max: usize,
+    },
+    /// A submission was answered.
+    Answered {
+        /// Which.
+        tag: usize,
+        /// The MTS identifier, or the code of the error; -1 for a reject.
+        result: Result<String, i64>,
+    },
+    /// A delivery begins.
+    Delivery(Box<MessageDeliveryEnvelope>),
+    /// Octets of its content.
+    Content(Bytes),
+    /// It is whole; answer with [`User::take`] or [`User::refuse`].
+    Delivered {
+        /// Its invoke identifier.
+        invoke: i64,
+    },
+    /// A report came; answer with [`User::take_report`].
+    Report {
+        /// Its invoke identifier.
+        invoke: i64,
+        /// It.
+        report: Box<ReportDelivery>,
+    },
+    /// The MTA said what cannot be read.
+    Broken(String),
+}
+
+/// What the octets that come belong to.
+#[derive(Debug)]
+enum Unit {
+    None,
+    Result,
+    Error(i64),
+    Report(i64),
+    Delivery(i64, Box<DeliveryParser>),
+}
+
+/// A user. After each call that takes a time, poll until there is nothing.
+pub struct User {
+    name: ORName,
+    password: Bytes,
+    deliveries: bool,
+    stack: Option<Association>,
+    bound: bool,
+    waiting: VecDeque<Submission>,
+    sending: Option<Submission>,
+    unit: Unit,
+    octets: Vec<u8>,
+    invoke: i64,
+    heard: VecDeque<Heard>,
+}
+
+impl User {
+    /// A user of this name, not bound; one that takes no deliveries does not propose the service.
+    pub fn new(name: ORName, password: Bytes, deliveries: bool) -> User {
+        User {
+            name,
+            password,
+            deliveries,
+            stack: None,
+            bound: false,
+            waiting: VecDeque::new(),
+            sending: None,
+            unit: Unit::None,
+            octets: Vec::new(),
+            invoke: 0,
+            heard: VecDeque::new(),
+        }
+    }
+
+    /// His name.
+    pub fn name(&self) -> &ORName {
+        &self.name
+    }
+
+    /// Whether he is bound.
+    pub fn is_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// A new connection to his MTA is there: he binds.
+    pub fn connected(&mut self, now: Instant) {
+        let mut config =
+            profiles::p3(Selectors::default(), Selectors::default(), Default::default());
+        if !self.deliveries {
+            config.contexts.retain(|c| c.abstract_syntax != abstract_syntax::mdse_88());
+        }
+        config.reference.user = "user".into();
+        config.reference.common = "260101000000Z".into();
+        self.stack = Some(Association::new(config, Role::Initiator));
+        (self.bound, self.unit) = (false, Unit::None);
+        let password = Credentials::Simple(p1::bind::Password::new(
+            self.password.clone(),
+            p1::bind::PasswordForm::Ia5,
+        ));
+        let bind = MtsBind::new(ObjectName::UserAgent(self.name.clone()), password);
+        let mut writer = Writer::new();
+        bind.write(&mut writer);
+        self.request(now, Request::Open { bind: writer.into_vec().into() });
+    }
+
+    /// Octets came.
+    pub fn bytes(&mut self, now: Instant, bytes: &[u8]) {
+        if let Some(stack) = &mut self.stack {
+            stack.handle(now, Input::Bytes(bytes));
+        }
+        self.drain(now);
+    }
+
+    /// The connection is gone: what was not answered waits again, as `xuxa` would have it.
+    pub fn closed(&mut self) {
+        (self.stack, self.bound, self.unit) = (None, false, Unit::None);
+        self.octets.clear();
+        if let Some(unanswered) = self.sending.take() {
+            self.waiting.push_front(unanswered);
+        }
+    }
+
+    /// Time has passed.
+    pub fn tick(&mut self, now: Instant) {
+        if let Some(stack) = &mut self.stack {
+            stack.handle(now, Input::Tick);
+        }
+        self.drain(now);
+    }
+
+    /// When he wants a tick.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.stack.as_ref().and_then(Association::deadline)
+    }
+
+    /// Submits a message as soon as he is bound and those before are answered.
+    pub fn submit(&mut self, now: Instant, submission: Submission) {
+        self.waiting.push_back(submission);
+        self.go_on(now);
+    }
+
+    /// Octets of content, as asked for.
+    pub fn content(&mut self, now: Instant, octets: Bytes) {
+        self.request(now, Request::Content(octets));
+    }
+
+    /// Takes what was delivered.
+    pub fn take(&mut self, now: Instant, invoke: i64) {
+        let mut writer = Writer::new();
+        DeliveryResult::default().write(&mut writer);
+        let (operation, result) = (operation::MESSAGE_DELIVERY, Payload::whole(writer.into_vec()));
+        self.request(now, Request::Result { invoke, operation, result });
+    }
+
+    /// Refuses what was delivered with this error.
+    pub fn refuse(&mut self, now: Instant, invoke: i64, error: i64) {
+        let parameter = Bytes::from_static(&[5, 0]);
+        self.request(now, Request::Error { invoke, error, parameter });
+    }
+
+    /// Takes a report.
+    pub fn take_report(&mut self, now: Instant, invoke: i64) {
+        let (operation, result) = (operation::REPORT_DELIVERY, Payload::whole(&EMPTY_RESULT[..]));
+        self.request(now, Request::Result { invoke, operation, result });
+    }
+
+    /// What he wants done or hears; `None` once nothing is left.
+    pub fn poll(&mut self) -> Option<Heard> {
+        self.heard.pop_front()
+    }
+
+    fn request(&mut self, now: Instant, request: Request) {
+        if let Some(stack) = &mut self.stack {
+            stack.handle(now, Input::Request(request));
+        }
+        self.drain(now);
+    }
+
+    fn drain(&mut self, now: Instant) {
+        while let Some(output) = self.stack.as_mut().and_then(Association::poll) {
+            match output {
+                Output::Send(bytes) => self.heard.push_back(Heard::Write(bytes)),
+                Output::Close => self.heard.push_back(Heard::Close),
+                Output::Indication(indication) => self.hears(indication),
+            }
+        }
+        if self.bound && self.sending.is_none() && !self.waiting.is_empty() {
+            self.go_on(now);
+        }
+    }
+
+    fn go_on(&mut self, now: Instant) {
+        if !self.bound || self.sending.is_some() {
+            return;
+        }
+        let Some(next) = self.waiting.pop_front() else { return };
+        self.invoke += 1;
+        let argument = Payload {
+            head: next.envelope.argument_head(next.size).into(),
+            content_length: next.size,
+            tail: Bytes::new(),
+        };
+        self.sending = Some(next);
+        let (invoke, syntax) = (self.invoke, abstract_syntax::msse());
+        let operation = operation::MESSAGE_SUBMISSION;
+        self.request(now, Request::Invoke { invoke, syntax, operation, argument });
+    }
+
+    fn hears(&mut self, indication: Indication) {
+        match indication {
+            Indication::Opened { .. } => {
+                self.bound = true;
+                self.heard.push_back(Heard::Bound);
+            }
+            Indication::Refused { detail, .. } => self.heard.push_back(Heard::Refused(detail)),
+            Indication::NeedContent { offset, max } => {
+                if let Some(Submission { tag, .. }) = self.sending {
+                    self.heard.push_back(Heard::NeedContent { tag, offset, max });
+                }
+            }
+            Indication::Returned { .. } => self.unit = Unit::Result,
+            Indication::ReturnedError { error, .. } => self.unit = Unit::Error(error),
+            Indication::Invoked { invoke, operation: operation::REPORT_DELIVERY } => {
+                self.unit = Unit::Report(invoke);
+            }
+            Indication::Invoked { invoke, .. } => {
+                self.unit = Unit::Delivery(invoke, <_>::default());
+            }
+            Indication::Data { bytes, last } => self.data(&bytes, last),
+            Indication::Rejected { .. } => self.answered(Err(-1)),
+            _ => {}
+        }
+    }
+
+    fn data(&mut self, bytes: &[u8], last: bool) {
+        if let Unit::Delivery(invoke, parser) = &mut self.unit {
+            let invoke = *invoke;
+            if let Err(error) = delivery(parser, bytes, &mut self.heard) {
+                self.unit = Unit::None;
+                return self.heard.push_back(Heard::Broken(error));
+            }
+            if last {
+                self.unit = Unit::None;
+                self.heard.push_back(Heard::Delivered { invoke });
+            }
+            return;
+        }
+        self.octets.extend_from_slice(bytes);
+        if last {
+            self.whole();
+        }
+    }
+
+    /// A unit that was put together is whole.
+    fn whole(&mut self) {
+        let octets = std::mem::take(&mut self.octets);
+        match std::mem::replace(&mut self.unit, Unit::None) {
+            Unit::None | Unit::Delivery(..) => {}
+            Unit::Error(code) => self.answered(Err(code)),
+            Unit::Result => {
+                match Element::parse(&octets).and_then(|e| SubmissionResult::read(&e)) {
+                    Ok(result) => self.answered(Ok(result.identifier.to_string())),
+                    Err(error) => self.heard.push_back(Heard::Broken(error.to_string())),
+                }
+            }
+            Unit::Report(invoke) => {
+                match Element::parse(&octets).and_then(|e| ReportDelivery::read(&e)) {
+                    Ok(report) => {
+                        let report = Box::new(report);
+                        self.heard.push_back(Heard::Report { invoke, report });
+                    }
+                    Err(error) => self.heard.push_back(Heard::Broken(error.to_string())),
+                }
+            }
+        }
+    }
+
+    fn answered(&mut self, result: Result<String, i64>) {
+        if let Some(Submission { tag, .. }) = self.sending.take() {
+            self.heard.push_back(Heard::Answered { tag, result });
+        }
+    }
+}
+
+/// Reads on in the argument of a delivery.
+fn delivery(
+    parser: &mut DeliveryParser,
+    bytes: &[u8],
+    heard: &mut VecDeque<Heard>,
+) -> Result<(), String> {
+    let mut rest = bytes;
+    while let Some(event) = parser.next(&mut rest).map_err(|error| error.to_string())? {
+        match event {
+            ArgumentEvent::Envelope(envelope) => heard.push_back(Heard::Delivery(envelope)),
+            ArgumentEvent::Content(piece) => {
+                heard.push_back(Heard::Content(Bytes::copy_from_slice(piece)));
+            }
+            ArgumentEvent::End => {}
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,148 @@
+//! What TCP and UDP make of a line, without messages.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+mod setting;
+
+use dscp::Dscp;
+use setting::*;
+use sim::{Bulk, Congestion, Load, Probe, run};
+use std::time::Duration;
+
+/// 1,448 octets of payload in packets of 1,500.
+const PAYLOAD_SHARE: f64 = 1_448.0 / 1_500.0;
+
+#[test]
+fn tcp_alone_fills_the_line_and_loses_no_octet() {
+    for congestion in [Congestion::Reno, Congestion::Cubic] {
+        // With less on the way than the queue holds nothing is lost; with more, some is.
+        for (window, least) in [(100_000, 0.98), (512 << 10, 0.65)] {
+            let mut scenario = pair("512kbit", 10);
+            scenario.tcp.congestion = congestion;
+            scenario.tcp.receive_buffer = window;
+            scenario.loads.push(bulk(Some(5_000_000), "10.0.2.2:9"));
+            let outcome = run(&scenario).unwrap();
+            let load = &outcome.loads[0];
+            assert!(outcome.complete);
+            assert_eq!((load.sent.octets, load.received.octets), (5_000_000, 5_000_000));
+            assert_eq!((load.wrong, load.error.as_deref()), (0, None));
+            let ends = outcome.tcp.iter().filter(|one| one.remote.port() == 9);
+            let resent: Vec<u64> = ends.map(|one| one.sent.resent_octets).collect();
+            assert_eq!(resent.len(), 1);
+            assert_eq!(resent[0] == 0, window < 150_000, "{congestion:?}: {resent:?}");
+            let share = load.received.rate().unwrap() / 512_000.0 / PAYLOAD_SHARE;
+            println!("{congestion:?}, window {window}: {share:.3} of the line, {resent:?} resent");
+            assert!((least..1.001).contains(&share), "{congestion:?}, {window}: {share}");
+        }
+    }
+}
+
+#[test]
+fn a_transfer_keeps_to_its_rate_and_stops_when_told() {
+    let mut scenario = pair("2Mbit", 10);
+    scenario.until = seconds(40);
+    scenario.loads.push(Load::Tcp(Bulk {
+        name: "paced".into(),
+        from: "alice".into(),
+        to: "10.0.2.2:9".parse().unwrap(),
+        dscp: Dscp::CS1,
+        octets: None,
+        rate: Some(200_000),
+        start: seconds(5),
+        stop: Some(seconds(25)),
+    }));
+    let outcome = run(&scenario).unwrap();
+    let load = &outcome.loads[0];
+    let expected = 20 * 200_000 / 8;
+    assert!((expected - 10_000..=expected).contains(&load.sent.octets), "{load:?}");
+    assert_eq!(load.received.octets, load.sent.octets);
+    assert!(load.received.first.unwrap() > seconds(5));
+    assert!(load.done.unwrap() > seconds(25) && load.done.unwrap() < seconds(26), "{load:?}");
+    assert_eq!(outcome.ended, seconds(40), "nothing ends it before its time");
+}
+
+#[test]
+fn a_flood_in_the_same_fifo_starves_tcp() {
+    let mut scenario = pair("512kbit", 10);
+    scenario.until = seconds(300);
+    scenario.sites.clear();
+    scenario.loads.push(bulk(None, "10.0.2.2:9"));
+    let alone = run(&scenario).unwrap().loads[0].received.octets;
+    scenario.loads.push(flood(1_000_000, Dscp::CS0, "10.0.2.2:10"));
+    let probe = |interface: &str| Probe {
+        router: "middle".into(),
+        interface: interface.into(),
+        interval: seconds(1),
+    };
+    scenario.probes = vec![probe("bob"), probe("alice")];
+    let outcome = run(&scenario).unwrap();
+    let [tcp, udp] = &outcome.loads[..] else { panic!() };
+    assert!(alone > 18_000_000, "{alone}");
+    assert!(tcp.received.octets * 20 < alone, "{} of {alone}", tcp.received.octets);
+    // About half of the flood comes through, after the whole queue.
+    let rate = udp.received.rate().unwrap();
+    assert!((480_000.0..513_000.0).contains(&rate), "{rate}");
+    let delay = udp.delay.unwrap();
+    assert!(delay > Duration::from_millis(1_200) && delay < seconds(3), "{delay:?}");
+    assert_eq!(udp.sent.packets, 125 * 300);
+
+    // What the probe saw adds up with what the load counted at its two ends.
+    let rows = &outcome.series[0].rows;
+    assert!(rows.iter().all(|row| row.dscp == Dscp::CS0), "all is best effort");
+    assert_eq!(rows.len(), 300);
+    let sum = |of: fn(&sim::Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let (sent, dropped) = (sum(|row| row.sent.packets), sum(|row| row.dropped.packets));
+    let ends = outcome.tcp.iter().filter(|one| one.host == "alice");
+    let others: u64 = ends.map(|one| one.sent.segments).sum();
+    let came = sent + dropped + rows.last().unwrap().waiting.packets;
+    // One packet of the flood may be on the line to the router.
+    assert!(udp.sent.packets + others - came <= 2, "{} {others} {came}", udp.sent.packets);
+    assert!(rows.iter().skip(5).all(|row| row.waiting.packets > 80 && row.dropped.packets > 30));
+    assert!(outcome.series[1].rows.iter().all(|row| row.dropped.packets == 0));
+}
+
+#[test]
+fn a_scenario_that_does_not_hold_is_told_so() {
+    type Change = fn(&mut sim::Scenario);
+    let cases: [(Change, &str, &str); 8] = [
+        (|s| s.sites[0].host = "carol".into(), "sites[0].host", "alice, bob"),
+        (|s| s.sites[1].address = [10, 0, 9, 9].into(), "sites[1].address", "10.0.9.9"),
+        (|s| s.loads = vec![flood(0, Dscp::CS0, "10.0.2.2:9")], "loads[0].rate", "1 bit/s"),
+        (|s| s.loads = vec![flood(9, Dscp::CS0, "10.0.9.9:9")], "loads[0].to", "10.0.9.9"),
+        (|s| s.loads = vec![bulk(None, "10.0.2.2:5000")], "loads[0].to", "5000"),
+        (|s| s.tcp.receive_buffer = 1, "tcp.receive_buffer", "4 KiB"),
+        (
+            |s| {
+                let start = sim::Start::At(Duration::ZERO);
+                s.messages.push(message(base::Precedence::Flash, 0, start));
+            },
+            "messages[0].size",
+            "1 octet",
+        ),
+        (
+            |s| {
+                let (router, interface) = ("middle".into(), "wan".into());
+                s.probes.push(Probe { router, interface, interval: seconds(1) });
+            },
+            "probes[0]",
+            "wan",
+        ),
+    ];
+    for (change, path, what) in cases {
+        let mut scenario = pair("512kbit", 10);
+        change(&mut scenario);
+        let Err(sim::Error::Scenario(wrong)) = sim::Sim::new(&scenario).map(|_| ()) else {
+            panic!("{path} passes")
+        };
+        assert!(wrong.path == path && wrong.what.contains(what), "{path}: {wrong}");
+    }
+    let mut scenario = pair("512kbit", 10);
+    scenario.policies.clear();
+    assert!(matches!(sim::Sim::new(&scenario), Err(sim::Error::Network(_))));
+}
