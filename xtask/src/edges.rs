@@ -79,6 +79,16 @@ const RULES: &[Rule] = &[
         reason: "a router that knows nothing of messages; who drives a network is above it",
     },
     Rule {
+        from: &["analyse"],
+        to: Forbidden::Packages(&["scheduler", "engine", "node", "network", "lab", "mta"]),
+        reason: "anyone's packets, seen from outside: it decodes, and takes no part",
+    },
+    Rule {
+        from: &["plot"],
+        to: Forbidden::Members,
+        reason: "who measures draws with it; what is drawn is numbers",
+    },
+    Rule {
         from: &["router"],
         to: Forbidden::Packages(&["network"]),
         reason: "a router knows its own interfaces, not what they lead to",

@@ -21,6 +21,7 @@ pub(crate) const PURE: &[&str] = &[
     "network",
     "study",
     "sim",
+    "analyse",
 ];
 
 /// The checkout this binary was started from.

@@ -1,0 +1,249 @@
+//! Capture files, octet by octet: pcap and pcapng of either byte order.
+//!
+//! The workspace's `pcap-file` writes our captures and reads them back. It is not used here, as this
+//! reads anyone's: that crate (2.0) takes all times of pcapng for nanoseconds, refuses a packet that
+//! was longer than the snap length and a list of options without its end, and keeps 8 MB for each
+//! file. What is read here is handed out as it stands in the caller's buffer, and an error says at
+//! which octet.
+
+mod pcap;
+mod pcapng;
+
+use crate::{Link, Time};
+
+/// The longest record, in octets: longer ones are damage. Wireshark's limit for a packet is 256 KiB;
+/// blocks of secrets and names of pcapng are longer.
+pub const RECORD_MAX: usize = 16 << 20;
+/// Most interfaces of a file.
+pub const INTERFACES_MAX: usize = 4_096;
+/// Most octets of an interface's name that are kept.
+const NAME_MAX: usize = 64;
+
+/// Where packets of a file were captured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Interface {
+    /// Its name, where the file has one.
+    pub name: Option<String>,
+    /// How frames begin.
+    pub link: Link,
+    resolution: Resolution,
+}
+
+/// Units of a file's times.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Resolution {
+    unit: Unit,
+    /// Seconds to add (pcapng's if_tsoffset).
+    offset: i64,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Unit {
+    /// Ten to the power of minus this many seconds.
+    Decimal(u8),
+    /// Two to the power of minus this many seconds.
+    Binary(u8),
+}
+
+impl Resolution {
+    const MICROSECONDS: Resolution = Resolution { unit: Unit::Decimal(6), offset: 0 };
+
+    fn time(self, stamp: u64) -> Time {
+        let stamp = u128::from(stamp);
+        let nanos = match self.unit {
+            Unit::Decimal(power @ ..=9) => stamp * 10u128.pow(u32::from(9 - power)),
+            Unit::Decimal(power) => {
+                10u128.checked_pow(u32::from(power - 9)).map_or(0, |by| stamp / by)
+            }
+            Unit::Binary(power) => (stamp * 1_000_000_000) >> power.min(127),
+        };
+        let offset = i128::from(self.offset) * 1_000_000_000;
+        let nanos = i128::try_from(nanos).unwrap_or(i128::MAX).saturating_add(offset);
+        Time(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    }
+}
+
+/// A packet as the file has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Captured<'a> {
+    /// Place in [`Decoder::interfaces`].
+    pub interface: usize,
+    /// When it passed; `None` where the file does not say (a simple packet block).
+    pub time: Option<Time>,
+    /// Octets that the frame had.
+    pub original: u32,
+    /// As many of them as were captured.
+    pub octets: &'a [u8],
+}
+
+/// What the octets at the front of a buffer are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Step<'a> {
+    /// Not yet a whole record: so many octets are needed, those that are there included.
+    Need(usize),
+    /// So many octets without a packet.
+    Passed(usize),
+    /// A packet.
+    Packet {
+        /// Octets of its record.
+        size: usize,
+        /// The packet.
+        packet: Captured<'a>,
+    },
+}
+
+/// Why the file cannot be read on from there.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("at octet {at}: {fault}")]
+pub struct Error {
+    /// Where its record begins, in octets from the file's begin.
+    pub at: u64,
+    /// What is wrong.
+    pub fault: Fault,
+}
+
+/// What is wrong with a file.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// It begins like none.
+    #[error("no capture: it begins with neither pcap's nor pcapng's magic number")]
+    Magic,
+    /// It is packed.
+    #[error("packed with {0}: unpack it first, or pipe it: {0} -dc FILE | lab analyse -")]
+    Packed(&'static str),
+    /// A length that cannot be.
+    #[error("{what} of {length} octets")]
+    Length {
+        /// Of what.
+        what: &'static str,
+        /// The length.
+        length: u64,
+    },
+    /// Lengths at both ends of a block differ.
+    #[error("a block of {0} octets by its first, {1} by its last length")]
+    Trailer(u32, u32),
+    /// A packet of an interface that was not described.
+    #[error("a packet of interface {0}, which is not described")]
+    Interface(u32),
+    /// More than [`INTERFACES_MAX`].
+    #[error("more than {INTERFACES_MAX} interfaces")]
+    Interfaces,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Format {
+    Unknown,
+    Pcap(pcap::Format),
+    Pcapng(pcapng::Section),
+}
+
+/// The order of a number's octets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Order {
+    Little,
+    Big,
+}
+
+impl Order {
+    fn u16(self, octets: [u8; 2]) -> u16 {
+        match self {
+            Order::Little => u16::from_le_bytes(octets),
+            Order::Big => u16::from_be_bytes(octets),
+        }
+    }
+
+    fn u32(self, octets: [u8; 4]) -> u32 {
+        match self {
+            Order::Little => u32::from_le_bytes(octets),
+            Order::Big => u32::from_be_bytes(octets),
+        }
+    }
+
+    /// The number at this place; `None` where the octets end before.
+    fn u32_at(self, octets: &[u8], at: usize) -> Option<u32> {
+        octets.get(at..)?.first_chunk().map(|four| self.u32(*four))
+    }
+
+    fn u16_at(self, octets: &[u8], at: usize) -> Option<u16> {
+        octets.get(at..)?.first_chunk().map(|two| self.u16(*two))
+    }
+}
+
+/// Reads a file record by record. After an error there is nothing more to be had.
+#[derive(Clone, Debug)]
+pub struct Decoder {
+    format: Format,
+    interfaces: Vec<Interface>,
+    at: u64,
+}
+
+impl Default for Decoder {
+    fn default() -> Decoder {
+        Decoder { format: Format::Unknown, interfaces: Vec::new(), at: 0 }
+    }
+}
+
+impl Decoder {
+    /// The interfaces that were described so far, of all sections.
+    pub fn interfaces(&self) -> &[Interface] {
+        &self.interfaces
+    }
+
+    /// Octets that were read so far.
+    pub fn offset(&self) -> u64 {
+        self.at
+    }
+
+    /// What is at the front of `input`, which continues the file.
+    ///
+    /// # Errors
+    /// [`Error`]: the file is none, or damaged.
+    pub fn next<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Error> {
+        let step = match &mut self.format {
+            Format::Unknown => self.begin(input),
+            Format::Pcap(format) => format.next(input),
+            Format::Pcapng(section) => section.next(input, &mut self.interfaces),
+        };
+        let step = step.map_err(|fault| Error { at: self.at, fault })?;
+        match step {
+            Step::Passed(size) | Step::Packet { size, .. } => self.at += size as u64,
+            Step::Need(_) => {}
+        }
+        Ok(step)
+    }
+
+    /// By its first octets it is known what a file is.
+    fn begin<'a>(&mut self, input: &'a [u8]) -> Result<Step<'a>, Fault> {
+        let Some(magic) = input.first_chunk::<4>() else {
+            return Ok(Step::Need(4));
+        };
+        match magic {
+            [0x1f, 0x8b, ..] => return Err(Fault::Packed("gzip")),
+            [0x28, 0xb5, 0x2f, 0xfd] => return Err(Fault::Packed("zstd")),
+            [0x04, 0x22, 0x4d, 0x18] => return Err(Fault::Packed("lz4")),
+            [b'B', b'Z', b'h', _] => return Err(Fault::Packed("bzip2")),
+            [0xfd, b'7', b'z', b'X'] => return Err(Fault::Packed("xz")),
+            [0x0a, 0x0d, 0x0d, 0x0a] => {
+                let mut section = pcapng::Section::default();
+                let step = section.next(input, &mut self.interfaces)?;
+                if !matches!(step, Step::Need(_)) {
+                    self.format = Format::Pcapng(section);
+                }
+                return Ok(step);
+            }
+            _ => {}
+        }
+        match pcap::Format::read(input)? {
+            None => Ok(Step::Need(pcap::HEADER)),
+            Some((format, link)) => {
+                self.format = Format::Pcap(format);
+                let resolution = Resolution::MICROSECONDS;
+                self.interfaces.push(Interface { name: None, link, resolution });
+                Ok(Step::Passed(pcap::HEADER))
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

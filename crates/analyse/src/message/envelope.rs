@@ -1,0 +1,150 @@
+//! From the user data of a session to what an envelope says: presentation data values, RT-TRANSFER's
+//! octets, and the head of an MTS-APDU.
+
+use crate::report::{Envelope, Kind};
+use base::ber::{Class, Limits, MAX_DEPTH, Token, Tokenizer, universal};
+use p1::grade::{PriorityLevelQualifier, join};
+use p1::{ApduParser, Event, MtsApduHead, Priority};
+
+/// The longest envelope that is read, in octets; longer messages have a row without one.
+const ENVELOPE_MAX: usize = 32 << 10;
+/// The tag of a P-DATA's user data (X.226 8.3: fully encoded, `[APPLICATION 1]`).
+const USER_DATA: u8 = 0x61;
+
+/// How the octets of an activity are wrapped.
+#[derive(Clone, Debug)]
+enum Wrap {
+    /// Not known before the first octet.
+    Unknown,
+    /// Not at all: X.410 mode.
+    Bare,
+    /// In presentation data values; within one, and whether its octets are the transfer's.
+    Values { tokens: Box<Tokenizer>, wanted: bool },
+    /// In something that is not understood.
+    Other,
+}
+
+/// Octets of one activity.
+#[derive(Clone, Debug)]
+pub(crate) struct Reader {
+    wrap: Wrap,
+    parser: Option<Box<ApduParser>>,
+    /// Octets of RT-TRANSFER so far.
+    pub(crate) octets: u64,
+    /// What the envelope says, once it is read.
+    pub(crate) envelope: Option<Envelope>,
+}
+
+impl Reader {
+    /// At the begin of an activity; where it is resumed, the envelope is behind.
+    pub(crate) fn new(resumed: bool) -> Reader {
+        let parser = ApduParser::new(ENVELOPE_MAX).with_report_limit(ENVELOPE_MAX);
+        Reader {
+            wrap: Wrap::Unknown,
+            parser: (!resumed).then(|| Box::new(parser)),
+            octets: 0,
+            envelope: None,
+        }
+    }
+
+    /// Octets are missing: what follows begins in the middle.
+    pub(crate) fn gap(&mut self) {
+        self.parser = None;
+        self.wrap = Wrap::Other;
+    }
+
+    /// User data of the session; `last` where its unit ends. Gives how many octets of the transfer
+    /// were in it.
+    pub(crate) fn data(&mut self, octets: &[u8], last: bool) -> u64 {
+        let before = self.octets;
+        if let (Wrap::Unknown, Some(first)) = (&self.wrap, octets.first()) {
+            self.wrap = if *first == USER_DATA { values() } else { Wrap::Bare };
+        }
+        match std::mem::replace(&mut self.wrap, Wrap::Other) {
+            Wrap::Values { mut tokens, mut wanted } => {
+                if self.unwrap(octets, &mut tokens, &mut wanted) {
+                    self.wrap = Wrap::Values { tokens, wanted };
+                }
+            }
+            Wrap::Bare => {
+                self.transfer(octets);
+                self.wrap = Wrap::Bare;
+            }
+            other => {
+                self.octets += octets.len() as u64;
+                self.wrap = other;
+            }
+        }
+        // Every unit is one user data of its own.
+        if last && matches!(self.wrap, Wrap::Values { .. }) {
+            self.wrap = values();
+        }
+        self.octets - before
+    }
+
+    /// Takes presentation data values apart; whether that went well.
+    fn unwrap(&mut self, octets: &[u8], tokens: &mut Tokenizer, wanted: &mut bool) -> bool {
+        let mut rest = octets;
+        loop {
+            match tokens.next(&mut rest) {
+                Ok(Some(Token::Begin { header, depth })) => {
+                    // single-ASN1-type with an OCTET STRING in it, or octet-aligned (X.226 8.4.2).
+                    let string = header.tag == universal::OCTET_STRING;
+                    let aligned =
+                        depth == 2 && header.tag.class == Class::Context && header.tag.number == 1;
+                    *wanted = !header.constructed && (string || aligned);
+                }
+                Ok(Some(Token::Data(data))) => {
+                    if *wanted {
+                        self.transfer(data);
+                    }
+                }
+                Ok(Some(Token::End { .. })) => {}
+                Ok(None) => return true,
+                Err(_) => return false,
+            }
+        }
+    }
+
+    fn transfer(&mut self, octets: &[u8]) {
+        self.octets += octets.len() as u64;
+        let Some(parser) = &mut self.parser else { return };
+        let mut rest = octets;
+        match parser.next(&mut rest) {
+            Ok(None) => {}
+            Ok(Some(Event::Head(head))) => {
+                self.envelope = Some(told(&head));
+                self.parser = None;
+            }
+            Ok(Some(_)) | Err(_) => self.parser = None,
+        }
+    }
+}
+
+fn values() -> Wrap {
+    let limits = Limits { depth: MAX_DEPTH, elements: u64::MAX, octets: u64::MAX >> 1 };
+    Wrap::Values { tokens: Box::new(Tokenizer::new(limits)), wanted: false }
+}
+
+fn told(head: &MtsApduHead) -> Envelope {
+    let (kind, identifier) = match head {
+        MtsApduHead::Message(message) => (Kind::Message, message.message_identifier.to_string()),
+        MtsApduHead::Probe(probe) => (Kind::Probe, probe.probe_identifier.to_string()),
+        MtsApduHead::Report(report) => {
+            (Kind::Report, report.envelope.report_identifier.to_string())
+        }
+    };
+    let (precedence, priority) = match head {
+        MtsApduHead::Message(message) => {
+            let qualifier = PriorityLevelQualifier::of(&message.extensions).ok().flatten();
+            let name = match message.priority {
+                Priority::NonUrgent => "non-urgent",
+                Priority::Normal => "normal",
+                Priority::Urgent => "urgent",
+            };
+            (qualifier.map(|qualifier| join(message.priority, qualifier)), Some(name))
+        }
+        _ => (None, None),
+    };
+    Envelope { kind, identifier, precedence, priority }
+}
