@@ -10,6 +10,7 @@
 //! cut, listened to ([`Capture`]) or led over something that spoils what passes. What has to run
 //! inside is the program `lab`.
 
+pub mod analyse;
 pub mod answer;
 mod batch;
 mod cable;

@@ -1,5 +1,6 @@
 //! What the program does, a file for each verb.
 
+mod analyse;
 mod bleach;
 mod capture;
 mod doctor;
@@ -44,6 +45,8 @@ pub(crate) enum Verb {
     Exec(exec::Args),
     /// Write what passes an interface as pcapng
     Capture(capture::Args),
+    /// Say what a capture has by code point, flow and message: throughput, loss, delay, marks
+    Analyse(analyse::Args),
     /// The first process of those that `lab exec` starts
     #[command(hide = true)]
     Inside(exec::Inside),
@@ -72,6 +75,7 @@ impl Verb {
             Verb::Router(args) => args.run(),
             Verb::Exec(args) => args.run(),
             Verb::Capture(args) => args.run(),
+            Verb::Analyse(args) => args.run(),
             Verb::Inside(args) => args.run(),
             Verb::Probe(args) => args.run(),
             Verb::Record(args) => args.run(),
