@@ -109,6 +109,13 @@ const RULES: &[Rule] = &[
         reason: "a file is read without a runtime, and the same by a fuzzer",
     },
     Rule {
+        from: &["plot", "report"],
+        to: Forbidden::Packages(&[
+            "tokio", "mio", "socket2", "nix", "libc", "osi", "node", "store", "lab", "mta",
+        ]),
+        reason: "pages and pictures are made of data alone, wherever it comes from",
+    },
+    Rule {
         from: &["ua", "xuxa-cli", "load"],
         to: Forbidden::Packages(&["engine", "node"]),
         reason: "clients speak P3 to any MTA, and so cannot lean on ours",

@@ -10,15 +10,15 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Pixels of a bitmap for one of a figure.
 pub(crate) const SHARP: u32 = 2;
-/// Pixels beside a panel for its legend.
-const LEGEND: u32 = 170;
-/// Characters of a name for which there is room.
-const NAME_MAX: usize = 16;
+/// Pixels beside a panel for its legend: at least, and at most.
+const LEGEND: (u32, u32) = (170, 330);
+/// Characters of a name for which there can be room.
+const NAME_MAX: usize = 34;
 
 type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), String>;
 
-fn wrong<E: std::fmt::Debug>(error: E) -> String {
+pub(crate) fn wrong<E: std::fmt::Debug>(error: E) -> String {
     format!("{error:?}")
 }
 
@@ -36,17 +36,19 @@ pub(crate) fn figure<B: DrawingBackend>(figure: &Figure, backend: B) -> Drawn {
         .map_err(wrong)?;
     let parts = below.split_evenly((figure.panels.len(), 1));
     let time = span(figure);
+    let beside = beside(figure);
     for (place, (panel, part)) in figure.panels.iter().zip(&parts).enumerate() {
         let last = place + 1 == figure.panels.len();
         let label = if last { figure.time_label.as_str() } else { "" };
         let labels = place == 0;
-        one(&Frame { panel, marks: &figure.marks, labels, time, label, pixel }, part)?;
+        let (marks, ticks) = (figure.marks.as_slice(), figure.ticks.as_slice());
+        one(&Frame { panel, marks, ticks, labels, time, label, beside, pixel }, part)?;
     }
     area.present().map_err(wrong)
 }
 
 /// Pixels as a coordinate.
-fn at(pixels: u32) -> i32 {
+pub(crate) fn at(pixels: u32) -> i32 {
     i32::try_from(pixels).unwrap_or(i32::MAX)
 }
 
@@ -54,16 +56,28 @@ fn at(pixels: u32) -> i32 {
 struct Frame<'a> {
     panel: &'a Panel,
     marks: &'a [Mark],
+    ticks: &'a [(f64, String)],
     labels: bool,
     time: (f64, f64),
     label: &'a str,
+    /// Pixels of its legend.
+    beside: u32,
     pixel: u32,
+}
+
+/// Pixels for the longest name of a legend, the same for all panels so that they are as wide.
+fn beside(figure: &Figure) -> u32 {
+    let series = figure.panels.iter().flat_map(|panel| panel.series.iter().take(SERIES_MAX));
+    let levels = figure.panels.iter().filter_map(|panel| panel.level.as_ref());
+    let names = series.map(|series| &series.name).chain(levels.map(|(_, name)| name));
+    let longest = names.map(|name| name.chars().count().min(NAME_MAX)).max().unwrap_or(0);
+    u32::try_from(longest * 8 + 40).unwrap_or(LEGEND.1).clamp(LEGEND.0, LEGEND.1)
 }
 
 fn one<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Drawn {
     let pixel = frame.pixel;
     let (width, _) = area.dim_in_pixel();
-    let (area, beside) = area.split_horizontally(width.saturating_sub(LEGEND * pixel));
+    let (area, beside) = area.split_horizontally(width.saturating_sub(frame.beside * pixel));
     legend(frame, &beside)?;
     let (low, high) = range(frame.panel);
     let room = if frame.labels && !frame.marks.is_empty() { 86 } else { 12 };
@@ -76,21 +90,24 @@ fn one<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Dr
         .y_label_area_size(84 * pixel)
         .build_cartesian_2d(frame.time.0..frame.time.1, low..high)
         .map_err(wrong)?;
-    chart
-        .configure_mesh()
-        .axis_style(INK.stroke_width(pixel))
+    let mut mesh = chart.configure_mesh();
+    if !frame.ticks.is_empty() {
+        mesh.disable_x_mesh();
+    }
+    mesh.axis_style(INK.stroke_width(pixel))
         .bold_line_style(GRID.stroke_width(pixel))
         .light_line_style(TRANSPARENT)
         .x_label_formatter(&short)
         .y_label_formatter(&short)
-        .x_labels(12)
+        .x_labels(if frame.ticks.is_empty() { 12 } else { 0 })
         .y_labels(7)
-        .label_style((FONT, 15 * pixel).into_font().color(&INK))
-        .axis_desc_style((FONT, 16 * pixel).into_font().color(&INK))
+        .label_style((FONT, 17 * pixel).into_font().color(&INK))
+        .axis_desc_style((FONT, 18 * pixel).into_font().color(&INK))
         .x_desc(frame.label)
         .y_desc(frame.panel.label.clone())
         .draw()
         .map_err(wrong)?;
+    ticks(frame, &mut chart, &area, (low, high))?;
     marks(frame, &mut chart, (low, high))?;
     if let Some((value, _)) = &frame.panel.level {
         let line = [(frame.time.0, *value), (frame.time.1, *value)];
@@ -104,16 +121,40 @@ fn one<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Dr
     Ok(())
 }
 
+/// Lines and labels at the places that were asked for.
+fn ticks<B: DrawingBackend>(
+    frame: &Frame<'_>,
+    chart: &mut Chart<'_, B>,
+    area: &DrawingArea<B, Shift>,
+    (low, high): (f64, f64),
+) -> Drawn {
+    let pixel = frame.pixel;
+    let style =
+        (FONT, 15 * pixel).into_font().color(&INK).pos(Pos::new(HPos::Center, VPos::Center));
+    let (from, to) = frame.time;
+    let within = frame.ticks.iter().filter(|(x, _)| (from..=to).contains(x));
+    for (value, label) in within {
+        let line = PathElement::new([(*value, low), (*value, high)], GRID.stroke_width(pixel));
+        chart.draw_series(std::iter::once(line)).map_err(wrong)?;
+        let (x, y) = chart.backend_coord(&(*value, low));
+        let (left, top) = area.get_base_pixel();
+        let place = (x - left, y - top + 17 * at(pixel));
+        area.draw(&Text::new(shortened(label), place, style.clone())).map_err(wrong)?;
+    }
+    Ok(())
+}
+
 /// What each line is, beside the panel where it covers none.
 fn legend<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Drawn {
     let pixel = at(frame.pixel);
-    let text = (FONT, 15 * frame.pixel).into_font().color(&INK);
+    let text = (FONT, 16 * frame.pixel).into_font().color(&INK);
     let room = if frame.labels && !frame.marks.is_empty() { 86 } else { 12 };
     let (long, mut y) = (26 * pixel, (room + 10) * pixel);
     let mut line = |name: &str, stroke: Option<(ShapeStyle, bool, Shape)>| -> Drawn {
         if let Some((style, dashed, shape)) = stroke {
             let parts: &[(i32, i32)] = match (shape, dashed) {
                 (Shape::Points, _) => &[(11, 15)],
+                (Shape::Dots, _) => &[(8, 18)],
                 (_, true) => &[(0, 11), (15, 26)],
                 (_, false) => &[(0, 26)],
             };
@@ -173,7 +214,7 @@ fn marks<B: DrawingBackend>(
             continue;
         }
         before = mark.at;
-        let style = (FONT, 13 * pixel)
+        let style = (FONT, 14 * pixel)
             .into_font()
             .transform(FontTransform::Rotate270)
             .color(&of)
@@ -202,7 +243,11 @@ fn draw<B: DrawingBackend>(
                 let dots = run.iter().map(|point| Circle::new(*point, 2 * pixel, of.filled()));
                 chart.draw_series(dots).map_err(wrong)?;
             }
+            Shape::Dots => large(&run, of, pixel, chart)?,
             shape => {
+                if shape == Shape::Dotted {
+                    large(&run, of, pixel, chart)?;
+                }
                 let points = if shape == Shape::Step { steps(&run) } else { run };
                 if let [(x, y)] = points.as_slice() {
                     let dot = Circle::new((*x, *y), 2 * pixel, of.filled());
@@ -217,6 +262,17 @@ fn draw<B: DrawingBackend>(
         }
     }
     Ok(())
+}
+
+/// A dot for each point, large enough to be seen alone.
+fn large<B: DrawingBackend>(
+    run: &[(f64, f64)],
+    of: RGBColor,
+    pixel: u32,
+    chart: &mut Chart<'_, B>,
+) -> Drawn {
+    let dots = run.iter().map(|point| Circle::new(*point, 5 * pixel, of.filled()));
+    chart.draw_series(dots).map(|_| ()).map_err(wrong)
 }
 
 /// A value holds until the next point.

@@ -15,10 +15,14 @@
 //! ```
 
 mod axis;
+mod dots;
 mod draw;
+mod encode;
 mod style;
 
-use std::io::Write as _;
+pub use dots::{Band, Dot, Dots, ROWS_MAX, Reach};
+
+use encode::Drawing;
 
 /// Most points of one series that are drawn: beyond, points that lie at the same place of the
 /// picture are left out, the highest and lowest kept.
@@ -54,6 +58,10 @@ pub enum Shape {
     Step,
     /// Not at all.
     Points,
+    /// By straight lines, each point with a dot: few points, all of which count.
+    Dotted,
+    /// Not at all, but each is a large dot: values of a few kinds.
+    Dots,
 }
 
 /// Values over time.
@@ -138,6 +146,8 @@ pub struct Figure {
     pub time_label: String,
     /// From when to when, in seconds; all there is where absent.
     pub span: Option<(f64, f64)>,
+    /// Where the axis has labels, and which, in place of round numbers: values of a parameter.
+    pub ticks: Vec<(f64, String)>,
     /// Pixels across and down.
     pub size: (u32, u32),
 }
@@ -151,6 +161,7 @@ impl Figure {
             marks: Vec::new(),
             time_label: "seconds".to_owned(),
             span: None,
+            ticks: Vec::new(),
             size: (1_200, 120),
         }
     }
@@ -174,13 +185,7 @@ impl Figure {
     /// # Errors
     /// [`Error`]: its size or its panels.
     pub fn svg(&self) -> Result<String, Error> {
-        let (width, height) = self.checked()?;
-        let mut text = String::new();
-        {
-            let backend = plotters::prelude::SVGBackend::with_string(&mut text, (width, height));
-            draw::figure(self, backend).map_err(Error::Drawing)?;
-        }
-        Ok(text.trim_start().to_owned())
+        encode::svg(self)
     }
 
     /// As the octets of a PNG file, two pixels for one of [`Figure::size`] so that print is sharp.
@@ -188,33 +193,20 @@ impl Figure {
     /// # Errors
     /// [`Error`]: its size or its panels.
     pub fn png(&self) -> Result<Vec<u8>, Error> {
-        let (width, height) = self.checked()?;
-        let (across, down) = (width * draw::SHARP, height * draw::SHARP);
-        let mut pixels = vec![0; across as usize * down as usize * 3];
-        {
-            let bitmap = plotters::prelude::BitMapBackend::with_buffer(&mut pixels, (across, down));
-            draw::figure(self, bitmap).map_err(Error::Drawing)?;
-        }
-        let mut octets = Vec::new();
-        let mut encoder = png::Encoder::new(&mut octets, across, down);
-        encoder.set_color(png::ColorType::Rgb);
-        encoder.set_depth(png::BitDepth::Eight);
-        let mut writer = encoder.write_header()?;
-        writer.write_image_data(&pixels)?;
-        writer.finish()?;
-        octets.flush().map_err(png::EncodingError::IoError)?;
-        Ok(octets)
+        encode::png(self)
     }
+}
 
+impl Drawing for Figure {
     fn checked(&self) -> Result<(u32, u32), Error> {
-        let (width, height) = self.size;
-        if !(200..=10_000).contains(&width) || !(200..=10_000).contains(&height) {
-            return Err(Error::Size(width, height));
-        }
         if self.panels.is_empty() || self.panels.len() > 8 {
             return Err(Error::Panels(self.panels.len()));
         }
-        Ok((width, height))
+        encode::size(self.size.0, self.size.1)
+    }
+
+    fn draw<B: plotters::prelude::DrawingBackend>(&self, backend: B) -> Result<(), String> {
+        draw::figure(self, backend)
     }
 }
 

@@ -43,3 +43,6 @@ pub(crate) fn font() -> bool {
     });
     *KNOWN
 }
+
+/// Behind values that are as they should be, and behind those that nearly are.
+pub(crate) const BANDS: [RGBColor; 2] = [RGBColor(198, 226, 205), RGBColor(238, 240, 226)];

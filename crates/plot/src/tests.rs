@@ -102,3 +102,23 @@ fn numbers_of_axes_are_short() {
     let shown = [0.0, 1.0, 0.25, 9_500.0, 12_000.0, 2_500_000.0, -0.0001, 3e9].map(|n| short(&n));
     assert_eq!(shown, ["0", "1", "0.25", "9500", "12k", "2.5M", "0", "3G"]);
 }
+
+#[test]
+fn an_axis_may_have_labels_of_its_own() {
+    let series = Series::new(
+        "checkpoint 2 KiB, content throughput",
+        Shape::Dotted,
+        vec![(0.0, 100.0), (1.0, 400.0), (2.0, 460.0)],
+    );
+    let mut figure = Figure::new("Sweep").panel(Panel::new("kbit/s").series(series));
+    figure.ticks = vec![(0.0, "one".into()), (1.0, "three".into()), (9.0, "beyond".into())];
+    figure.time_label = "window".into();
+    let svg = figure.svg().unwrap();
+    assert!(svg.contains("one") && svg.contains("three") && !svg.contains("beyond"));
+    assert!(!svg.contains("\n0.5\n") && svg.contains("\n100\n"), "no round numbers beside them");
+    assert_eq!(svg.matches("<circle").count(), 3);
+    assert!(svg.contains("checkpoint 2 KiB, content through…"), "{svg}");
+    if let Ok(directory) = std::env::var("PLOT_SAMPLES") {
+        std::fs::write(format!("{directory}/sweep.png"), figure.png().unwrap()).unwrap();
+    }
+}

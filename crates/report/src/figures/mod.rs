@@ -1,0 +1,131 @@
+//! The pictures of a report.
+
+pub(crate) mod over_time;
+pub(crate) mod ratios;
+pub(crate) mod sweep;
+mod units;
+
+use crate::view::{Experiment, View};
+use crate::{RUN_FIGURES_MAX, Report};
+use std::collections::BTreeSet;
+
+/// What a picture is drawn from.
+#[derive(Clone, Debug)]
+pub enum Drawn {
+    /// Series.
+    Figure(plot::Figure),
+    /// A row each.
+    Dots(plot::Dots),
+}
+
+/// A picture and the name of its file.
+#[derive(Clone, Debug)]
+pub struct Picture {
+    /// Letters, digits, `-`, `_` and `.` only; unlike any other of the report; without an ending.
+    pub name: String,
+    /// What is drawn.
+    pub drawn: Drawn,
+}
+
+impl Picture {
+    /// As an SVG document.
+    ///
+    /// # Errors
+    /// It cannot be drawn.
+    pub fn svg(&self) -> Result<String, plot::Error> {
+        match &self.drawn {
+            Drawn::Figure(figure) => figure.svg(),
+            Drawn::Dots(dots) => dots.svg(),
+        }
+    }
+
+    /// As the octets of a PNG file.
+    ///
+    /// # Errors
+    /// It cannot be drawn.
+    pub fn png(&self) -> Result<Vec<u8>, plot::Error> {
+        match &self.drawn {
+            Drawn::Figure(figure) => figure.png(),
+            Drawn::Dots(dots) => dots.png(),
+        }
+    }
+}
+
+/// Colours of a code point, the same in all pictures: those of the class selectors are plain, others
+/// are dashed.
+fn colour(dscp: u8) -> usize {
+    if dscp.is_multiple_of(8) { usize::from(dscp / 8) } else { 8 + usize::from(dscp) }
+}
+
+/// Every picture of a report, within its bounds.
+pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
+    let view = View::of(report);
+    let mut names = BTreeSet::new();
+    let mut pictures = Vec::new();
+    let mut add = |name: String, drawn: Drawn| {
+        let name = unlike(&file_name(&name), &mut names);
+        pictures.push(Picture { name, drawn });
+    };
+    if let Some(dots) = ratios::of(&view, ratios::WIDE) {
+        add("ratios".to_owned(), Drawn::Dots(dots));
+    }
+    for experiment in &view.experiments {
+        for (place, sweep) in sweep::of(experiment).into_iter().enumerate() {
+            let name = format!("{}-sweep-{}", experiment.file.name, place + 1);
+            add(name, Drawn::Figure(sweep.figure));
+        }
+    }
+    for (id, figure) in runs(&view.experiments) {
+        add(id, Drawn::Figure(figure));
+    }
+    pictures
+}
+
+/// The runs over time: those that vary nothing first.
+fn runs(experiments: &[Experiment<'_>]) -> Vec<(String, plot::Figure)> {
+    let all = || experiments.iter().flat_map(|experiment| &experiment.runs);
+    let plain = all().filter(|run| !run.varied);
+    let varied = all().filter(|run| run.varied);
+    let figures = plain.chain(varied).filter_map(|run| {
+        let measured = run.measured?;
+        Some((run.planned.id.clone(), over_time::of(run.planned, measured)?.figure))
+    });
+    figures.take(RUN_FIGURES_MAX).collect()
+}
+
+/// A name that any file system takes.
+fn file_name(name: &str) -> String {
+    let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '-' };
+    let name: String = name.chars().map(plain).take(100).collect();
+    match name.trim_matches(['.', '-']) {
+        "" => "picture".to_owned(),
+        name => name.to_owned(),
+    }
+}
+
+fn unlike(name: &str, taken: &mut BTreeSet<String>) -> String {
+    let mut unlike = name.to_owned();
+    let mut number = 1;
+    while !taken.insert(unlike.to_ascii_lowercase()) {
+        number += 1;
+        unlike = format!("{name}-{number}");
+    }
+    unlike
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_files_lead_nowhere_else_and_are_unlike() {
+        assert_eq!(file_name("../../etc/passwd"), "etc-passwd");
+        assert_eq!(file_name("a/b[window=1,x=\"é\"]"), "a-b-window-1-x");
+        assert_eq!(file_name("<script>"), "script");
+        assert_eq!(file_name("..."), "picture");
+        assert_eq!(file_name(&"x".repeat(500)).len(), 100);
+        let mut taken = BTreeSet::new();
+        let names = ["a", "A", "a"].map(|name| unlike(name, &mut taken));
+        assert_eq!(names, ["a", "A-2", "a-3"]);
+    }
+}

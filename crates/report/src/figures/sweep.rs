@@ -1,0 +1,141 @@
+//! Values over a parameter that is varied.
+
+use super::units::{Axis, axis, ticks};
+use crate::number;
+use crate::view::{Experiment, is_variant};
+use plot::{Figure, Panel, Series, Shape};
+use router::policy::Name;
+use std::collections::BTreeMap;
+use study::row::Measure;
+use study::{Planned, Row, file};
+use toml::Value;
+
+/// A picture of a sweep.
+pub(crate) struct Sweep {
+    pub(crate) figure: Figure,
+    /// What has to be known of it.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What may be drawn, each in a panel of its own where there is any of it.
+const MEASURES: [(Measure, &str); 4] = [
+    (Measure::KbitS, "kbit/s"),
+    (Measure::LossPercent, "loss, %"),
+    (Measure::DelayMs, "delay, ms"),
+    (Measure::BasePercent, "% of base"),
+];
+/// Most panels.
+const PANELS_MAX: usize = 3;
+
+/// The sweeps of an experiment: one for each of its runs that varies something and was made.
+pub(crate) fn of(experiment: &Experiment<'_>) -> Vec<Sweep> {
+    let runs = experiment.file.runs.iter().filter(|run| !run.vary.is_empty());
+    runs.filter_map(|run| one(experiment, run)).collect()
+}
+
+/// A row of one of the combinations.
+struct Point<'a> {
+    planned: &'a Planned,
+    row: &'a Row,
+}
+
+fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
+    let variants = experiment.runs.iter().filter(|of| is_variant(run, &of.planned.run));
+    let by_id: BTreeMap<&str, &Planned> =
+        variants.map(|of| (of.planned.id.as_str(), of.planned)).collect();
+    let points = experiment.rows.iter().filter_map(|row| {
+        let (id, _) = row.item.rsplit_once('/')?;
+        Some(Point { planned: by_id.get(id)?, row })
+    });
+    let points: Vec<Point<'_>> = points.collect();
+    let (name, values) = over(run)?;
+    let axis = axis(values);
+    let place = |point: &Point<'_>| -> Option<f64> {
+        let value = point.planned.settings.get(name)?;
+        axis.places.get(values.iter().position(|other| other == value)?).copied()
+    };
+    let mut figure = Figure::new(format!("{}: {name} varied", run.name));
+    for (measure, label) in MEASURES {
+        let series = series(run, name, measure, &points, &axis, &place);
+        if !series.is_empty() && figure.panels.len() < PANELS_MAX {
+            let panel = series.into_iter().fold(Panel::new(label), Panel::series);
+            figure = figure.panel(match printed(measure, &points) {
+                Some(value) => panel.level(value, "printed"),
+                None => panel,
+            });
+        }
+    }
+    figure.ticks = ticks(&axis, values);
+    figure.span = Some(axis.span);
+    figure.time_label = name.clone();
+    let given_up = points.iter().filter(|point| point.row.seconds_more_than.is_some()).count();
+    let mut notes = Vec::new();
+    if axis.ordered {
+        notes.push(format!("The axis of {name} is {}.", axis.how));
+    }
+    if given_up > 0 {
+        notes.push(format!(
+            "{given_up} of {} were given up: drawn is the most that their rate can have been.",
+            points.len()
+        ));
+    }
+    (!figure.panels.is_empty()).then_some(Sweep { figure, notes })
+}
+
+/// The parameter for the axis: one whose values have an order, and of those the one with the most.
+fn over(run: &file::Run) -> Option<(&Name, &Vec<Value>)> {
+    run.vary.iter().max_by_key(|(_, values)| (axis(values).ordered, values.len()))
+}
+
+fn value(row: &Row, measure: Measure) -> Option<f64> {
+    row.value(measure).or(match measure {
+        Measure::KbitS => row.kbit_s_less_than,
+        _ => None,
+    })
+}
+
+fn series(
+    run: &file::Run,
+    over: &str,
+    measure: Measure,
+    points: &[Point<'_>],
+    axis: &Axis,
+    place: &dyn Fn(&Point<'_>) -> Option<f64>,
+) -> Vec<Series> {
+    let several = run.messages.len() + run.loads.len() > 1;
+    let mut named: Vec<(String, Vec<(f64, f64)>)> = Vec::new();
+    for point in points {
+        let Some(at) = place(point).zip(value(point.row, measure)) else { continue };
+        let name = name(run, over, point, several);
+        match named.iter_mut().find(|(other, _)| *other == name) {
+            Some((_, points)) => points.push(at),
+            None => named.push((name, vec![at])),
+        }
+    }
+    let shape = if axis.ordered { Shape::Dotted } else { Shape::Dots };
+    let sorted = named.into_iter().map(|(name, mut points)| {
+        points.sort_by(|one, other| one.0.total_cmp(&other.0));
+        Series::new(name, shape, points)
+    });
+    sorted.collect()
+}
+
+/// The other parameters' values, and which of several messages and loads it is.
+fn name(run: &file::Run, over: &str, point: &Point<'_>, several: bool) -> String {
+    let others = run.vary.keys().filter(|name| *name != over);
+    let others = others.filter_map(|name| {
+        let value = point.planned.settings.get(name)?;
+        Some(format!("{name} {}", number::setting(value)))
+    });
+    let item = point.row.item.rsplit('/').next().unwrap_or_default();
+    let item = several.then(|| item.to_owned());
+    let parts: Vec<String> = item.into_iter().chain(others).collect();
+    if parts.is_empty() { "measured".to_owned() } else { parts.join(", ") }
+}
+
+/// What was printed, where it is the same for all.
+fn printed(measure: Measure, points: &[Point<'_>]) -> Option<f64> {
+    let mut all = points.iter().map(|point| point.row.paper.get(measure.name()).copied());
+    let first = all.next()??;
+    all.all(|other| other == Some(first)).then_some(first)
+}

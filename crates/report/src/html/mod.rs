@@ -1,0 +1,115 @@
+//! The page.
+
+mod experiment;
+mod head;
+mod markup;
+mod parameters;
+mod summary;
+mod table;
+
+use crate::Report;
+use crate::view::View;
+use markup::Markup;
+
+/// Most rows of all tables of the page; the JSON has all.
+pub const ROWS_MAX: usize = 4_000;
+/// Most pictures of runs over time: of those that vary nothing first.
+pub const RUN_FIGURES_MAX: usize = 150;
+/// Most octets of all pictures of the page.
+pub const PICTURES_BYTES_MAX: usize = 16_000_000;
+/// Most expectations that are listed.
+pub const EXPECTATIONS_MAX: usize = 2_000;
+
+/// Most notes of runs.
+const NOTES_MAX: usize = 2_000;
+
+/// What is left of the bounds.
+struct Left {
+    rows: usize,
+    figures: usize,
+    bytes: usize,
+    expectations: usize,
+    notes: usize,
+}
+
+/// A page of a report.
+pub(crate) fn page(report: &Report<'_>) -> String {
+    let view = View::of(report);
+    let mut left = Left {
+        rows: ROWS_MAX,
+        figures: RUN_FIGURES_MAX,
+        bytes: PICTURES_BYTES_MAX,
+        expectations: EXPECTATIONS_MAX,
+        notes: NOTES_MAX,
+    };
+    let mut page = Markup::default();
+    page.open("!DOCTYPE html", &[]);
+    page.within("html", &[("lang", "en")], |page| {
+        page.within("head", &[], |page| {
+            page.open("meta", &[("charset", "utf-8")]);
+            page.open(
+                "meta",
+                &[("name", "viewport"), ("content", "width=device-width, initial-scale=1")],
+            );
+            page.open("meta", &[("name", "color-scheme"), ("content", "light dark")]);
+            page.element("title", &[], &report.study.title);
+            page.style(include_str!("style.css"));
+        });
+        page.within("body", &[], |page| {
+            page.within("header", &[], |page| head::write(page, &view));
+            page.within("main", &[], |page| {
+                summary::write(page, &view, &mut left);
+                for (number, experiment) in view.experiments.iter().enumerate() {
+                    experiment::write(page, number, experiment, &mut left);
+                }
+                parameters::write(page, &view);
+                repeat(page, report);
+            });
+        });
+    });
+    page.done()
+}
+
+/// How to get these figures again.
+fn repeat(page: &mut Markup, report: &Report<'_>) {
+    page.within("section", &[("id", "repeat")], |page| {
+        page.element("h2", &[], "How to repeat this");
+        match report.machine.command.as_str() {
+            "" => page.element("p", &[], "The command was not given."),
+            command => page.element("pre", &[], command),
+        }
+        page.within("p", &[], |page| {
+            page.say(format_args!(
+                "All numbers stand in results.json beside this page, and every picture as SVG and PNG \
+                 in pictures/ (at most {RUN_FIGURES_MAX} of runs over time). Seeds and settings are \
+                 those above; figures of virtual time come out the same again, those of real time \
+                 nearly."
+            ));
+        });
+    });
+}
+
+/// Draws a picture into the page, within what is left of it; a sentence where it cannot be.
+fn picture(
+    page: &mut Markup,
+    left: &mut Left,
+    class: &'static str,
+    label: &str,
+    svg: Result<String, plot::Error>,
+) {
+    match svg {
+        Ok(svg) if svg.len() <= left.bytes => {
+            left.bytes -= svg.len();
+            page.within("div", &[("class", "scroll")], |page| page.svg(class, label, &svg));
+        }
+        Ok(_) => page.element("p", &[("class", "quiet")], "Left out: the page would be too long."),
+        Err(error) => {
+            page.element("p", &[("class", "quiet")], &format!("There is no picture: {error}."));
+        }
+    }
+}
+
+/// `1 row`, `2 rows`.
+fn plural(count: usize, one: &str) -> String {
+    if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}

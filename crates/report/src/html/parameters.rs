@@ -1,0 +1,84 @@
+//! Every parameter that a study leaves open.
+
+use super::markup::Markup;
+use crate::number;
+use crate::view::View;
+use std::collections::BTreeMap;
+use study::file::Parameter;
+
+/// Most other values of a parameter that are listed.
+const OTHERS_MAX: usize = 12;
+
+pub(super) fn write(page: &mut Markup, view: &View<'_>) {
+    let parameters = &view.report.study.parameters;
+    if parameters.is_empty() {
+        return;
+    }
+    let others = others(view);
+    page.within("section", &[("id", "parameters")], |page| {
+        page.element("h2", &[], "Parameters");
+        page.element(
+            "p",
+            &[],
+            "What was left open, and what it is here. An experiment or a run may have another value; \
+             the tables above say where and why.",
+        );
+        page.within("div", &[("class", "scroll")], |page| {
+            page.within("table", &[("class", "parameters")], |page| {
+                page.within("thead", &[], |page| {
+                    page.within("tr", &[], |page| {
+                        for head in ["parameter", "value", "why", "sets", "elsewhere"] {
+                            page.element("th", &[("scope", "col")], head);
+                        }
+                    });
+                });
+                page.within("tbody", &[], |page| {
+                    for (name, parameter) in parameters {
+                        row(page, name, parameter, others.get(name.as_str()));
+                    }
+                });
+            });
+        });
+    });
+}
+
+fn row(page: &mut Markup, name: &str, parameter: &Parameter, others: Option<&Vec<String>>) {
+    page.within("tr", &[], |page| {
+        page.within("th", &[("scope", "row")], |page| page.element("code", &[], name));
+        let value = parameter.value.as_ref().map_or("as the files have it".to_owned(), |value| {
+            let value = number::setting(value);
+            if parameter.unit.is_empty() { value } else { format!("{value} {}", parameter.unit) }
+        });
+        page.element("td", &[("class", "value")], &value);
+        page.element("td", &[("class", "why")], &parameter.why);
+        page.within("td", &[], |page| {
+            for path in &parameter.sets {
+                page.element("code", &[("class", "path")], path);
+            }
+        });
+        let others = others.map(Vec::as_slice).unwrap_or_default();
+        let mut text = others.iter().take(OTHERS_MAX).cloned().collect::<Vec<_>>().join(", ");
+        if others.len() > OTHERS_MAX {
+            text.push_str(&format!(", and {} more", others.len() - OTHERS_MAX));
+        }
+        page.element("td", &[("class", "why")], &text);
+    });
+}
+
+/// The other values of each parameter in the order of the runs, and in how many.
+fn others<'a>(view: &View<'a>) -> BTreeMap<&'a str, Vec<String>> {
+    let mut found: BTreeMap<&str, Vec<(String, usize)>> = BTreeMap::new();
+    for (name, value) in view.report.planned.iter().flat_map(|planned| &planned.special) {
+        let values = found.entry(name).or_default();
+        let value = number::setting(value);
+        match values.iter_mut().find(|(other, _)| *other == value) {
+            Some((_, count)) => *count += 1,
+            None => values.push((value, 1)),
+        }
+    }
+    let said = |values: Vec<(String, usize)>| {
+        let said = values.into_iter();
+        said.map(|(value, count)| format!("{value} ({})", super::plural(count, "run"))).collect()
+    };
+    found.into_iter().map(|(name, values)| (name, said(values))).collect()
+}

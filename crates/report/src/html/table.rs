@@ -1,0 +1,261 @@
+//! The table of an experiment: each row beside what was printed.
+
+use super::markup::Markup;
+use super::{Left, plural};
+use crate::closeness::Comparison;
+use crate::number::{self, NONE};
+use crate::text::bounded;
+use crate::view::Experiment;
+use study::Row;
+use study::measured::Ground;
+use study::row::Measure;
+
+/// A column: over it, and what stands in it of a row.
+struct Column {
+    head: &'static str,
+    class: &'static str,
+    cell: fn(&Row) -> String,
+}
+
+/// All there are; a table has those in which a row has something.
+const COLUMNS: [Column; 17] = [
+    Column { head: "precedence", class: "wide", cell: |row| text(row.precedence.as_deref()) },
+    Column { head: "DSCP", class: "wide", cell: |row| row.dscp_name.clone() },
+    Column {
+        head: "size",
+        class: "wide number",
+        cell: |row| row.size.map_or(none(), number::size),
+    },
+    Column { head: "paper s", class: "number", cell: |row| printed(row, Measure::Seconds) },
+    Column { head: "ours s", class: OURS, cell: seconds },
+    Column { head: "ratio", class: RATIO, cell: ratio },
+    Column { head: "paper kbit/s", class: "number", cell: |row| printed(row, Measure::KbitS) },
+    Column { head: "ours kbit/s", class: OURS, cell: kbit_s },
+    Column { head: "ratio", class: RATIO, cell: ratio_of_rates },
+    Column {
+        head: "paper % of base",
+        class: "number",
+        cell: |row| printed(row, Measure::BasePercent),
+    },
+    Column { head: "ours % of base", class: OURS, cell: |row| ours(row, Measure::BasePercent) },
+    Column {
+        head: "paper loss %",
+        class: "number",
+        cell: |row| printed(row, Measure::LossPercent),
+    },
+    Column { head: "ours loss %", class: OURS, cell: |row| ours(row, Measure::LossPercent) },
+    Column { head: "delay ms", class: OURS, cell: |row| ours(row, Measure::DelayMs) },
+    Column { head: "delay p99 ms", class: OURS, cell: |row| ours(row, Measure::DelayP99Ms) },
+    Column { head: "jitter ms", class: OURS, cell: |row| ours(row, Measure::JitterMs) },
+    Column { head: "ground", class: "", cell: ground },
+];
+/// What was measured, apart from what was printed.
+const OURS: &str = "number ours";
+/// One divided by the other.
+const RATIO: &str = "number ratio";
+
+fn none() -> String {
+    NONE.to_owned()
+}
+
+fn text(text: Option<&str>) -> String {
+    text.unwrap_or(NONE).to_owned()
+}
+
+fn seconds(row: &Row) -> String {
+    bounded(row.seconds, row.seconds_more_than, ">")
+}
+
+fn kbit_s(row: &Row) -> String {
+    bounded(row.kbit_s, row.kbit_s_less_than, "<")
+}
+
+fn ratio(row: &Row) -> String {
+    let comparison = Comparison::of(row).filter(|_| !Comparison::is_of_rates(row));
+    comparison.map_or(none(), Comparison::words)
+}
+
+fn ratio_of_rates(row: &Row) -> String {
+    let comparison = Comparison::of(row).filter(|_| Comparison::is_of_rates(row));
+    comparison.map_or(none(), Comparison::words)
+}
+
+/// Where a number was made, told by a sign too, and how much faster the network was.
+fn ground(row: &Row) -> String {
+    let sign = match row.ground {
+        Ground::Real => "■",
+        Ground::Virtual => "◇",
+    };
+    let faster = if row.scale > 1 { format!(" ×{}", row.scale) } else { String::new() };
+    format!("{sign} {}{faster}", row.ground.name())
+}
+
+/// What was printed: a value or a bound.
+fn printed(row: &Row, measure: Measure) -> String {
+    let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
+    let exactly = of("").or((measure == Measure::Seconds).then_some(row.paper_seconds).flatten());
+    match (exactly, of("_more_than"), of("_less_than")) {
+        (Some(value), _, _) => number::exact(value),
+        (None, Some(value), _) => format!("> {}", number::exact(value)),
+        (None, None, Some(value)) => format!("< {}", number::exact(value)),
+        (None, None, None) => none(),
+    }
+}
+
+fn ours(row: &Row, measure: Measure) -> String {
+    row.value(measure).map_or(none(), number::short)
+}
+
+/// The parameters that are others here, but for those that the row's name says already.
+fn special(row: &Row) -> String {
+    let said = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
+    let said: Vec<String> = said.filter(|said| !row.row.contains(said.as_str())).collect();
+    said.join(", ")
+}
+
+/// Writes it; where it has more rows than `open`, it is opened by a click.
+pub(super) fn write(page: &mut Markup, of: &Experiment<'_>, open: usize, left: &mut Left) {
+    let shown = of.rows.len().min(left.rows);
+    left.rows -= shown;
+    let rows = of.rows.get(..shown).unwrap_or_default();
+    let reasons = Reasons::of(rows);
+    if let Some(common) = &reasons.common {
+        page.within("p", &[], |page| {
+            page.text("All of these with ");
+            page.element("code", &[], common);
+            page.say(format_args!(": {}", reasons.texts.join(" ")));
+        });
+    }
+    if rows.len() > open {
+        page.within("details", &[], |page| {
+            page.element("summary", &[], &format!("Table of {}", plural(rows.len(), "row")));
+            tables(page, rows, &reasons);
+        });
+    } else {
+        tables(page, rows, &reasons);
+    }
+    if shown < of.rows.len() {
+        let text = format!("{} more stand in results.json.", plural(of.rows.len() - shown, "row"));
+        page.element("p", &[("class", "quiet")], &text);
+    }
+    if reasons.common.is_none() && !reasons.texts.is_empty() {
+        page.within("ol", &[("class", "reasons")], |page| {
+            reasons.texts.iter().for_each(|text| page.element("li", &[], text));
+        });
+    }
+}
+
+/// Why rows have parameters that are others than elsewhere.
+struct Reasons {
+    /// The parameters, where all rows have the same for the same reasons.
+    common: Option<String>,
+    /// Each reason once.
+    texts: Vec<String>,
+}
+
+impl Reasons {
+    fn of(rows: &[&Row]) -> Reasons {
+        let mut texts = Vec::new();
+        for why in rows.iter().filter(|row| !special(row).is_empty()).flat_map(|row| &row.why) {
+            if !texts.contains(why) {
+                texts.push(why.clone());
+            }
+        }
+        let all_alike = |first: &Row| {
+            rows.iter().all(|row| special(row) == special(first) && row.why == first.why)
+        };
+        let first = rows.first().filter(|first| rows.len() > 1 && all_alike(first));
+        let common = first.map(|row| special(row)).filter(|special| !special.is_empty());
+        Reasons { common, texts }
+    }
+
+    /// The numbers of a row's reasons.
+    fn numbers(&self, row: &Row) -> String {
+        let place = |why: &String| self.texts.iter().position(|text| text == why);
+        let numbers = row.why.iter().filter_map(place);
+        numbers.map(|place| format!(" ({})", place + 1)).collect()
+    }
+}
+
+/// One of messages and one of loads, as they have different columns.
+fn tables(page: &mut Markup, rows: &[&Row], reasons: &Reasons) {
+    let (messages, loads): (Vec<&Row>, Vec<&Row>) =
+        rows.iter().partition(|row| row.precedence.is_some());
+    let both = !messages.is_empty() && !loads.is_empty();
+    for (rows, caption) in [(messages, "Messages"), (loads, "Loads")] {
+        if !rows.is_empty() {
+            table(page, &rows, if both { caption } else { "" }, reasons);
+        }
+    }
+}
+
+fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
+    let filled = COLUMNS.iter().filter(|column| {
+        rows.iter().any(|row| {
+            let cell = (column.cell)(row);
+            !cell.is_empty() && cell != NONE
+        })
+    });
+    let columns: Vec<&Column> = filled.collect();
+    let differ = reasons.common.is_none() && rows.iter().any(|row| !special(row).is_empty());
+    page.within("div", &[("class", "scroll")], |page| {
+        page.within("table", &[], |page| {
+            if !caption.is_empty() {
+                page.element("caption", &[], caption);
+            }
+            page.within("thead", &[], |page| {
+                page.within("tr", &[], |page| {
+                    page.element("th", &[("scope", "col")], "row");
+                    for column in &columns {
+                        let class = [("scope", "col"), ("class", column.class)];
+                        page.element("th", &class, column.head);
+                    }
+                    if differ {
+                        page.element("th", &[("scope", "col")], "differs in");
+                    }
+                });
+            });
+            page.within("tbody", &[], |page| {
+                for row in rows {
+                    page.within("tr", &[], |page| {
+                        name(page, row);
+                        columns.iter().for_each(|column| cell(page, row, column));
+                        if differ {
+                            let text = format!("{}{}", special(row), reasons.numbers(row));
+                            let text = if special(row).is_empty() { String::new() } else { text };
+                            page.element("td", &[("class", "differs")], &text);
+                        }
+                    });
+                }
+            });
+        });
+    });
+}
+
+/// The row's name; on a phone with what has no column there.
+fn name(page: &mut Markup, row: &Row) {
+    page.within("th", &[("scope", "row")], |page| {
+        page.text(&row.row);
+        let size = row.size.map(number::size);
+        let parts = [row.precedence.clone(), Some(row.dscp_name.clone()), size];
+        let parts: Vec<String> = parts.into_iter().flatten().collect();
+        page.element("small", &[("class", "phone")], &parts.join(" · "));
+    });
+}
+
+fn cell(page: &mut Markup, row: &Row, column: &Column) {
+    let text = (column.cell)(row);
+    let comparison = Comparison::of(row).filter(|_| column.class == RATIO && text != NONE);
+    let Some(comparison) = comparison else {
+        page.element("td", &[("class", column.class)], &text);
+        return;
+    };
+    let closeness = comparison.closeness();
+    let class = format!("{} {}", column.class, closeness.class());
+    page.within("td", &[("class", &class), ("title", closeness.words())], |page| {
+        page.text(&text);
+        page.text(" ");
+        let label = [("role", "img"), ("aria-label", closeness.words())];
+        page.element("span", &label, closeness.sign());
+    });
+}

@@ -1,0 +1,77 @@
+//! What a study gave, for people and for programs.
+//!
+//! ```text
+//!  Study, Planned, Measured, Row, Verdict, Machine ─▶ Report ─▶ html()      one page with all in it
+//!                                                             ├▶ pictures()  SVG and PNG
+//!                                                             ├▶ json()      every number
+//!                                                             ├▶ text()      a short table
+//!                                                             └▶ write()     all of them as files
+//! ```
+//!
+//! Nothing is measured or judged here: that is done in `study`, or before it. Whatever the names,
+//! titles and notes are made of, they come out as text; however many runs there are, the page stays
+//! within bounds and says what is left out.
+
+mod closeness;
+mod figures;
+mod html;
+mod machine;
+mod number;
+mod text;
+mod view;
+mod write;
+
+pub use closeness::{Closeness, Comparison};
+pub use figures::{Drawn, Picture};
+pub use html::{EXPECTATIONS_MAX, PICTURES_BYTES_MAX, ROWS_MAX, RUN_FIGURES_MAX};
+pub use machine::Machine;
+pub use write::{WriteError, Written};
+
+use serde::Serialize;
+use study::{Measured, Planned, Row, Study, Verdict};
+
+/// A study and all it gave.
+#[derive(Clone, Copy, Debug, Serialize)]
+pub struct Report<'a> {
+    /// What was asked.
+    pub study: &'a Study,
+    /// Its runs, at the study's own rates.
+    #[serde(skip)]
+    pub planned: &'a [Planned],
+    /// The rows of its tables.
+    pub rows: &'a [Row],
+    /// What became of its expectations.
+    pub verdicts: &'a [Verdict],
+    /// What each run gave; runs that have not been made are absent.
+    pub measured: &'a [Measured],
+    /// Where and how it was run.
+    pub machine: &'a Machine,
+}
+
+impl Report<'_> {
+    /// One page with all its styles and pictures within, for any browser and for paper.
+    pub fn html(&self) -> String {
+        html::page(self)
+    }
+
+    /// Every picture, each drawn when it is asked for: the comparison with what was printed, the
+    /// sweeps, and the runs over time. The last are [`RUN_FIGURES_MAX`] at most.
+    pub fn pictures(&self) -> Vec<Picture> {
+        figures::all(self)
+    }
+
+    /// All numbers, as one object: `study`, `rows`, `verdicts`, `measured` and `machine`.
+    ///
+    /// # Errors
+    /// A parameter is something that JSON has not.
+    pub fn json(&self) -> Result<String, serde_json::Error> {
+        let mut text = serde_json::to_string(self)?;
+        text.push('\n');
+        Ok(text)
+    }
+
+    /// A line for each row and for each expectation that does not hold, for a terminal.
+    pub fn text(&self) -> String {
+        text::table(self.rows, self.verdicts)
+    }
+}

@@ -1,0 +1,46 @@
+//! Where and how a study was run, as who ran it says.
+
+use serde::{Deserialize, Serialize};
+use std::collections::BTreeMap;
+
+/// Texts; what is empty is not known and not shown.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Machine {
+    /// When it ended: RFC 3339, in UTC.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub date: String,
+    /// The command that repeats it.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub command: String,
+    /// The programs' version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub commit: String,
+    /// The system's name and version.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub kernel: String,
+    /// How many and which.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub cpus: String,
+    /// How much.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub memory: String,
+    /// What else is worth saying, by name.
+    #[serde(flatten)]
+    pub more: BTreeMap<String, String>,
+}
+
+impl Machine {
+    /// All that is known but the date and the command, which have places of their own.
+    pub(crate) fn facts(&self) -> impl Iterator<Item = (&str, &str)> {
+        let named = [
+            ("commit", &self.commit),
+            ("kernel", &self.kernel),
+            ("processors", &self.cpus),
+            ("memory", &self.memory),
+        ];
+        let more = self.more.iter().map(|(name, value)| (name.as_str(), value));
+        let all = named.into_iter().chain(more);
+        all.filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name, value.as_str()))
+    }
+}

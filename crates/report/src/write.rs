@@ -1,0 +1,77 @@
+//! A report as files.
+
+use crate::Report;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// The files of a report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Written {
+    /// The page.
+    pub html: PathBuf,
+    /// All numbers.
+    pub json: PathBuf,
+    /// The directory of the pictures.
+    pub pictures: PathBuf,
+    /// How many there are, each as SVG and as PNG.
+    pub count: usize,
+    /// Pictures that could not be drawn: which, and why.
+    pub missing: Vec<String>,
+}
+
+/// Why a report could not be written.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A file or directory.
+    #[error("{path}: {error}", path = path.display())]
+    File {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A number or text that JSON has not.
+    #[error("JSON: {0}")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Report<'_> {
+    /// Writes `report.html`, `results.json` and `pictures/` into a directory, which is made where it is
+    /// not there; files of an earlier report are replaced, its further pictures stay.
+    ///
+    /// # Errors
+    /// [`WriteError`]. A picture that cannot be drawn is no error, see [`Written::missing`].
+    pub fn write(&self, directory: &Path) -> Result<Written, WriteError> {
+        let mut written = Written {
+            html: directory.join("report.html"),
+            json: directory.join("results.json"),
+            pictures: directory.join("pictures"),
+            ..Written::default()
+        };
+        fs::create_dir_all(&written.pictures).map_err(at(&written.pictures))?;
+        put(&written.html, self.html().as_bytes())?;
+        put(&written.json, self.json()?.as_bytes())?;
+        for picture in self.pictures() {
+            match (picture.svg(), picture.png()) {
+                (Ok(svg), Ok(png)) => {
+                    put(&written.pictures.join(format!("{}.svg", picture.name)), svg.as_bytes())?;
+                    put(&written.pictures.join(format!("{}.png", picture.name)), &png)?;
+                    written.count += 1;
+                }
+                (Err(error), _) | (_, Err(error)) => {
+                    written.missing.push(format!("{}: {error}", picture.name));
+                }
+            }
+        }
+        Ok(written)
+    }
+}
+
+fn put(path: &Path, octets: &[u8]) -> Result<(), WriteError> {
+    fs::write(path, octets).map_err(at(path))
+}
+
+fn at(path: &Path) -> impl FnOnce(io::Error) -> WriteError {
+    move |error| WriteError::File { path: path.to_owned(), error }
+}

@@ -1,0 +1,306 @@
+//! Reports of a small study that is made up, as are all its figures.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+
+use report::{Machine, RUN_FIGURES_MAX, Report};
+use std::collections::BTreeMap;
+use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::{Library, Planned, Row, Study, Verdict, judge, plan, rows};
+
+const SCRIPT: &str = "<script>alert(1)</script>";
+
+struct Pair;
+
+impl Library for Pair {
+    fn topology(&self, _: &str) -> Result<String, String> {
+        Ok(include_str!("../../../config/lab/topologies/pair.toml").to_owned())
+    }
+
+    fn policy(&self, _: &str) -> Result<String, String> {
+        Ok(include_str!("../../../config/lab/policies/plain.toml").to_owned())
+    }
+}
+
+/// All that a report is of.
+struct Made {
+    study: Study,
+    planned: Vec<Planned>,
+    measured: Vec<Measured>,
+    rows: Vec<Row>,
+    verdicts: Vec<Verdict>,
+    machine: Machine,
+}
+
+impl Made {
+    /// With what each run gave; those without anything were not made.
+    fn of(give: impl Fn(usize, &Planned) -> Option<Measured>) -> Made {
+        let study: Study = toml::from_str(include_str!("made-up.toml")).unwrap();
+        let planned = plan(&study, &Pair).unwrap();
+        let measured: Vec<Measured> =
+            planned.iter().enumerate().filter_map(|(place, of)| give(place, of)).collect();
+        let rows = rows(&study, &planned, &measured);
+        let verdicts = judge(&study, &rows);
+        Made { study, planned, measured, rows, verdicts, machine: machine() }
+    }
+
+    fn usual() -> Made {
+        Made::of(|place, planned| (planned.run != "never").then(|| usual(place, planned)))
+    }
+
+    fn report(&self) -> Report<'_> {
+        Report {
+            study: &self.study,
+            planned: &self.planned,
+            measured: &self.measured,
+            rows: &self.rows,
+            verdicts: &self.verdicts,
+            machine: &self.machine,
+        }
+    }
+}
+
+fn machine() -> Machine {
+    Machine {
+        date: "2007-11-01T00:00:00Z".to_owned(),
+        command: format!("lab run made-up --note '{SCRIPT}'"),
+        kernel: "Linux & others".to_owned(),
+        more: BTreeMap::from([("path".to_owned(), SCRIPT.to_owned())]),
+        ..Machine::default()
+    }
+}
+
+fn usual(place: usize, planned: &Planned) -> Measured {
+    let ends = planned.run != "endless";
+    let end = 1.0 + place as f64;
+    let message = |message: &study::file::Message| MessageTimes {
+        name: message.name.clone(),
+        submitted: Some(0.1),
+        started: Some(0.2),
+        confirmed: ends.then_some(end - 0.1),
+        delivered: ends.then_some(end),
+        ..MessageTimes::default()
+    };
+    let load = |load: &study::file::Load| LoadMeasured {
+        name: load.name.clone(),
+        ended: end,
+        kbit_s: 800.0 + place as f64,
+        loss_percent: Some(place as f64),
+        ..LoadMeasured::default()
+    };
+    let steps = Steps { octets: vec![1_000; 40], dropped: vec![1; 40], waiting: vec![2; 40] };
+    Measured {
+        id: planned.id.clone(),
+        ground: if planned.experiment_name() == "sweep" { Ground::Virtual } else { Ground::Real },
+        scale: if place == 0 { 2 } else { 1 },
+        how: BTreeMap::from([("data path".to_owned(), format!("tun {SCRIPT}"))]),
+        seed: 7,
+        messages: planned.messages.iter().map(message).collect(),
+        loads: planned.loads.iter().map(load).collect(),
+        series: vec![Series {
+            port: "middle.bob".to_owned(),
+            interval: 0.1,
+            rows: BTreeMap::from([(0, steps.clone()), (24, steps)]),
+        }],
+        seconds: if ends { end } else { 60.0 },
+        given_up: !ends,
+        notes: vec![format!("a note {SCRIPT}")],
+    }
+}
+
+/// A page without its style, and with pictures as their labels only.
+fn without_pictures(html: &str) -> String {
+    let (head, rest) = html.split_once("<style>").unwrap();
+    let (_, rest) = rest.split_once("</style>").unwrap();
+    let mut text = head.to_owned();
+    for (place, part) in rest.split("<svg ").enumerate() {
+        if place == 0 {
+            text.push_str(part);
+            continue;
+        }
+        let (picture, after) = part.split_once("</svg>").unwrap();
+        let label = picture.split_once("aria-label=\"").unwrap().1.split('"').next().unwrap();
+        text.push_str(&format!("[picture: {label}]"));
+        text.push_str(after);
+    }
+    text
+}
+
+/// Elements that are opened and not closed, or closed and not opened.
+fn unbalanced(html: &str) -> Vec<String> {
+    let mut open: Vec<&str> = Vec::new();
+    let mut wrong = Vec::new();
+    let (_, html) = html.split_once("</style>").unwrap();
+    for part in html.split('<').skip(1) {
+        let tag = part.split('>').next().unwrap();
+        let name = tag.trim_start_matches('/').split([' ', '\n']).next().unwrap();
+        if tag.starts_with('/') {
+            if open.last() == Some(&name) {
+                open.pop();
+            } else {
+                wrong.push(name.to_owned());
+            }
+        } else if !tag.ends_with('/') {
+            open.push(name);
+        }
+    }
+    // The head and the page were opened before.
+    wrong.retain(|name| !["head", "html"].contains(&name.as_str()));
+    wrong.extend(open.into_iter().map(str::to_owned));
+    wrong
+}
+
+#[test]
+fn a_page_says_all_there_is() {
+    let made = Made::usual();
+    let html = made.report().html();
+    assert_eq!(unbalanced(&html), Vec::<String>::new());
+    insta::assert_snapshot!(without_pictures(&html));
+}
+
+#[test]
+fn a_page_stands_alone() {
+    let html = Made::usual().report().html();
+    for word in ["src=", "@import", "url(", "<link", "<script", "<iframe", "javascript:"] {
+        let found = html.match_indices(word).filter(|(at, _)| {
+            // Texts may have what they like.
+            !html.get(..*at).unwrap().ends_with("&lt;img ")
+        });
+        assert_eq!(found.count(), 0, "{word}");
+    }
+    let addresses: Vec<_> = html.match_indices("http").collect();
+    let names = html.matches("xmlns=\"http://www.w3.org/2000/svg\"").count();
+    assert_eq!(addresses.len(), names, "only the name of SVG");
+    assert!(names >= 8, "{names} pictures");
+}
+
+#[test]
+fn whatever_texts_are_made_of_they_stay_texts() {
+    let html = Made::usual().report().html();
+    let escaped = "&lt;script&gt;alert(1)&lt;/script&gt;";
+    assert!(html.matches(escaped).count() >= 5, "notes, settings, machine, command");
+    assert!(html.contains("&lt;script&gt;alert(&#39;title&#39;)&lt;/script&gt;"));
+    assert!(html.contains("Alone &lt;/h2&gt;&lt;script&gt;"));
+    assert!(html.contains("&lt;img src=x onerror=alert(1)&gt;"));
+    for raw in ["<script", "<img", "<b>round", "<i>five"] {
+        assert!(!html.contains(raw), "{raw}");
+    }
+}
+
+#[test]
+fn json_has_every_number() {
+    let made = Made::usual();
+    let json: serde_json::Value = serde_json::from_str(&made.report().json().unwrap()).unwrap();
+    let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
+    assert_eq!(keys, ["machine", "measured", "rows", "study", "verdicts"]);
+    let rows = json["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), made.rows.len());
+    let first = &rows[0];
+    assert_eq!(
+        (&first["table"], &first["row"], &first["precedence"], &first["dscp"], &first["size"]),
+        (&"t1".into(), &"small".into(), &"routine".into(), &0.into(), &1_000.into())
+    );
+    assert_eq!((&first["paper_seconds"], &first["seconds"]), (&2.0.into(), &1.8.into()));
+    assert_eq!((&first["ground"], &first["scale"]), (&"real".into(), &2.into()));
+    let steps = &json["measured"][0]["series"][0]["rows"]["24"]["octets"];
+    assert_eq!(steps.as_array().unwrap().len(), 40);
+    assert_eq!(json["machine"]["kernel"], "Linux & others");
+    assert_eq!(json["verdicts"][1]["holds"], false);
+}
+
+#[test]
+fn the_short_table_is_aligned_and_says_what_does_not_hold() {
+    let mut made = Made::usual();
+    made.rows[0].row = "small \u{1b}[31m".to_owned();
+    insta::assert_snapshot!(made.report().text());
+}
+
+#[test]
+fn nothing_at_all_is_a_report_too() {
+    let made = Made::of(|_, _| None);
+    let html = made.report().html();
+    assert!(html.contains("No row with a printed figure has been measured."));
+    assert!(html.contains("0 rows from 0 of 10 runs"));
+    assert!(html.contains("Nothing has been measured."));
+    assert_eq!(unbalanced(&html), Vec::<String>::new());
+    assert!(made.report().pictures().is_empty());
+    assert!(made.report().text().contains("that hold: 0; that do not: 0; not known: 3"));
+
+    let mut bare = made;
+    bare.study.experiments.clear();
+    bare.study.parameters.clear();
+    (bare.planned, bare.verdicts, bare.machine) = (Vec::new(), Vec::new(), Machine::default());
+    let html = bare.report().html();
+    assert!(html.contains("The command was not given.") && !html.contains("id=\"parameters\""));
+}
+
+#[test]
+fn numbers_that_are_none_do_no_harm() {
+    let made = Made::of(|place, planned| {
+        let mut measured = usual(place, planned);
+        measured.seconds = f64::NAN;
+        for message in &mut measured.messages {
+            message.delivered = Some(f64::INFINITY);
+        }
+        for load in &mut measured.loads {
+            (load.kbit_s, load.loss_percent) = (f64::NAN, Some(f64::NEG_INFINITY));
+        }
+        for series in &mut measured.series {
+            series.interval = [f64::NAN, 0.0, -1.0, f64::INFINITY][place % 4];
+        }
+        Some(measured)
+    });
+    let html = made.report().html();
+    assert!(!html.contains("NaN") && !html.contains(">inf"), "{html}");
+    assert!(made.report().json().is_ok());
+    assert!(made.report().pictures().iter().all(|picture| picture.svg().is_ok()));
+}
+
+#[test]
+fn ten_thousand_runs_are_within_bounds() {
+    let mut made = Made::usual();
+    let (planned, measured) = (made.planned[0].clone(), made.measured[0].clone());
+    let steps =
+        Steps { octets: vec![900; 5_000], dropped: vec![3; 5_000], waiting: vec![9; 5_000] };
+    let series = Series {
+        port: "middle.bob".to_owned(),
+        interval: 0.1,
+        rows: (0..16).map(|dscp| (dscp, steps.clone())).collect(),
+    };
+    made.planned =
+        (0..10_000).map(|n| Planned { id: format!("alone/{n}"), ..planned.clone() }).collect();
+    let long = |n: usize| Measured {
+        id: format!("alone/{n}"),
+        series: if n < 200 { vec![series.clone()] } else { Vec::new() },
+        notes: vec!["a note".repeat(20); 30],
+        ..measured.clone()
+    };
+    made.measured = (0..10_000).map(long).collect();
+    made.rows = vec![made.rows[0].clone(); 10_000];
+    made.verdicts = vec![made.verdicts[0].clone(); 10_000];
+    let html = made.report().html();
+    assert!(html.len() < 25_000_000, "{} octets", html.len());
+    assert!(html.contains("6000 rows more stand in results.json."));
+    assert!(html.contains("8000 more stand in results.json."));
+    assert!(html.contains("more are not drawn here: the page would be too long."));
+    assert_eq!(made.report().pictures().len(), RUN_FIGURES_MAX + 1);
+    assert!(made.report().text().lines().count() < 1_010);
+}
+
+#[test]
+fn the_files_of_a_report_are_written() {
+    let directory = tempfile::tempdir().unwrap();
+    let into = directory.path().join("new/one");
+    let made = Made::usual();
+    let written = made.report().write(&into).unwrap();
+    assert_eq!(std::fs::read_to_string(&written.html).unwrap(), made.report().html());
+    assert!(std::fs::read_to_string(&written.json).unwrap().starts_with("{\"study\""));
+    let mut names: Vec<String> = std::fs::read_dir(&written.pictures)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert_eq!((names.len(), written.count, written.missing.len()), (22, 11, 0));
+    assert_eq!(names[..2], ["alone-endless.png", "alone-endless.svg"]);
+    let error = made.report().write(&written.html).unwrap_err();
+    assert!(error.to_string().contains("report.html"), "{error}");
+}
