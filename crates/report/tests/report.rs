@@ -286,6 +286,73 @@ fn ten_thousand_runs_are_within_bounds() {
     assert!(made.report().text().lines().count() < 1_010);
 }
 
+/// The figures of a report by the names of their files.
+fn figures(made: &Made) -> BTreeMap<String, plot::Figure> {
+    let figure = |picture: report::Picture| match picture.drawn {
+        report::Drawn::Figure(figure) => Some((picture.name, figure)),
+        report::Drawn::Dots(_) => None,
+    };
+    made.report().pictures().into_iter().filter_map(figure).collect()
+}
+
+#[test]
+fn a_sweep_is_drawn_over_the_parameter_with_the_most_values() {
+    let figures = figures(&Made::usual());
+    let sweep = &figures["sweep-sweep-1"];
+    assert_eq!(sweep.time_label, "window");
+    let ticks = [(0.0, "1".to_owned()), (1.0, "2".to_owned()), (4.0, "16".to_owned())];
+    assert_eq!(sweep.ticks, ticks);
+    let names = |panel: usize| -> Vec<&str> {
+        sweep.panels[panel].series.iter().map(|series| series.name.as_str()).collect()
+    };
+    let items = ["routine, delay 1ms", "load, delay 1ms", "routine, delay 5ms", "load, delay 5ms"];
+    assert_eq!(names(0), items);
+    assert_eq!(sweep.panels[1].label, "loss, %");
+    assert_eq!(names(1), [items[1], items[3]]);
+    let colour = |panel: usize, place: usize| sweep.panels[panel].series[place].colour;
+    assert_eq!((colour(1, 0), colour(1, 1)), (colour(0, 1), colour(0, 3)));
+    // 100 kB in 4.9 s.
+    let first = sweep.panels[0].series[0].points[0];
+    assert!(first.0 == 0.0 && (first.1 - 800.0 / 4.9).abs() < 1e-9, "{first:?}");
+}
+
+#[test]
+fn a_run_is_drawn_at_the_rates_of_the_study() {
+    let figures = figures(&Made::usual());
+    // Twice as fast: 1,000 octets in 0.1 s are 80 kbit/s there, and 40 in the study.
+    let small = &figures["alone-small"];
+    assert_eq!(small.span, Some((0.0, 2.0)));
+    let throughput = &small.panels[0];
+    assert_eq!((throughput.series.len(), throughput.series[0].name.as_str()), (2, "CS0 routine"));
+    let point = throughput.series[0].points[0];
+    assert!((point.0 - 0.1).abs() < 1e-9 && (point.1 - 40.0).abs() < 1e-9, "{point:?}");
+    assert_eq!(throughput.level.as_ref().unwrap(), &(10_000.0, "line 10,000 kbit/s".to_owned()));
+    assert_eq!(small.panels[2].label, "dropped in 0.200 s");
+    let marks: Vec<_> = small.marks.iter().map(|mark| (mark.at, mark.label.as_str())).collect();
+    assert_eq!(marks, [(0.2, "▶ routine"), (2.0, "■ routine")]);
+    // What was given up began and did not end.
+    let labels: Vec<_> = figures["alone-endless"].marks.iter().map(|mark| &mark.label).collect();
+    assert_eq!(labels, ["▶ flash"]);
+}
+
+#[test]
+fn without_a_port_the_loads_are_drawn() {
+    let made = Made::of(|place, planned| {
+        let mut measured = usual(place, planned);
+        measured.series.clear();
+        for load in &mut measured.loads {
+            (load.over_time, load.interval, load.started) = (vec![700.0, 900.0], 0.5, 1.0);
+        }
+        Some(measured)
+    });
+    let figures = figures(&made);
+    let name = "sweep-vary-delay-1ms-window-1";
+    assert_eq!(figures.keys().collect::<Vec<_>>().len(), 7, "six of loads and a sweep");
+    let panel = &figures[name].panels[0];
+    assert_eq!(panel.label, "received, kbit/s");
+    assert_eq!(panel.series[0].points, [(1.25, 700.0), (1.75, 900.0)]);
+}
+
 #[test]
 fn the_files_of_a_report_are_written() {
     let directory = tempfile::tempdir().unwrap();

@@ -55,10 +55,15 @@ fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
         axis.places.get(values.iter().position(|other| other == value)?).copied()
     };
     let mut figure = Figure::new(format!("{}: {name} varied", run.name));
+    let mut colours: Vec<String> = Vec::new();
     for (measure, label) in MEASURES {
         let series = series(run, name, measure, &points, &axis, &place);
         if !series.is_empty() && figure.panels.len() < PANELS_MAX {
-            let panel = series.into_iter().fold(Panel::new(label), Panel::series);
+            let coloured = series.into_iter().map(|series| {
+                let place = place_of(&mut colours, &series.name);
+                series.colour(place)
+            });
+            let panel = coloured.fold(Panel::new(label), Panel::series);
             figure = figure.panel(match printed(measure, &points) {
                 Some(value) => panel.level(value, "printed"),
                 None => panel,
@@ -80,6 +85,14 @@ fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
         ));
     }
     (!figure.panels.is_empty()).then_some(Sweep { figure, notes })
+}
+
+/// The colour of a name: the same in all panels.
+fn place_of(names: &mut Vec<String>, name: &str) -> usize {
+    names.iter().position(|other| other == name).unwrap_or_else(|| {
+        names.push(name.to_owned());
+        names.len() - 1
+    })
 }
 
 /// The parameter for the axis: one whose values have an order, and of those the one with the most.

@@ -47,7 +47,7 @@ const COLUMNS: [Column; 17] = [
     Column { head: "delay ms", class: OURS, cell: |row| ours(row, Measure::DelayMs) },
     Column { head: "delay p99 ms", class: OURS, cell: |row| ours(row, Measure::DelayP99Ms) },
     Column { head: "jitter ms", class: OURS, cell: |row| ours(row, Measure::JitterMs) },
-    Column { head: "ground", class: "", cell: ground },
+    Column { head: "ground", class: "ground", cell: ground },
 ];
 /// What was measured, apart from what was printed.
 const OURS: &str = "number ours";
@@ -197,7 +197,6 @@ fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
         })
     });
     let columns: Vec<&Column> = filled.collect();
-    let differ = reasons.common.is_none() && rows.iter().any(|row| !special(row).is_empty());
     page.within("div", &[("class", "scroll")], |page| {
         page.within("table", &[], |page| {
             if !caption.is_empty() {
@@ -210,21 +209,13 @@ fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
                         let class = [("scope", "col"), ("class", column.class)];
                         page.element("th", &class, column.head);
                     }
-                    if differ {
-                        page.element("th", &[("scope", "col")], "differs in");
-                    }
                 });
             });
             page.within("tbody", &[], |page| {
                 for row in rows {
                     page.within("tr", &[], |page| {
-                        name(page, row);
+                        name(page, row, reasons);
                         columns.iter().for_each(|column| cell(page, row, column));
-                        if differ {
-                            let text = format!("{}{}", special(row), reasons.numbers(row));
-                            let text = if special(row).is_empty() { String::new() } else { text };
-                            page.element("td", &[("class", "differs")], &text);
-                        }
                     });
                 }
             });
@@ -232,14 +223,19 @@ fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
     });
 }
 
-/// The row's name; on a phone with what has no column there.
-fn name(page: &mut Markup, row: &Row) {
+/// The row's name, with what it differs in; on a phone with what has no column there.
+fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
     page.within("th", &[("scope", "row")], |page| {
         page.text(&row.row);
         let size = row.size.map(number::size);
         let parts = [row.precedence.clone(), Some(row.dscp_name.clone()), size];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         page.element("small", &[("class", "phone")], &parts.join(" · "));
+        let special = special(row);
+        if reasons.common.is_none() && !special.is_empty() {
+            let text = format!("with {special}{}", reasons.numbers(row));
+            page.element("small", &[("class", "special")], &text);
+        }
     });
 }
 
@@ -254,6 +250,9 @@ fn cell(page: &mut Markup, row: &Row, column: &Column) {
     let class = format!("{} {}", column.class, closeness.class());
     page.within("td", &[("class", &class), ("title", closeness.words())], |page| {
         page.text(&text);
+        if comparison == Comparison::Neither {
+            return;
+        }
         page.text(" ");
         let label = [("role", "img"), ("aria-label", closeness.words())];
         page.element("span", &label, closeness.sign());
