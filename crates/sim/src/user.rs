@@ -126,8 +126,15 @@ impl User {
         self.bound
     }
 
-    /// A new connection to his MTA is there: he binds.
+    /// The password he binds with next, and whether he proposes the delivery service.
+    pub fn set_bind(&mut self, password: Bytes, deliveries: bool) {
+        (self.password, self.deliveries) = (password, deliveries);
+    }
+
+    /// A new connection to his MTA is there: he binds. What was not answered on an earlier one waits
+    /// again.
     pub fn connected(&mut self, now: Instant) {
+        self.closed();
         let mut config =
             profiles::p3(Selectors::default(), Selectors::default(), Default::default());
         if !self.deliveries {
@@ -136,7 +143,6 @@ impl User {
         config.reference.user = "user".into();
         config.reference.common = "260101000000Z".into();
         self.stack = Some(Association::new(config, Role::Initiator));
-        (self.bound, self.unit) = (false, Unit::None);
         let password = Credentials::Simple(p1::bind::Password::new(
             self.password.clone(),
             p1::bind::PasswordForm::Ia5,

@@ -1,7 +1,6 @@
 //! Two whole MTAs and their users in virtual time: pipes that delay, divide, cut and close; disks
 //! that take their time; processes that die. One seed decides everything.
 
-mod store;
 mod user;
 
 use base::rng::Rng;
@@ -17,10 +16,11 @@ use node::event::Event;
 use node::{ChannelId, Input, ListenerId, Node, Output, Principal, Secret, Token};
 use osi::api::{Dialogue, RtseParameters, Selectors};
 use p1::names::{GlobalDomainId, MtaName};
+use sim::Store;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet, BinaryHeap, VecDeque};
 use std::time::Duration;
-pub(crate) use store::Store;
+
 pub(crate) use user::{Delivered, User};
 
 pub(crate) const NAPLES: usize = 0;
@@ -399,18 +399,18 @@ impl World {
             Output::Close { association } => self.close(self.end(site, association)),
             Output::Drop { association } => self.drop_now(self.end(site, association)),
             Output::SpoolOpen { spool } => {
-                assert!(self.sites[site].store.spools.insert(spool, Vec::new()).is_none());
+                self.sites[site].store.open(spool).expect("a new spool");
             }
             Output::SpoolAppend { spool, bytes, .. } => {
-                self.sites[site].store.append(spool, &bytes);
+                self.sites[site].store.append(spool, &bytes).expect("a spool that is open");
             }
             Output::SpoolSync { spool, token } => {
-                let stored = self.sites[site].store.spools[&spool].len() as u64;
+                let stored = self.sites[site].store.spooled(spool).expect("a spool that is open");
                 let delay = self.disk_delay();
                 self.answer(site, delay, Input::Synced { spool, token, result: Ok(stored) });
             }
             Output::SpoolDiscard { spool } => {
-                assert!(self.sites[site].store.spools.remove(&spool).is_some());
+                self.sites[site].store.discard(spool).expect("a spool that is open");
             }
             Output::Commit { token, batch } => {
                 self.commits[site].push_back((token, batch));
@@ -424,18 +424,13 @@ impl World {
                 self.answer(site, quick, Input::Loaded { token, result: Ok(record) });
             }
             Output::LookUp { token, keys } => {
-                let seen = &self.sites[site].store.seen;
-                let now = self.clock().utc;
-                let found = keys.iter().map(|key| seen.get(key).filter(|(until, _)| *until >= now));
-                let found = found.map(|row| row.map(|(_, record)| record.clone())).collect();
+                let found = self.sites[site].store.look_up(&keys, self.clock().utc);
                 // As stale as can be: read now, told later.
                 let delay = self.disk_delay();
                 self.answer(site, delay, Input::LookedUp { token, result: Ok(found) });
             }
             Output::ReadContent { token, body, offset, len, .. } => {
-                let octets = &self.sites[site].store.bodies[&body];
-                let start = offset as usize;
-                let piece = octets.slice(start..(start + len).min(octets.len()));
+                let piece = self.sites[site].store.read(body, offset, len).expect("a content");
                 self.answer(site, self.reading, Input::Content { token, result: Ok(piece) });
             }
             Output::Verify { token, principal, password } => {
@@ -476,7 +471,7 @@ impl World {
         let result = if self.disk_full[site] {
             Err("no space left on device".to_owned())
         } else {
-            self.sites[site].store.apply(batch);
+            self.sites[site].store.apply(batch).expect("a sound batch");
             Ok(())
         };
         self.feed(site, Input::Committed { token, result });
@@ -626,7 +621,7 @@ impl World {
             if self.disk_full[site] {
                 break;
             }
-            self.sites[site].store.apply(batch);
+            self.sites[site].store.apply(batch).expect("a sound batch");
         }
         let s = &mut self.sites[site];
         s.epoch += 1;
