@@ -203,7 +203,7 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
     }
 
     fn bold(&self, text: &str, place: (u32, u32), size: u32) -> Result<(), String> {
-        let style = (FONT, size * self.pixel).into_font().style(FontStyle::Bold).color(&INK);
+        let style = (FONT, size * self.pixel, FontStyle::Bold).into_font().color(&INK);
         let style = style.pos(Pos::new(HPos::Left, VPos::Center));
         self.area.draw(&Text::new(text.to_owned(), self.point(place), style)).map_err(wrong)
     }

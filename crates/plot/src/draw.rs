@@ -30,7 +30,7 @@ pub(crate) fn figure<B: DrawingBackend>(figure: &Figure, backend: B) -> Drawn {
     let area = backend.into_drawing_area();
     let pixel = (area.dim_in_pixel().0 / figure.size.0.max(1)).max(1);
     area.fill(&WHITE).map_err(wrong)?;
-    let title = (FONT, 22 * pixel).into_font().style(FontStyle::Bold).color(&INK);
+    let title = (FONT, 22 * pixel, FontStyle::Bold).into_font().color(&INK);
     let (head, below) = area.split_vertically(44 * pixel);
     head.draw(&Text::new(figure.title.clone(), (20 * at(pixel), 14 * at(pixel)), title))
         .map_err(wrong)?;

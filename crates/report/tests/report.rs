@@ -336,6 +336,22 @@ fn a_run_is_drawn_at_the_rates_of_the_study() {
 }
 
 #[test]
+fn a_run_of_hardly_any_steps_is_not_drawn() {
+    let of_steps = |steps: usize| {
+        let made = Made::of(|place, planned| {
+            let mut measured = usual(place, planned);
+            let rows = measured.series.iter_mut().flat_map(|series| series.rows.values_mut());
+            for row in rows {
+                row.octets.truncate(steps);
+            }
+            Some(measured)
+        });
+        figures(&made).contains_key("alone-small")
+    };
+    assert_eq!([0, 3, 4].map(of_steps), [false, false, true]);
+}
+
+#[test]
 fn without_a_port_the_loads_are_drawn() {
     let made = Made::of(|place, planned| {
         let mut measured = usual(place, planned);

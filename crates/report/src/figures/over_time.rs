@@ -10,6 +10,8 @@ use study::{Measured, Planned, file, measured};
 
 /// Most points of a series: more are taken together.
 const POINTS_MAX: usize = 160;
+/// Fewer steps show nothing.
+const STEPS_MIN: usize = 4;
 /// Marks nearer than this part of the picture are one.
 const APART: f64 = 0.015;
 /// Most ports that are looked at.
@@ -62,8 +64,8 @@ fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::S
         (shaped, sum(|steps| &steps.dropped), sum(|steps| &steps.octets))
     };
     let usable = measured.series.iter().take(PORTS_MAX).filter(|series| {
-        let any = series.rows.values().any(|steps| !steps.octets.is_empty());
-        any && series.interval.is_finite() && series.interval > 0.0
+        let enough = series.rows.values().any(|steps| steps.octets.len() >= STEPS_MIN);
+        enough && series.interval.is_finite() && series.interval > 0.0
     });
     usable.max_by_key(|series| weight(series))
 }
@@ -94,7 +96,9 @@ fn at_port(
     let steps = series.rows.values().map(|steps| steps.octets.len()).max().unwrap_or(0);
     let together = steps.div_ceil(POINTS_MAX).max(1);
     let bin = Bins { together, seconds: series.interval * scale * together as f64 };
-    let rates = |steps: &Steps| bin.each(&steps.octets, |all| sum(all) * 8e-3 / bin.seconds);
+    // The last one may be of fewer steps.
+    let rate_of = |all: &[u64]| sum(all) * 8e-3 / (all.len() as f64 * series.interval * scale);
+    let rates = |steps: &Steps| bin.each(&steps.octets, rate_of);
     let mut throughput = Panel::new("sent, kbit/s");
     let mut waiting = Panel::new("waiting, packets");
     let mut dropped = Panel::new(format!("dropped in {} s", crate::number::short(bin.seconds)));

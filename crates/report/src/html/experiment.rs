@@ -49,6 +49,7 @@ fn tags(page: &mut Markup, of: &Experiment<'_>) {
         table.map(|table| format!("table {table}")),
         Some(format!("{made} of {} made", plural(of.runs.len(), "run"))),
         ground,
+        of.file.further.then(|| "left out unless asked for".to_owned()),
     ];
     let tags: Vec<String> = tags.into_iter().flatten().collect();
     page.element("p", &[("class", "quiet")], &tags.join(" · "));
@@ -108,17 +109,18 @@ fn runs(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) {
     }
     page.element("h3", &[], "Over time");
     if made.len() <= RUNS_OPEN_MAX {
-        listed(page, &made, left);
+        listed(page, &made, "paper", left);
         return;
     }
     page.within("details", &[], |page| {
         page.element("summary", &[], &plural(made.len(), "run"));
-        listed(page, &made, left);
+        listed(page, &made, "", left);
     });
 }
 
 /// Each run with its picture; one of them stands open: where most happens, and of those the longest.
-fn listed(page: &mut Markup, made: &[&Run<'_>], left: &mut Left) {
+/// On paper, where nothing is opened, those of the class `paper` are.
+fn listed(page: &mut Markup, made: &[&Run<'_>], class: &'static str, left: &mut Left) {
     let weight = |run: &Run<'_>| {
         let Planned { messages, loads, .. } = run.planned;
         let seconds = run.measured.map(|measured| measured.seconds).unwrap_or_default();
@@ -140,7 +142,8 @@ fn listed(page: &mut Markup, made: &[&Run<'_>], left: &mut Left) {
             continue;
         }
         let is_open = open == Some(run.planned.id.as_str());
-        let attributes: &[_] = if is_open { &[("open", "")] } else { &[] };
+        let attributes = [("class", if run.varied { "" } else { class }), ("open", "")];
+        let attributes = attributes.get(..if is_open { 2 } else { 1 }).unwrap_or_default();
         page.within("details", attributes, |page| one(page, run, room > 0, left));
     }
     if without > 0 {
@@ -174,7 +177,11 @@ fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
             });
         }
         None if drawn => {
-            page.element("p", &[("class", "quiet")], "Nothing was measured over time.");
+            page.element(
+                "p",
+                &[("class", "quiet")],
+                "There is nothing to draw: too few steps, or none, were measured over time.",
+            );
         }
         None => {}
     }

@@ -127,7 +127,7 @@ pub(super) fn write(page: &mut Markup, of: &Experiment<'_>, open: usize, left: &
         });
     }
     if rows.len() > open {
-        page.within("details", &[], |page| {
+        page.within("details", &[("class", "paper")], |page| {
             page.element("summary", &[], &format!("Table of {}", plural(rows.len(), "row")));
             tables(page, rows, &reasons);
         });
