@@ -8,7 +8,7 @@ use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
 use network::plan::Way;
-use network::{HostId, Network, Output};
+use network::{Direction, HostId, Network, Output, PortId};
 use node::{ListenerId, Token};
 use router::{Packet, Time};
 use std::collections::{BTreeMap, VecDeque};
@@ -51,6 +51,19 @@ pub(crate) enum Happening {
     Probe { probe: usize },
 }
 
+/// A packet that passed a tapped port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Captured {
+    /// The port.
+    pub port: PortId,
+    /// Which way.
+    pub direction: Direction,
+    /// When, since the beginning.
+    pub at: Duration,
+    /// From its IP header on.
+    pub octets: Vec<u8>,
+}
+
 /// Who has a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Owner {
@@ -78,6 +91,8 @@ pub(crate) struct Ground {
     pub(crate) hosts: Vec<Host>,
     pub(crate) owners: BTreeMap<(usize, ConnectionId), Owner>,
     pub(crate) listening: BTreeMap<(usize, u16), Listening>,
+    /// Copies of what passed tapped ports.
+    pub(crate) captured: VecDeque<Captured>,
     /// Packets that came to hosts and are not TCP's.
     pub(crate) datagrams: VecDeque<Packet>,
     mtus: BTreeMap<(usize, IpAddr), usize>,
@@ -92,6 +107,7 @@ impl Ground {
             hosts,
             owners: BTreeMap::new(),
             listening: BTreeMap::new(),
+            captured: VecDeque::new(),
             datagrams: VecDeque::new(),
             mtus: BTreeMap::new(),
         }
@@ -172,7 +188,10 @@ impl Ground {
                 match output {
                     Output::Deliver { host, octets, .. } => self.arrive(host.0, octets),
                     Output::Recycle(octets) => self.recycle(0, octets),
-                    Output::Tap { .. } => {}
+                    Output::Tap { port, direction, at, octets } => {
+                        let at = at.duration_since(Time::ZERO);
+                        self.captured.push_back(Captured { port, direction, at, octets });
+                    }
                 }
             }
             let due = |host: &Host| host.deadline().is_some_and(|due| due <= self.now);

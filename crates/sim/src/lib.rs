@@ -30,7 +30,11 @@
 //! So what schedulers decide comes out as on real ground, and what loss decides within a factor of
 //! about two. Computing takes no time, and memory is without limits, as far as scenarios go.
 //!
-//! Disks: each sync and commit takes [`Scenario::disk`]; reads take none. Passwords are believed.
+//! What a topology says of its hosts' congestion control and settings is for real hosts;
+//! [`Scenario::tcp`] holds for all simulated ones.
+//!
+//! Disks: each sync and commit takes [`Scenario::disk`]; reading and appending take none. Passwords
+//! are believed.
 
 mod agenda;
 mod bulk;
@@ -50,6 +54,7 @@ mod store;
 mod udp;
 mod user;
 
+pub use ground::Captured;
 pub use host::tcp::{ConnectionCount, Usage};
 pub use outcome::{LoadCount, Outcome, Times, Traffic};
 pub use probe::{Row, Series};

@@ -3,7 +3,7 @@
 use crate::bulk::Transfer;
 use crate::check::{self, Checked};
 use crate::content::Content;
-use crate::ground::{Ground, Happening, Listening, Owner};
+use crate::ground::{Captured, Ground, Happening, Listening, Owner};
 use crate::host::{ConnectionId, Event, Host};
 use crate::message::Messages;
 use crate::outcome::Outcome;
@@ -13,7 +13,7 @@ use crate::station::{Station, Told};
 use crate::udp::{self, Source};
 use crate::user::{Heard, Submission};
 use base::rng::Rng;
-use network::Network;
+use network::{Network, PortId};
 use p1::flags::ReportRequest;
 use p1::names::{ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
@@ -151,6 +151,22 @@ impl Sim {
     /// The time since the beginning.
     pub fn now(&self) -> Duration {
         self.ground.since()
+    }
+
+    /// Copies what passes this port from now on, written as in a topology: `naples-sar.wan`. `None`
+    /// where there is no such port. What is copied waits for [`Sim::captured`], so it is to be taken
+    /// after every few steps.
+    pub fn tap(&mut self, port: &str) -> Option<PortId> {
+        let port = self.ground.network.plan().port(port)?;
+        let on = network::Input::Tap { port, on: true };
+        self.ground.network.handle(self.ground.now, on);
+        Some(port)
+    }
+
+    /// The next packet that passed a tapped port, in the order of time at each port; `None` once
+    /// there is none.
+    pub fn captured(&mut self) -> Option<Captured> {
+        self.ground.captured.pop_front()
     }
 
     /// Whether nothing more will happen.

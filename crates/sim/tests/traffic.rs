@@ -108,6 +108,44 @@ fn a_flood_in_the_same_fifo_starves_tcp() {
 }
 
 #[test]
+fn what_passes_a_port_can_be_captured() {
+    let mut scenario = pair("512kbit", 10);
+    scenario.until = seconds(20);
+    scenario.loads.push(flood(300_000, Dscp::AF11, "10.0.2.2:10"));
+    let start = sim::Start::At(seconds(10));
+    scenario.messages.push(message(base::Precedence::Flash, 10_000, start));
+    let mut sim = sim::Sim::new(&scenario).unwrap();
+    assert_eq!(sim.tap("bob.eth9"), None);
+    let ports = ["middle.bob", "bob.eth0"].map(|port| sim.tap(port).unwrap());
+    let (mut load, mut flash) = ([0; 2], [0; 2]);
+    let mut last = [Duration::ZERO; 2];
+    let mut more = true;
+    while more {
+        more = sim.step().unwrap();
+        while let Some(captured) = sim.captured() {
+            assert!(captured.at <= sim.now());
+            let port = ports.iter().position(|port| *port == captured.port).unwrap();
+            let toward = [network::Direction::Out, network::Direction::In][port];
+            if captured.direction != toward {
+                continue;
+            }
+            assert!(captured.at >= last[port]);
+            last[port] = captured.at;
+            let packet = router::Packet::read(captured.octets, 0, router::Time::ZERO).unwrap();
+            match packet.dscp() {
+                Dscp::AF11 => load[port] += 1,
+                Dscp::CS3 => flash[port] += packet.length(),
+                _ => {}
+            }
+        }
+    }
+    let received = sim.outcome().loads[0].received.packets;
+    assert!(received > 200 && load[1] == received, "{load:?} {received}");
+    assert!(load[0] - load[1] <= 2, "on the line: {load:?}");
+    assert!(flash[1] > 10_000 && flash[0] >= flash[1], "{flash:?}");
+}
+
+#[test]
 fn a_scenario_that_does_not_hold_is_told_so() {
     type Change = fn(&mut sim::Scenario);
     let cases: [(Change, &str, &str); 8] = [
