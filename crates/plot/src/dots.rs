@@ -3,7 +3,7 @@
 use crate::Error;
 use crate::draw::{at, wrong};
 use crate::encode::{self, Drawing};
-use crate::style::{BANDS, FONT, GRID, INK, colour, font};
+use crate::style::{BANDS, FONT, GREY, GRID, INK, colour, font};
 use plotters::coord::Shift;
 use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
@@ -248,7 +248,12 @@ impl<'a, B: DrawingBackend> Sheet<'a, B> {
         let (low, high) = self.range;
         for tick in TICKS.into_iter().filter(|tick| (low..=high).contains(tick)) {
             let x = self.x(tick);
-            let (of, wide) = if tick == 1.0 { (INK, 2) } else { (GRID, 1) };
+            let (of, wide) = match tick {
+                // Names cross it where the picture is narrow.
+                1.0 if self.dots.width < NARROW => (GREY, 1),
+                1.0 => (INK, 2),
+                _ => (GRID, 1),
+            };
             self.line((x, top), (x, bottom), of, wide)?;
             for y in [top - 10, bottom + 14] {
                 self.text(&tick.to_string(), (x, y), 16, HPos::Center)?;

@@ -9,6 +9,9 @@ use crate::view::{Experiment, View};
 use crate::{RUN_FIGURES_MAX, Report};
 use std::collections::BTreeSet;
 
+/// Most pictures of sweeps.
+const SWEEP_FIGURES_MAX: usize = 100;
+
 /// What a picture is drawn from.
 #[derive(Clone, Debug)]
 pub enum Drawn {
@@ -69,11 +72,12 @@ pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
     if let Some(dots) = ratios::of(&view, ratios::WIDE) {
         add("ratios".to_owned(), Drawn::Dots(dots));
     }
-    for experiment in &view.experiments {
-        for (place, sweep) in sweep::of(experiment).into_iter().enumerate() {
-            let name = format!("{}-sweep-{}", experiment.file.name, place + 1);
-            add(name, Drawn::Figure(sweep.figure));
-        }
+    let sweeps = view.experiments.iter().flat_map(|experiment| {
+        let numbered = sweep::of(experiment).into_iter().zip(1..);
+        numbered.map(|(of, number)| (format!("{}-sweep-{number}", experiment.file.name), of.figure))
+    });
+    for (name, figure) in sweeps.take(SWEEP_FIGURES_MAX) {
+        add(name, Drawn::Figure(figure));
     }
     for (id, figure) in runs(&view.experiments) {
         add(id, Drawn::Figure(figure));

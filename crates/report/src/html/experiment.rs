@@ -95,7 +95,7 @@ fn sweeps(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) -> bool {
     let sweeps = sweep::of(of);
     for sweep in &sweeps {
         page.within("figure", &[], |page| {
-            picture(page, left, "figure", &sweep.figure.title, sweep.figure.svg());
+            picture(page, left, "figure", &sweep.figure.title, || sweep.figure.svg());
             page.element("figcaption", &[], &sweep.notes.join(" "));
         });
     }
@@ -172,7 +172,7 @@ fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
         Some(over_time::OverTime { figure, notes }) => {
             left.figures -= 1;
             page.within("figure", &[], |page| {
-                picture(page, left, "figure", &figure.title, figure.svg());
+                picture(page, left, "figure", &figure.title, || figure.svg());
                 page.element("figcaption", &[], &notes.join(" "));
             });
         }

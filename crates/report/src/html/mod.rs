@@ -89,20 +89,26 @@ fn repeat(page: &mut Markup, report: &Report<'_>) {
     });
 }
 
-/// Draws a picture into the page, within what is left of it; a sentence where it cannot be.
+/// Draws a picture into the page; a sentence where it cannot be. After the first for which there is no
+/// room, none is drawn: that takes time too.
 fn picture(
     page: &mut Markup,
     left: &mut Left,
     class: &'static str,
     label: &str,
-    svg: Result<String, plot::Error>,
+    draw: impl FnOnce() -> Result<String, plot::Error>,
 ) {
+    let svg = if left.bytes > 0 { draw() } else { Ok(String::new()) };
     match svg {
-        Ok(svg) if svg.len() <= left.bytes => {
+        Ok(svg) if svg.len() < left.bytes => {
             left.bytes -= svg.len();
             page.within("div", &[("class", "scroll")], |page| page.svg(class, label, &svg));
         }
-        Ok(_) => page.element("p", &[("class", "quiet")], "Left out: the page would be too long."),
+        Ok(_) => {
+            left.bytes = 0;
+            let text = "Not drawn here: the page would be too long.";
+            page.element("p", &[("class", "quiet")], text);
+        }
         Err(error) => {
             page.element("p", &[("class", "quiet")], &format!("There is no picture: {error}."));
         }
@@ -112,4 +118,30 @@ fn picture(
 /// `1 row`, `2 rows`.
 fn plural(count: usize, one: &str) -> String {
     if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn after_the_first_picture_without_room_none_is_drawn() {
+        let mut left = Left { rows: 0, figures: 0, bytes: 30, expectations: 0, notes: 0 };
+        let mut page = Markup::default();
+        let svg = "<svg x=\"1\"></svg>";
+        let mut drawn = 0;
+        for _ in 0..4 {
+            picture(&mut page, &mut left, "figure", "one", || {
+                drawn += 1;
+                Ok(svg.to_owned())
+            });
+        }
+        let html = page.done();
+        assert_eq!((drawn, html.matches("<svg").count()), (2, 1), "{html}");
+        assert_eq!(html.matches("Not drawn here").count(), 3);
+        left.bytes = 30;
+        let mut page = Markup::default();
+        picture(&mut page, &mut left, "figure", "one", || Err(plot::Error::Panels(9)));
+        assert!(page.done().contains("There is no picture: a figure of 9 panels"));
+    }
 }

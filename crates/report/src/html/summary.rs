@@ -17,10 +17,10 @@ pub(super) fn write(page: &mut Markup, view: &View<'_>, left: &mut Left) {
             ratios::of(view, ratios::WIDE).zip(ratios::of(view, ratios::NARROW))
         {
             page.within("figure", &[("class", "screen")], |page| {
-                picture(page, left, "ratios", label, wide.svg());
+                picture(page, left, "ratios", label, || wide.svg());
             });
             page.within("figure", &[("class", "phone")], |page| {
-                picture(page, left, "ratios", label, narrow.svg());
+                picture(page, left, "ratios", label, || narrow.svg());
             });
             page.element(
                 "p",
