@@ -37,7 +37,7 @@ pub struct Limits {
 }
 
 impl Default for Limits {
-    /// 20,000 flows, 512 associations, 64 MiB, 262,144 packets within 10 s, 256 points, 2,048
+    /// 20,000 flows, 512 associations, 64 MiB, 262,144 packets within 10 s, 64 points, 1,024
     /// intervals of 100 ms or more.
     fn default() -> Limits {
         Limits {
@@ -46,9 +46,9 @@ impl Default for Limits {
             waiting: 64 << 20,
             sightings: 1 << 18,
             window: 10_000_000_000,
-            points: 256,
+            points: 64,
             interval: 100_000_000,
-            intervals: 2_048,
+            intervals: 1_024,
         }
     }
 }

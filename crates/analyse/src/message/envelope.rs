@@ -2,12 +2,16 @@
 //! octets, and the head of an MTS-APDU.
 
 use crate::report::{Envelope, Kind};
-use base::ber::{Class, Limits, MAX_DEPTH, Token, Tokenizer, universal};
+use base::ber::{Class, Header, Length, Limits, MAX_DEPTH, Tag, Token, Tokenizer, universal};
 use p1::grade::{PriorityLevelQualifier, join};
 use p1::{ApduParser, Event, MtsApduHead, Priority};
 
 /// The longest envelope that is read, in octets; longer messages have a row without one.
 const ENVELOPE_MAX: usize = 32 << 10;
+/// Most octets before the APDU that are waited for.
+const EXTERNAL_MAX: usize = 256;
+/// EXTERNAL, `[UNIVERSAL 8]`.
+const EXTERNAL: Tag = Tag::universal(8);
 /// The tag of a P-DATA's user data (X.226 8.3: fully encoded, `[APPLICATION 1]`).
 const USER_DATA: u8 = 0x61;
 
@@ -20,8 +24,9 @@ enum Wrap {
     Bare,
     /// In presentation data values; within one, and whether its octets are the transfer's.
     Values { tokens: Box<Tokenizer>, wanted: bool },
-    /// In something that is not understood.
-    Other,
+    /// In presentation data values of which something is missing or wrong: the next ones are read
+    /// again.
+    Skipping,
 }
 
 /// Octets of one activity.
@@ -29,7 +34,9 @@ enum Wrap {
 pub(crate) struct Reader {
     wrap: Wrap,
     parser: Option<Box<ApduParser>>,
-    /// Octets of RT-TRANSFER so far.
+    /// What is before the APDU, until all of it is there.
+    before: Option<Vec<u8>>,
+    /// Octets of the APDU so far.
     pub(crate) octets: u64,
     /// What the envelope says, once it is read.
     pub(crate) envelope: Option<Envelope>,
@@ -42,6 +49,7 @@ impl Reader {
         Reader {
             wrap: Wrap::Unknown,
             parser: (!resumed).then(|| Box::new(parser)),
+            before: (!resumed).then(Vec::new),
             octets: 0,
             envelope: None,
         }
@@ -49,8 +57,10 @@ impl Reader {
 
     /// Octets are missing: what follows begins in the middle.
     pub(crate) fn gap(&mut self) {
-        self.parser = None;
-        self.wrap = Wrap::Other;
+        (self.parser, self.before) = (None, None);
+        if !matches!(self.wrap, Wrap::Bare) {
+            self.wrap = Wrap::Skipping;
+        }
     }
 
     /// User data of the session; `last` where its unit ends. Gives how many octets of the transfer
@@ -60,7 +70,7 @@ impl Reader {
         if let (Wrap::Unknown, Some(first)) = (&self.wrap, octets.first()) {
             self.wrap = if *first == USER_DATA { values() } else { Wrap::Bare };
         }
-        match std::mem::replace(&mut self.wrap, Wrap::Other) {
+        match std::mem::replace(&mut self.wrap, Wrap::Skipping) {
             Wrap::Values { mut tokens, mut wanted } => {
                 if self.unwrap(octets, &mut tokens, &mut wanted) {
                     self.wrap = Wrap::Values { tokens, wanted };
@@ -70,13 +80,10 @@ impl Reader {
                 self.transfer(octets);
                 self.wrap = Wrap::Bare;
             }
-            other => {
-                self.octets += octets.len() as u64;
-                self.wrap = other;
-            }
+            other => self.wrap = other,
         }
         // Every unit is one user data of its own.
-        if last && matches!(self.wrap, Wrap::Values { .. }) {
+        if last && matches!(self.wrap, Wrap::Values { .. } | Wrap::Skipping) {
             self.wrap = values();
         }
         self.octets - before
@@ -106,7 +113,18 @@ impl Reader {
         }
     }
 
+    /// Octets of RT-TRANSFER: in normal mode the APDU stands in an EXTERNAL (X.228 8.3).
     fn transfer(&mut self, octets: &[u8]) {
+        let Some(mut before) = self.before.take() else { return self.apdu(octets) };
+        before.extend_from_slice(octets);
+        match begin(&before) {
+            Some(at) => self.apdu(before.get(at..).unwrap_or_default()),
+            None if before.len() > EXTERNAL_MAX => self.apdu(&before),
+            None => self.before = Some(before),
+        }
+    }
+
+    fn apdu(&mut self, octets: &[u8]) {
         self.octets += octets.len() as u64;
         let Some(parser) = &mut self.parser else { return };
         let mut rest = octets;
@@ -118,6 +136,30 @@ impl Reader {
             }
             Ok(Some(_)) | Err(_) => self.parser = None,
         }
+    }
+}
+
+/// Where the APDU begins: behind the references of an EXTERNAL (X.690 8.18), or at once; `None` where
+/// more octets are needed.
+fn begin(octets: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let header = match Header::parse(octets.get(at..)?) {
+            Ok(header) => header?,
+            Err(_) => return Some(0),
+        };
+        let behind = at + header.size;
+        at = match (header.tag, header.length) {
+            (tag, _) if at == 0 && tag == EXTERNAL => behind,
+            _ if at == 0 => return Some(0),
+            // direct-reference, indirect-reference and data-value-descriptor.
+            (tag, Length::Definite(length)) if tag.class == Class::Universal => {
+                behind.saturating_add(usize::try_from(length).unwrap_or(usize::MAX))
+            }
+            // single-ASN1-type and octet-aligned.
+            (tag, _) if tag.class == Class::Context && tag.number < 2 => return Some(behind),
+            _ => return Some(0),
+        };
     }
 }
 

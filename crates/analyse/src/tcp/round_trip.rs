@@ -6,7 +6,7 @@ use crate::Time;
 use std::collections::VecDeque;
 
 /// Most segments that wait for their acknowledgement; of more, the oldest give no time.
-const WAITING_MAX: usize = 256;
+const WAITING_MAX: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {

@@ -54,7 +54,10 @@ fn transfer(aligned: bool) -> Transfer {
     stream.extend(packets(&Spdu::Connect(connect).encode_tsdu(), 2_000));
     let start = Spdu::ActivityStart(Bytes::from_static(&[2, 1, 1]));
     stream.extend(packets(&start.encode_tsdu(), 2_000));
-    for (serial, part) in (1..).zip(apdu.chunks(8_000)) {
+    // In an EXTERNAL, as normal mode has it; and bare, as X.410 mode does.
+    let external = element(0x28, &[&[2, 1, 5][..], &element(0xa0, &apdu)].concat());
+    let rttr = if aligned { &apdu } else { &external };
+    for (serial, part) in (1..).zip(rttr.chunks(8_000)) {
         stream.extend(packets(&value(part, aligned), 2_000));
         let sync = Spdu::MinorSync { serial, explicit: true };
         stream.extend(packets(&sync.encode_tsdu(), 2_000));
