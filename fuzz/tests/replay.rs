@@ -12,7 +12,7 @@ fn mutations(target: &str) -> u64 {
         "presentation" | "acse" | "rtse" | "rose" => 1_500,
         "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 4_000,
         "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 250,
-        "config" => 4_000,
+        "config" | "observed" => 4_000,
         "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 10_000,
         _ => 20_000,
     }

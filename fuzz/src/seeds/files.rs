@@ -149,3 +149,39 @@ pub fn frames() -> Vec<Seed> {
     );
     named(&[("ipv4", hex(&v4)), ("ipv6", hex(&v6))])
 }
+
+/// Captures: pcapng with two interfaces and a resolution, pcap of Ethernet.
+pub fn captures() -> Vec<Seed> {
+    let packets = super::packets::packets();
+    let mut pcapng = hex("0a0d0d0a 1c000000 4d3c2b1a 01000000 ffffffffffffffff 1c000000");
+    pcapng.extend(hex(
+        "01000000 24000000 65000000 00000000 02000400 65746830 09000100 09000000 24000000",
+    ));
+    pcapng.extend(hex("01000000 14000000 65000000 00000000 14000000"));
+    let mut pcap = hex("d4c3b2a1 02000400 00000000 00000000 ffff0000 01000000");
+    for (number, (_, octets)) in (0u32..).zip(&packets) {
+        // Both interfaces see it, a millisecond apart.
+        for interface in 0..2u32 {
+            let size = octets.len() as u32;
+            let padded = octets.len().next_multiple_of(4);
+            let stamp = if interface == 0 { 1_000_000 } else { 1_000 } * (number + 2 * interface);
+            let total = padded as u32 + 32;
+            for word in [6, total, interface, 0, stamp, size, size] {
+                pcapng.extend(word.to_le_bytes());
+            }
+            pcapng.extend(octets);
+            pcapng.resize(pcapng.len() + padded - octets.len(), 0);
+            pcapng.extend(total.to_le_bytes());
+        }
+        let six = octets.first().is_some_and(|first| first >> 4 == 6);
+        let frame =
+            [hex("020000000001020000000002 81000005"), hex(if six { "86dd" } else { "0800" })];
+        let size = (18 + octets.len()) as u32;
+        for word in [number, 5, size, size] {
+            pcap.extend(word.to_le_bytes());
+        }
+        pcap.extend(frame.concat());
+        pcap.extend(octets);
+    }
+    named(&[("pcapng", pcapng), ("pcap", pcap)])
+}

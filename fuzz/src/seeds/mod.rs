@@ -24,7 +24,7 @@ pub fn of(target: &str) -> Vec<Seed> {
         "acse" => stack::acse(),
         "rtse" => stack::rtse(),
         "rose" => stack::rose(),
-        "p1-responder" => [stack::p1_responder(), vectors::p1_responder()].concat(),
+        "p1-responder" | "observed" => [stack::p1_responder(), vectors::p1_responder()].concat(),
         "p1-initiator" => [stack::p1_initiator(), vectors::p1_initiator()].concat(),
         "p3-responder" => stack::p3_responder(),
         "p3-initiator" => stack::p3_initiator(),
@@ -51,6 +51,7 @@ pub fn of(target: &str) -> Vec<Seed> {
         "policy" => network::policies(),
         "gateway" => network::packets(),
         "frame" => files::frames(),
+        "capture" => files::captures(),
         "packet" | "answers" => packets::packets(),
         _ => Vec::new(),
     }

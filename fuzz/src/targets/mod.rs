@@ -4,6 +4,7 @@ mod address;
 mod admin;
 pub mod association;
 mod ber;
+mod capture;
 pub mod driver;
 mod files;
 mod lower;
@@ -72,6 +73,8 @@ targets! {
     "frame" files::frame, "a frame of a recording, its mark read and cleared";
     "packet" packet::packet, "an IP packet, read, changed and divided by a router";
     "answers" packet::answers, "what a router answers to an IP packet";
+    "capture" capture::file, "a capture file, at any cut, and what is found in it";
+    "observed" capture::stream, "what a P1 peer sends, seen in a capture, at any cut and order";
 }
 
 /// The target of this name.
