@@ -338,6 +338,23 @@ fn a_run_is_drawn_at_the_rates_of_the_study() {
 }
 
 #[test]
+fn of_several_ports_the_one_is_drawn_where_most_waited() {
+    let made = Made::of(|place, planned| {
+        let mut measured = usual(place, planned);
+        let mut other = measured.series[0].clone();
+        other.port = "middle.alice".to_owned();
+        for steps in other.rows.values_mut() {
+            steps.octets.fill(9_999);
+            steps.waiting.fill(0);
+        }
+        measured.series.push(other);
+        Some(measured)
+    });
+    assert!(made.report().html().contains("What left middle.bob."));
+    assert!(!made.report().html().contains("What left middle.alice."));
+}
+
+#[test]
 fn a_run_of_hardly_any_steps_is_not_drawn() {
     let of_steps = |steps: usize| {
         let made = Made::of(|place, planned| {

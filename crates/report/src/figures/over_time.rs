@@ -51,17 +51,16 @@ pub(crate) fn of(planned: &Planned, measured: &Measured) -> Option<OverTime> {
     Some(OverTime { figure, notes })
 }
 
-/// The port to show: of a router with a policy where there is one; there, the one that held or sent
-/// most.
+/// The port to show: one with a queueing of its own where there is one; of those where most was
+/// dropped, where most waited, which sent most.
 fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::Series> {
     let weight = |series: &measured::Series| {
-        let (router, port) = series.port.split_once('.').unwrap_or((&series.port, ""));
-        let shaped = rate(planned, router, port).is_some();
         let sum = |of: fn(&Steps) -> &Vec<u64>| -> u64 {
             let all = series.rows.values().flat_map(|steps| of(steps).iter());
             all.fold(0_u64, |sum, value| sum.saturating_add(*value))
         };
-        (shaped, sum(|steps| &steps.dropped), sum(|steps| &steps.octets))
+        let own = queueing(planned, &series.port).is_some();
+        (own, sum(|steps| &steps.dropped), sum(|steps| &steps.waiting), sum(|steps| &steps.octets))
     };
     let usable = measured.series.iter().take(PORTS_MAX).filter(|series| {
         let enough = series.rows.values().any(|steps| steps.octets.len() >= STEPS_MIN);
@@ -70,12 +69,18 @@ fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::S
     usable.max_by_key(|series| weight(series))
 }
 
-/// What a policy's shaper lets leave at a port.
-fn rate(planned: &Planned, router: &str, port: &str) -> Option<f64> {
+/// What a policy has wait at a port, which is named by it or by `*`.
+fn queueing<'a>(planned: &'a Planned, port: &str) -> Option<&'a Queueing> {
+    let (router, port) = port.split_once('.')?;
     let policy = planned.topology.routers.get(router)?.policy.as_ref()?;
     let policy = planned.policies.get(policy)?;
     let attached = policy.interfaces.get(port).or(policy.interfaces.get("*"))?;
-    match policy.queueings.get(attached.queueing.as_ref()?)? {
+    policy.queueings.get(attached.queueing.as_ref()?)
+}
+
+/// What a policy's shaper lets leave at a port.
+fn shaped(planned: &Planned, port: &str) -> Option<f64> {
+    match queueing(planned, port)? {
         Queueing::Shaper { rate, .. } => Some(rate.bits() as f64 / 1e3),
         _ => None,
     }
@@ -113,8 +118,7 @@ fn at_port(
         waiting = waiting.series(add(bin.each(&steps.waiting, most), Shape::Step));
         dropped = dropped.series(add(bin.each(&steps.dropped, sum), Shape::Step));
     }
-    let (router, port) = series.port.split_once('.').unwrap_or((&series.port, ""));
-    let shaped = rate(planned, router, port).map(|rate| (rate, "shaped to"));
+    let shaped = shaped(planned, &series.port).map(|rate| (rate, "shaped to"));
     let limit = shaped.or(line(planned, &series.port).map(|rate| (rate, "line")));
     if let Some((rate, what)) = limit {
         throughput =

@@ -96,7 +96,9 @@ fn sweeps(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) -> bool {
     for sweep in &sweeps {
         page.within("figure", &[], |page| {
             picture(page, left, "figure", &sweep.figure.title, || sweep.figure.svg());
-            page.element("figcaption", &[], &sweep.notes.join(" "));
+            if !sweep.notes.is_empty() {
+                page.element("figcaption", &[], &sweep.notes.join(" "));
+            }
         });
     }
     !sweeps.is_empty()

@@ -102,7 +102,9 @@ fn contents(page: &mut Markup, view: &View<'_>) {
                     let marks = marks.into_iter().filter(|(count, _)| *count > 0);
                     let marks: Vec<String> =
                         marks.map(|(count, sign)| format!("{sign} {count}")).collect();
-                    page.element("small", &[], &format!(" {}", marks.join("  ")));
+                    if !marks.is_empty() {
+                        page.element("small", &[], &format!(" {}", marks.join("  ")));
+                    }
                 });
             }
         });
