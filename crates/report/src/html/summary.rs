@@ -56,7 +56,7 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
         tile(page, if fail > 0 { "bad" } else { "" }, fail, "✗ do not hold");
         tile(page, "", open, "? not known");
         for closeness in [Closeness::Near, Closeness::Factor, Closeness::Far, Closeness::Unknown] {
-            let words = format!("{} {}", closeness.sign(), closeness.words());
+            let words = format!("{} rows: {}", closeness.sign(), closeness.words());
             tile(page, closeness.class(), near(closeness), &words);
         }
     });
