@@ -131,7 +131,7 @@ impl Transfer {
             }
             (BulkSide::Sink, Event::Bytes { bytes, .. }) => {
                 self.count.wrong += self.content.wrong(self.count.received.octets, &bytes);
-                self.count.received.add(ground.since(), bytes.len());
+                self.count.came(ground.since(), bytes.len());
                 if Some(self.count.received.octets) == self.load.octets {
                     self.count.done = Some(ground.since());
                 }

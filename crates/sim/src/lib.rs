@@ -49,6 +49,7 @@ mod probe;
 mod scenario;
 mod sim;
 mod sites;
+mod spread;
 mod station;
 mod store;
 mod udp;
@@ -56,7 +57,7 @@ mod user;
 
 pub use ground::Captured;
 pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::{LoadCount, Outcome, Times, Traffic};
+pub use outcome::{LOAD_INTERVAL, LoadCount, Outcome, Times, Traffic};
 pub use probe::{Row, Series};
 pub use scenario::{
     Bulk, Congestion, Error, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp, Udp,
@@ -64,5 +65,6 @@ pub use scenario::{
 };
 pub use sim::{Sim, run};
 pub use sites::{ChannelSetup, Place, sites};
+pub use spread::Spread;
 pub use store::{Store, Unsound};
 pub use user::{Heard, Submission, User};

@@ -148,6 +148,7 @@ impl Messages {
     fn mark(&mut self, number: usize, marks: &Marks) {
         let Some(times) = self.times.get_mut(number) else { return };
         times.started = times.started.or(marks.started);
+        times.started_last = marks.started.or(times.started_last);
         times.confirmed = times.confirmed.or(marks.confirmed);
         times.associations.extend(&marks.associations);
         if marks.undeliverable {

@@ -2,8 +2,11 @@
 
 use crate::host::tcp::ConnectionCount;
 use crate::probe::Series;
+use crate::spread::Spread;
 use base::AssociationId;
+use dscp::Dscp;
 use node::event::Event;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// What came of a scenario. All times count from its beginning.
@@ -37,6 +40,11 @@ pub struct Times {
     pub accepted: Option<Duration>,
     /// The first transfer from the first MTA began.
     pub started: Option<Duration>,
+    /// The last transfer from the first MTA began.
+    pub started_last: Option<Duration>,
+    /// Octets that the next MTA has confirmed, envelope included, of a transfer that goes on at the
+    /// end.
+    pub transferred: Option<u64>,
     /// The next MTA confirmed it.
     pub confirmed: Option<Duration>,
     /// Its recipient has all of it.
@@ -81,6 +89,9 @@ impl Traffic {
     }
 }
 
+/// How long a step of [`LoadCount::over_time`] is.
+pub const LOAD_INTERVAL: Duration = Duration::from_millis(100);
+
 /// What became of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadCount {
@@ -88,14 +99,36 @@ pub struct LoadCount {
     pub sent: Traffic,
     /// What came to the other end.
     pub received: Traffic,
-    /// Of UDP, the mean time from one end to the other.
+    /// Of UDP, the times from one end to the other.
+    pub delays: Spread,
+    /// The median of `delays`.
     pub delay: Option<Duration>,
-    /// Of UDP, the longest.
-    pub delay_max: Option<Duration>,
+    /// Of UDP, how far the delays of two successive packets are from each other.
+    pub jitter: Spread,
+    /// Of UDP, packets by the code point they arrived with.
+    pub dscp_seen: BTreeMap<Dscp, u64>,
+    /// Octets received, as [`Traffic::octets`] has them, in each [`LOAD_INTERVAL`] from the beginning
+    /// of the run to the last that anything came in.
+    pub over_time: Vec<u64>,
     /// Of TCP, when the receiver had all of it.
     pub done: Option<Duration>,
     /// Of TCP, octets that came and were not those sent at their place.
     pub wrong: u64,
     /// Of TCP, why it ended before its end.
     pub error: Option<String>,
+}
+
+impl LoadCount {
+    /// So many octets came.
+    pub(crate) fn came(&mut self, now: Duration, octets: usize) {
+        self.received.add(now, octets);
+        let step = now.as_nanos() / LOAD_INTERVAL.as_nanos();
+        let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
+        if step >= self.over_time.len() {
+            self.over_time.resize(step + 1, 0);
+        }
+        if let Some(sum) = self.over_time.get_mut(step) {
+            *sum += octets as u64;
+        }
+    }
 }

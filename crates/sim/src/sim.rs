@@ -244,13 +244,24 @@ impl Sim {
     /// What happened so far.
     pub fn outcome(&self) -> Outcome {
         let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
-            Some(source) => source.count.clone(),
+            Some(source) => source.count(),
             None => {
                 self.transfers.get(&place).map(|one| one.count(&self.ground)).unwrap_or_default()
             }
         });
+        let mut messages = self.messages.times.clone();
+        for (site, station) in self.stations.iter().enumerate() {
+            let transferred = station.transferred(&self.ground);
+            for (number, times) in messages.iter_mut().enumerate() {
+                let is_first = self.messages.get(number).is_some_and(|m| m.from.site == site);
+                let identifier = times.identifier.as_ref().filter(|_| is_first);
+                times.transferred = times
+                    .transferred
+                    .or_else(|| identifier.and_then(|one| transferred.get(one).copied()));
+            }
+        }
         Outcome {
-            messages: self.messages.times.clone(),
+            messages,
             loads: loads.collect(),
             series: self.recorders.iter().map(|recorder| recorder.series.clone()).collect(),
             events: self.events.clone(),

@@ -150,6 +150,15 @@ impl Station {
         }
     }
 
+    /// How much of the messages that it transfers now the next MTAs have confirmed, by identifier.
+    pub(crate) fn transferred(&self, ground: &Ground) -> BTreeMap<String, u64> {
+        let status = self.node.status(ground.clock());
+        let channels = status.peers.into_iter().flat_map(|peer| peer.channels);
+        let associations = channels.flat_map(|channel| channel.associations);
+        let sends = associations.filter_map(|one| Some((one.message?, one.bytes_confirmed?)));
+        sends.collect()
+    }
+
     /// Its deadline has passed.
     pub(crate) fn tick(&mut self, ground: &mut Ground) {
         let now = ground.clock().mono;

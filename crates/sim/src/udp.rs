@@ -3,10 +3,10 @@
 use crate::outcome::LoadCount;
 use crate::scenario::Udp;
 use base::rng::Rng;
+use dscp::Dscp;
 use router::Time;
 use router::packet::{self, Fields};
 use std::net::IpAddr;
-use std::time::Duration;
 
 /// Octets of a UDP header.
 const HEADER: usize = 8;
@@ -29,8 +29,9 @@ pub(crate) struct Source {
     length: usize,
     number: u64,
     rng: Rng,
-    pub(crate) count: LoadCount,
-    delays: u128,
+    count: LoadCount,
+    /// Of the last packet that came, in nanoseconds.
+    delay: Option<u64>,
 }
 
 /// Octets of the packets of a load.
@@ -63,7 +64,7 @@ impl Source {
             number: 0,
             rng: Rng::new(seed),
             count: LoadCount::default(),
-            delays: 0,
+            delay: None,
             load: load.clone(),
         })
     }
@@ -98,18 +99,23 @@ impl Source {
         Some(octets)
     }
 
+    /// What was counted so far.
+    pub(crate) fn count(&self) -> LoadCount {
+        LoadCount { delay: self.count.delays.percentile(0.5), ..self.count.clone() }
+    }
+
     /// One of its datagrams came.
-    fn received(&mut self, now: Time, length: usize, payload: &[u8]) {
-        let came = now.duration_since(Time::ZERO);
-        self.count.received.add(came, length);
+    fn received(&mut self, now: Time, length: usize, dscp: Dscp, payload: &[u8]) {
+        self.count.came(now.duration_since(Time::ZERO), length);
+        *self.count.dscp_seen.entry(dscp).or_default() += 1;
         let Some(sent) = payload.get(8..16).and_then(|octets| octets.first_chunk::<8>()) else {
             return;
         };
-        let took = Duration::from_nanos(now.since(Time(u64::from_be_bytes(*sent))));
-        self.delays += took.as_nanos();
-        self.count.delay_max = Some(self.count.delay_max.unwrap_or_default().max(took));
-        let mean = self.delays / u128::from(self.count.received.packets.max(1));
-        self.count.delay = u64::try_from(mean).ok().map(Duration::from_nanos);
+        let took = now.since(Time(u64::from_be_bytes(*sent)));
+        self.count.delays.add(took);
+        if let Some(before) = self.delay.replace(took) {
+            self.count.jitter.add(before.abs_diff(took));
+        }
     }
 }
 
@@ -131,7 +137,7 @@ pub(crate) fn count(now: Time, packet: &router::Packet, sources: &mut [Option<So
         && header.ports == Some(source.ports)
         && header.source == source.fields.source;
     if is_its {
-        source.received(now, packet.length(), payload);
+        source.received(now, packet.length(), header.dscp, payload);
     }
     is_its
 }
@@ -139,7 +145,7 @@ pub(crate) fn count(now: Time, packet: &router::Packet, sources: &mut [Option<So
 #[cfg(test)]
 mod tests {
     use super::*;
-    use dscp::Dscp;
+    use std::time::Duration;
 
     fn load(rate: u64, jitter: f64) -> Udp {
         Udp {
@@ -188,7 +194,9 @@ mod tests {
             assert!(count(Time(7_000), &packet, &mut sources));
             let count = &sources[1].as_ref().unwrap().count;
             assert_eq!(count.received.octets, count.sent.octets);
-            assert_eq!(count.delay, Some(Duration::from_micros(2)));
+            assert_eq!(count.delays.most(), Some(Duration::from_micros(2)));
+            assert_eq!(count.dscp_seen, [(Dscp::CS1, 1)].into());
+            assert_eq!(count.over_time, [count.sent.octets]);
             assert!(!super::count(Time(7_000), &packet, &mut sources[..1]));
         }
     }

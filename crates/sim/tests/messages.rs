@@ -112,3 +112,17 @@ fn a_flash_starts_at_once_beside_a_large_routine() {
     let took = routine.delivered.unwrap() - routine.started.unwrap();
     assert!(took > seconds(172) && took < seconds(200), "{took:?}");
 }
+
+#[test]
+fn what_was_transferred_when_time_is_over_is_told() {
+    let mut scenario = pair("512kbit", 5);
+    scenario.messages.push(message(Precedence::Routine, 10_000_000, Start::At(seconds(2))));
+    scenario.until = seconds(82);
+    let outcome = run(&scenario).unwrap();
+    let times = &outcome.messages[0];
+    assert!(!outcome.complete && times.delivered.is_none() && times.confirmed.is_none());
+    assert_eq!((times.started, times.associations.len()), (times.started_last, 1));
+    // Half of it, but for what is not confirmed: 16 checkpoints of 64 KiB.
+    let transferred = times.transferred.unwrap();
+    assert!((3_700_000..5_000_000).contains(&transferred), "{transferred}");
+}

@@ -90,6 +90,13 @@ fn a_flood_in_the_same_fifo_starves_tcp() {
     assert!((480_000.0..513_000.0).contains(&rate), "{rate}");
     let delay = udp.delay.unwrap();
     assert!(delay > Duration::from_millis(1_200) && delay < seconds(3), "{delay:?}");
+    let jitter = udp.jitter.percentile(0.5).unwrap();
+    assert!(jitter < Duration::from_millis(40), "{jitter:?}");
+    assert_eq!(udp.dscp_seen, [(Dscp::CS0, udp.received.packets)].into());
+    assert_eq!(udp.over_time.iter().sum::<u64>(), udp.received.octets);
+    assert_eq!(udp.over_time.len(), 3_000);
+    // 6,400 octets in each step, as packets come.
+    assert!(udp.over_time[100..].iter().all(|octets| (4_000..9_000).contains(octets)));
     assert_eq!(udp.sent.packets, 125 * 300);
 
     // What the probe saw adds up with what the load counted at its two ends.
