@@ -1,12 +1,14 @@
 //! An MTA on its host: what the daemon's driver does, in virtual time. Its users are bound to it by
 //! pipes inside the host.
 
+mod seats;
+
 use crate::ground::{Ground, Happening, Listening, Owner};
 use crate::host::connection::UNSENT_MAX;
 use crate::host::{ConnectionId, Event};
 use crate::scenario::{Error, Site};
 use crate::store::{Store, Unsound};
-use crate::user::{Heard, Submission, User};
+use crate::user::{Heard, User};
 use base::AssociationId;
 use bytes::Bytes;
 use dscp::Dscp;
@@ -20,8 +22,6 @@ use std::time::Duration;
 
 /// What octets take through the pipe between a user and the MTA on the same host.
 const PIPE: Duration = Duration::from_micros(50);
-/// After so long a user binds again whose association ended.
-const BIND_AGAIN: Duration = Duration::from_secs(1);
 /// What checking a password takes.
 const VERIFY: Duration = Duration::from_millis(1);
 /// The least time until a node is woken again.
@@ -405,118 +405,5 @@ impl Station {
         if let Some(dscp) = seen {
             self.feed(ground, Input::MarkSeen { association, dscp });
         }
-    }
-
-    /// A user binds, if he is not bound.
-    pub(crate) fn bind(&mut self, ground: &mut Ground, user: usize) {
-        let remote = self.address;
-        let Some(listener) = self.p3 else { return };
-        if self.seats.get(user).is_none_or(|seat| seat.association.is_some()) {
-            return;
-        }
-        let admitted = self.node.admit(ground.clock(), remote);
-        self.drain(ground);
-        let site = self.place;
-        let (Some(association), Some(seat)) = (admitted, self.seats.get_mut(user)) else {
-            return ground.later(BIND_AGAIN, Happening::Bind { site, user });
-        };
-        seat.association = Some(association);
-        self.feed(ground, Input::Accepted { association, listener, remote });
-        let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.connected(now);
-        }
-        self.hear(ground, user);
-    }
-
-    fn seat_of(&self, association: AssociationId) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.association == Some(association))
-    }
-
-    /// Octets of the node come to a user.
-    pub(crate) fn user_hears(
-        &mut self,
-        ground: &mut Ground,
-        association: AssociationId,
-        bytes: &[u8],
-    ) {
-        let Some(user) = self.seat_of(association) else { return };
-        let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.bytes(now, bytes);
-        }
-        self.hear(ground, user);
-    }
-
-    /// Octets of a user come to the node.
-    pub(crate) fn node_hears(
-        &mut self,
-        ground: &mut Ground,
-        association: AssociationId,
-        bytes: Bytes,
-    ) {
-        if self.seat_of(association).is_some() {
-            self.feed(ground, Input::Bytes { association, bytes });
-        }
-    }
-
-    /// The pipe between a user and the node is closed: both hear of it.
-    pub(crate) fn unplugged(&mut self, ground: &mut Ground, association: AssociationId) {
-        if self.seat_of(association).is_some() {
-            self.lose_user(ground, association);
-            self.feed(ground, Input::Closed { association, error: None });
-        }
-    }
-
-    fn lose_user(&mut self, ground: &mut Ground, association: AssociationId) {
-        self.wanted.remove(&association);
-        let Some(user) = self.seat_of(association) else { return };
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.association = None;
-            seat.user.closed();
-        }
-        ground.later(BIND_AGAIN, Happening::Bind { site: self.place, user });
-    }
-
-    /// A user submits a message.
-    pub(crate) fn submit(&mut self, ground: &mut Ground, user: usize, submission: Submission) {
-        let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.submit(now, submission);
-            self.hear(ground, user);
-        }
-    }
-
-    /// A user is asked something, and does it.
-    pub(crate) fn with_user(
-        &mut self,
-        ground: &mut Ground,
-        user: usize,
-        act: impl FnOnce(&mut User, base::Instant),
-    ) {
-        let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            act(&mut seat.user, now);
-            self.hear(ground, user);
-        }
-    }
-
-    /// Does what a user wants done, and tells what he heard.
-    fn hear(&mut self, ground: &mut Ground, user: usize) {
-        let site = self.place;
-        while let Some(seat) = self.seats.get_mut(user) {
-            let Some(heard) = seat.user.poll() else { break };
-            match (heard, seat.association) {
-                (Heard::Write(bytes), Some(association)) => {
-                    ground.later(PIPE, Happening::ToNode { site, association, bytes });
-                }
-                (Heard::Close, Some(association)) => {
-                    ground.later(PIPE, Happening::Unplugged { site, association });
-                }
-                (Heard::Write(_) | Heard::Close, None) => {}
-                (heard, _) => self.told.push_back((site, Told::Heard { user, heard })),
-            }
-        }
-        self.set_due(ground);
     }
 }
