@@ -138,7 +138,7 @@ fn run(what: &str, octets: usize, flows: u32, points: u32) {
     spent += begin.elapsed();
     let (packets, seconds) = (analysis.totals().packets, spent.as_secs_f64());
     println!(
-        "{what:<34} {:>6.0} MB  {:>6.0} MB/s  {:>6.0} thousand packets/s  {rows} rows",
+        "{what:<38} {:>6.0} MB  {:>6.0} MB/s  {:>6.0} thousand packets/s  {rows} rows",
         done as f64 / 1e6,
         done as f64 / 1e6 / seconds,
         packets as f64 / 1e3 / seconds
