@@ -51,6 +51,29 @@ pub(crate) fn receive(
     Ok(received)
 }
 
+/// Lets a packet socket hear one interface alone, by its number.
+///
+/// # Errors
+/// There is none of this number.
+pub(crate) fn listen(fd: BorrowedFd<'_>, interface: c_int) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: interface,
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    let length = size_of::<libc::sockaddr_ll>() as libc::socklen_t;
+    let address = (&raw const address).cast::<libc::sockaddr>();
+    // SAFETY: the address is one of packet(7), of that length, and outlives the call.
+    match unsafe { libc::bind(fd.as_raw_fd(), address, length) } {
+        0 => Ok(()),
+        _ => Err(io::Error::last_os_error()),
+    }
+}
+
 /// Frames that a packet socket had no room for since this was asked last.
 ///
 /// # Errors

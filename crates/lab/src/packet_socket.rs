@@ -3,10 +3,10 @@
 use crate::batch;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
-use nix::ifaddrs::getifaddrs;
 use nix::libc;
+use nix::net::if_::if_nametoindex;
 use nix::sys::socket::{
-    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, bind, recvfrom, send,
+    AddressFamily, LinkAddr, MsgFlags, SockFlag, SockProtocol, SockType, recvfrom, send,
     setsockopt, socket, sockopt,
 };
 use nix::sys::time::TimeVal;
@@ -22,7 +22,8 @@ const FRAME: usize = 14 + 65_535;
 #[derive(Debug)]
 pub struct PacketSocket {
     fd: OwnedFd,
-    link: LinkAddr,
+    index: usize,
+    hardware: Option<u16>,
     buffer: Vec<u8>,
 }
 
@@ -32,9 +33,9 @@ impl PacketSocket {
     /// # Errors
     /// There is no such interface, or we are not its root.
     pub fn open(interface: &str, patience: Duration) -> Result<PacketSocket> {
-        let mut links = getifaddrs()?.filter(|found| found.interface_name == interface);
-        let link = links.find_map(|found| found.address?.as_link_addr().copied());
-        let link = link.with_context(|| format!("no interface {interface}"))?;
+        // By its number: one without a link address, such as a TUN device, has nothing else.
+        let index =
+            if_nametoindex(interface).with_context(|| format!("no interface {interface}"))?;
         let all = SockProtocol::EthAll;
         let flags = SockFlag::SOCK_CLOEXEC;
         let fd = socket(AddressFamily::Packet, SockType::Raw, flags, all).context("packet(7)")?;
@@ -43,8 +44,10 @@ impl PacketSocket {
         }
         let patience = TimeVal::new(0, patience.subsec_micros().into());
         setsockopt(&fd, sockopt::ReceiveTimeout, &patience)?;
-        bind(fd.as_raw_fd(), &link).with_context(|| format!("binding to {interface}"))?;
-        Ok(PacketSocket { fd, link, buffer: vec![0; FRAME] })
+        let bound = batch::listen(fd.as_fd(), index.try_into()?);
+        bound.with_context(|| format!("binding to {interface}"))?;
+        let index = index.try_into()?;
+        Ok(PacketSocket { fd, index, hardware: None, buffer: vec![0; FRAME] })
     }
 
     /// On this interface of our namespace: only what comes in there, and without ever waiting.
@@ -76,11 +79,17 @@ impl PacketSocket {
             Err(error) => bail!("packet(7): {error}"),
         };
         // Before it was bound, the socket heard all interfaces.
-        if from.is_some_and(|from| from.ifindex() != self.link.ifindex()) {
+        if from.is_some_and(|from| from.ifindex() != self.index) {
             return Ok(None);
         }
+        self.hardware = from.map(|from| from.hatype());
         let inbound = from.is_none_or(|from| from.pkttype() != libc::PACKET_OUTGOING);
         Ok(self.buffer.get_mut(..length).map(|frame| (frame, inbound)))
+    }
+
+    /// The interface's type (ARPHRD of if_arp.h), once a frame was received.
+    pub(crate) fn hardware(&self) -> Option<u16> {
+        self.hardware
     }
 
     /// Receives all frames that wait, at most [`batch::FRAMES`], into slots of this many octets;
