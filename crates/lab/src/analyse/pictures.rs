@@ -164,11 +164,15 @@ impl View {
         let mut panel = Panel::new("kbit/s (envelope and content)");
         for of in largest {
             let width = of.series.width() as f64;
-            let points = of
+            let rates = of
                 .series
                 .iter()
                 .map(|(at, octets)| (self.seconds(at) + width / 2e9, *octets as f64 * 8e6 / width));
-            panel = panel.series(Series::new(label(of), Shape::Line, points.collect()));
+            // From nothing at its begin to nothing at its end.
+            let (begin, end) = (self.seconds(of.span.0), self.seconds(of.span.1));
+            let within = rates.map(|(at, rate)| (at.max(begin).min(end), rate));
+            let points = [(begin, 0.0)].into_iter().chain(within).chain([(end, 0.0)]).collect();
+            panel = panel.series(Series::new(label(of), Shape::Line, points));
         }
         self.figure("Messages", vec![panel])
     }

@@ -86,10 +86,12 @@ impl Args {
             }
             Ok(())
         };
+        let mut missed = 0;
         let feed = match &self.live {
             Some(interface) => {
                 let look = |analysis: &Analysis| self.view(analysis, &rows.borrow());
-                live(interface, self.time.map(|time| time.0), &mut analysis, &mut each, look)?;
+                let time = self.time.map(|time| time.0);
+                missed = live(interface, time, &mut analysis, &mut each, look)?;
                 Feed::default()
             }
             None => files(&mut sources, &mut analysis, &mut each, progress)?,
@@ -114,8 +116,10 @@ impl Args {
         for cut in &cuts {
             eprintln!("lab: {}: {}", cut.file, cut.reason);
         }
-        let totals = analysis.totals();
-        let in_part = !cuts.is_empty() || totals.unknown_link > 0;
+        if missed > 0 {
+            eprintln!("lab: {missed} frames missed: they came faster than they can be read");
+        }
+        let in_part = !cuts.is_empty() || missed > 0 || analysis.totals().unknown_link > 0;
         Ok(ExitCode::from(if in_part { IN_PART } else { 0 }))
     }
 

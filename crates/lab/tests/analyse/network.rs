@@ -185,3 +185,27 @@ fn way(both: &Value) {
     let lost = flow["numbered"]["lost"].as_u64().unwrap();
     assert!(lost.abs_diff(remarked["lost"].as_u64().unwrap()) <= 2, "{flow} {remarked}");
 }
+
+#[test]
+fn an_interface_is_listened_to_inside_a_host() {
+    let test = "an_interface_is_listened_to_inside_a_host";
+    if skipped(test, As::Own) {
+        return;
+    }
+    let up = Up::new(As::Own, TOPOLOGY, &[]);
+    let lab = env!("CARGO_BIN_EXE_lab");
+    let listen = ["exec", "--lab", &up.name, "a", lab, "analyse", "--live", "eth0", "--json"];
+    let mut command = up.command(&listen);
+    let listener = command.args(["--for", "6s"]).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let listener = listener.spawn().unwrap();
+    // Longer than it takes to begin to listen.
+    let load =
+        ["load", "send", "10.0.2.2:5000", "--rate", "100kbit", "--dscp", "EF", "--for", "5s"];
+    up.exec("a", &[&[lab][..], &load].concat());
+    let output = listener.wait_with_output().unwrap();
+    assert!(output.status.success(), "{}", text(&output));
+    let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let row = rows(&found, "dscp").iter().find(|row| row["dscp"] == 46).unwrap();
+    assert_eq!(row["point"], "eth0");
+    assert!(row["packets"].as_u64().unwrap() > 3, "{row}");
+}
