@@ -16,7 +16,9 @@
 //! TCP is smoltcp's, which congests and recovers as follows:
 //! - **No selective acknowledgement at the sender.** One lost segment is repaired by fast retransmit
 //!   (RFC 5681); of several lost in one window, the second waits for the retransmission timer, and
-//!   then everything from there is sent again. Transfers that lose much take longer than on Linux.
+//!   then everything from there is sent again. A lone transfer whose window is longer than a FIFO of
+//!   100 packets at 512 kbit/s has 92 % of the line with reno and 71 % with cubic, where Linux has
+//!   nearly all; with a window that fits, 99.8 % (`tests/traffic.rs`). So [`Tcp`] has 64 KiB.
 //! - **The retransmission timer is at least 1 s** (RFC 6298 2.4); Linux has 200 ms.
 //! - **The initial window is 2,048 octets** and cannot be set; Linux has ten segments (RFC 6928).
 //!   On an idle line of 512 kbit/s that costs about three round trips for each new connection.

@@ -44,6 +44,17 @@ fn tcp_alone_fills_the_line_and_loses_no_octet() {
 }
 
 #[test]
+fn a_host_reaches_itself_without_the_network() {
+    let mut scenario = pair("512kbit", 10);
+    scenario.sites.clear();
+    scenario.loads.push(bulk(Some(1_000_000), "10.0.1.2:9"));
+    let outcome = run(&scenario).unwrap();
+    let load = &outcome.loads[0];
+    assert!(outcome.complete && load.wrong == 0, "{load:?}");
+    assert!(load.done.unwrap() < Duration::from_millis(100), "{load:?}");
+}
+
+#[test]
 fn a_transfer_keeps_to_its_rate_and_stops_when_told() {
     let mut scenario = pair("2Mbit", 10);
     scenario.until = seconds(40);
