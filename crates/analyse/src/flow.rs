@@ -233,7 +233,7 @@ impl Conversation {
         };
         let opens = segment.has(flag::SYN) && !segment.has(flag::ACK);
         if opens && tcp.track.has_begun() {
-            return tcp.initial != Some(segment.sequence);
+            return self.is_closed() || tcp.initial != Some(segment.sequence);
         }
         !segment.has(flag::RST) && !tcp.track.is_near(segment.sequence)
     }

@@ -5,7 +5,7 @@
 //! what became of packets between points are there at any time. Memory is bounded by [`Limits`]
 //! whatever passes; what had to be forgotten is counted in [`Totals`].
 //!
-//! It has no files, sockets or clock: [`file`] takes capture files apart octet by octet, in the
+//! It has no files, sockets or clock: [`mod@file`] takes capture files apart octet by octet, in the
 //! caller's buffer.
 //!
 //! ```

@@ -166,11 +166,14 @@ fn ports_used_again_are_another_flow() {
     for (at, sequence) in [(0, 5), (10, 5), (20, 900_000)] {
         bench.packet(at, 0, &Sent { sequence, flags: flag::SYN, ..TCP });
     }
+    // Over, and the same number again.
+    bench.packet(21, 0, &Sent { sequence: 900_001, flags: flag::RST, ..TCP });
+    bench.packet(22, 0, &Sent { sequence: 900_000, flags: flag::SYN, ..TCP });
     // A jump without a SYN: the capture has missed it.
     bench.packet(30, 0, &Sent { sequence: 3 << 30, payload: &[1; 9], ..TCP });
     bench.finish();
     let ends: Vec<Over> = bench.flows.iter().map(|flow| flow.over).collect();
-    assert_eq!(ends, [Over::Replaced, Over::Replaced, Over::Capture]);
+    assert_eq!(ends, [Over::Replaced, Over::Closed, Over::Replaced, Over::Capture]);
     assert_eq!(bench.flows[0].tcp.unwrap().retransmissions, 1, "the SYN that came twice");
 }
 
