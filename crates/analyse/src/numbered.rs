@@ -187,6 +187,16 @@ mod tests {
     }
 
     #[test]
+    fn of_a_long_flow_none_is_taken_for_an_earlier_one() {
+        let mut flow = Numbered::new(0);
+        for number in (0..5_000).filter(|number| number % 10 != 7) {
+            flow.packet(Time(0), number, 0);
+        }
+        let found = flow.finish();
+        assert_eq!((found.packets, found.expected, found.duplicates), (4_500, 5_000, 0));
+    }
+
+    #[test]
     fn jitter_is_that_of_the_standard_and_needs_no_common_clock() {
         let mut jitter = Jitter::default();
         assert_eq!(jitter.packet(Time(1_000_000), 77), None);

@@ -51,6 +51,14 @@ fn what_fills_a_gap_was_overtaken_or_lost_before_this_point() {
 }
 
 #[test]
+fn what_was_seen_in_part_was_sent_again_however_soon() {
+    let mut track = Track::default();
+    let seen = feed(&mut track, &[(0, 0, 10), (1, 20, 10), (2, 5, 15)]);
+    assert_eq!(seen[2], Seen::Again(15));
+    assert_eq!((track.counts.out_of_order, track.finish().missing_octets), (0, 0));
+}
+
+#[test]
 fn probes_are_no_retransmissions_and_spurious_ones_are_told() {
     let mut track = Track::default();
     feed(&mut track, &[(0, 0, 10)]);
