@@ -302,7 +302,11 @@ impl Host {
 
     /// Takes the connections that came, and puts new sockets in their places.
     fn accept(&mut self, now: Time) {
-        let ports: Vec<u16> = self.listens.keys().copied().collect();
+        let is_taken = |handle: &SocketHandle| {
+            self.sockets.get::<Socket<'_>>(*handle).state() != State::Listen
+        };
+        let taken = self.listens.iter().filter(|(_, listen)| listen.spare.iter().any(is_taken));
+        let ports: Vec<u16> = taken.map(|(port, _)| *port).collect();
         for port in ports {
             let Some(listen) = self.listens.get_mut(&port) else { continue };
             let (still, came): (Vec<_>, Vec<_>) = listen.spare.iter().partition(|handle| {
