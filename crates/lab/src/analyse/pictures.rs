@@ -177,10 +177,13 @@ impl View {
         self.figure("Messages", vec![panel])
     }
 
-    /// Where messages begin and end.
+    /// Where messages begin and end: of many, those with most octets.
     fn marks(&self, messages: &[Message]) -> Vec<Mark> {
         let mut marks = Vec::new();
-        for of in messages {
+        let mut largest: Vec<&Message> = messages.iter().collect();
+        largest.sort_by_key(|of| (std::cmp::Reverse(of.octets), of.span.0));
+        largest.truncate(plot::MARKS_MAX / 2);
+        for of in largest {
             let colour = of.marks.first().map(|dscp| self.colour(*dscp));
             for (at, what) in [(of.span.0, "begin"), (of.span.1, "end")] {
                 let label = format!("{what} {}", label(of));
