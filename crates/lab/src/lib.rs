@@ -35,6 +35,7 @@ mod place;
 pub mod policy_file;
 pub mod probe;
 mod programs;
+pub mod run;
 mod site;
 pub mod tc_export;
 pub mod toml_file;

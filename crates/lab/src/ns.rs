@@ -8,7 +8,7 @@
 //! Where we are not root, the namespaces stand in a user namespace of ours.
 
 use anyhow::{Context, Result, bail};
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::unix::process::CommandExt as _;
@@ -40,6 +40,8 @@ impl std::error::Error for Unavailable {}
 /// How a program gets into a namespace.
 #[derive(Clone, Debug)]
 pub struct Entrance {
+    /// What starts programs inside: the program's name and its arguments follow these.
+    program: OsString,
     arguments: Vec<String>,
 }
 
@@ -51,12 +53,23 @@ impl Entrance {
         if let Some(user) = user {
             arguments.extend([format!("--user={user}"), "--preserve-credentials".to_owned()]);
         }
-        Entrance { arguments }
+        Entrance::by_nsenter(arguments)
+    }
+
+    /// Into a host of a network that is up, by this program `lab`. What is started so ends with the
+    /// network, however that ends.
+    pub(crate) fn by_exec(lab: &Path, network: &str, host: &str) -> Entrance {
+        let arguments = ["exec", "--lab", network, host].map(str::to_owned).to_vec();
+        Entrance { program: lab.into(), arguments }
+    }
+
+    fn by_nsenter(arguments: Vec<String>) -> Entrance {
+        Entrance { program: "nsenter".into(), arguments }
     }
 
     /// The program, to be started inside.
     pub fn command(&self, program: impl AsRef<OsStr>) -> Command {
-        let mut command = Command::new("nsenter");
+        let mut command = Command::new(&self.program);
         command.args(&self.arguments).arg("--").arg(program).env("PATH", search_path());
         command
     }
@@ -160,7 +173,7 @@ impl Namespace {
             arguments.extend(["--user".to_owned(), "--preserve-credentials".to_owned()]);
         }
         let mut namespace =
-            Namespace { holder, entrance: Entrance { arguments }, in_user_namespace };
+            Namespace { holder, entrance: Entrance::by_nsenter(arguments), in_user_namespace };
         // An echo says that the process is inside.
         let pipes = namespace.holder.stdin.as_mut().zip(namespace.holder.stdout.as_mut());
         let (stdin, stdout) = pipes.context("no pipes")?;

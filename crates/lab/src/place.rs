@@ -48,6 +48,12 @@ impl Place {
         Place { ip: end.addresses().v4.into(), inside: Some(inside) }
     }
 
+    /// In a host of a network that is up, at one of its addresses.
+    pub(crate) fn in_host(ip: IpAddr, entrance: Entrance) -> Place {
+        let next_port = Arc::new(AtomicU16::new(FIRST_PORT));
+        Place { ip, inside: Some(Inside { entrance, next_port }) }
+    }
+
     /// The address.
     pub fn ip(&self) -> IpAddr {
         self.ip

@@ -4,7 +4,7 @@ use anyhow::{Context, Result, bail};
 use std::path::{Path, PathBuf};
 
 /// The daemon, the client, and what runs in namespaces.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Programs {
     /// `mta`.
     pub mta: PathBuf,

@@ -76,6 +76,12 @@ impl SiteBuilder {
         self
     }
 
+    /// With a password in a file below its directory.
+    pub(crate) fn secret(mut self, file: String, secret: String) -> SiteBuilder {
+        self.secrets.push((file, secret));
+        self
+    }
+
     /// At this place instead of a loopback address of its own.
     pub fn place_at(mut self, place: Place) -> SiteBuilder {
         self.place = place;

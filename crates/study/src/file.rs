@@ -54,7 +54,7 @@ pub struct Parameter {
     pub unit: String,
     /// Why it has this value.
     pub why: String,
-    /// What it is set in: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and
+    /// What it is set in, parameters in the order of their names: paths below `network` (the topology), `policy.NAME`, `mail`, `messages` and
     /// `loads`.
     pub sets: Vec<String>,
 }
@@ -179,6 +179,9 @@ pub struct Run {
     pub loads: Vec<Load>,
     /// When it is given up.
     pub limit: Span,
+    /// The most that its network is made faster, where what the programs take would hide what it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_most: Option<u32>,
 }
 
 /// A message.

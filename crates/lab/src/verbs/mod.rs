@@ -13,6 +13,7 @@ mod load;
 mod probe;
 mod record;
 mod router;
+mod run;
 mod status;
 mod up;
 
@@ -23,6 +24,8 @@ use std::process::ExitCode;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    /// Repeat a study, and put what is measured beside what was printed
+    Run(run::Args),
     /// Say what this machine can do, which data path will be taken, and what to install or allow
     Doctor(doctor::Args),
     /// Send load, or receive and measure it
@@ -64,6 +67,7 @@ pub(crate) enum Verb {
 impl Verb {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
+            Verb::Run(args) => args.run(),
             Verb::Doctor(args) => args.run(),
             Verb::Load(args) => args.run(),
             Verb::ImportIos(args) => args.run(),

@@ -1,0 +1,112 @@
+//! Studies, topologies and policies by their names: those in files beside, and those that came with
+//! the program.
+
+use crate::Usage;
+use crate::toml_file::{TomlFile, read_bounded};
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+use study::{Library, Study};
+
+/// Longest topology or policy, in octets.
+const TEXT_MAX: u64 = 4 << 20;
+
+/// What came with the program: name and text.
+type Shipped = &'static [(&'static str, &'static str)];
+
+/// `shipped!("directory": "name", ...)`: the files of config/lab of these names.
+macro_rules! shipped {
+    ($directory:literal: $($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("../../../../config/lab/", $directory, "/", $name, ".toml")),
+        )),*]
+    };
+}
+
+const STUDIES: Shipped = shipped!("studies": "isode-nato-2007");
+const TOPOLOGIES: Shipped = shipped!("topologies": "bern", "degeb", "nato", "pair");
+const POLICIES: Shipped = shipped!(
+    "policies": "bern-ef-af", "degeb-core", "degeb-edge", "nato-single-queue-ordered",
+    "nato-single-queue-wred", "nato-three-queues", "plain",
+);
+const RECOMMENDED: Shipped = shipped!(".": "recommended");
+
+/// A study, and where what it names is looked for.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name: that of its file.
+    pub name: String,
+    /// What it says.
+    pub study: Study,
+    /// Where topologies and policies are looked for before those that came with the program.
+    beside: Option<PathBuf>,
+}
+
+/// The names of the studies that came with the program.
+pub fn names() -> Vec<&'static str> {
+    STUDIES.iter().map(|(name, _)| *name).collect()
+}
+
+/// A study by its name, or by its file.
+///
+/// # Errors
+/// There is none, or it says something wrong: with file, line and column ([`crate::Usage`]).
+pub fn find(name_or_file: &str) -> Result<Found> {
+    let shipped = STUDIES.iter().find(|(name, _)| *name == name_or_file);
+    let (file, beside) = match shipped {
+        Some((name, text)) => (TomlFile::<Study>::parse(&format!("{name}.toml"), text), None),
+        None => {
+            let path = Path::new(name_or_file);
+            if !name_or_file.contains(['/', '.']) && !path.exists() {
+                return Err(Usage::error(format!(
+                    "no study {name_or_file}: name a file, or one of {}",
+                    names().join(", ")
+                )));
+            }
+            (TomlFile::<Study>::read(path), Some(path.parent().unwrap_or(Path::new("."))))
+        }
+    };
+    let file = file.map_err(|mistake| Usage::error(mistake.to_string()))?;
+    let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Found { name: name.into_owned(), study: file.value, beside: beside.map(Path::to_path_buf) })
+}
+
+impl Found {
+    /// Its runs.
+    ///
+    /// # Errors
+    /// It says what cannot be ([`crate::Usage`]).
+    pub fn plan(&self) -> Result<Vec<study::Planned>> {
+        study::plan(&self.study, self)
+            .map_err(|wrong| Usage::error(format!("{}: {wrong}", self.name)))
+    }
+
+    fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
+        // A name is no way out of the directories.
+        if name.contains(['/', '\\']) || name.starts_with('.') {
+            return Err("no name of a file".to_owned());
+        }
+        let file = format!("{name}.toml");
+        let beside = self.beside.iter().flat_map(|directory| {
+            ["", kind, &format!("../{kind}"), ".."].map(|place| directory.join(place).join(&file))
+        });
+        if let Some(path) = beside.into_iter().find(|path| path.is_file()) {
+            let octets = read_bounded(&path, TEXT_MAX)?;
+            return String::from_utf8(octets).map_err(|error| error.to_string());
+        }
+        let shipped = shipped.iter().copied().flatten().find(|(other, _)| *other == name);
+        shipped
+            .map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| format!("no file {file} beside the study, in {kind}/ or in ../{kind}/"))
+    }
+}
+
+impl Library for Found {
+    fn topology(&self, name: &str) -> Result<String, String> {
+        self.text("topologies", name, &[TOPOLOGIES])
+    }
+
+    fn policy(&self, name: &str) -> Result<String, String> {
+        self.text("policies", name, &[POLICIES, RECOMMENDED])
+    }
+}

@@ -1,0 +1,241 @@
+//! `lab run`: a study's runs, made one beside the other, kept, and put beside what was printed.
+//!
+//! Each run is kept in a file once it is made, under a key of all that decides about it, so that a
+//! study goes on where it was stopped, and makes again only what has changed.
+
+mod keep;
+mod library;
+mod progress;
+mod real;
+mod sites;
+
+pub use library::{Found, find, names};
+
+use crate::Usage;
+use crate::clock::is_interrupted;
+use crate::programs::Programs;
+use crate::up::Kind;
+use anyhow::{Context as _, Result};
+use keep::Keep;
+use progress::Progress;
+use real::Real;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use study::file::Grounds;
+use study::measured::Ground;
+use study::{Measured, Planned, Row, Verdict};
+
+/// What is run, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of experiments, or of runs as `experiment/run`; all that are not further ones where
+    /// there is none.
+    pub only: Vec<String>,
+    /// Also the further ones.
+    pub all: bool,
+    /// Where runs are made that can be made on either ground.
+    pub ground: Ground,
+    /// How much faster the network is.
+    pub scale: u32,
+    /// Of all dice.
+    pub seed: u64,
+    /// How many at once.
+    pub parallel: usize,
+    /// The data path of the real ground.
+    pub path: Option<Kind>,
+    /// Where runs are kept.
+    pub directory: PathBuf,
+    /// Whether what is kept is made again.
+    pub again: bool,
+    /// Nothing is shown while it runs.
+    pub quiet: bool,
+}
+
+/// What a study came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The runs that were wanted, in the study's order.
+    pub planned: Vec<Planned>,
+    /// What was made of them, now or before.
+    pub measured: Vec<Measured>,
+    /// Beside what was printed.
+    pub rows: Vec<Row>,
+    /// What the study expects.
+    pub verdicts: Vec<Verdict>,
+    /// Runs that could not be made, and why.
+    pub failed: Vec<(String, String)>,
+    /// Whether it was stopped before all was done.
+    pub interrupted: bool,
+}
+
+/// A run that is to be made.
+struct Job {
+    planned: Planned,
+    ground: Ground,
+    scale: u32,
+    expected: Duration,
+}
+
+/// Makes what is wanted of a study.
+///
+/// # Errors
+/// The study is wrong, or names nothing that is wanted ([`crate::Usage`]); a program is missing; the
+/// directory cannot be written. A run that fails is told in the outcome.
+pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
+    let all = found.plan()?;
+    let planned = wanted(found, &all, options)?;
+    let keep = Keep::at(&options.directory, options.seed)?;
+    let mut jobs = Vec::new();
+    let mut measured: Vec<Option<Measured>> = Vec::new();
+    for planned in &planned {
+        let job = job(planned, options)?;
+        let kept =
+            if options.again { None } else { keep.find(&job.planned, job.ground, job.scale) };
+        measured.push(kept);
+        jobs.push(job);
+    }
+    let progress = Progress::new(&jobs, &measured, options);
+    let left: Vec<usize> =
+        measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
+    let real = Real {
+        programs: if left.is_empty() { Programs::default() } else { Programs::find()? },
+        path: options.path,
+        seed: options.seed,
+    };
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.parallel.clamp(1, 64).min(left.len()) {
+            scope.spawn(|| {
+                while let Some(place) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if is_interrupted() {
+                        break;
+                    }
+                    let Some(job) = jobs.get(*place) else { break };
+                    let told = progress.begin(job);
+                    let result = make(&real, job, &|what| told.tell(what));
+                    told.end(&result);
+                    let kept = result.and_then(|measured| {
+                        keep.put(&job.planned, &measured)?;
+                        Ok(measured)
+                    });
+                    if let Ok(mut results) = results.lock() {
+                        results.push((*place, kept));
+                    }
+                }
+            });
+        }
+    });
+    progress.end();
+    let mut failed = Vec::new();
+    for (place, result) in results.into_inner().unwrap_or_default() {
+        match (result, measured.get_mut(place), planned.get(place)) {
+            (Ok(made), Some(slot), _) => *slot = Some(made),
+            (Err(_), _, _) if is_interrupted() => {}
+            (Err(error), _, Some(planned)) => {
+                failed.push((planned.id.clone(), format!("{error:#}")));
+            }
+            _ => {}
+        }
+    }
+    let measured: Vec<Measured> = measured.into_iter().flatten().collect();
+    let rows = study::rows(&found.study, &planned, &measured);
+    let verdicts = judged(found, &planned, &rows);
+    Ok(Outcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+}
+
+fn make(real: &Real, job: &Job, tell: real::Tell<'_>) -> Result<Measured> {
+    match job.ground {
+        Ground::Real => real.measure(&job.planned, job.scale, tell),
+        Ground::Virtual => anyhow::bail!("no virtual ground yet"),
+    }
+}
+
+/// The runs that are asked for.
+fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Planned>> {
+    let names = |planned: &Planned, name: &str| {
+        let run = planned.id.split('[').next().unwrap_or_default();
+        planned.experiment_name() == name || planned.id == name || run == name
+    };
+    let unknown = options.only.iter().find(|name| !all.iter().any(|one| names(one, name)));
+    if let Some(name) = unknown {
+        return Err(Usage::error(format!(
+            "{} has no experiment or run {name}: `lab list {}` has all",
+            found.name, found.name
+        )));
+    }
+    let is_further = |planned: &Planned| {
+        found.study.experiments.get(planned.experiment).is_some_and(|experiment| experiment.further)
+    };
+    let is_wanted = |planned: &&Planned| {
+        if options.only.is_empty() {
+            options.all || !is_further(planned)
+        } else {
+            options.only.iter().any(|name| names(planned, name))
+        }
+    };
+    Ok(all.iter().filter(is_wanted).cloned().collect())
+}
+
+fn job(planned: &Planned, options: &Options) -> Result<Job> {
+    let ground = match planned.grounds {
+        Grounds::Any => options.ground,
+        Grounds::Real => Ground::Real,
+        Grounds::Virtual => Ground::Virtual,
+    };
+    // In virtual time nothing is won by a faster network.
+    let scale = if ground == Ground::Real { options.scale.min(planned.scale_most) } else { 1 };
+    let faster = planned.faster(scale).with_context(|| planned.id.clone());
+    let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
+    let expected = expected(planned) / scale;
+    Ok(Job { planned: faster, ground, scale, expected })
+}
+
+/// How long a run is likely to take at the study's own rates: as long as was printed, else as long
+/// as it may.
+fn expected(planned: &Planned) -> Duration {
+    let printed = planned.messages.iter().map(|message| {
+        let seconds = ["seconds", "seconds_more_than"].map(|key| message.paper.get(key).copied());
+        seconds.into_iter().flatten().next()
+    });
+    let times = planned.loads.iter().filter_map(|load| Some(load.time?.0 + load.start.0));
+    match printed.collect::<Option<Vec<f64>>>() {
+        Some(printed) if !printed.is_empty() => {
+            let longest = printed.into_iter().fold(0.0, f64::max);
+            Duration::from_secs_f64(longest.clamp(0.0, 86_400.0)).min(planned.limit)
+        }
+        _ if planned.messages.is_empty() => times.max().unwrap_or(planned.limit),
+        _ => planned.limit,
+    }
+}
+
+/// The expectations of experiments that were wanted whole or in part.
+fn judged(found: &Found, planned: &[Planned], rows: &[Row]) -> Vec<Verdict> {
+    let mut verdicts = study::judge(&found.study, rows);
+    verdicts.retain(|verdict| planned.iter().any(|p| p.experiment_name() == verdict.experiment));
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_studies_that_come_with_the_program_can_be_planned() {
+        for name in names() {
+            let found = find(name).unwrap();
+            let planned = found.plan().unwrap();
+            assert!(planned.len() > 10, "{name}");
+            for planned in planned {
+                let policies = &planned.policies;
+                network::Network::new(&planned.topology, policies, 1)
+                    .unwrap_or_else(|wrong| panic!("{}: {wrong}", planned.id));
+                planned.faster(10).unwrap();
+            }
+        }
+        let error = find("no-such-study").unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("isode-nato-2007"), "{error}");
+    }
+}

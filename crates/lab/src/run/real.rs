@@ -1,0 +1,111 @@
+//! The real ground: processes, and the kernel's TCP.
+
+mod loads;
+mod mail;
+mod up;
+mod watch;
+
+use crate::answer::elapsed;
+use crate::clock::{Deadline, Origin, is_interrupted};
+use crate::programs::Programs;
+use crate::up::Kind;
+use anyhow::{Result, bail};
+use loads::Loads;
+use mail::Post;
+use std::time::Duration;
+use study::measured::Ground;
+use study::{Measured, Planned};
+use up::Network;
+use watch::Watch;
+
+/// How a run is told while it is made.
+pub(crate) type Tell<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// What all runs have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Real {
+    pub(crate) programs: Programs,
+    pub(crate) path: Option<Kind>,
+    pub(crate) seed: u64,
+}
+
+impl Real {
+    /// Makes a run. What it needs is made for it, and goes with it.
+    ///
+    /// # Errors
+    /// Something could not be started, or ended before its time.
+    pub(crate) fn measure(
+        &self,
+        planned: &Planned,
+        scale: u32,
+        tell: Tell<'_>,
+    ) -> Result<Measured> {
+        tell("starting");
+        let network = Network::up(self, planned)?;
+        let mut post = Post::start(self, &network, planned)?;
+        let origin = Moment::now();
+        let watch = Watch::start(&network, planned, origin)?;
+        let loads = Loads::start(self, &network, planned, origin)?;
+        if let Some(post) = &mut post {
+            post.submit(planned)?;
+        }
+        tell("running");
+        let end = Deadline::after(planned.limit);
+        let messages = match post {
+            Some(post) => post.wait(planned, end, origin)?,
+            None => {
+                loads.wait(end)?;
+                Vec::new()
+            }
+        };
+        let seconds = origin.seconds();
+        let loads = loads.end(origin)?;
+        if is_interrupted() {
+            bail!("interrupted");
+        }
+        let (series, how) = watch.end()?;
+        let unfinished = messages.iter().any(|message| message.delivered.is_none());
+        Ok(Measured {
+            id: planned.id.clone(),
+            ground: Ground::Real,
+            scale,
+            how: network.how(planned).into_iter().chain(how).collect(),
+            seed: self.seed,
+            messages,
+            loads,
+            series,
+            seconds,
+            given_up: unfinished,
+            notes: Vec::new(),
+        })
+    }
+}
+
+/// The beginning of a run, on the clocks that its parts have.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    origin: Origin,
+}
+
+impl Moment {
+    fn now() -> Moment {
+        Moment { origin: Origin::now() }
+    }
+
+    /// Since then.
+    fn seconds(self) -> f64 {
+        self.origin.time().0 as f64 / 1e9
+    }
+
+    /// From then to a time as the programs write it; negative where it was before.
+    fn to(self, time: &str) -> Option<f64> {
+        const DAY: f64 = 86_400.0;
+        let micros = self.origin.since_1970(router::Time::ZERO) / 1_000;
+        let zero = base::Utc(micros).to_string();
+        let seconds = elapsed(&zero, time)?.as_secs_f64();
+        Some(if seconds > DAY / 2.0 { seconds - DAY } else { seconds })
+    }
+}
+
+/// Most that something may take beside the run itself.
+const PATIENCE: Duration = Duration::from_secs(60);

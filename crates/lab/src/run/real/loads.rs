@@ -1,0 +1,270 @@
+//! The loads of a run: a `lab load receive` and a `lab load send` for each.
+
+use super::up::Network;
+use super::{Moment, PATIENCE, Real};
+use crate::child::Child;
+use crate::clock::{Deadline, is_interrupted, pause};
+use crate::run::sites::address;
+use anyhow::{Context as _, Result, bail};
+use nix::sys::signal::Signal;
+use router::Rate;
+use serde_json::Value;
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+use study::Planned;
+use study::file::{Load, Protocol};
+use study::measured::LoadMeasured;
+
+/// The port of the first load's receiver.
+const PORT: u16 = 7_000;
+/// Rate of TCP that is not limited.
+const UNLIMITED: u64 = 10_000_000_000;
+/// Most steps of a load's rate over time.
+const STEPS: u32 = 1_200;
+
+#[derive(Debug)]
+pub(super) struct Loads {
+    loads: Vec<Running>,
+}
+
+#[derive(Debug)]
+struct Running {
+    of: Load,
+    sender: Program,
+    receiver: Program,
+}
+
+/// A program and the file of what it prints.
+#[derive(Debug)]
+struct Program {
+    child: Child,
+    stdout: PathBuf,
+    stderr: PathBuf,
+}
+
+impl Loads {
+    /// Starts all receivers, then all senders, each of which waits for its own time.
+    ///
+    /// # Errors
+    /// One cannot be started.
+    pub(super) fn start(
+        real: &Real,
+        network: &Network,
+        planned: &Planned,
+        origin: Moment,
+    ) -> Result<Loads> {
+        let mut receivers = Vec::new();
+        for (place, load) in planned.loads.iter().enumerate() {
+            let port = PORT + u16::try_from(place)?;
+            let longest = (planned.limit + PATIENCE).min(Duration::from_secs(3_600));
+            let interval = (planned.limit / STEPS).max(Duration::from_millis(100));
+            let mut command = network.direct(&load.to)?.command(&real.programs.lab);
+            command.args(["load", "receive", &port.to_string(), "--json"]);
+            command.args(["--for", &ms(longest), "--interval", &ms(interval)]);
+            command.args(["--flows", &load.flows.to_string()]);
+            let receiver =
+                Program::start(command, network.directory(), &format!("receive-{place}"))?;
+            receivers.push((port, receiver));
+        }
+        for (_, receiver) in &receivers {
+            receiver.listens()?;
+        }
+        let mut loads = Vec::new();
+        let each = planned.loads.iter().zip(receivers).enumerate();
+        for (place, (load, (port, receiver))) in each {
+            let to = std::net::SocketAddr::new(address(planned, &load.to)?, port);
+            let command = sender(real, network, planned, load, to, origin)?;
+            let sender = Program::start(command, network.directory(), &format!("send-{place}"))?;
+            loads.push(Running { of: load.clone(), sender, receiver });
+        }
+        Ok(Loads { loads })
+    }
+
+    /// Waits until those that end by themselves have ended.
+    ///
+    /// # Errors
+    /// The system does not say.
+    pub(super) fn wait(&self, end: Deadline) -> Result<()> {
+        let ends = |load: &&Running| load.of.time.is_some() || load.of.octets.is_some();
+        while !end.has_passed() && !is_interrupted() {
+            let mut waiting = self.loads.iter().filter(ends);
+            if waiting.all(|load| load.sender.said()) {
+                break;
+            }
+            pause(Duration::from_millis(20));
+        }
+        Ok(())
+    }
+
+    /// Ends all, and gives what arrived.
+    ///
+    /// # Errors
+    /// One failed; with what it said.
+    pub(super) fn end(mut self, origin: Moment) -> Result<Vec<LoadMeasured>> {
+        for load in &mut self.loads {
+            load.sender.interrupt()?;
+        }
+        let mut sent = Vec::new();
+        for load in &mut self.loads {
+            sent.push(load.sender.result()?);
+        }
+        // What is still under way arrives, or never will.
+        if self.loads.iter().any(|load| !load.receiver.said()) {
+            pause(Duration::from_millis(500));
+        }
+        let mut measured = Vec::new();
+        for (load, sent) in self.loads.iter_mut().zip(sent) {
+            load.receiver.interrupt()?;
+            let received = load.receiver.result()?;
+            measured.push(of(&load.of, &sent, &received, origin));
+        }
+        Ok(measured)
+    }
+}
+
+fn sender(
+    real: &Real,
+    network: &Network,
+    planned: &Planned,
+    load: &Load,
+    to: std::net::SocketAddr,
+    origin: Moment,
+) -> Result<Command> {
+    let rate = match load.rate {
+        Some(rate) => rate.bits() / u64::from(load.flows.max(1)),
+        None => UNLIMITED,
+    };
+    let rate = Rate::from_bits(rate.max(1)).context("a rate")?;
+    let time = load.time.map_or(planned.limit, |time| time.0).min(Duration::from_secs(3_600));
+    let wait = load.start.0.as_secs_f64() - origin.seconds();
+    // It waits for its time by itself, so that all parts have one beginning.
+    let script = "sleep \"$1\"; shift; exec \"$@\"";
+    let mut command = network.direct(&load.from)?.command("sh");
+    command.args(["-c", script, "sh", &format!("{:.3}", wait.max(0.0))]);
+    command.arg(&real.programs.lab);
+    command.args(["load", "send", &to.to_string(), "--json"]);
+    command.args(["--rate", &rate.to_string(), "--size", &load.payload.to_string()]);
+    command.args(["--dscp", &load.dscp.to_string(), "--flows", &load.flows.to_string()]);
+    command.args(["--for", &ms(time), "--jitter", &load.jitter_percent.min(50).to_string()]);
+    command.args(["--seed", &real.seed.to_string()]);
+    if load.protocol == Protocol::Tcp {
+        command.arg("--tcp");
+    }
+    if let Some(octets) = load.octets {
+        let each = u64::from(load.payload) * u64::from(load.flows.max(1));
+        command.args(["--packets", &octets.0.div_ceil(each).to_string()]);
+    }
+    Ok(command)
+}
+
+fn ms(time: Duration) -> String {
+    format!("{}ms", time.as_millis())
+}
+
+fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasured {
+    let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_f64);
+    let spread = |which: &str, key: &str| received.get(which)?.get(key)?.as_f64();
+    let count = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or(0);
+    let is_tcp = load.protocol == Protocol::Tcp;
+    let (unit, rate) =
+        if is_tcp { ("payload_size", "payload_kbit_s") } else { ("sent", "ip_kbit_s") };
+    let (went, came) = (count(sent, unit), count(received, if is_tcp { unit } else { "received" }));
+    let loss = (went > 0 && !is_tcp).then(|| (1.0 - came as f64 / went as f64).max(0.0) * 100.0);
+    let duration = number(sent, "duration_ms").unwrap_or_default() / 1e3;
+    let (over_time, interval) = over_time(received, rate);
+    LoadMeasured {
+        name: load.name.clone(),
+        started: load.start.0.as_secs_f64(),
+        ended: (load.start.0.as_secs_f64() + duration).min(origin.seconds()),
+        sent: went,
+        received: came,
+        kbit_s: number(received, rate).unwrap_or_default(),
+        loss_percent: loss,
+        delay_ms: spread("delay", "p50_ms"),
+        delay_p99_ms: spread("delay", "p99_ms"),
+        jitter_ms: spread("jitter", "p50_ms"),
+        dscp_seen: dscp_seen(received),
+        over_time,
+        interval,
+    }
+}
+
+/// The rates of all flows together, from each one's first packet on.
+fn over_time(received: &Value, rate: &str) -> (Vec<f64>, f64) {
+    let mut sums: Vec<f64> = Vec::new();
+    for flow in flows(received) {
+        let rows = flow.get("intervals").and_then(Value::as_array).into_iter().flatten();
+        for (place, row) in rows.enumerate() {
+            let value = row.get(rate).and_then(Value::as_f64).unwrap_or_default();
+            match sums.get_mut(place) {
+                Some(sum) => *sum += value,
+                None => sums.push(value),
+            }
+        }
+    }
+    let interval = received.get("interval_ms").and_then(Value::as_f64).unwrap_or_default();
+    (sums, interval / 1e3)
+}
+
+fn dscp_seen(received: &Value) -> BTreeMap<u8, u64> {
+    let mut seen = BTreeMap::new();
+    for flow in flows(received) {
+        for one in flow.get("dscp_seen").and_then(Value::as_array).into_iter().flatten() {
+            let number = |key: &str| one.get(key).and_then(Value::as_u64);
+            let dscp = number("dscp").and_then(|dscp| u8::try_from(dscp).ok());
+            if let (Some(dscp), Some(packets)) = (dscp, number("packets")) {
+                *seen.entry(dscp).or_default() += packets;
+            }
+        }
+    }
+    seen
+}
+
+fn flows(received: &Value) -> impl Iterator<Item = &Value> {
+    received.get("flows").and_then(Value::as_array).into_iter().flatten()
+}
+
+impl Program {
+    fn start(mut command: Command, directory: &Path, name: &str) -> Result<Program> {
+        let stdout = directory.join(format!("{name}.out"));
+        let stderr = directory.join(format!("{name}.err"));
+        command.stdin(Stdio::null());
+        Ok(Program { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
+    }
+
+    /// Waits until it says that it listens.
+    fn listens(&self) -> Result<()> {
+        Deadline::after(PATIENCE).wait_for("a receiver", || {
+            let said = std::fs::read_to_string(&self.stderr).unwrap_or_default();
+            Ok(said.contains("listening").then_some(()))
+        })
+    }
+
+    /// Whether it has told what it came to.
+    fn said(&self) -> bool {
+        std::fs::metadata(&self.stdout).is_ok_and(|file| file.len() > 0)
+    }
+
+    fn interrupt(&mut self) -> Result<()> {
+        if self.child.ended()?.is_none() {
+            self.child.signal(Signal::SIGINT)?;
+        }
+        Ok(())
+    }
+
+    fn result(&mut self) -> Result<Value> {
+        let status = self.child.wait(PATIENCE)?;
+        let said = std::fs::read_to_string(&self.stdout)?;
+        if said.trim().is_empty() {
+            let why = std::fs::read_to_string(&self.stderr).unwrap_or_default();
+            // A sender whose time had not come when the run ended has nothing to tell.
+            if status.code().is_none() || why.trim().is_empty() {
+                return Ok(Value::Null);
+            }
+            bail!("lab load ended with {status}: {}", why.trim());
+        }
+        serde_json::from_str(&said).context("what lab load says")
+    }
+}

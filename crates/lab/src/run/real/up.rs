@@ -1,0 +1,111 @@
+//! The network of a run, kept up by a process of its own.
+
+use super::{PATIENCE, Real};
+use crate::child::Child;
+use crate::client::Client;
+use crate::clock::Deadline;
+use crate::ns::Entrance;
+use anyhow::{Context as _, Result, bail};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use study::Planned;
+use tempfile::TempDir;
+use toml::Value;
+
+/// A network that is up, and the directory of its run.
+#[derive(Debug)]
+pub(super) struct Network {
+    client: Client,
+    child: Child,
+    lab: PathBuf,
+    directory: TempDir,
+}
+
+impl Network {
+    /// Brings it up.
+    ///
+    /// # Errors
+    /// It does not come up; with what it said.
+    pub(super) fn up(real: &Real, planned: &Planned) -> Result<Network> {
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let name = format!("run-{}-{number}", std::process::id());
+        let directory = tempfile::Builder::new().prefix("lab-run-").tempdir()?;
+        let topology = directory.path().join("topology.toml");
+        write(&topology, &planned.topology)?;
+        for (name, policy) in &planned.policies {
+            write(&directory.path().join(format!("{name}.toml")), policy)?;
+        }
+        let longest = planned.limit + 4 * PATIENCE;
+        let mut command = Command::new(&real.programs.lab);
+        command.arg("up").arg(&topology).args(["--name", &name, "--quiet"]);
+        command.args(["--seed", &real.seed.to_string()]);
+        // No run is left up for ever, whatever becomes of who started it.
+        command.args(["--for", &format!("{}ms", longest.as_millis().min(3_600_000))]);
+        if let Some(path) = real.path {
+            command.args(["--path", &path.to_string()]);
+        }
+        command.stdin(Stdio::null());
+        let said = directory.path().join("up.log");
+        let mut child = Child::spawn(command, &directory.path().join("up.out"), &said)?;
+        let client = Deadline::after(PATIENCE).wait_for("the network", || {
+            if let Some(status) = child.ended()? {
+                let said = fs::read_to_string(&said).unwrap_or_default();
+                bail!("lab up ended at once ({status}): {}", said.trim());
+            }
+            let up = Client::find(Some(&name)).ok();
+            Ok(up.filter(|client| client.status().is_ok()))
+        })?;
+        Ok(Network { client, child, lab: real.programs.lab.clone(), directory })
+    }
+
+    pub(super) fn client(&self) -> &Client {
+        &self.client
+    }
+
+    /// For files of the run.
+    pub(super) fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// The way into a host for programs that are to end with the network.
+    pub(super) fn entrance(&self, host: &str) -> Entrance {
+        Entrance::by_exec(&self.lab, self.client.name(), host)
+    }
+
+    /// The way into a host for programs that hear signals themselves, and bound their own time.
+    pub(super) fn direct(&self, host: &str) -> Result<Entrance> {
+        let way = self.client.enter(host)?;
+        Ok(Entrance::by_path(&way.network, way.user.as_deref()))
+    }
+
+    /// What decides about the numbers and is not in the study.
+    pub(super) fn how(&self, planned: &Planned) -> Vec<(String, String)> {
+        let controls: std::collections::BTreeSet<&str> = planned
+            .topology
+            .hosts
+            .values()
+            .filter_map(|h| h.congestion_control.as_deref())
+            .collect();
+        let controls: Vec<&str> = controls.into_iter().collect();
+        let tcp =
+            if controls.is_empty() { "the machine's".to_owned() } else { controls.join(", ") };
+        vec![("tcp".to_owned(), "kernel".to_owned()), ("congestion_control".to_owned(), tcp)]
+    }
+}
+
+impl Drop for Network {
+    fn drop(&mut self) {
+        if self.client.down().is_ok() {
+            let _ = self.child.wait(PATIENCE);
+        }
+    }
+}
+
+fn write(path: &Path, value: &impl serde::Serialize) -> Result<()> {
+    // By way of a value: a struct's own order may have tables before values.
+    let value = Value::try_from(value).context("as TOML")?;
+    fs::write(path, toml::to_string(&value)?).with_context(|| path.display().to_string())
+}
