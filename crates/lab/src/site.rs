@@ -41,6 +41,7 @@ pub struct SiteBuilder {
     secrets: Vec<(String, String)>,
     settings: Vec<(String, Value)>,
     arguments: Vec<String>,
+    below: Option<PathBuf>,
 }
 
 impl SiteBuilder {
@@ -82,6 +83,12 @@ impl SiteBuilder {
         self
     }
 
+    /// With its directory below this one instead of the system's for what is temporary.
+    pub(crate) fn below(mut self, directory: &Path) -> SiteBuilder {
+        self.below = Some(directory.to_owned());
+        self
+    }
+
     /// At this place instead of a loopback address of its own.
     pub fn place_at(mut self, place: Place) -> SiteBuilder {
         self.place = place;
@@ -102,7 +109,9 @@ impl SiteBuilder {
             None => Programs::find()?,
         };
         let prefix = format!("lab-{}-", self.name);
-        let home = tempfile::Builder::new().prefix(&prefix).tempdir().context("a directory")?;
+        let below = self.below.unwrap_or_else(std::env::temp_dir);
+        let home = tempfile::Builder::new().prefix(&prefix).tempdir_in(below);
+        let home = home.context("a directory")?;
         let p3 = self.place.free_port()?;
         let mut table = config::site(&self.name, p3)?;
         for peer in &self.peers {
@@ -244,6 +253,7 @@ impl Site {
             secrets: Vec::new(),
             settings: Vec::new(),
             arguments: Vec::new(),
+            below: None,
         }
     }
 

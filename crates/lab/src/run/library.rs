@@ -26,8 +26,8 @@ macro_rules! shipped {
 const STUDIES: Shipped = shipped!("studies": "isode-nato-2007");
 const TOPOLOGIES: Shipped = shipped!("topologies": "bern", "degeb", "nato", "pair");
 const POLICIES: Shipped = shipped!(
-    "policies": "bern-ef-af", "degeb-core", "degeb-edge", "nato-single-queue-ordered",
-    "nato-single-queue-wred", "nato-three-queues", "plain",
+    "policies": "bern-ef-af", "bern-interior", "degeb-core", "degeb-edge",
+    "nato-single-queue-ordered", "nato-single-queue-wred", "nato-three-queues", "plain",
 );
 const RECOMMENDED: Shipped = shipped!(".": "recommended");
 
@@ -108,5 +108,48 @@ impl Library for Found {
 
     fn policy(&self, name: &str) -> Result<String, String> {
         self.text("policies", name, &[POLICIES, RECOMMENDED])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_come_with_the_program() {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab");
+        let kinds = [
+            ("studies", STUDIES),
+            ("topologies", TOPOLOGIES),
+            ("policies", POLICIES),
+            (".", RECOMMENDED),
+        ];
+        for (directory, shipped) in kinds {
+            let files = std::fs::read_dir(lab.join(directory)).unwrap();
+            let files = files.map(|entry| entry.unwrap().path());
+            let files = files.filter(|path| path.extension().is_some_and(|is| is == "toml"));
+            let mut files: Vec<String> = files
+                .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+                .collect();
+            files.sort();
+            let names: Vec<&str> = shipped.iter().map(|(name, _)| *name).collect();
+            assert_eq!(files, names, "{directory}");
+        }
+    }
+
+    #[test]
+    fn what_is_beside_a_study_goes_before_what_comes_with_the_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let study = directory.path().join("mine.toml");
+        let text = include_str!("../../../../config/lab/studies/isode-nato-2007.toml");
+        std::fs::write(&study, text).unwrap();
+        let found = find(study.to_str().unwrap()).unwrap();
+        assert_eq!(found.name, "mine");
+        assert!(found.policy("plain").unwrap().contains("No DiffServ"));
+        std::fs::write(directory.path().join("plain.toml"), "about = 'mine'").unwrap();
+        assert_eq!(found.policy("plain").unwrap(), "about = 'mine'");
+        for name in ["../plain", ".", "none", "/etc/passwd"] {
+            assert!(found.policy(name).is_err(), "{name}");
+        }
     }
 }

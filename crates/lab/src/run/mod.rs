@@ -195,7 +195,7 @@ fn job(planned: &Planned, options: &Options) -> Result<Job> {
 
 /// How long a run is likely to take at the study's own rates: as long as was printed, else as long
 /// as it may.
-fn expected(planned: &Planned) -> Duration {
+pub fn expected(planned: &Planned) -> Duration {
     let printed = planned.messages.iter().map(|message| {
         let seconds = ["seconds", "seconds_more_than"].map(|key| message.paper.get(key).copied());
         seconds.into_iter().flatten().next()

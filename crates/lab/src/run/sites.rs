@@ -8,8 +8,6 @@ use study::Planned;
 use study::file::{Channel, Mail};
 use toml::{Table, Value};
 
-/// Where each site's users bind, on its own host.
-pub(crate) const P3_PORT: u16 = 5010;
 /// The user at each site.
 pub(crate) const USER: &str = "OPS";
 

@@ -1,23 +1,100 @@
-//! `lab list`: the networks that are up.
+//! `lab list`: the networks that are up, and the studies.
 
-use serde_json::json;
+use anyhow::Result;
+use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use lab::run::{self, Found};
+use router::policy::Span;
+use serde_json::{Value, json};
 use std::process::ExitCode;
+use std::time::Duration;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// A study: its experiments, what each shows and how long it takes
+    study: Option<String>,
     /// As one JSON object
     #[arg(long)]
     json: bool,
 }
 
 impl Args {
-    pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
-        let names = lab::client::names()?;
-        if self.json {
-            println!("{}", json!({ "networks": names }));
-        } else {
-            names.iter().for_each(|name| println!("{name}"));
+    pub(crate) fn run(&self) -> Result<ExitCode> {
+        match &self.study {
+            Some(study) => self.experiments(&run::find(study)?)?,
+            None => self.all()?,
         }
         Ok(ExitCode::SUCCESS)
+    }
+
+    fn all(&self) -> Result<()> {
+        let networks = lab::client::names()?;
+        let studies = run::names().into_iter().map(run::find).collect::<Result<Vec<_>>>()?;
+        if self.json {
+            let studies = studies.iter().map(|found| {
+                json!({ "name": found.name, "title": found.study.title, "source": found.study.source })
+            });
+            let studies: Vec<Value> = studies.collect();
+            println!("{}", json!({ "networks": networks, "studies": studies }));
+            return Ok(());
+        }
+        match networks.is_empty() {
+            true => println!("no network is up (lab up TOPOLOGY)"),
+            false => println!("networks that are up: {}", networks.join(", ")),
+        }
+        println!("studies (lab list STUDY, lab run STUDY):");
+        for found in &studies {
+            println!("  {:<20} {}", found.name, found.study.title);
+        }
+        Ok(())
+    }
+
+    fn experiments(&self, found: &Found) -> Result<()> {
+        let planned = found.plan()?;
+        let of = |number: usize| planned.iter().filter(move |p| p.experiment == number);
+        let time = |number: usize| of(number).map(run::expected).sum::<Duration>();
+        let experiments = found.study.experiments.iter().enumerate();
+        if self.json {
+            let experiments = experiments.map(|(number, experiment)| {
+                json!({
+                    "name": experiment.name,
+                    "title": experiment.title,
+                    "shows": experiment.shows,
+                    "ground": experiment.ground,
+                    "further": experiment.further,
+                    "expected_seconds": time(number).as_secs_f64(),
+                    "runs": of(number).map(|planned| &planned.id).collect::<Vec<_>>(),
+                })
+            });
+            let experiments: Vec<Value> = experiments.collect();
+            println!("{}", json!({ "study": found.name, "experiments": experiments }));
+            return Ok(());
+        }
+        let mut table = Table::new();
+        table.load_preset(presets::NOTHING);
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        // Where nobody looks at a terminal, as wide as most are.
+        if table.width().is_none() {
+            table.set_width(110);
+        }
+        table.set_header(["experiment", "shows", "runs", "about", "ground"]);
+        for (number, experiment) in experiments {
+            let ground = format!("{:?}", experiment.ground).to_lowercase();
+            let further = if experiment.further { ", if named" } else { "" };
+            table.add_row([
+                experiment.name.clone(),
+                format!("{}\n{}\n", experiment.title, experiment.shows),
+                of(number).count().to_string(),
+                Span(Duration::from_secs(time(number).as_secs())).to_string(),
+                format!("{ground}{further}"),
+            ]);
+        }
+        for column in table.column_iter_mut().skip(2).take(2) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        super::print(&format!(
+            "{}: {}\n{table}\nThe times are those of one run after the other at the study's own \
+             rates; `--scale 10` takes a tenth.\n",
+            found.study.title, found.study.source
+        ))
     }
 }

@@ -103,6 +103,14 @@ fn end_with_standard_input() {
     });
 }
 
+/// Prints a text. That nobody reads to its end is no mistake.
+fn print(text: &str) -> anyhow::Result<()> {
+    match std::io::stdout().lock().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
 /// Tells who started this that it is at work.
 fn say_ready() {
     let mut stdout = std::io::stdout().lock();

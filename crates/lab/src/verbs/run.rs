@@ -87,13 +87,13 @@ impl Args {
             "measured": outcome.measured,
         });
         match &self.json {
-            Some(file) if file.as_os_str() == "-" => println!("{numbers}"),
+            Some(file) if file.as_os_str() == "-" => super::print(&format!("{numbers}\n"))?,
             Some(file) => {
                 std::fs::write(file, numbers.to_string())
                     .with_context(|| file.display().to_string())?;
-                print!("{}", text(&outcome));
+                super::print(&text(&outcome))?;
             }
-            None => print!("{}", text(&outcome)),
+            None => super::print(&text(&outcome))?,
         }
         Ok(code(&outcome))
     }

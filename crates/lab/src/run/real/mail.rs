@@ -58,6 +58,7 @@ impl Post {
                 .programs(real.programs.clone())
                 .place_at(place)
                 .users(&[USER])
+                .below(network.directory())
                 .set("events.file", "events.jsonl");
             for (path, value) in sites.keys(name, &secret)? {
                 builder = builder.set(&path, value);

@@ -14,6 +14,9 @@ use study::Planned;
 use tempfile::TempDir;
 use toml::Value;
 
+/// Where files are in memory.
+const MEMORY: &str = "/dev/shm";
+
 /// A network that is up, and the directory of its run.
 #[derive(Debug)]
 pub(super) struct Network {
@@ -32,7 +35,7 @@ impl Network {
         static NEXT: AtomicU32 = AtomicU32::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("run-{}-{number}", std::process::id());
-        let directory = tempfile::Builder::new().prefix("lab-run-").tempdir()?;
+        let directory = directory()?;
         let topology = directory.path().join("topology.toml");
         write(&topology, &planned.topology)?;
         for (name, policy) in &planned.policies {
@@ -92,7 +95,10 @@ impl Network {
         let controls: Vec<&str> = controls.into_iter().collect();
         let tcp =
             if controls.is_empty() { "the machine's".to_owned() } else { controls.join(", ") };
-        vec![("tcp".to_owned(), "kernel".to_owned()), ("congestion_control".to_owned(), tcp)]
+        let disk = if self.directory().starts_with(MEMORY) { "memory" } else { "disk" };
+        let all =
+            [("tcp", "kernel".to_owned()), ("congestion_control", tcp), ("store", disk.to_owned())];
+        all.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 }
 
@@ -101,6 +107,17 @@ impl Drop for Network {
         if self.client.down().is_ok() {
             let _ = self.child.wait(PATIENCE);
         }
+    }
+}
+
+/// A directory in memory, where there is one: a study is of networks, and several runs at once would
+/// wait for each other's disk.
+fn directory() -> Result<TempDir> {
+    let prefix = "lab-run-";
+    let in_memory = tempfile::Builder::new().prefix(prefix).tempdir_in(MEMORY);
+    match in_memory {
+        Ok(directory) => Ok(directory),
+        Err(_) => tempfile::Builder::new().prefix(prefix).tempdir().context("a directory"),
     }
 }
 
