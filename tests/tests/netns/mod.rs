@@ -6,6 +6,7 @@ mod bleached;
 mod failing;
 mod marks;
 mod precedence;
+mod study;
 mod wire;
 
 use lab::answer::{Message, Received, Submitted};
