@@ -7,6 +7,7 @@ mod keep;
 mod library;
 mod progress;
 mod real;
+mod simulated;
 mod sites;
 
 pub use library::{Found, find, names};
@@ -149,7 +150,7 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
 fn make(real: &Real, job: &Job, tell: real::Tell<'_>) -> Result<Measured> {
     match job.ground {
         Ground::Real => real.measure(&job.planned, job.scale, tell),
-        Ground::Virtual => anyhow::bail!("no virtual ground yet"),
+        Ground::Virtual => simulated::measure(&job.planned, real.seed, tell),
     }
 }
 

@@ -5,10 +5,11 @@ use super::sites::{Sites, USER, address};
 use crate::clock::is_interrupted;
 use crate::config;
 use anyhow::{Context as _, Result, bail};
-use sim::scenario::{
-    Bulk, Congestion, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp, Udp, UserId,
+use sim::{
+    Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Seat, Sim, Site, Stage, Start, Tcp,
+    Udp, UserId,
 };
-use sim::{Outcome, Sim};
+
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
@@ -192,9 +193,8 @@ fn tcp(planned: &Planned) -> Result<Tcp> {
             Some(other) => bail!("in virtual time there is no congestion control {other}"),
         }
         // The last of three is the most.
-        let most = |name: &str| {
-            host.sysctls.get(name)?.0.split_whitespace().last()?.parse::<usize>().ok()
-        };
+        let most =
+            |name: &str| host.sysctls.get(name)?.0.split_whitespace().last()?.parse::<usize>().ok();
         if let Some(most) = most("net.ipv4.tcp_rmem") {
             tcp.receive_buffer = most.clamp(4 << 10, 16 << 20);
         }
@@ -210,7 +210,8 @@ fn tcp(planned: &Planned) -> Result<Tcp> {
 fn probes(planned: &Planned) -> Vec<Probe> {
     let interval = (planned.limit / STEPS).max(STEP);
     let routers = planned.topology.routers.iter().filter(|(_, router)| router.policy.is_some());
-    let ports = routers.flat_map(|(name, router)| router.ports.keys().map(move |port| (name, port)));
+    let ports =
+        routers.flat_map(|(name, router)| router.ports.keys().map(move |port| (name, port)));
     ports
         .map(|(router, port)| Probe { router: router.clone(), interface: port.clone(), interval })
         .collect()
@@ -268,13 +269,9 @@ fn measured(
     })
 }
 
-fn load_measured(
-    load: &file::Load,
-    flows: &[&sim::outcome::LoadCount],
-    ended: Duration,
-) -> LoadMeasured {
+fn load_measured(load: &file::Load, flows: &[&sim::LoadCount], ended: Duration) -> LoadMeasured {
     let is_udp = load.protocol == file::Protocol::Udp;
-    let count = |of: &sim::outcome::Traffic| if is_udp { of.packets } else { of.octets };
+    let count = |of: &sim::Traffic| if is_udp { of.packets } else { of.octets };
     let sent: u64 = flows.iter().map(|flow| count(&flow.sent)).sum();
     let received: u64 = flows.iter().map(|flow| count(&flow.received)).sum();
     let rate: f64 = flows.iter().filter_map(|flow| flow.received.rate()).sum();
@@ -297,7 +294,7 @@ fn load_measured(
 }
 
 /// None of a port that nothing passed.
-fn series(of: &sim::probe::Series) -> Option<Series> {
+fn series(of: &sim::Series) -> Option<Series> {
     let interval = of.interval.as_secs_f64();
     let mut rows: BTreeMap<u8, Steps> = BTreeMap::new();
     for row in &of.rows {
