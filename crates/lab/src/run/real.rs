@@ -63,13 +63,17 @@ impl Real {
         if is_interrupted() {
             bail!("interrupted");
         }
-        let (series, how) = watch.end()?;
+        let (series, path) = watch.end();
         let unfinished = messages.iter().any(|message| message.delivered.is_none());
         Ok(Measured {
             id: planned.id.clone(),
             ground: Ground::Real,
             scale,
-            how: network.how(planned).into_iter().chain(how).collect(),
+            how: network
+                .how(planned)
+                .into_iter()
+                .chain(path.map(|path| ("path".to_owned(), path)))
+                .collect(),
             seed: self.seed,
             messages,
             loads,

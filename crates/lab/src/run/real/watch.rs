@@ -38,11 +38,10 @@ impl Watch {
     }
 
     /// What was seen, and the data path.
-    pub(super) fn end(mut self) -> Result<(Vec<Series>, Option<(String, String)>)> {
+    pub(super) fn end(mut self) -> (Vec<Series>, Option<String>) {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.thread.take().and_then(|thread| thread.join().ok());
-        let (series, path) = seen.unwrap_or_default();
-        Ok((series, path.map(|path| ("path".to_owned(), path))))
+        seen.unwrap_or_default()
     }
 }
 
