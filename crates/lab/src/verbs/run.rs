@@ -1,13 +1,10 @@
 //! `lab run`: a study, repeated.
 
 use anyhow::{Context as _, Result};
-use comfy_table::{CellAlignment, Table, presets};
 use lab::run::{self, Options, Outcome};
 use lab::up::Kind;
-use serde_json::json;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use study::Row;
 use study::measured::Ground;
 
 /// Something could not be done, and something was.
@@ -77,25 +74,48 @@ impl Args {
             quiet: self.quiet,
         };
         let outcome = run::run(&found, &options)?;
-        let numbers = json!({
-            "study": found.name,
-            "scale": options.scale,
-            "seed": options.seed,
-            "rows": outcome.rows,
-            "verdicts": outcome.verdicts,
-            "failed": outcome.failed,
-            "measured": outcome.measured,
-        });
-        match &self.json {
-            Some(file) if file.as_os_str() == "-" => super::print(&format!("{numbers}\n"))?,
+        let machine = machine();
+        let report = report::Report {
+            study: &found.study,
+            planned: &outcome.planned,
+            measured: &outcome.measured,
+            rows: &outcome.rows,
+            verdicts: &outcome.verdicts,
+            machine: &machine,
+        };
+        report.write(&options.directory).context("writing the report")?;
+        let printed = match &self.json {
+            Some(file) if file.as_os_str() == "-" => report.json()?,
             Some(file) => {
-                std::fs::write(file, numbers.to_string())
-                    .with_context(|| file.display().to_string())?;
-                super::print(&text(&outcome))?;
+                std::fs::write(file, report.json()?).with_context(|| file.display().to_string())?;
+                report.text()
             }
-            None => super::print(&text(&outcome))?,
+            None => report.text(),
+        };
+        super::print(&format!("{}\n", printed.trim_end()))?;
+        for (id, why) in &outcome.failed {
+            eprintln!("failed: {id}: {why}");
         }
+        eprintln!("report: {}", options.directory.join("report.html").display());
         Ok(code(&outcome))
+    }
+}
+
+/// What the numbers were made on.
+fn machine() -> report::Machine {
+    let read = |path: &str| std::fs::read_to_string(path).unwrap_or_default().trim().to_owned();
+    let memory = read("/proc/meminfo");
+    let memory = memory.lines().next().and_then(|line| line.split_whitespace().nth(1));
+    let memory = memory.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default();
+    let micros = u64::try_from(lab::clock::since_1970().as_micros()).unwrap_or_default();
+    let mut arguments = std::env::args().skip(1);
+    report::Machine {
+        date: base::Utc(micros).to_string(),
+        command: arguments.by_ref().fold("lab".to_owned(), |all, one| format!("{all} {one}")),
+        kernel: read("/proc/sys/kernel/osrelease"),
+        cpus: std::thread::available_parallelism().map_or(0, usize::from).to_string(),
+        memory: format!("{} MiB", memory / 1_024),
+        ..report::Machine::default()
     }
 }
 
@@ -108,63 +128,4 @@ fn code(outcome: &Outcome) -> ExitCode {
     } else {
         ExitCode::SUCCESS
     }
-}
-
-/// The end's short table.
-fn text(outcome: &Outcome) -> String {
-    let mut table = Table::new();
-    table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
-    table.set_header([
-        "table",
-        "row",
-        "dscp",
-        "paper s",
-        "s",
-        "ratio",
-        "paper kbit/s",
-        "kbit/s",
-        "ground",
-    ]);
-    for column in table.column_iter_mut().skip(3).take(5) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    for row in &outcome.rows {
-        table.add_row(cells(row));
-    }
-    let mut text = format!("{table}\n");
-    for verdict in &outcome.verdicts {
-        let mark = match verdict.holds {
-            Some(true) => "holds",
-            Some(false) => "DOES NOT HOLD",
-            None => "not known",
-        };
-        let value = verdict.value.map_or("-".to_owned(), |value| format!("{value:.2}"));
-        text += &format!("{mark}: {}: {} ({value})\n", verdict.experiment, verdict.what);
-    }
-    for (id, why) in &outcome.failed {
-        text += &format!("failed: {id}: {why}\n");
-    }
-    text
-}
-
-fn cells(row: &Row) -> [String; 9] {
-    let number = |value: Option<f64>, digits: usize| {
-        value.map_or(String::new(), |value| format!("{value:.digits$}"))
-    };
-    let paper = |key: &str| row.paper.get(key).copied();
-    let bound = |value: Option<f64>, more: Option<f64>, sign: &str| match (value, more) {
-        (None, Some(more)) => format!("{sign} {more:.1}"),
-        (value, _) => number(value, 2),
-    };
-    [
-        row.table.clone(),
-        row.row.clone(),
-        row.dscp_name.clone(),
-        bound(row.paper_seconds, paper("seconds_more_than"), ">"),
-        bound(row.seconds, row.seconds_more_than, ">"),
-        number(row.ratio, 2),
-        bound(paper("kbit_s"), paper("kbit_s_less_than"), "<"),
-        bound(row.kbit_s, row.kbit_s_less_than, "<"),
-        row.ground.name().to_owned(),
-    ]
 }
