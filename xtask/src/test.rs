@@ -5,7 +5,7 @@ use crate::command::Cmd;
 use crate::workspace::Workspace;
 use crate::{Outcome, tools};
 
-/// Installs what the tests need, builds the programs, runs every test and every fuzz target for 20
+/// Installs what the tests need, builds the programs, runs every test and every fuzz target for 10
 /// seconds; closes with `N passed, N failed`, where a fuzz target counts as one.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
@@ -28,7 +28,7 @@ enum Part {
 
 /// The targets, two at once: the debug build with its overflow checks, which the tests made already.
 const FUZZ: &[&str] =
-    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "20", "--jobs", "2", "--seed"];
+    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "10", "--jobs", "2", "--seed"];
 
 /// Another one for each commit, the same each time it is tested; 1 where there is no repository.
 fn seed(workspace: &Workspace) -> String {

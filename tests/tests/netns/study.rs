@@ -121,6 +121,65 @@ fn a_study_is_measured_kept_and_not_made_twice() {
     assert_ne!(changed["measured"][1], first["measured"][1]);
 }
 
+/// The published study, in virtual time: what its authors saw holds, and the rows that its settings
+/// were fitted to come near what is printed.
+#[test]
+fn the_isode_and_nato_study_holds_in_virtual_time() {
+    let directory = tempfile::tempdir().unwrap();
+    let arguments = ["run", "isode-nato-2007", "--virtual", "--out", "out", "--json", "-"];
+    let experiments = [
+        "round1-single",
+        "round2-baseline",
+        "round2-overlap",
+        "round2-loaded",
+        "round2-loaded-routine",
+        "round2-single",
+        "round2-wred-loaded",
+        "load-alone",
+        "c4-drop-strength",
+        "recommended",
+        "fill",
+    ];
+    let all = [&arguments[..], &experiments].concat();
+    let output = lab(directory.path(), &all).output().unwrap();
+    let said = numbers(&output);
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+    for verdict in said["verdicts"].as_array().unwrap() {
+        assert_eq!(verdict["holds"], true, "{verdict}");
+    }
+    let ratio = |item: &str| -> f64 {
+        let rows = said["rows"].as_array().unwrap();
+        let row = rows.iter().find(|row| row["item"] == item).unwrap();
+        row["ratio"].as_f64().unwrap_or_else(|| panic!("{row}"))
+    };
+    // What the window and the scheduler decide.
+    for item in [
+        "round1-single/100kB/flash",
+        "round1-single/10MB/flash",
+        "round2-baseline/1MB/routine",
+        "round2-baseline/10MB/routine",
+        "round2-overlap/overlap/routine",
+        "round2-loaded/immediate-10MB/immediate",
+        "round2-single/1MB/routine",
+        "round2-single/10MB/routine",
+    ] {
+        let ratio = ratio(item);
+        assert!((0.85..=1.16).contains(&ratio), "{item}: {ratio}");
+    }
+    // What loss decides.
+    for item in [
+        "round2-loaded-routine/routine-1MB/routine",
+        "round2-loaded/routine-10kB/routine",
+        "round2-wred-loaded/immediate-1MB/immediate",
+    ] {
+        let ratio = ratio(item);
+        assert!((0.5..=2.0).contains(&ratio), "{item}: {ratio}");
+    }
+    for file in ["report.html", "results.json"] {
+        assert!(directory.path().join("out").join(file).metadata().unwrap().len() > 10_000);
+    }
+}
+
 #[test]
 fn what_is_stopped_leaves_nothing_and_is_gone_on_with() {
     if namespace("what_is_stopped").is_none() {

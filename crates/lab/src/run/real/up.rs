@@ -122,7 +122,9 @@ fn directory() -> Result<TempDir> {
 }
 
 fn write(path: &Path, value: &impl serde::Serialize) -> Result<()> {
-    // By way of a value: a struct's own order may have tables before values.
+    // By way of JSON, whose keys are texts also where ours are code points, and of a value, as a
+    // struct's own order may have tables before values.
+    let value = serde_json::to_value(value).context("as JSON")?;
     let value = Value::try_from(value).context("as TOML")?;
     fs::write(path, toml::to_string(&value)?).with_context(|| path.display().to_string())
 }
