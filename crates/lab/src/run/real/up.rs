@@ -122,9 +122,45 @@ fn directory() -> Result<TempDir> {
 }
 
 fn write(path: &Path, value: &impl serde::Serialize) -> Result<()> {
-    // By way of JSON, whose keys are texts also where ours are code points, and of a value, as a
-    // struct's own order may have tables before values.
-    let value = serde_json::to_value(value).context("as JSON")?;
+    fs::write(path, text(value)?).with_context(|| path.display().to_string())
+}
+
+/// As TOML; by way of JSON, whose keys are texts also where ours are code points.
+fn text(value: &impl serde::Serialize) -> Result<String> {
+    let mut value = serde_json::to_value(value).context("as JSON")?;
+    without_nothing(&mut value);
+    // And of a value: a struct's own order may have tables before values.
     let value = Value::try_from(value).context("as TOML")?;
-    fs::write(path, toml::to_string(&value)?).with_context(|| path.display().to_string())
+    Ok(toml::to_string(&value)?)
+}
+
+/// TOML has no word for what is absent.
+fn without_nothing(value: &mut serde_json::Value) {
+    match value {
+        serde_json::Value::Object(object) => {
+            object.retain(|_, value| !value.is_null());
+            object.values_mut().for_each(without_nothing);
+        }
+        serde_json::Value::Array(list) => list.iter_mut().for_each(without_nothing),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use network::Topology;
+    use router::policy::Policy;
+
+    #[test]
+    fn what_is_written_says_what_was_planned() {
+        for planned in crate::run::find("isode-nato-2007").unwrap().plan().unwrap() {
+            let topology = text(&planned.topology).unwrap();
+            assert_eq!(Topology::read(&topology).unwrap(), planned.topology, "{}", planned.id);
+            for (name, policy) in &planned.policies {
+                let read: Policy = toml::from_str(&text(policy).unwrap()).unwrap();
+                assert_eq!(read, *policy, "{}: {name}", planned.id);
+            }
+        }
+    }
 }
