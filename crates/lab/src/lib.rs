@@ -35,6 +35,7 @@ mod place;
 pub mod policy_file;
 pub mod probe;
 mod programs;
+#[cfg(feature = "studies")]
 pub mod run;
 mod site;
 pub mod tc_export;

@@ -58,7 +58,7 @@ impl Entrance {
 
     /// Into a host of a network that is up, by this program `lab`. What is started so ends with the
     /// network, however that ends.
-    pub(crate) fn by_exec(lab: &Path, network: &str, host: &str) -> Entrance {
+    pub fn by_exec(lab: &Path, network: &str, host: &str) -> Entrance {
         let arguments = ["exec", "--lab", network, host].map(str::to_owned).to_vec();
         Entrance { program: lab.into(), arguments }
     }

@@ -49,7 +49,7 @@ impl Place {
     }
 
     /// In a host of a network that is up, at one of its addresses.
-    pub(crate) fn in_host(ip: IpAddr, entrance: Entrance) -> Place {
+    pub fn in_host(ip: IpAddr, entrance: Entrance) -> Place {
         let next_port = Arc::new(AtomicU16::new(FIRST_PORT));
         Place { ip, inside: Some(Inside { entrance, next_port }) }
     }

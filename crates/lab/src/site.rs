@@ -78,13 +78,13 @@ impl SiteBuilder {
     }
 
     /// With a password in a file below its directory.
-    pub(crate) fn secret(mut self, file: String, secret: String) -> SiteBuilder {
+    pub fn secret(mut self, file: String, secret: String) -> SiteBuilder {
         self.secrets.push((file, secret));
         self
     }
 
     /// With its directory below this one instead of the system's for what is temporary.
-    pub(crate) fn below(mut self, directory: &Path) -> SiteBuilder {
+    pub fn below(mut self, directory: &Path) -> SiteBuilder {
         self.below = Some(directory.to_owned());
         self
     }
