@@ -190,31 +190,40 @@ fn what_is_stopped_leaves_nothing_and_is_gone_on_with() {
     let slow = STUDY.replace("8Mbit", "100kbit");
     std::fs::write(directory.path().join("study.toml"), slow).unwrap();
     let arguments = ["run", "study.toml", "--out", "out", "--parallel", "2"];
-    let mut child = lab(directory.path(), &arguments)
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()
-        .unwrap();
+    let start = || {
+        let mut command = lab(directory.path(), &arguments);
+        command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap()
+    };
+    let mut child = start();
     let networks = format!("run-{}-", child.id());
-    let up = || {
+    let up = |networks: &str| {
         let output = lab(directory.path(), &["list", "--json"]).output().unwrap();
-        numbers(&output)["networks"].to_string().contains(&networks)
+        numbers(&output)["networks"].to_string().contains(networks)
     };
     let kept = directory.path().join("out/runs");
     // The load ends and is kept; the messages are under way.
     let wait = Deadline::after(SOON);
     wait.wait_for("a run", || {
         let files = std::fs::read_dir(&kept).map_or(0, Iterator::count);
-        Ok((files == 1 && up()).then_some(()))
+        Ok((files == 1 && up(&networks)).then_some(()))
     })
     .unwrap();
     kill(Pid::from_raw(child.id() as i32), Signal::SIGINT).unwrap();
     let status = Deadline::after(SOON).wait_for("its end", || Ok(child.try_wait()?)).unwrap();
     assert_eq!(status.code(), Some(3), "done in part");
-    assert!(!up(), "a network is left");
+    assert!(!up(&networks), "a network is left");
     assert_eq!(std::fs::read_dir(&kept).unwrap().count(), 1);
     let output = run(directory.path(), &["load"]);
     assert_eq!(output.status.code(), Some(0), "what is kept is not made again");
+
+    // Killed, it cannot take anything down: its networks see that it is gone, and what runs in them
+    // ends with them.
+    let mut child = start();
+    let networks = format!("run-{}-", child.id());
+    Deadline::after(SOON).wait_for("a network", || Ok(up(&networks).then_some(()))).unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    Deadline::after(SOON).wait_for("its end", || Ok((!up(&networks)).then_some(()))).unwrap();
 }
 
 #[test]

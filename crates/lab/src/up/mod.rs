@@ -69,6 +69,8 @@ pub struct Options {
     pub time: Option<Duration>,
     /// Nothing is shown while it is up.
     pub quiet: bool,
+    /// It ends once standard input does, at the latest with whoever started it.
+    pub with_input: bool,
 }
 
 /// Keeps a network up until its time is over, or someone ends it. Gives what it counted.
@@ -86,12 +88,23 @@ pub fn run(options: &Options) -> Result<Status> {
     let (mut asker, mut questions) = questions()?;
     let (ending, ended) = channel::<()>();
     let mut waker = asker.another()?;
+    let ending_too = ending.clone();
     ctrlc::set_handler(move || {
         clock::interrupt();
         waker.wake();
         let _ = ending.send(());
     })
     .context("signals")?;
+    if options.with_input {
+        let mut waker = asker.another()?;
+        let reader = std::thread::Builder::new().name("input".to_owned());
+        reader.spawn(move || {
+            let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+            clock::interrupt();
+            waker.wake();
+            let _ = ending_too.send(());
+        })?;
+    }
     let kind = Kind::choose(options.path, &Probe::with(Ok(rights)))?;
     let hosts = Hosts::new(network.plan(), &files.topology().hosts)?;
     let about = about(&files, &network, &hosts, rights);

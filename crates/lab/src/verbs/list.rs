@@ -34,18 +34,18 @@ impl Args {
                 json!({ "name": found.name, "title": found.study.title, "source": found.study.source })
             });
             let studies: Vec<Value> = studies.collect();
-            println!("{}", json!({ "networks": networks, "studies": studies }));
-            return Ok(());
+            let all = json!({ "networks": networks, "studies": studies });
+            return super::print(&format!("{all}\n"));
         }
-        match networks.is_empty() {
-            true => println!("no network is up (lab up TOPOLOGY)"),
-            false => println!("networks that are up: {}", networks.join(", ")),
-        }
-        println!("studies (lab list STUDY, lab run STUDY):");
+        let mut text = match networks.is_empty() {
+            true => "no network is up (lab up TOPOLOGY)\n".to_owned(),
+            false => format!("networks that are up: {}\n", networks.join(", ")),
+        };
+        text += "studies (lab list STUDY, lab run STUDY):\n";
         for found in &studies {
-            println!("  {:<20} {}", found.name, found.study.title);
+            text += &format!("  {:<20} {}\n", found.name, found.study.title);
         }
-        Ok(())
+        super::print(&text)
     }
 
     fn experiments(&self, found: &Found) -> Result<()> {
@@ -66,8 +66,8 @@ impl Args {
                 })
             });
             let experiments: Vec<Value> = experiments.collect();
-            println!("{}", json!({ "study": found.name, "experiments": experiments }));
-            return Ok(());
+            let all = json!({ "study": found.name, "experiments": experiments });
+            return super::print(&format!("{all}\n"));
         }
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);

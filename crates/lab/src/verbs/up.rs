@@ -29,6 +29,9 @@ pub(crate) struct Args {
     /// Show nothing while it is up
     #[arg(long)]
     quiet: bool,
+    /// End once standard input ends, at the latest with whoever started this
+    #[arg(long)]
+    with_input: bool,
     /// At the end, all counters as one JSON object
     #[arg(long)]
     json: bool,
@@ -49,6 +52,7 @@ impl Args {
             seed: self.seed,
             time: self.time.map(|time| time.0),
             quiet: self.quiet,
+            with_input: self.with_input,
         };
         let status = up::run(&options)?;
         if self.json {

@@ -17,6 +17,9 @@ use toml::Value;
 /// Where files are in memory.
 const MEMORY: &str = "/dev/shm";
 
+/// What directories of runs are named by, before the process and what tells them apart.
+const PREFIX: &str = "lab-run-";
+
 /// A network that is up, and the directory of its run.
 #[derive(Debug)]
 pub(super) struct Network {
@@ -43,14 +46,14 @@ impl Network {
         }
         let longest = planned.limit + 4 * PATIENCE;
         let mut command = Command::new(&real.programs.lab);
-        command.arg("up").arg(&topology).args(["--name", &name, "--quiet"]);
+        command.arg("up").arg(&topology).args(["--name", &name, "--quiet", "--with-input"]);
         command.args(["--seed", &real.seed.to_string()]);
         // No run is left up for ever, whatever becomes of who started it.
         command.args(["--for", &format!("{}ms", longest.as_millis().min(3_600_000))]);
         if let Some(path) = real.path {
             command.args(["--path", &path.to_string()]);
         }
-        command.stdin(Stdio::null());
+        command.stdin(Stdio::piped());
         let said = directory.path().join("up.log");
         let mut child = Child::spawn(command, &directory.path().join("up.out"), &said)?;
         let client = Deadline::after(PATIENCE).wait_for("the network", || {
@@ -113,11 +116,24 @@ impl Drop for Network {
 /// A directory in memory, where there is one: a study is of networks, and several runs at once would
 /// wait for each other's disk.
 fn directory() -> Result<TempDir> {
-    let prefix = "lab-run-";
-    let in_memory = tempfile::Builder::new().prefix(prefix).tempdir_in(MEMORY);
+    sweep();
+    let prefix = format!("{PREFIX}{}-", std::process::id());
+    let in_memory = tempfile::Builder::new().prefix(&prefix).tempdir_in(MEMORY);
     match in_memory {
         Ok(directory) => Ok(directory),
-        Err(_) => tempfile::Builder::new().prefix(prefix).tempdir().context("a directory"),
+        Err(_) => tempfile::Builder::new().prefix(&prefix).tempdir().context("a directory"),
+    }
+}
+
+/// Removes what a process that was killed has left in memory.
+fn sweep() {
+    for entry in fs::read_dir(MEMORY).into_iter().flatten().flatten() {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let process = name.strip_prefix(PREFIX).and_then(|rest| rest.split('-').next());
+        let process = process.and_then(|process| process.parse::<u32>().ok());
+        if process.is_some_and(|process| !Path::new(&format!("/proc/{process}")).exists()) {
+            let _ = fs::remove_dir_all(entry.path());
+        }
     }
 }
 
