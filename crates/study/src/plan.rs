@@ -79,13 +79,23 @@ impl Planned {
 pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, Wrong> {
     check::study(study)?;
     let mut used = BTreeSet::new();
-    let mut planned = Vec::new();
+    let mut planned: Vec<Planned> = Vec::new();
+    let mut ids = BTreeSet::new();
     for (number, experiment) in study.experiments.iter().enumerate() {
         for (place, run) in experiment.runs.iter().enumerate() {
             let path = format!("experiment[{number}].run[{place}]");
             let maker = Maker { study, library, number, experiment, run, path };
+            let room = check::RUNS_MAX - planned.len().min(check::RUNS_MAX);
+            if variant::count(&run.vary).is_none_or(|count| count > room) {
+                let what = format!("more than {} runs in all", check::RUNS_MAX);
+                return Err(maker.wrong("vary", &what));
+            }
             for (suffix, varied) in variants(&run.vary) {
-                planned.push(maker.make(&suffix, &varied, &mut used)?);
+                let made = maker.make(&suffix, &varied, &mut used)?;
+                if !ids.insert(made.id.clone()) {
+                    return Err(maker.wrong("vary", "two runs of the same values"));
+                }
+                planned.push(made);
             }
         }
     }

@@ -100,8 +100,10 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let progress = Progress::new(&jobs, &measured, options);
     let left: Vec<usize> =
         measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
+    let is_real =
+        left.iter().filter_map(|place| jobs.get(*place)).any(|j| j.ground == Ground::Real);
     let real = Real {
-        programs: if left.is_empty() { Programs::default() } else { Programs::find()? },
+        programs: if is_real { Programs::find()? } else { Programs::default() },
         path: options.path,
         seed: options.seed,
     };

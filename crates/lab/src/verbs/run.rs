@@ -97,7 +97,7 @@ impl Args {
             eprintln!("failed: {id}: {why}");
         }
         eprintln!("report: {}", options.directory.join("report.html").display());
-        Ok(code(&outcome))
+        Ok(code(&outcome, options.only.is_empty()))
     }
 }
 
@@ -119,13 +119,23 @@ fn machine() -> report::Machine {
     }
 }
 
-fn code(outcome: &Outcome) -> ExitCode {
+fn code(outcome: &Outcome, is_all: bool) -> ExitCode {
     let broken = outcome.verdicts.iter().any(|verdict| verdict.holds == Some(false));
     if outcome.measured.is_empty() || broken {
         ExitCode::FAILURE
-    } else if outcome.interrupted || !outcome.failed.is_empty() {
+    } else if outcome.interrupted || !outcome.failed.is_empty() || (is_all && unknown(outcome)) {
         ExitCode::from(IN_PART)
     } else {
         ExitCode::SUCCESS
     }
+}
+
+/// Whether an expectation is not known though all its experiment's runs were made.
+fn unknown(outcome: &Outcome) -> bool {
+    let is_whole = |experiment: &str| {
+        let mut planned = outcome.planned.iter().filter(|p| p.experiment_name() == experiment);
+        planned.all(|planned| outcome.measured.iter().any(|measured| measured.id == planned.id))
+    };
+    let mut unknown = outcome.verdicts.iter().filter(|verdict| verdict.holds.is_none());
+    unknown.any(|verdict| is_whole(&verdict.experiment))
 }

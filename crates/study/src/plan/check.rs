@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Most runs of a study.
-const RUNS_MAX: usize = 10_000;
+pub(super) const RUNS_MAX: usize = 10_000;
 /// Most messages of a run.
 const MESSAGES_MAX: usize = 10_000;
 /// Most loads of a run.
@@ -180,8 +180,10 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
     for (number, experiment) in study.experiments.iter().enumerate() {
         for (place, expect) in experiment.expect.iter().enumerate() {
             let path = format!("experiment[{number}].expect[{place}]");
-            if expect.at_least.is_none() && expect.at_most.is_none() {
-                return Err(Wrong::at(path, "neither at_least nor at_most"));
+            let bounds = [expect.at_least, expect.at_most];
+            let mut given = bounds.into_iter().flatten().peekable();
+            if given.peek().is_none() || given.any(|bound| !bound.is_finite()) {
+                return Err(Wrong::at(path, "a number for at_least or at_most"));
             }
             for reference in [Some(&expect.value), expect.to.as_ref()].into_iter().flatten() {
                 crate::expect::reference(&experiment.name, reference)

@@ -6,6 +6,11 @@ use toml::Value;
 
 pub(super) type Values = BTreeMap<Name, Value>;
 
+/// How many combinations there are; `None` beyond what can be counted.
+pub(super) fn count(vary: &BTreeMap<Name, Vec<Value>>) -> Option<usize> {
+    vary.values().try_fold(1usize, |all, values| all.checked_mul(values.len()))
+}
+
 /// Every combination, the last parameter changing fastest, each with what is put behind the run's
 /// name; one without anything where nothing is varied.
 pub(super) fn variants(vary: &BTreeMap<Name, Vec<Value>>) -> Vec<(String, Values)> {
@@ -51,7 +56,7 @@ mod tests {
         let names: Vec<String> = variants(&vary).into_iter().map(|(name, _)| name).collect();
         let wanted = ["[policy=a,window=1]", "[policy=a,window=3]", "[policy=b,window=1]"];
         assert_eq!(names.get(..3).unwrap(), wanted);
-        assert_eq!(names.len(), 4);
+        assert_eq!((names.len(), count(&vary)), (4, Some(4)));
         assert_eq!(variants(&BTreeMap::new()), [(String::new(), Values::new())]);
     }
 }

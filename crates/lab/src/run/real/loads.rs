@@ -90,7 +90,12 @@ impl Loads {
         let ends = |load: &&Running| load.of.time.is_some() || load.of.octets.is_some();
         while !end.has_passed() && !is_interrupted() {
             let mut waiting = self.loads.iter().filter(ends);
-            if waiting.all(|load| load.sender.said()) {
+            // What was sent is under way for a while, and TCP's end comes behind it.
+            let is_over = |load: &Running| match load.of.octets {
+                Some(_) => load.receiver.said(),
+                None => load.sender.said(),
+            };
+            if waiting.all(is_over) {
                 break;
             }
             pause(Duration::from_millis(20));

@@ -1,0 +1,226 @@
+//! A study from its file to its rows.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
+
+use study::measured::{Ground, LoadMeasured, Measured, MessageTimes};
+use study::{Library, Planned, Study};
+
+const STUDY: &str = r#"
+title = "made up"
+network.topology = "two"
+
+[parameters.rate]
+value = "1Mbit"
+why = "of the line"
+sets = ["network.links[b.eth0].rate"]
+[parameters.limit]
+why = "of the queue"
+sets = ["policy.fifo.queueings.q.limit.packets"]
+[parameters.mark]
+why = "of the load"
+sets = ["loads[noise].dscp"]
+
+[mail]
+sites = { left = "a", right = "b" }
+from = "left"
+to = "right"
+[[mail.channels]]
+name = "all"
+precedences = ["routine", "flash"]
+dscp = "CS3"
+port = 5000
+
+[[experiment]]
+name = "alone"
+title = "alone"
+shows = "alone"
+[[experiment.run]]
+name = "one"
+limit = "100s"
+with = { limit = 7 }
+why = "a short one"
+messages = [{ precedence = "routine", size = "1MB", paper = { seconds = 10.0 } }]
+
+[[experiment]]
+name = "both"
+title = "both"
+shows = "both"
+[[experiment.run]]
+name = "two"
+limit = "100s"
+vary = { rate = ["1Mbit", "2Mbit"] }
+messages = [
+    { precedence = "routine", size = "1MB", start = "2s", base = "alone/one/routine" },
+    { precedence = "flash", size = "1kB", start = { after = "routine", delay = "10s" } },
+]
+loads = [{ name = "noise", from = "a", to = "b", rate = "100kbit" }]
+with = { mark = "EF" }
+[[experiment.expect]]
+what = "half at least"
+value = "two[rate=1Mbit]/routine.base_percent"
+at_least = 50.0
+"#;
+
+const TOPOLOGY: &str = r#"
+[hosts.a.ports.eth0]
+addresses = ["10.0.1.2/24"]
+[hosts.b.ports.eth0]
+addresses = ["10.0.2.2/24"]
+[routers.r]
+policy = "fifo"
+ports.left = { addresses = ["10.0.1.1/24"] }
+ports.right = { addresses = ["10.0.2.1/24"] }
+[[links]]
+ends = ["a.eth0", "r.left"]
+[[links]]
+ends = ["r.right", "b.eth0"]
+delay = "10ms"
+"#;
+
+const POLICY: &str = r#"
+[queueings.q]
+kind = "fifo"
+limit = { packets = 100 }
+[interfaces."*"]
+queueing = "q"
+"#;
+
+struct Two;
+
+impl Library for Two {
+    fn topology(&self, name: &str) -> Result<String, String> {
+        (name == "two").then(|| TOPOLOGY.to_owned()).ok_or_else(|| "there is none".to_owned())
+    }
+
+    fn policy(&self, name: &str) -> Result<String, String> {
+        (name == "fifo").then(|| POLICY.to_owned()).ok_or_else(|| "there is none".to_owned())
+    }
+}
+
+fn plan(text: &str) -> Result<Vec<Planned>, study::Wrong> {
+    let study: Study = toml::from_str(text).unwrap();
+    study::plan(&study, &Two)
+}
+
+#[test]
+fn runs_have_what_their_parameters_say() {
+    let planned = plan(STUDY).unwrap();
+    let ids: Vec<&str> = planned.iter().map(|planned| planned.id.as_str()).collect();
+    assert_eq!(ids, ["alone/one", "both/two[rate=1Mbit]", "both/two[rate=2Mbit]"]);
+    let rates = planned.iter().map(|planned| planned.topology.links[1].rate.unwrap().bits());
+    assert_eq!(rates.collect::<Vec<_>>(), [1_000_000, 1_000_000, 2_000_000]);
+    let limit = |planned: &Planned| {
+        toml::Value::try_from(&planned.policies["fifo"].queueings["q"]).unwrap()["limit"]["packets"]
+            .as_integer()
+    };
+    assert_eq!((limit(&planned[0]), limit(&planned[1])), (Some(7), Some(100)));
+    assert_eq!(planned[1].loads[0].dscp, dscp::Dscp::EF);
+    assert_eq!(planned[0].why, ["a short one"]);
+    assert_eq!(planned[0].special.keys().collect::<Vec<_>>(), ["limit"]);
+    assert_eq!(planned[1].messages[1].name, "flash");
+}
+
+#[test]
+fn a_faster_network_is_faster_in_all_its_rates_and_delays() {
+    let planned = plan(STUDY).unwrap().swap_remove(1);
+    let faster = planned.faster(10).unwrap();
+    let link = &faster.topology.links[1];
+    assert_eq!(link.rate.unwrap().bits(), 10_000_000);
+    assert_eq!(link.delay.0.as_millis(), 1);
+    assert_eq!(faster.loads[0].rate.unwrap().bits(), 1_000_000);
+    let starts: Vec<String> = faster.messages.iter().map(|m| format!("{:?}", m.start)).collect();
+    assert!(starts[0].contains("200ms") && starts[1].contains("delay: Span(1s)"), "{starts:?}");
+    assert_eq!(planned.faster(1).unwrap(), planned);
+    assert!(planned.faster(1_000).is_ok());
+}
+
+#[test]
+fn what_cannot_be_is_refused_where_it_stands() {
+    let cases = [
+        ("topology = \"two\"", "topology = \"one\"", "topology one", "there is none"),
+        ("[b.eth0].rate", "[c.eth0].rate", "parameters.rate.sets", "c.eth0"),
+        ("fifo.queueings.q.", "fife.queueings.q.", "parameters.limit.sets", "none in any run"),
+        ("with = { limit = 7 }", "with = { limits = 7 }", "experiment[0].run[0].with", "limits"),
+        ("with = { limit = 7 }", "with = { limit = \"x\" }", "experiment[0].run[0]", "usize"),
+        ("name = \"both\"", "name = \"alone\"", "experiment[1].name", "another"),
+        ("name = \"two\"", "name = \"t/w\"", "experiment[1].run[0].name", "no name"),
+        ("after = \"routine\"", "after = \"flash\"", "experiment[1].run[0].messages[1]", "flash"),
+        ("to = \"b\", rate", "to = \"c\", rate", "experiment[1].run[0].loads[0]", "no host c"),
+        ("base = \"alone/one/routine\"", "base = \"alone/one/x\"", "both/two[rate=1Mbit]", "none"),
+        ("/routine.base_percent", "/routine.percent", "experiment[1].expect[0]", "percent"),
+        ("at_least = 50.0", "at_least = nan", "experiment[1].expect[0]", "a number"),
+        ("at_least = 50.0", "", "experiment[1].expect[0]", "a number"),
+        ("[\"1Mbit\", \"2Mbit\"]", "[\"1Mbit\", \"1Mbit\"]", "experiment[1].run[0].vary", "same"),
+        ("precedences = [\"routine\", \"flash\"]", "precedences = [\"flash\"]", "mail", "routine"),
+        ("paper = { seconds", "paper = { second", "experiment[0].run[0].messages[0]", "second"),
+    ];
+    for (from, to, path, what) in cases {
+        assert!(STUDY.contains(from), "{from}");
+        let wrong = plan(&STUDY.replacen(from, to, 1)).unwrap_err();
+        assert!(wrong.path.contains(path) && wrong.what.contains(what), "{to}: {wrong}");
+    }
+}
+
+#[test]
+fn no_file_makes_more_runs_than_can_be_made() {
+    let many = format!("[{}]", (1..=200).map(|n| n.to_string()).collect::<Vec<_>>().join(","));
+    let text = STUDY.replace(
+        "vary = { rate = [\"1Mbit\", \"2Mbit\"] }",
+        &format!("vary = {{ rate = {many}, limit = {many}, mark = {many} }}"),
+    );
+    let wrong = plan(&text).unwrap_err();
+    assert!(wrong.what.contains("more than 10000 runs"), "{wrong}");
+}
+
+fn times(name: &str, submitted: f64, delivered: Option<f64>) -> MessageTimes {
+    let name = name.to_owned();
+    MessageTimes { name, submitted: Some(submitted), delivered, ..MessageTimes::default() }
+}
+
+#[test]
+fn rows_are_told_at_the_studys_own_rates() {
+    let study: Study = toml::from_str(STUDY).unwrap();
+    let planned = plan(STUDY).unwrap();
+    let alone = Measured {
+        id: "alone/one".to_owned(),
+        scale: 10,
+        messages: vec![times("routine", 0.5, Some(1.3))],
+        seconds: 2.0,
+        ..Measured::default()
+    };
+    let both = Measured {
+        id: "both/two[rate=1Mbit]".to_owned(),
+        scale: 10,
+        messages: vec![times("routine", 0.2, Some(1.8)), times("flash", 1.0, None)],
+        loads: vec![LoadMeasured { kbit_s: 900.0, delay_ms: Some(3.0), ..LoadMeasured::default() }],
+        seconds: 11.0,
+        given_up: true,
+        ..Measured::default()
+    };
+    let rows = study::rows(&study, &planned, &[alone, both]);
+    let items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
+    let two = "both/two[rate=1Mbit]";
+    let wanted = [
+        "alone/one/routine".to_owned(),
+        format!("{two}/routine"),
+        format!("{two}/flash"),
+        format!("{two}/noise"),
+    ];
+    assert_eq!(items, wanted);
+    let near = |value: Option<f64>, wanted: f64| {
+        assert!((value.unwrap() - wanted).abs() < 1e-9, "{value:?}, not {wanted}");
+    };
+    near(rows[0].seconds, 8.0);
+    near(rows[0].kbit_s, 1_000.0);
+    near(rows[0].ratio, 0.8);
+    near(rows[1].seconds, 16.0);
+    near(rows[1].more.get("base_percent").copied(), 50.0);
+    assert_eq!(rows[2].seconds, None);
+    near(rows[2].seconds_more_than, 100.0);
+    near(rows[2].kbit_s_less_than, 0.08);
+    near(rows[3].kbit_s, 90.0);
+    near(rows[3].more.get("delay_ms").copied(), 30.0);
+    assert_eq!((rows[0].ground, rows[0].scale, rows[0].dscp), (Ground::Real, 10, 24));
+    let verdicts = study::judge(&study, &rows);
+    assert_eq!(verdicts[0].holds, Some(true));
+}
