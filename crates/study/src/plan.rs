@@ -131,11 +131,11 @@ impl<'a> Maker<'a> {
         let special = self.special(varied)?;
         let settings = self.settings(&special);
         let mut tree = self.tree()?;
-        self.apply(&settings, &mut tree, used, |root| root != "policy")?;
+        self.apply([&settings, &special], &mut tree, used, |root| root != "policy")?;
         let topology: Topology = self.read(&tree, "network")?;
         let policies = self.policies(&topology)?;
         put(&mut tree, "policy", policies);
-        self.apply(&settings, &mut tree, used, |root| root == "policy")?;
+        self.apply([&settings, &special], &mut tree, used, |root| root == "policy")?;
         let name = format!("{}{suffix}", self.run.name);
         let why = [&self.experiment.why, &self.run.why].into_iter().filter(|why| !why.is_empty());
         let mut planned = Planned {
@@ -242,7 +242,7 @@ impl<'a> Maker<'a> {
     /// Sets the parameters below the roots that are wanted.
     fn apply(
         &self,
-        settings: &Values,
+        [settings, special]: [&Values; 2],
         tree: &mut Value,
         used: &mut BTreeSet<&'a str>,
         wanted: impl Fn(&str) -> bool,
@@ -255,6 +255,12 @@ impl<'a> Maker<'a> {
             let root = path.split(['.', '[']).next().unwrap_or_default();
             let Some(value) = settings.get(name).filter(|_| wanted(root)) else { continue };
             if root == "policy" && !is_loaded(tree, path) {
+                let elsewhere = self.study.parameters.get(name).map(|parameter| &parameter.sets);
+                let mut elsewhere = elsewhere.into_iter().flatten();
+                if special.contains_key(name) && !elsewhere.any(|path| is_loaded(tree, path)) {
+                    let what = format!("{name}: no router has the policy it is set in");
+                    return Err(self.wrong("with", &what));
+                }
                 continue;
             }
             match crate::tree::set(tree, path, value.clone()) {

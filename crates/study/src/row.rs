@@ -162,10 +162,12 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
             rows.push(row);
         }
     }
-    let rates: BTreeMap<String, f64> =
-        rows.iter().filter_map(|row| Some((row.item.clone(), row.kbit_s?))).collect();
+    // A percentage of what was made on another ground, or on a faster network, would say nothing.
+    let rate = |row: &Row| Some(((row.item.clone(), row.ground, row.scale), row.kbit_s?));
+    let rates: BTreeMap<(String, Ground, u32), f64> = rows.iter().filter_map(rate).collect();
     for row in &mut rows {
-        let base = bases.get(&row.item).and_then(|base| rates.get(base));
+        let base = bases.get(&row.item).map(|base| (base.clone(), row.ground, row.scale));
+        let base = base.and_then(|base| rates.get(&base));
         if let (Some(rate), Some(base)) = (row.kbit_s, base) {
             row.more.insert(Measure::BasePercent.name().to_owned(), rate / base * 100.0);
         }

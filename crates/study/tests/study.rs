@@ -139,7 +139,7 @@ fn what_cannot_be_is_refused_where_it_stands() {
     let cases = [
         ("topology = \"two\"", "topology = \"one\"", "topology one", "there is none"),
         ("[b.eth0].rate", "[c.eth0].rate", "parameters.rate.sets", "c.eth0"),
-        ("fifo.queueings.q.", "fife.queueings.q.", "parameters.limit.sets", "none in any run"),
+        ("fifo.queueings.q.", "fife.queueings.q.", "experiment[0].run[0].with", "no router has"),
         ("with = { limit = 7 }", "with = { limits = 7 }", "experiment[0].run[0].with", "limits"),
         ("with = { limit = 7 }", "with = { limit = \"x\" }", "experiment[0].run[0]", "usize"),
         ("name = \"both\"", "name = \"alone\"", "experiment[1].name", "another"),
@@ -197,6 +197,9 @@ fn rows_are_told_at_the_studys_own_rates() {
         given_up: true,
         ..Measured::default()
     };
+    let elsewhere = Measured { ground: Ground::Virtual, ..alone.clone() };
+    let apart = study::rows(&study, &planned, &[elsewhere, both.clone()]);
+    assert!(apart[1].more.is_empty(), "a percentage of another ground: {:?}", apart[1].more);
     let rows = study::rows(&study, &planned, &[alone, both]);
     let items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
     let two = "both/two[rate=1Mbit]";

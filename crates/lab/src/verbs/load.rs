@@ -20,6 +20,9 @@ const IN_PART: u8 = 3;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
+    /// End once standard input ends, at the latest with whoever started this
+    #[arg(long)]
+    with_input: bool,
     #[command(subcommand)]
     role: Role,
 }
@@ -115,6 +118,9 @@ impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
         // Ctrl-C ends a load early; what was measured is told all the same.
         let _ = ctrlc::set_handler(lab::clock::interrupt);
+        if self.with_input {
+            super::end_with_standard_input();
+        }
         match self.role {
             Role::Send(args) => args.run(),
             Role::Receive(args) => args.run(),

@@ -61,7 +61,7 @@ impl Loads {
             let longest = (planned.limit + PATIENCE).min(Duration::from_secs(3_600));
             let interval = (planned.limit / STEPS).max(Duration::from_millis(100));
             let mut command = network.direct(&load.to)?.command(&real.programs.lab);
-            command.args(["load", "receive", &port.to_string(), "--json"]);
+            command.args(["load", "--with-input", "receive", &port.to_string(), "--json"]);
             command.args(["--for", &ms(longest), "--interval", &ms(interval)]);
             command.args(["--flows", &load.flows.to_string()]);
             let receiver =
@@ -149,7 +149,7 @@ fn sender(
     let mut command = network.direct(&load.from)?.command("sh");
     command.args(["-c", script, "sh", &format!("{:.3}", wait.max(0.0))]);
     command.arg(&real.programs.lab);
-    command.args(["load", "send", &to.to_string(), "--json"]);
+    command.args(["load", "--with-input", "send", &to.to_string(), "--json"]);
     command.args(["--rate", &rate.to_string(), "--size", &load.payload.to_string()]);
     command.args(["--dscp", &load.dscp.to_string(), "--flows", &load.flows.to_string()]);
     command.args(["--for", &ms(time), "--jitter", &load.jitter_percent.min(50).to_string()]);
@@ -235,7 +235,7 @@ impl Program {
     fn start(mut command: Command, directory: &Path, name: &str) -> Result<Program> {
         let stdout = directory.join(format!("{name}.out"));
         let stderr = directory.join(format!("{name}.err"));
-        command.stdin(Stdio::null());
+        command.stdin(Stdio::piped());
         Ok(Program { child: Child::spawn(command, &stdout, &stderr)?, stdout, stderr })
     }
 
