@@ -59,11 +59,18 @@ impl Real {
             }
         };
         let seconds = origin.seconds();
+        let is_late = end.has_passed();
         let loads = loads.end(origin)?;
         if is_interrupted() {
             bail!("interrupted");
         }
         let (series, path) = watch.end();
+        let mut notes = Vec::new();
+        if path.is_none() {
+            notes.push(
+                "the network did not tell what passed: there is nothing over time".to_owned(),
+            );
+        }
         let unfinished = messages.iter().any(|message| message.delivered.is_none());
         Ok(Measured {
             id: planned.id.clone(),
@@ -79,8 +86,8 @@ impl Real {
             loads,
             series,
             seconds,
-            given_up: unfinished,
-            notes: Vec::new(),
+            given_up: unfinished || (planned.messages.is_empty() && is_late),
+            notes,
         })
     }
 }
