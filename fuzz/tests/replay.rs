@@ -5,16 +5,16 @@
 use fuzz::{TARGETS, corpus, input};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Mutated inputs of a target: 20,000 where one takes microseconds, fewer where each sets up whole
+/// Mutated inputs of a target: 10,000 where one takes microseconds, fewer where each sets up whole
 /// associations or a whole node, so that the test stays within a minute.
 fn mutations(target: &str) -> u64 {
     match target {
-        "presentation" | "acse" | "rtse" | "rose" => 1_500,
-        "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 4_000,
-        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 250,
-        "config" | "observed" => 4_000,
-        "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 10_000,
-        _ => 20_000,
+        "presentation" | "acse" | "rtse" | "rose" => 800,
+        "p1-responder" | "p1-initiator" | "p3-responder" | "p3-initiator" => 2_000,
+        "node-p1" | "node-p3" | "node-initiator" | "node-delivery" => 120,
+        "config" | "observed" => 2_000,
+        "apdu" | "p3-submission" | "p3-delivery" | "p772" | "peek" => 5_000,
+        _ => 10_000,
     }
 }
 

@@ -13,6 +13,7 @@ mod edges;
 mod purity;
 mod ratio;
 mod source;
+mod studies;
 mod test;
 mod tidy;
 mod tools;
@@ -68,6 +69,7 @@ verbs! {
     bench,
     ci,
     test,
+    studies,
     edges,
     purity,
     ratio,

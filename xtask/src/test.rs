@@ -1,12 +1,13 @@
-//! `cargo xtask test`: everything the tests need, then all of them, then every fuzz target for a
-//! while, then one closing line.
+//! `cargo xtask test`: everything the tests need, then all of them, then the published studies made
+//! small, then every fuzz target for a while, then one closing line.
 
 use crate::command::Cmd;
 use crate::workspace::Workspace;
-use crate::{Outcome, tools};
+use crate::{Outcome, studies, tools};
 
-/// Installs what the tests need, builds the programs, runs every test and every fuzz target for 10
-/// seconds; closes with `N passed, N failed`, where a fuzz target counts as one.
+/// Installs what the tests need, builds the programs, runs every test, the published studies, and
+/// every fuzz target for 6 seconds; closes with `N passed, N failed`, where an expectation of a study
+/// counts as one, and a fuzz target.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
     /// Test precedence at the published study's own 512 kbit/s, and kill the daemons at 300 moments
@@ -21,6 +22,8 @@ pub(crate) struct Args {
 /// What can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
+    /// The published studies, made small, and what they expect.
+    Studies,
     /// Input for the fuzz targets that is new with each commit; what ever broke one is replayed by
     /// the tests in any case.
     Fuzz,
@@ -28,7 +31,7 @@ enum Part {
 
 /// The targets, two at once: the debug build with its overflow checks, which the tests made already.
 const FUZZ: &[&str] =
-    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "10", "--jobs", "2", "--seed"];
+    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "6", "--jobs", "2", "--seed"];
 
 /// Another one for each commit, the same each time it is tested; 1 where there is no repository.
 fn seed(workspace: &Workspace) -> String {
@@ -52,6 +55,11 @@ impl Args {
         let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
         let mut tally = tally.closed(succeeded);
         let mut succeeded = succeeded;
+        if !self.skip.contains(&Part::Studies) {
+            let count = studies::all(workspace)?;
+            tally.passed += count.passed;
+            tally.failed += count.failed;
+        }
         if !self.skip.contains(&Part::Fuzz) {
             let mut targets = Tally::default();
             let seed = seed(workspace);

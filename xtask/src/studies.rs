@@ -1,0 +1,207 @@
+//! `cargo xtask studies`: the published studies, made small, and whether what they expect holds.
+//!
+//! What is asserted stands in the studies' own files: orderings and ratios with bands, never a time.
+
+use crate::workspace::Workspace;
+use crate::{Outcome, tools};
+use anyhow::{Context as _, Result};
+use serde::Deserialize;
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+/// Runs the published studies on faster or slower networks and in virtual time, and counts which of
+/// their expectations hold.
+#[derive(clap::Args)]
+pub(crate) struct Args {}
+
+/// A call of `lab run`.
+#[derive(Clone, Copy, Debug)]
+struct Call {
+    /// For people, and for the directory it is kept in.
+    name: &'static str,
+    /// Behind `lab run`.
+    arguments: &'static [&'static str],
+    /// With real processes and the kernel's TCP.
+    is_real: bool,
+}
+
+/// Those of a row follow each other, the rows are made at the same time: real time is mostly waited
+/// for, virtual time keeps a processor busy, and gives way.
+const CALLS: [&[Call]; 2] = [
+    &[Call {
+        name: "isode-nato-2007",
+        arguments: &["isode-nato-2007", "--scale", "10", "--parallel", "4"],
+        is_real: true,
+    }],
+    &[],
+];
+
+/// What is read of the numbers that a call writes.
+#[derive(Debug, Default, Deserialize)]
+struct Numbers {
+    verdicts: Vec<Verdict>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Verdict {
+    experiment: String,
+    what: String,
+    holds: Option<bool>,
+}
+
+/// What a call came to.
+#[derive(Debug, Default)]
+struct Made {
+    /// What it printed.
+    text: String,
+    /// Expectations that hold.
+    held: u64,
+    /// What does not hold, is not known, or could not be made.
+    wrong: Vec<String>,
+}
+
+/// Expectations that hold, and those that do not or are not known.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+}
+
+impl Args {
+    pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
+        tools::ensure(workspace)?;
+        workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"]).run()?;
+        let count = all(workspace)?;
+        println!("{} passed, {} failed", count.passed, count.failed);
+        Ok(Outcome::of(count.failed == 0))
+    }
+}
+
+/// Makes all calls with the programs that were built.
+///
+/// # Errors
+/// A program could not be started, or wrote nothing.
+pub(crate) fn all(workspace: &Workspace) -> Result<Count> {
+    let built = workspace.built("debug")?;
+    let doctor = Command::new(built.join("lab")).arg("doctor").stdout(Stdio::null()).status();
+    let can_be_real = doctor.context("lab doctor")?.success();
+    let made: Vec<Result<Vec<Made>>> = std::thread::scope(|scope| {
+        let row = |row: &'static [Call]| {
+            let built = &built;
+            scope.spawn(move || {
+                let wanted = row.iter().filter(|call| can_be_real || !call.is_real);
+                wanted.map(|call| twice(call, built)).collect()
+            })
+        };
+        let threads: Vec<_> = CALLS.into_iter().map(row).collect();
+        let lost = || Err(anyhow::anyhow!("a thread that made a study panicked"));
+        threads.into_iter().map(|thread| thread.join().unwrap_or_else(|_| lost())).collect()
+    });
+    let mut count = Count::default();
+    for made in made {
+        for made in made? {
+            print!("{}", made.text);
+            for wrong in &made.wrong {
+                println!("FAILED: {wrong}");
+            }
+            count.passed += made.held;
+            count.failed += made.wrong.len() as u64;
+        }
+    }
+    if !can_be_real {
+        println!("SKIPPED: studies with real processes: `lab doctor` says what is missing");
+    }
+    Ok(count)
+}
+
+/// Makes a call; experiments of which something does not hold, once more: a machine that is busy
+/// with something else for a moment is no finding, and what does not hold twice is one.
+fn twice(call: &Call, built: &Path) -> Result<Made> {
+    let out = built.join("studies").join(call.name);
+    // What an earlier tree gave says nothing.
+    let _ = fs::remove_dir_all(&out);
+    let first = once(call, built, &out)?;
+    let again: BTreeSet<String> =
+        first.wrong.iter().filter_map(|wrong| experiment(wrong)).collect();
+    if again.is_empty() {
+        return Ok(first);
+    }
+    let kept = fs::read_dir(out.join("runs")).into_iter().flatten().flatten();
+    for file in kept.filter(|file| {
+        let name = file.file_name().to_string_lossy().into_owned();
+        again.iter().any(|experiment| name.starts_with(&format!("{experiment}_")))
+    }) {
+        fs::remove_file(file.path())?;
+    }
+    let mut second = once(call, built, &out)?;
+    let list: Vec<&str> = again.iter().map(String::as_str).collect();
+    second.text.insert_str(0, &format!("(made a second time: {})\n", list.join(", ")));
+    for wrong in &first.wrong {
+        second.text.push_str(&format!("the first time: {wrong}\n"));
+    }
+    Ok(second)
+}
+
+/// The experiment that a line of [`Made::wrong`] is about: the word before its colon.
+fn experiment(wrong: &str) -> Option<String> {
+    let name = wrong.split([':', '/']).next()?;
+    (!name.is_empty() && !name.contains(' ')).then(|| name.to_owned())
+}
+
+fn once(call: &Call, built: &Path, out: &PathBuf) -> Result<Made> {
+    fs::create_dir_all(out)?;
+    let json = out.join("numbers.json");
+    let mut command = Command::new("nice");
+    command.args(["-n", if call.is_real { "0" } else { "10" }]);
+    command.arg(built.join("lab")).arg("run").args(call.arguments);
+    command.args(["--quiet", "--out"]).arg(out).arg("--json").arg(&json);
+    let output = command.stdin(Stdio::null()).output().context("nice lab run")?;
+    let complaints = String::from_utf8_lossy(&output.stderr);
+    let numbers = fs::read(&json).ok().and_then(|text| serde_json::from_slice(&text).ok());
+    let numbers: Numbers = numbers.unwrap_or_default();
+    let mut made = judged(&numbers, &complaints);
+    if made.held == 0 && made.wrong.is_empty() {
+        made.wrong.push(format!("lab run {}: {}", call.name, complaints.trim()));
+    }
+    let head = format!("$ lab run {}\n", call.arguments.join(" "));
+    made.text = head + &String::from_utf8_lossy(&output.stdout);
+    Ok(made)
+}
+
+fn judged(numbers: &Numbers, complaints: &str) -> Made {
+    let mut made = Made::default();
+    for verdict in &numbers.verdicts {
+        match verdict.holds {
+            Some(true) => made.held += 1,
+            holds => {
+                let how = if holds.is_none() { " (not known)" } else { "" };
+                made.wrong.push(format!("{}: {}{how}", verdict.experiment, verdict.what));
+            }
+        }
+    }
+    let failed = complaints.lines().filter_map(|line| line.strip_prefix("failed: "));
+    made.wrong.extend(failed.map(str::to_owned));
+    made
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_holds_is_counted_and_all_else_is_named() {
+        let numbers = r#"{"rows": [], "verdicts": [
+            {"experiment": "a", "what": "one", "value": 1.0, "holds": true},
+            {"experiment": "b", "what": "two", "value": 1.0, "holds": false},
+            {"experiment": "c", "what": "three", "value": null, "holds": null}]}"#;
+        let complaints = "progress\nfailed: d/run: no such thing: x\nreport: y\n";
+        let made = judged(&serde_json::from_str(numbers).unwrap(), complaints);
+        assert_eq!(made.held, 1);
+        assert_eq!(made.wrong, ["b: two", "c: three (not known)", "d/run: no such thing: x"]);
+        let experiments: Vec<_> = made.wrong.iter().filter_map(|wrong| experiment(wrong)).collect();
+        assert_eq!(experiments, ["b", "c", "d"]);
+        assert_eq!(experiment("lab run x: it could not"), None);
+    }
+}
