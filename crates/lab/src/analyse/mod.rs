@@ -21,6 +21,7 @@ use ::analyse::{Analysis, Frame, Link, Time};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 
+use crate::Usage;
 use crate::clock::{self, Deadline};
 use crate::packet_socket::PacketSocket;
 
@@ -39,6 +40,12 @@ pub fn live(
     mut each: impl FnMut(&mut Analysis) -> Result<()>,
     mut look: impl FnMut(&Analysis) -> Result<()>,
 ) -> Result<u64> {
+    if nix::net::if_::if_nametoindex(interface).is_err() {
+        return Err(Usage::error(format!(
+            "there is no interface {interface} here: `ip link` lists those there are; those of a \
+             lab's host are seen from inside, with `lab exec HOST lab analyse --live ...`"
+        )));
+    }
     let mut socket = PacketSocket::open(interface, LOOK).with_context(|| {
         format!("listening at {interface} (it takes root or CAP_NET_RAW; in a host: lab exec)")
     })?;

@@ -64,13 +64,16 @@ impl Real {
         if is_interrupted() {
             bail!("interrupted");
         }
-        let (series, path) = watch.end();
-        let mut notes = Vec::new();
-        if path.is_none() {
-            notes.push(
-                "the network did not tell what passed: there is nothing over time".to_owned(),
-            );
-        }
+        let seen = watch.end();
+        let notes = match (&seen.path, seen.lost) {
+            (None, _) => {
+                vec!["the network did not tell what passed: there is nothing over time".to_owned()]
+            }
+            (Some(_), Some(after)) => {
+                vec![format!("after {after:.1} s the network told no more what passed")]
+            }
+            (Some(_), None) => Vec::new(),
+        };
         let unfinished = messages.iter().any(|message| message.delivered.is_none());
         Ok(Measured {
             id: planned.id.clone(),
@@ -79,12 +82,12 @@ impl Real {
             how: network
                 .how(planned)
                 .into_iter()
-                .chain(path.map(|path| ("path".to_owned(), path)))
+                .chain(seen.path.map(|path| ("path".to_owned(), path)))
                 .collect(),
             seed: self.seed,
             messages,
             loads,
-            series,
+            series: seen.series,
             seconds,
             given_up: unfinished || (planned.messages.is_empty() && is_late),
             notes,

@@ -145,6 +145,10 @@ fn mail(planned: &Planned) -> Result<(), Wrong> {
     if let Some(end) = [&mail.from, &mail.to].into_iter().find(|e| !mail.sites.contains_key(*e)) {
         return wrong(format!("there is no site {end}"));
     }
+    if mail.sites.len() > 2 {
+        // Each channel has one port at each site.
+        return wrong("sites: more than two".to_owned());
+    }
     if mail.from == mail.to {
         return wrong("messages go from one site to another".to_owned());
     }

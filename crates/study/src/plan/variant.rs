@@ -30,8 +30,9 @@ pub(super) fn variants(vary: &BTreeMap<Name, Vec<Value>>) -> Vec<(String, Values
 }
 
 fn suffix(values: &Values) -> String {
-    let each: Vec<String> =
-        values.iter().map(|(name, value)| format!("{name}={}", plain(value))).collect();
+    // A slash divides the parts of an item's name.
+    let each = |(name, value)| format!("{name}={}", plain(value).replace('/', "|"));
+    let each: Vec<String> = values.iter().map(each).collect();
     if each.is_empty() { String::new() } else { format!("[{}]", each.join(",")) }
 }
 
@@ -58,5 +59,7 @@ mod tests {
         assert_eq!(names.get(..3).unwrap(), wanted);
         assert_eq!((names.len(), count(&vary)), (4, Some(4)));
         assert_eq!(variants(&BTreeMap::new()), [(String::new(), Values::new())]);
+        let vary = BTreeMap::from([("to".to_owned(), vec!["10.0.0.0/8".into()])]);
+        assert_eq!(variants(&vary).first().unwrap().0, "[to=10.0.0.0|8]");
     }
 }

@@ -41,12 +41,17 @@ impl Network {
         let directory = directory()?;
         let topology = directory.path().join("topology.toml");
         write(&topology, &planned.topology)?;
+        let mut policies = Vec::new();
         for (name, policy) in &planned.policies {
-            write(&directory.path().join(format!("{name}.toml")), policy)?;
+            // A policy may be called `topology`, or anything else that is here.
+            let file = directory.path().join(format!("policy-{name}.toml"));
+            write(&file, policy)?;
+            policies.push(format!("{name}={}", file.display()));
         }
         let longest = planned.limit + 4 * PATIENCE;
         let mut command = Command::new(&real.programs.lab);
         command.arg("up").arg(&topology).args(["--name", &name, "--quiet", "--with-input"]);
+        command.args(policies.iter().flat_map(|policy| ["--policy", policy]));
         command.args(["--seed", &real.seed.to_string()]);
         // No run is left up for ever, whatever becomes of who started it.
         command.args(["--for", &format!("{}ms", longest.as_millis().min(3_600_000))]);

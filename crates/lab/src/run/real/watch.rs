@@ -22,7 +22,17 @@ const STEP: Duration = Duration::from_millis(100);
 #[derive(Debug)]
 pub(super) struct Watch {
     stop: Arc<AtomicBool>,
-    thread: Option<JoinHandle<(Vec<Series>, Option<String>)>>,
+    thread: Option<JoinHandle<Seen>>,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) series: Vec<Series>,
+    /// The data path, where the network told anything at all.
+    pub(super) path: Option<String>,
+    /// Seconds after which it told nothing any more.
+    pub(super) lost: Option<f64>,
 }
 
 impl Watch {
@@ -37,8 +47,8 @@ impl Watch {
         Ok(Watch { stop, thread: Some(thread) })
     }
 
-    /// What was seen, and the data path.
-    pub(super) fn end(mut self) -> (Vec<Series>, Option<String>) {
+    /// What was seen until now.
+    pub(super) fn end(mut self) -> Seen {
         self.stop.store(true, Ordering::Relaxed);
         let seen = self.thread.take().and_then(|thread| thread.join().ok());
         seen.unwrap_or_default()
@@ -75,8 +85,8 @@ fn watch(
     step: Duration,
     origin: Moment,
     stop: &AtomicBool,
-) -> (Vec<Series>, Option<String>) {
-    let mut path = None;
+) -> Seen {
+    let (mut path, mut lost) = (None, None);
     let mut before: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
     let mut all: BTreeMap<String, Series> = BTreeMap::new();
     let mut steps = 0usize;
@@ -87,7 +97,10 @@ fn watch(
             pause(Duration::from_secs_f64((due - origin.seconds()).clamp(0.001, 0.05)));
         }
         last = stop.load(Ordering::Relaxed);
-        let Ok(status) = client.status() else { break };
+        let Ok(status) = client.status() else {
+            lost = Some(origin.seconds());
+            break;
+        };
         path.get_or_insert_with(|| status.path.to_string());
         let now = sums(&status, routers);
         for (port, rows) in &now {
@@ -105,8 +118,8 @@ fn watch(
         steps += 1;
     }
     // Where nothing ever passed there is nothing to see.
-    let seen = all.into_values().filter(|series| !series.rows.is_empty());
-    (seen.collect(), path)
+    let series = all.into_values().filter(|series| !series.rows.is_empty()).collect();
+    Seen { series, path, lost }
 }
 
 fn add(to: &mut Steps, step: usize, now: Sum, was: Sum) {
