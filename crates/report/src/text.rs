@@ -2,6 +2,7 @@
 
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
+use study::row::Measure;
 use study::{Row, Verdict};
 
 /// Most rows; the JSON has all.
@@ -32,8 +33,8 @@ fn cells(row: &Row) -> [String; 6] {
         row.table.clone(),
         row.row.clone(),
         theirs,
-        bounded(row.seconds, row.seconds_more_than, ">"),
-        bounded(row.kbit_s, row.kbit_s_less_than, "<"),
+        ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds),
+        ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS),
         Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
     ]
 }
@@ -45,6 +46,13 @@ pub(crate) fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> Str
         (None, Some(bound)) => format!("{sign} {}", number::short(bound)),
         (None, None) => NONE.to_owned(),
     }
+}
+
+/// With the lowest and the highest behind it, where it is a median.
+pub(crate) fn ranged(text: String, row: &Row, measure: Measure) -> String {
+    let Some((low, high)) = row.range.get(measure.name()) else { return text };
+    let end = |value: &Option<f64>| value.map_or("given up".to_owned(), number::short);
+    format!("{text} ({}–{})", end(low), end(high))
 }
 
 fn aligned(lines: &[[String; 6]]) -> String {

@@ -39,8 +39,11 @@ impl<'a> View<'a> {
         let places = report.study.experiments.iter().enumerate();
         let places: BTreeMap<&str, usize> =
             places.map(|(place, experiment)| (experiment.name.as_str(), place)).collect();
-        let measured: BTreeMap<&str, &Measured> =
-            report.measured.iter().map(|measured| (measured.id.as_str(), measured)).collect();
+        // Of a run that was made several times the first is shown.
+        let mut measured: BTreeMap<&str, &Measured> = BTreeMap::new();
+        for one in report.measured {
+            measured.entry(one.id.as_str()).or_insert(one);
+        }
         for planned in report.planned {
             let Some(experiment) = experiments.get_mut(planned.experiment) else { continue };
             let varied = experiment.file.runs.iter().any(|run| is_variant(run, &planned.run));

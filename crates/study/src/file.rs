@@ -179,6 +179,9 @@ pub struct Run {
     pub loads: Vec<Load>,
     /// When it is given up.
     pub limit: Span,
+    /// How often it is made, each time with the next seed: rows have medians.
+    #[serde(default = "once")]
+    pub repeat: u32,
     /// The most that its network is made faster, where what the programs take would hide what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_most: Option<u32>,
@@ -296,6 +299,10 @@ pub struct Load {
 
 fn payload() -> u16 {
     1_000
+}
+
+fn once() -> u32 {
+    1
 }
 
 fn best_effort() -> Dscp {

@@ -14,6 +14,7 @@ pub mod expect;
 pub mod file;
 pub mod measured;
 pub mod plan;
+mod repeat;
 pub mod row;
 pub mod scale;
 mod tree;
@@ -22,6 +23,7 @@ pub use expect::{Verdict, judge};
 pub use file::Study;
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
+pub use repeat::{REPEAT_MAX, Range};
 pub use row::{Row, rows};
 
 /// What is wrong with a study, and where.

@@ -60,6 +60,8 @@ pub struct Planned {
     pub loads: Vec<Load>,
     /// When it is given up.
     pub limit: Duration,
+    /// How often it is made.
+    pub repeat: u32,
     /// The most that its network is made faster.
     pub scale_most: u32,
 }
@@ -156,6 +158,7 @@ impl<'a> Maker<'a> {
             messages: self.read(&tree, "messages")?,
             loads: self.read(&tree, "loads")?,
             limit: self.run.limit.0,
+            repeat: self.run.repeat,
             scale_most: self.run.scale_most.unwrap_or(crate::scale::FACTOR_MAX),
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {

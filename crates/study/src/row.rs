@@ -3,6 +3,7 @@
 use crate::Planned;
 use crate::file::{self, Study};
 use crate::measured::{Ground, LoadMeasured, Measured, MessageTimes};
+use crate::repeat::{Range, combined};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -107,6 +108,15 @@ pub struct Row {
     /// Further values, by their names.
     #[serde(flatten)]
     pub more: BTreeMap<String, f64>,
+    /// Of how many runs the values are medians; nothing where it was made once.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub repeats: u32,
+    /// In how many of these it was given up.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub given_up: u32,
+    /// The lowest and the highest of each value, by its name.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub range: BTreeMap<String, Range>,
     /// All that was printed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
@@ -120,6 +130,10 @@ pub struct Row {
     /// Why.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub why: Vec<String>,
+}
+
+fn is_zero(number: &u32) -> bool {
+    *number == 0
 }
 
 impl Row {
@@ -141,21 +155,33 @@ pub(crate) fn whole(experiment: &str, reference: &str) -> String {
     }
 }
 
-/// The rows of what was measured, in the order of the study.
+/// The rows of what was measured, in the order of the study; of runs that were made several times, their
+/// medians.
 pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Row> {
-    let by_id: BTreeMap<&str, &Measured> =
-        measured.iter().map(|measured| (measured.id.as_str(), measured)).collect();
+    let mut by_id: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
+    for measured in measured {
+        by_id.entry(measured.id.as_str()).or_default().push(measured);
+    }
     let mut bases = BTreeMap::new();
     let mut rows = Vec::new();
     for planned in planned {
         let Some(measured) = by_id.get(planned.id.as_str()) else { continue };
-        let maker = Maker { study, planned, measured };
-        let messages = planned.messages.iter().zip(&measured.messages);
-        let messages =
-            messages.map(|(message, times)| (maker.message(message, times), &message.base));
-        let loads = planned.loads.iter().zip(&measured.loads);
-        let loads = loads.map(|(load, measured)| (maker.load(load, measured), &load.base));
-        for (row, base) in messages.chain(loads) {
+        let makers = measured.iter().map(|measured| Maker { study, planned, measured });
+        let makers: Vec<Maker<'_>> = makers.collect();
+        let messages = planned.messages.iter().enumerate().map(|(place, message)| {
+            let times = makers.iter().filter_map(|maker| {
+                Some(maker.message(message, maker.measured.messages.get(place)?))
+            });
+            (times.collect::<Vec<_>>(), &message.base)
+        });
+        let loads = planned.loads.iter().enumerate().map(|(place, load)| {
+            let loads = makers
+                .iter()
+                .filter_map(|maker| Some(maker.load(load, maker.measured.loads.get(place)?)));
+            (loads.collect(), &load.base)
+        });
+        for (repeated, base) in messages.chain(loads) {
+            let Some(row) = combined(&repeated) else { continue };
             if let Some(base) = base {
                 bases.insert(row.item.clone(), whole(planned.experiment_name(), base));
             }
@@ -169,7 +195,12 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
         let base = bases.get(&row.item).map(|base| (base.clone(), row.ground, row.scale));
         let base = base.and_then(|base| rates.get(&base));
         if let (Some(rate), Some(base)) = (row.kbit_s, base) {
-            row.more.insert(Measure::BasePercent.name().to_owned(), rate / base * 100.0);
+            let name = Measure::BasePercent.name();
+            let percent = |rate: f64| rate / base * 100.0;
+            row.more.insert(name.to_owned(), percent(rate));
+            if let Some((low, high)) = row.range.get(Measure::KbitS.name()).copied() {
+                row.range.insert(name.to_owned(), (low.map(percent), high.map(percent)));
+            }
         }
     }
     rows

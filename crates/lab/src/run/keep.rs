@@ -1,21 +1,25 @@
 //! Runs kept in files.
 
+use super::Job;
+use crate::up::Kind;
 use anyhow::{Context as _, Result};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
+use study::Measured;
 use study::measured::Ground;
-use study::{Measured, Planned};
 
 /// Changed when a run would come out otherwise, or is kept otherwise.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// A directory of runs.
 #[derive(Debug)]
 pub(super) struct Keep {
     directory: PathBuf,
-    seed: u64,
+    /// The data path of the real ground that is asked for.
+    path: Option<Kind>,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -29,45 +33,61 @@ impl Keep {
     ///
     /// # Errors
     /// It cannot be made.
-    pub(super) fn at(directory: &Path, seed: u64) -> Result<Keep> {
+    pub(super) fn at(directory: &Path, path: Option<Kind>) -> Result<Keep> {
         let directory = directory.join("runs");
         fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
-        Ok(Keep { directory, seed })
+        Ok(Keep { directory, path })
     }
 
     /// A run that was made of just this before.
-    pub(super) fn find(&self, planned: &Planned, ground: Ground, scale: u32) -> Option<Measured> {
-        let text = fs::read_to_string(self.file(&planned.id)).ok()?;
+    pub(super) fn find(&self, job: &Job) -> Option<Measured> {
+        let text = fs::read_to_string(self.file(job)).ok()?;
         // One that cannot be read is made again.
         let kept: Kept = serde_json::from_str(&text).ok()?;
-        (kept.key == self.key(planned, ground, scale)?).then_some(kept.measured)
+        (kept.key == self.key(job)?).then_some(kept.measured)
     }
 
     /// Keeps a run, whole or not at all.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn put(&self, planned: &Planned, measured: &Measured) -> Result<()> {
-        let key = self.key(planned, measured.ground, measured.scale).context("a run's key")?;
+    pub(super) fn put(&self, job: &Job, measured: &Measured) -> Result<()> {
+        let key = self.key(job).context("a run's key")?;
         let text = serde_json::to_string(&Kept { key, measured: measured.clone() })?;
-        let file = self.file(&planned.id);
+        let file = self.file(job);
         let mut whole = tempfile::NamedTempFile::new_in(&self.directory)?;
         std::io::Write::write_all(&mut whole, text.as_bytes())?;
         whole.persist(&file).with_context(|| format!("keeping {}", file.display()))?;
         Ok(())
     }
 
-    /// All that decides about a run.
-    fn key(&self, planned: &Planned, ground: Ground, scale: u32) -> Option<String> {
-        let all = serde_json::to_vec(&(VERSION, planned, ground, scale, self.seed)).ok()?;
-        Some(hex(&Sha256::digest(&all), 32))
+    /// All that decides about a run, and nothing that is only told or compared with it.
+    fn key(&self, job: &Job) -> Option<String> {
+        let mut planned = job.planned.clone();
+        planned.table.clear();
+        planned.why.clear();
+        planned.special.clear();
+        planned.repeat = 1;
+        planned.experiment = 0;
+        for message in &mut planned.messages {
+            (message.base, message.paper) = (None, BTreeMap::new());
+        }
+        for load in &mut planned.loads {
+            (load.base, load.paper) = (None, BTreeMap::new());
+        }
+        let path = self.path.filter(|_| job.ground == Ground::Real).map(|path| path.to_string());
+        let all = (VERSION, planned, job.ground, job.scale, job.seed, path);
+        Some(hex(&Sha256::digest(&serde_json::to_vec(&all).ok()?), 32))
     }
 
     /// A name for people, and a few digits that make it unlike any other.
-    fn file(&self, id: &str) -> PathBuf {
+    fn file(&self, job: &Job) -> PathBuf {
+        let id = &job.planned.id;
         let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
         let name: String = id.chars().map(plain).take(100).collect();
-        self.directory.join(format!("{name}-{}.json", hex(&Sha256::digest(id.as_bytes()), 4)))
+        let again = if job.time > 1 { format!("-again-{}", job.time) } else { String::new() };
+        let unlike = hex(&Sha256::digest(id.as_bytes()), 4);
+        self.directory.join(format!("{name}-{unlike}{again}.json"))
     }
 }
 
@@ -79,25 +99,49 @@ fn hex(octets: &[u8], most: usize) -> String {
 mod tests {
     use super::*;
     use crate::run;
+    use std::time::Duration;
+
+    fn job(ground: Ground, scale: u32, seed: u64) -> Job {
+        let found = run::find("isode-nato-2007").unwrap();
+        let planned = found.plan().unwrap().swap_remove(0);
+        Job { planned, ground, scale, seed, time: 1, expected: Duration::ZERO }
+    }
 
     #[test]
     fn what_is_kept_is_found_while_nothing_has_changed() {
         let directory = tempfile::tempdir().unwrap();
-        let found = run::find("isode-nato-2007").unwrap();
-        let planned = found.plan().unwrap().swap_remove(0);
-        let keep = Keep::at(directory.path(), 1).unwrap();
-        assert_eq!(keep.find(&planned, Ground::Real, 1), None);
-        let measured = Measured { id: planned.id.clone(), scale: 1, ..Measured::default() };
-        keep.put(&planned, &measured).unwrap();
-        assert_eq!(keep.find(&planned, Ground::Real, 1), Some(measured));
-        assert_eq!(keep.find(&planned, Ground::Real, 10), None);
-        assert_eq!(keep.find(&planned, Ground::Virtual, 1), None);
-        let other = Keep::at(directory.path(), 2).unwrap();
-        assert_eq!(other.find(&planned, Ground::Real, 1), None);
-        let mut changed = planned.clone();
-        changed.limit += std::time::Duration::from_secs(1);
-        assert_eq!(keep.find(&changed, Ground::Real, 1), None);
-        fs::write(keep.file(&planned.id), "{").unwrap();
-        assert_eq!(keep.find(&planned, Ground::Real, 1), None);
+        let keep = Keep::at(directory.path(), None).unwrap();
+        let one = || job(Ground::Real, 1, 1);
+        assert_eq!(keep.find(&one()), None);
+        let measured = Measured { id: one().planned.id, scale: 1, seed: 7, ..Measured::default() };
+        keep.put(&one(), &measured).unwrap();
+        assert_eq!(keep.find(&one()), Some(measured.clone()));
+        for other in [job(Ground::Real, 10, 1), job(Ground::Virtual, 1, 1), job(Ground::Real, 1, 2)]
+        {
+            assert_eq!(keep.find(&other), None);
+        }
+        let mut changed = one();
+        changed.planned.limit += Duration::from_secs(1);
+        assert_eq!(keep.find(&changed), None);
+        // What is told about it may change, and how often it is made.
+        let mut told = one();
+        told.planned.why.push("another reason".to_owned());
+        told.planned.messages[0].paper.insert("seconds".to_owned(), 3.0);
+        told.planned.repeat = 5;
+        assert_eq!(keep.find(&told), Some(measured));
+        // Each time it is made has a file of its own.
+        told.time = 2;
+        assert_eq!(keep.find(&told), None);
+        keep.put(&told, &Measured::default()).unwrap();
+        assert_eq!(keep.find(&told), Some(Measured::default()));
+        assert_eq!(keep.find(&one()).unwrap().seed, 7);
+        // The data path of the real ground makes another number, that of the virtual one does not.
+        let packet = Keep::at(directory.path(), Some(Kind::Packet)).unwrap();
+        assert_eq!(packet.find(&one()), None);
+        let simulated = job(Ground::Virtual, 1, 1);
+        keep.put(&simulated, &Measured::default()).unwrap();
+        assert_eq!(packet.find(&simulated), Some(Measured::default()));
+        fs::write(keep.file(&one()), "{").unwrap();
+        assert_eq!(keep.find(&one()), None);
     }
 }

@@ -40,8 +40,10 @@ pub struct Options {
     pub ground: Ground,
     /// How much faster the network is.
     pub scale: u32,
-    /// Of all dice.
+    /// Of all dice; of a run that is made several times, the first one's.
     pub seed: u64,
+    /// How often each run is made, whatever the study says.
+    pub repeat: Option<u32>,
     /// How many at once.
     pub parallel: usize,
     /// The data path of the real ground.
@@ -59,7 +61,7 @@ pub struct Options {
 pub struct Outcome {
     /// The runs that were wanted, in the study's order.
     pub planned: Vec<Planned>,
-    /// What was made of them, now or before.
+    /// What was made of them, now or before; one after the other where a run is made several times.
     pub measured: Vec<Measured>,
     /// Beside what was printed.
     pub rows: Vec<Row>,
@@ -76,7 +78,19 @@ struct Job {
     planned: Planned,
     ground: Ground,
     scale: u32,
+    seed: u64,
+    /// Which of the times it is made, from 1.
+    time: u32,
     expected: Duration,
+}
+
+impl Job {
+    /// For people.
+    fn name(&self) -> String {
+        let again =
+            if self.planned.repeat > 1 { format!(" #{}", self.time) } else { String::new() };
+        format!("{}{again}", self.planned.id)
+    }
 }
 
 /// Makes what is wanted of a study.
@@ -87,16 +101,15 @@ struct Job {
 pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let all = found.plan()?;
     let planned = wanted(found, &all, options)?;
-    let keep = Keep::at(&options.directory, options.seed)?;
+    let keep = Keep::at(&options.directory, options.path)?;
     let mut jobs = Vec::new();
-    let mut measured: Vec<Option<Measured>> = Vec::new();
     for planned in &planned {
-        let job = job(planned, options)?;
-        let kept =
-            if options.again { None } else { keep.find(&job.planned, job.ground, job.scale) };
-        measured.push(kept);
-        jobs.push(job);
+        for time in 1..=planned.repeat {
+            jobs.push(job(planned, time, options)?);
+        }
     }
+    let kept = jobs.iter().map(|job| if options.again { None } else { keep.find(job) });
+    let mut measured: Vec<Option<Measured>> = kept.collect();
     let progress = Progress::new(&jobs, &measured, options);
     let left: Vec<usize> =
         measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
@@ -121,7 +134,7 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
                     let result = make(&real, job, &|what| told.tell(what));
                     told.end(&result);
                     let kept = result.and_then(|measured| {
-                        keep.put(&job.planned, &measured)?;
+                        keep.put(job, &measured)?;
                         Ok(measured)
                     });
                     if let Ok(mut results) = results.lock() {
@@ -134,12 +147,10 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     progress.end();
     let mut failed = Vec::new();
     for (place, result) in results.into_inner().unwrap_or_default() {
-        match (result, measured.get_mut(place), planned.get(place)) {
+        match (result, measured.get_mut(place), jobs.get(place)) {
             (Ok(made), Some(slot), _) => *slot = Some(made),
             (Err(_), _, _) if is_interrupted() => {}
-            (Err(error), _, Some(planned)) => {
-                failed.push((planned.id.clone(), format!("{error:#}")));
-            }
+            (Err(error), _, Some(job)) => failed.push((job.name(), format!("{error:#}"))),
             _ => {}
         }
     }
@@ -151,8 +162,11 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
 
 fn make(real: &Real, job: &Job, tell: real::Tell<'_>) -> Result<Measured> {
     match job.ground {
-        Ground::Real => real.measure(&job.planned, job.scale, tell),
-        Ground::Virtual => simulated::measure(&job.planned, real.seed, tell),
+        Ground::Real => {
+            let real = Real { seed: job.seed, ..real.clone() };
+            real.measure(&job.planned, job.scale, tell)
+        }
+        Ground::Virtual => simulated::measure(&job.planned, job.seed, tell),
     }
 }
 
@@ -179,10 +193,15 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
             options.only.iter().any(|name| names(planned, name))
         }
     };
-    Ok(all.iter().filter(is_wanted).cloned().collect())
+    let repeated = |planned: &Planned| Planned {
+        repeat: options.repeat.unwrap_or(planned.repeat),
+        ..planned.clone()
+    };
+    Ok(all.iter().filter(is_wanted).map(repeated).collect())
 }
 
-fn job(planned: &Planned, options: &Options) -> Result<Job> {
+/// What is made of a run the n-th time, from 1.
+fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
     let ground = match planned.grounds {
         Grounds::Any => options.ground,
         Grounds::Real => Ground::Real,
@@ -193,11 +212,12 @@ fn job(planned: &Planned, options: &Options) -> Result<Job> {
     let faster = planned.faster(scale).with_context(|| planned.id.clone());
     let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
     let expected = expected(planned) / scale;
-    Ok(Job { planned: faster, ground, scale, expected })
+    let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
+    Ok(Job { planned: faster, ground, scale, seed, time, expected })
 }
 
-/// How long a run is likely to take at the study's own rates: as long as was printed, else as long
-/// as it may.
+/// How long a run is likely to take at the study's own rates, each time it is made: as long as was
+/// printed, else as long as it may.
 pub fn expected(planned: &Planned) -> Duration {
     let printed = planned.messages.iter().map(|message| {
         let seconds = ["seconds", "seconds_more_than"].map(|key| message.paper.get(key).copied());
@@ -224,6 +244,64 @@ fn judged(found: &Found, planned: &[Planned], rows: &[Row]) -> Vec<Verdict> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const REPEATED: &str = r#"
+title = "A load with chance in it"
+network.topology = "pair"
+[[experiment]]
+name = "load"
+title = "Chance"
+shows = "What seeds do."
+[[experiment.run]]
+name = "udp"
+limit = "10s"
+repeat = 3
+loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_percent = 50, time = "1s" }]
+"#;
+
+    #[test]
+    fn a_run_that_is_repeated_has_a_seed_and_a_file_for_each_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("study.toml");
+        std::fs::write(&file, REPEATED).unwrap();
+        let found = find(file.to_str().unwrap()).unwrap();
+        let mut options = Options {
+            only: Vec::new(),
+            all: false,
+            ground: Ground::Virtual,
+            scale: 1,
+            seed: 7,
+            repeat: None,
+            parallel: 2,
+            path: None,
+            directory: directory.path().join("out"),
+            again: false,
+            quiet: true,
+        };
+        let first = run(&found, &options).unwrap();
+        let seeds: Vec<u64> = first.measured.iter().map(|measured| measured.seed).collect();
+        assert_eq!((seeds, first.rows.len()), (vec![7, 8, 9], 1));
+        let row = first.rows.first().unwrap();
+        assert_eq!(row.repeats, 3);
+        let rates: Vec<f64> =
+            first.measured.iter().flat_map(|m| &m.loads).map(|load| load.kbit_s).collect();
+        let mut sorted = rates.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(row.kbit_s, sorted.get(1).copied());
+        assert_eq!(row.range["kbit_s"], (sorted.first().copied(), sorted.last().copied()));
+        assert!(sorted.first() < sorted.last(), "another seed is another run: {rates:?}");
+
+        // What is kept stands for itself, and a fourth time is one run more.
+        let kept = || std::fs::read_dir(directory.path().join("out/runs")).unwrap().count();
+        assert_eq!(kept(), 3);
+        options.repeat = Some(4);
+        let four = run(&found, &options).unwrap();
+        assert_eq!((four.measured.get(..3), kept()), (Some(&first.measured[..]), 4));
+        options.repeat = Some(1);
+        let once = run(&found, &options).unwrap();
+        assert_eq!((once.measured.first(), once.measured.len()), (first.measured.first(), 1));
+        assert_eq!(once.rows.first().map(|row| (row.repeats, row.range.len())), Some((0, 0)));
+    }
 
     #[test]
     fn the_studies_that_come_with_the_program_can_be_planned() {

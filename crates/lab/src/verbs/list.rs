@@ -51,7 +51,9 @@ impl Args {
     fn experiments(&self, found: &Found) -> Result<()> {
         let planned = found.plan()?;
         let of = |number: usize| planned.iter().filter(move |p| p.experiment == number);
-        let time = |number: usize| of(number).map(run::expected).sum::<Duration>();
+        let time = |number: usize| {
+            of(number).map(|planned| run::expected(planned) * planned.repeat).sum::<Duration>()
+        };
         let experiments = found.study.experiments.iter().enumerate();
         if self.json {
             let experiments = experiments.map(|(number, experiment)| {

@@ -28,6 +28,10 @@ pub(crate) struct Args {
     /// For droppers, jitter, loss and load
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Make each run so many times, each with the next seed, and show medians; as the study says where
+    /// absent
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(study::REPEAT_MAX)))]
+    repeat: Option<u32>,
     /// So many runs at once; the processors of this machine where absent
     #[arg(long)]
     parallel: Option<usize>,
@@ -67,6 +71,7 @@ impl Args {
             ground: if self.in_virtual_time { Ground::Virtual } else { Ground::Real },
             scale: self.scale,
             seed: self.seed,
+            repeat: self.repeat,
             parallel: self.parallel.unwrap_or(cores),
             path: self.path,
             directory,

@@ -4,7 +4,7 @@ use super::markup::Markup;
 use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
-use crate::text::bounded;
+use crate::text::{bounded, ranged};
 use crate::view::Experiment;
 use study::Row;
 use study::measured::Ground;
@@ -63,11 +63,11 @@ fn text(text: Option<&str>) -> String {
 }
 
 fn seconds(row: &Row) -> String {
-    bounded(row.seconds, row.seconds_more_than, ">")
+    ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds)
 }
 
 fn kbit_s(row: &Row) -> String {
-    bounded(row.kbit_s, row.kbit_s_less_than, "<")
+    ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
 }
 
 fn ratio(row: &Row) -> String {
@@ -103,7 +103,7 @@ fn printed(row: &Row, measure: Measure) -> String {
 }
 
 fn ours(row: &Row, measure: Measure) -> String {
-    row.value(measure).map_or(none(), number::short)
+    row.value(measure).map_or(none(), |value| ranged(number::short(value), row, measure))
 }
 
 /// The parameters that are others here, but for those that the row's name says already.
@@ -231,6 +231,10 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
         let parts = [row.precedence.clone(), Some(row.dscp_name.clone()), size];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
         page.element("small", &[("class", "phone")], &parts.join(" · "));
+        if row.repeats > 1 {
+            let times = format!("median of {} (lowest–highest)", row.repeats);
+            page.element("small", &[("class", "special")], &times);
+        }
         let special = special(row);
         if reasons.common.is_none() && !special.is_empty() {
             let text = format!("with {special}{}", reasons.numbers(row));
@@ -243,7 +247,14 @@ fn cell(page: &mut Markup, row: &Row, column: &Column) {
     let text = (column.cell)(row);
     let comparison = Comparison::of(row).filter(|_| column.class == RATIO && text != NONE);
     let Some(comparison) = comparison else {
-        page.element("td", &[("class", column.class)], &text);
+        page.within("td", &[("class", column.class)], |page| {
+            // A range stands behind its median.
+            let (value, range) = text.split_at(text.find(" (").unwrap_or(text.len()));
+            page.text(value);
+            if !range.is_empty() {
+                page.element("small", &[], range);
+            }
+        });
         return;
     };
     let closeness = comparison.closeness();

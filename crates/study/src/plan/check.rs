@@ -60,6 +60,9 @@ pub(super) fn run(planned: &Planned) -> Result<(), Wrong> {
     if planned.limit.is_zero() {
         return Err(Wrong::at("limit", "nothing can be done in no time"));
     }
+    if !(1..=crate::REPEAT_MAX).contains(&planned.repeat) {
+        return Err(Wrong::at("repeat", format!("1 to {} times", crate::REPEAT_MAX)));
+    }
     let mut names = BTreeSet::new();
     let all = messages.iter().map(|message| &message.name).chain(loads.iter().map(|l| &l.name));
     for name in all {
