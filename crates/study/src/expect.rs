@@ -72,10 +72,13 @@ pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
 }
 
 fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
-    let read = |text: &String| read(experiment, text, rows, expect.ground);
+    let value = read(experiment, &expect.value, expect.during.as_deref(), rows, expect.ground);
     let known = match &expect.to {
-        None => read(&expect.value),
-        Some(to) => read(&expect.value).zip(read(to)).and_then(|(value, to)| value.ratio(to)),
+        None => value,
+        Some(to) => {
+            let to = read(experiment, to, None, rows, expect.ground);
+            value.zip(to).and_then(|(value, to)| value.ratio(to))
+        }
     };
     let (least, most) = (expect.at_least, expect.at_most);
     Verdict {
@@ -90,12 +93,21 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
     }
 }
 
-fn read(experiment: &str, text: &str, rows: &[Row], grounds: Grounds) -> Option<Known> {
+fn read(
+    experiment: &str,
+    text: &str,
+    during: Option<&str>,
+    rows: &[Row],
+    grounds: Grounds,
+) -> Option<Known> {
     let (item, measure) = reference(experiment, text)?;
     let row = rows.iter().find(|row| row.item == item)?;
     match (grounds, row.ground) {
         (Grounds::Real, Ground::Virtual) | (Grounds::Virtual, Ground::Real) => return None,
         _ => {}
+    }
+    if let Some(during) = during {
+        return row.more.get(&crate::during::name(during)).copied().map(Known::exactly);
     }
     // What was given up took longer than that, nobody knows how long.
     match (row.value(measure), measure) {
@@ -130,6 +142,7 @@ mod tests {
         Expect {
             what: String::new(),
             value: value.to_owned(),
+            during: None,
             to: to.map(str::to_owned),
             at_least: least,
             at_most: most,

@@ -1,5 +1,6 @@
 //! A study's file.
 
+use crate::Wrong;
 use base::Precedence;
 use dscp::Dscp;
 use router::Rate;
@@ -31,6 +32,36 @@ pub struct Study {
     /// In the order they are shown.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
+}
+
+impl Study {
+    /// Gives a parameter a value for all runs but those that vary it: it goes before its own and before
+    /// those of experiments and runs. The parameter says by whom it was set.
+    ///
+    /// # Errors
+    /// There is no such parameter; with the names of all.
+    pub fn set(&mut self, name: &str, value: &Value, by: &str) -> Result<(), Wrong> {
+        let Some(parameter) = self.parameters.get_mut(name) else {
+            let names: Vec<&str> = self.parameters.keys().map(String::as_str).collect();
+            let what = match names.is_empty() {
+                true => "the study has no parameters".to_owned(),
+                false => format!("there is no such parameter; there are {}", names.join(", ")),
+            };
+            return Err(Wrong::at(name, what));
+        };
+        parameter.why = match &parameter.value {
+            Some(before) => format!("Set {by}, instead of {before}. {}", parameter.why),
+            None => format!("Set {by}. {}", parameter.why),
+        };
+        parameter.value = Some(value.clone());
+        for experiment in &mut self.experiments {
+            experiment.with.remove(name);
+            experiment.runs.iter_mut().for_each(|run| {
+                run.with.remove(name);
+            });
+        }
+        Ok(())
+    }
 }
 
 /// A network.
@@ -332,6 +363,10 @@ pub struct Expect {
     pub what: String,
     /// `run/item.value` of this experiment, or `experiment/run/item.value`.
     pub value: String,
+    /// Of a message's rate, only while this message of its run was in transfer: what left the port with
+    /// the policy of its code point, in IP packets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub during: Option<Name>,
     /// The value it is divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,

@@ -10,6 +10,7 @@
 //!
 //! Nothing is tuned here: what an experiment needs stands in its file, by name and with a reason.
 
+mod during;
 pub mod expect;
 pub mod file;
 pub mod measured;

@@ -1,6 +1,7 @@
 //! The rows of the tables: a message or a load of a run, beside what was printed.
 
 use crate::Planned;
+use crate::during::{self, Asked};
 use crate::file::{self, Study};
 use crate::measured::{Ground, LoadMeasured, Measured, MessageTimes};
 use crate::repeat::{Range, combined};
@@ -162,11 +163,13 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
     for measured in measured {
         by_id.entry(measured.id.as_str()).or_default().push(measured);
     }
+    let asked = during::asked(study);
     let mut bases = BTreeMap::new();
     let mut rows = Vec::new();
     for planned in planned {
         let Some(measured) = by_id.get(planned.id.as_str()) else { continue };
-        let makers = measured.iter().map(|measured| Maker { study, planned, measured });
+        let makers =
+            measured.iter().map(|measured| Maker { asked: &asked, study, planned, measured });
         let makers: Vec<Maker<'_>> = makers.collect();
         let messages = planned.messages.iter().enumerate().map(|(place, message)| {
             let times = makers.iter().filter_map(|maker| {
@@ -206,7 +209,15 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
     rows
 }
 
+/// The mark of a message: that of the channel which its precedence may use.
+pub(crate) fn mark(mail: Option<&file::Mail>, precedence: base::Precedence) -> dscp::Dscp {
+    let mut channels = mail.into_iter().flat_map(|mail| &mail.channels);
+    let channel = channels.find(|channel| channel.precedences.contains(&precedence));
+    channel.map_or(dscp::Dscp::CS0, |channel| channel.dscp)
+}
+
 struct Maker<'a> {
+    asked: &'a Asked,
     study: &'a Study,
     planned: &'a Planned,
     measured: &'a Measured,
@@ -234,13 +245,14 @@ impl Maker<'_> {
 
     fn message(&self, message: &file::Message, times: &MessageTimes) -> Row {
         let mail = self.planned.mail.as_ref().or(self.study.mail.as_ref());
-        let channel = mail.and_then(|mail| {
-            mail.channels.iter().find(|c| c.precedences.contains(&message.precedence))
-        });
-        let dscp = channel.map_or(dscp::Dscp::CS0, |channel| channel.dscp);
+        let dscp = mark(mail, message.precedence);
         let mut row = self.row(&message.name, dscp, &message.paper);
         row.precedence = Some(message.precedence.name().to_owned());
         row.size = Some(message.size.0);
+        for during in self.asked.get(&row.item).into_iter().flatten() {
+            let rate = during::kbit_s(self.planned, self.measured, dscp.number(), during);
+            row.more.extend(rate.map(|rate| (during::name(during), rate)));
+        }
         let scale = f64::from(self.measured.scale.max(1));
         let (from, to) = match mail.map(|mail| mail.measured).unwrap_or_default() {
             file::Measure::SubmittedToDelivered => (times.submitted, times.delivered),

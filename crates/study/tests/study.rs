@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
-use study::measured::{Ground, LoadMeasured, Measured, MessageTimes};
+use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::{Library, Planned, Study};
 
 const STUDY: &str = r#"
@@ -121,6 +121,25 @@ fn runs_have_what_their_parameters_say() {
 }
 
 #[test]
+fn what_is_set_goes_before_all_but_what_is_varied() {
+    let mut study: Study = toml::from_str(STUDY).unwrap();
+    let set = [("limit", 9.into()), ("rate", "5Mbit".into()), ("mark", "AF11".into())];
+    for (name, value) in set {
+        study.set(name, &value, "by a test").unwrap();
+    }
+    let planned = study::plan(&study, &Two).unwrap();
+    let limits = planned.iter().map(|planned| planned.settings["limit"].as_integer());
+    assert_eq!(limits.collect::<Vec<_>>(), [Some(9); 3]);
+    let rates = planned.iter().map(|planned| planned.topology.links[1].rate.unwrap().bits());
+    assert_eq!(rates.collect::<Vec<_>>(), [5_000_000, 1_000_000, 2_000_000]);
+    assert_eq!(planned[1].loads[0].dscp, dscp::Dscp::AF11);
+    let why = &study.parameters["rate"].why;
+    assert_eq!(why, "Set by a test, instead of \"1Mbit\". of the line");
+    let wrong = study.set("limits", &9.into(), "by a test").unwrap_err();
+    assert!(wrong.what.contains("limit, mark, rate"), "{wrong}");
+}
+
+#[test]
 fn a_faster_network_is_faster_in_all_its_rates_and_delays() {
     let planned = plan(STUDY).unwrap().swap_remove(1);
     let faster = planned.faster(10).unwrap();
@@ -175,6 +194,60 @@ fn no_file_makes_more_runs_than_can_be_made() {
 fn times(name: &str, submitted: f64, delivered: Option<f64>) -> MessageTimes {
     let name = name.to_owned();
     MessageTimes { name, submitted: Some(submitted), delivered, ..MessageTimes::default() }
+}
+
+#[test]
+fn a_rate_may_be_asked_for_while_another_message_is_in_transfer() {
+    let asked = r#"
+[[experiment.expect]]
+what = "the Routine goes on"
+value = "two[rate=1Mbit]/routine.kbit_s"
+during = "flash"
+at_least = 5.0
+"#;
+    // The Flash has a channel and a code point of its own.
+    let apart = STUDY.replace("\"routine\", \"flash\"]", "\"routine\"]").replace(
+        "port = 5000\n",
+        "port = 5000\n[[mail.channels]]\nname = \"flash\"\nprecedences = [\"flash\"]\ndscp = \"CS4\"\nport = 5001\n",
+    );
+    let text = format!("{apart}{asked}");
+    let planned = plan(&text).unwrap();
+    let study: Study = toml::from_str(&text).unwrap();
+    let mut flash = times("flash", 1.0, Some(4.0));
+    (flash.started, flash.confirmed) = (Some(1.5), Some(3.5));
+    let steps = |octets: &[u64]| Steps { octets: octets.to_vec(), ..Steps::default() };
+    let series = |port: &str, octets: &[u64]| Series {
+        port: port.to_owned(),
+        interval: 1.0,
+        rows: [(24, steps(octets)), (32, steps(&[9_000; 5]))].into(),
+    };
+    let measured = Measured {
+        id: "both/two[rate=1Mbit]".to_owned(),
+        scale: 2,
+        messages: vec![times("routine", 0.2, Some(5.0)), flash],
+        loads: vec![LoadMeasured::default()],
+        // The first is no port with the policy.
+        series: vec![
+            series("b.eth0", &[9_999; 5]),
+            series("r.right", &[7_000, 1_000, 2_000, 3_000]),
+        ],
+        seconds: 5.0,
+        ..Measured::default()
+    };
+    let rows = study::rows(&study, &planned, &[measured]);
+    // Half of 1,000, 2,000 and half of 3,000 octets in 2 s, on a network twice as fast.
+    assert_eq!(rows[0].more["kbit_s_during_flash"], 8.0);
+    assert_eq!(study::judge(&study, &rows)[1].holds, Some(true));
+    let refused = [
+        ("during = \"flash\"", "during = \"none\"", "no such message"),
+        ("routine.kbit_s\"\nduring", "routine.seconds\"\nduring", "only kbit_s"),
+        ("dscp = \"CS4\"", "dscp = \"CS3\"", "told apart"),
+    ];
+    for (from, to, what) in refused {
+        assert!(text.contains(from), "{from}");
+        let wrong = plan(&text.replace(from, to)).unwrap_err();
+        assert!(wrong.path.contains("expect[1]") && wrong.what.contains(what), "{wrong}");
+    }
 }
 
 #[test]

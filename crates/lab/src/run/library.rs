@@ -72,6 +72,32 @@ pub fn find(name_or_file: &str) -> Result<Found> {
 }
 
 impl Found {
+    /// Gives a parameter a value in all runs that do not vary it: `NAME=VALUE`, the value as in TOML, or
+    /// a bare word for a text.
+    ///
+    /// # Errors
+    /// It is not of that form, or there is no such parameter ([`crate::Usage`]).
+    pub fn set(&mut self, given: &str) -> Result<()> {
+        let wrong = |what: &str| Usage::error(format!("--set {given}: {what}"));
+        let (name, text) = given.split_once('=').ok_or_else(|| wrong("it is no NAME=VALUE"))?;
+        let (name, text) = (name.trim(), text.trim());
+        if text.is_empty() {
+            return Err(wrong("there is no value"));
+        }
+        let read = toml::from_str::<toml::Table>(&format!("value = {text}")).ok();
+        let read = read.filter(|table| table.len() == 1).and_then(|mut one| one.remove("value"));
+        let value = match read {
+            Some(value) => value,
+            None if text.contains(['"', '\'', '{', '[', '\n']) => {
+                return Err(wrong("the value is no TOML; of TOML only a bare word has no quotes"));
+            }
+            None => toml::Value::String(text.to_owned()),
+        };
+        self.study
+            .set(name, &value, "on the command line")
+            .map_err(|error| Usage::error(format!("{}: --set {error}", self.name)))
+    }
+
     /// Its runs.
     ///
     /// # Errors
@@ -135,6 +161,29 @@ mod tests {
             let names: Vec<&str> = shipped.iter().map(|(name, _)| *name).collect();
             assert_eq!(files, names, "{directory}");
         }
+    }
+
+    #[test]
+    fn a_parameter_can_be_set_from_outside() {
+        let value = |given: &str, name: &str| {
+            let mut found = find("isode-nato-2007").unwrap();
+            found.set(given).map(|()| found.study.parameters[name].value.clone().unwrap())
+        };
+        assert_eq!(value("delay=20ms", "delay").unwrap(), "20ms".into());
+        assert_eq!(value(" queue_limit = 7", "queue_limit").unwrap(), 7.into());
+        assert_eq!(value("preempt=true", "preempt").unwrap(), true.into());
+        let table = value("default_share={ percent = 2.5 }", "default_share").unwrap();
+        assert_eq!(table["percent"], 2.5.into());
+        for wrong in ["delay", "delay=", "dropper={ kind", "=1", "delays=1ms"] {
+            assert!(value(wrong, "delay").unwrap_err().is::<Usage>(), "{wrong}");
+        }
+        let error = value("delays=1ms", "delay").unwrap_err().to_string();
+        assert!(error.contains("delays") && error.contains("delay, dropper"), "{error}");
+        // It decides about the runs.
+        let mut found = find("isode-nato-2007").unwrap();
+        let before = found.plan().unwrap();
+        found.set("delay=20ms").unwrap();
+        assert_ne!(found.plan().unwrap().first(), before.first());
     }
 
     #[test]

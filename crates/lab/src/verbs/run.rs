@@ -25,6 +25,10 @@ pub(crate) struct Args {
     /// A network that is so much faster: every rate times this, every delay divided by it
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
     scale: u32,
+    /// This parameter has this value in all runs but those that vary it; VALUE as TOML, or a bare word.
+    /// May be given several times
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
     /// For droppers, jitter, loss and load
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -54,7 +58,8 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let found = run::find(&self.study)?;
+        let mut found = run::find(&self.study)?;
+        self.set.iter().try_for_each(|set| found.set(set))?;
         ctrlc::set_handler(lab::clock::interrupt).context("for Ctrl-C")?;
         let directory = self.out.clone().unwrap_or_else(|| {
             let ground = if self.in_virtual_time {
@@ -79,7 +84,10 @@ impl Args {
             quiet: self.quiet,
         };
         let outcome = run::run(&found, &options)?;
-        let machine = machine();
+        let mut machine = machine();
+        if !self.set.is_empty() {
+            machine.more.insert("set on the command line".to_owned(), self.set.join(", "));
+        }
         let report = report::Report {
             study: &found.study,
             planned: &outcome.planned,
@@ -97,6 +105,9 @@ impl Args {
             }
             None => report.text(),
         };
+        for set in &self.set {
+            eprintln!("set on the command line: {set}");
+        }
         super::print(&format!("{}\n", printed.trim_end()))?;
         for (id, why) in &outcome.failed {
             eprintln!("failed: {id}: {why}");

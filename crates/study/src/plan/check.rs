@@ -192,6 +192,8 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             if given.peek().is_none() || given.any(|bound| !bound.is_finite()) {
                 return Err(Wrong::at(path, "a number for at_least or at_most"));
             }
+            crate::during::check(&experiment.name, expect, planned)
+                .map_err(|what| Wrong::at(&path, what))?;
             for reference in [Some(&expect.value), expect.to.as_ref()].into_iter().flatten() {
                 crate::expect::reference(&experiment.name, reference)
                     .filter(|(item, _)| items.contains(item))
