@@ -18,7 +18,7 @@ fn receiver(listen: &str, flows: usize) -> Receiver {
     let (listen, interval) = (listen.parse().unwrap(), Duration::from_millis(100));
     // Only a receiver that misses the ends waits so long.
     let limit = Duration::from_secs(60);
-    Receiver::bind(Reception { listen, limit, flows, interval }).unwrap()
+    Receiver::bind(Reception { listen, limit, flows, interval, echo: false }).unwrap()
 }
 
 fn flow(to: SocketAddr, dscp: Dscp) -> FlowPlan {
@@ -70,6 +70,32 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
     assert_eq!(sizes, [(6_880, 8_000), (6_880, 8_000), (5_160, 6_600), (60_000, 60_000)]);
     assert!(measured.flows.iter().all(|f| f.ended && f.key.run == 77 && f.negative_delays == 0));
     assert!(measured.delay.min > 0 && measured.delay.max >= measured.delay.p99);
+}
+
+#[test]
+fn what_is_sent_back_is_measured_where_it_was_sent() {
+    let (interval, limit) = (Duration::from_millis(100), Duration::from_secs(60));
+    let setup =
+        Reception { listen: "[::]:0".parse().unwrap(), limit, flows: 2, interval, echo: true };
+    let receiver = Receiver::bind(setup).unwrap();
+    let port = receiver.address().port();
+    let of = |ip: &str, dscp| {
+        let to = SocketAddr::new(ip.parse().unwrap(), port);
+        FlowPlan { packets: Some(20), echo: true, ..flow(to, dscp) }
+    };
+    let mut plan = Plan::of(of("127.0.0.1", Dscp::EF));
+    plan.flows.push(of("::1", Dscp::AF11));
+    plan.time = Span(Duration::from_secs(30));
+    let (sent, received) = both(receiver, plan);
+    assert_eq!(received.measured.counts.received, 40);
+    let back = sent.back.unwrap();
+    assert_eq!((back.counts.sent, back.counts.received, back.counts.lost), (40, 40, 0), "{back:?}");
+    let marks: Vec<Vec<(u8, u64)>> =
+        back.flows.iter().map(|flow| flow.dscp.clone().into_iter().collect()).collect();
+    assert_eq!(marks, [vec![(46, 20)], vec![(10, 20)]]);
+    // There and back takes longer than the way there of the fastest.
+    assert!(back.delay.min > received.measured.delay.min, "{back:?}");
+    assert!(back.flows.iter().all(|flow| flow.negative_delays == 0 && flow.ended));
 }
 
 #[test]
@@ -131,7 +157,8 @@ fn nobody_there_is_counted_and_sending_goes_on() {
 fn what_is_none_of_ours_is_told_and_a_receiver_ends_in_time() {
     let (listen, interval) = ("127.0.0.1:0".parse().unwrap(), Duration::from_millis(100));
     let limit = Duration::from_millis(400);
-    let receiver = Receiver::bind(Reception { listen, limit, flows: 1, interval }).unwrap();
+    let receiver =
+        Receiver::bind(Reception { listen, limit, flows: 1, interval, echo: false }).unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.send_to(b"not a load", receiver.address()).unwrap();
     let received = receiver.run().unwrap();

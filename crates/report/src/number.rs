@@ -70,6 +70,12 @@ pub(crate) fn ratio(value: f64) -> String {
     }
 }
 
+/// TOS octets: `0x28, 0x30`.
+pub(crate) fn tos(octets: &[u8]) -> String {
+    let octets: Vec<String> = octets.iter().map(|octet| format!("{octet:#04x}")).collect();
+    if octets.is_empty() { NONE.to_owned() } else { octets.join(", ") }
+}
+
 /// A parameter's value, as people write it.
 pub(crate) fn setting(value: &toml::Value) -> String {
     match value {
@@ -93,6 +99,11 @@ mod tests {
         assert_eq!([212.969, 2_964.0, 0.8].map(exact), ["212.969", "2,964", "0.8"]);
         let ratios = [0.004, 0.97, 1.0, 12.34, 1_000.0, 9.999, f64::INFINITY];
         assert_eq!(ratios.map(ratio), ["0.004", "0.97", "1.00", "12.3", "1,000", "10.0", NONE]);
+    }
+
+    #[test]
+    fn octets_of_headers_are_hexadecimal() {
+        assert_eq!([tos(&[0x28, 0x30]), tos(&[0]), tos(&[])], ["0x28, 0x30", "0x00", NONE]);
     }
 
     #[test]

@@ -10,10 +10,43 @@ const ROWS_MAX: usize = 1_000;
 /// Most characters of a cell.
 const CELL_MAX: usize = 60;
 
+/// A column: over it, and what stands in it of a row.
+struct Column {
+    head: &'static str,
+    cell: fn(&Row) -> String,
+}
+
+/// All there are; but for the names, a table has those in which a row has something.
+const COLUMNS: [Column; 13] = [
+    Column { head: "table", cell: |row| row.table.clone() },
+    Column { head: "row", cell: |row| row.row.clone() },
+    Column { head: "paper s", cell: paper_seconds },
+    Column { head: "ours s", cell: seconds },
+    Column { head: "ours kbit/s", cell: kbit_s },
+    Column {
+        head: "ratio",
+        cell: |row| Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
+    },
+    Column { head: "paper loss %", cell: |row| printed(row, Measure::LossPercent) },
+    Column { head: "ours loss %", cell: |row| value(row, Measure::LossPercent) },
+    Column { head: "paper round trip ms", cell: |row| printed(row, Measure::RoundTripMs) },
+    Column { head: "ours round trip ms", cell: |row| value(row, Measure::RoundTripMs) },
+    Column { head: "TOS sent", cell: tos_sent },
+    Column { head: "paper TOS received", cell: |row| number::tos(&row.paper_tos) },
+    Column { head: "ours TOS received", cell: tos_received },
+];
+/// The first columns, which are there in any case.
+const NAMES: usize = 2;
+
 /// A line for each row, then what does not hold or is not known.
 pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
-    let mut lines = vec![["table", "row", "paper s", "ours s", "ours kbit/s", "ratio"].map(plain)];
-    lines.extend(rows.iter().take(ROWS_MAX).map(|row| cells(row).map(|cell| plain(&cell))));
+    let shown = rows.get(..rows.len().min(ROWS_MAX)).unwrap_or_default();
+    let filled = |column: &&Column| shown.iter().any(|row| (column.cell)(row) != NONE);
+    let names = COLUMNS.iter().take(NAMES);
+    let columns: Vec<&Column> = names.chain(COLUMNS.iter().skip(NAMES).filter(filled)).collect();
+    let heads = columns.iter().map(|column| column.head.to_owned()).collect();
+    let cells = |row| columns.iter().map(|column| plain(&(column.cell)(row))).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(heads).chain(shown.iter().map(cells)).collect();
     let mut text = aligned(&lines);
     if rows.len() > ROWS_MAX {
         text.push_str(&format!("... and {} rows more\n", rows.len() - ROWS_MAX));
@@ -22,21 +55,42 @@ pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
     text
 }
 
-fn cells(row: &Row) -> [String; 6] {
+fn paper_seconds(row: &Row) -> String {
     let printed = |name: &str| row.paper.get(name).copied();
-    let theirs = match (row.paper_seconds.or(printed("seconds")), printed("seconds_more_than")) {
+    match (row.paper_seconds.or(printed("seconds")), printed("seconds_more_than")) {
         (Some(seconds), _) => number::exact(seconds),
         (None, Some(seconds)) => format!("> {}", number::exact(seconds)),
         (None, None) => NONE.to_owned(),
-    };
-    [
-        row.table.clone(),
-        row.row.clone(),
-        theirs,
-        ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds),
-        ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS),
-        Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
-    ]
+    }
+}
+
+fn seconds(row: &Row) -> String {
+    ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds)
+}
+
+fn kbit_s(row: &Row) -> String {
+    ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
+}
+
+fn printed(row: &Row, measure: Measure) -> String {
+    row.paper.get(measure.name()).copied().map_or(NONE.to_owned(), number::exact)
+}
+
+fn value(row: &Row, measure: Measure) -> String {
+    let value = row.value(measure);
+    value.map_or(NONE.to_owned(), |value| ranged(number::short(value), row, measure))
+}
+
+/// Only where something was printed about it: most loads arrive as they are sent.
+pub(crate) fn tos_sent(row: &Row) -> String {
+    let sent = row.tos_sent.filter(|_| !row.paper_tos.is_empty());
+    sent.map_or(NONE.to_owned(), |octet| number::tos(&[octet]))
+}
+
+/// Likewise.
+pub(crate) fn tos_received(row: &Row) -> String {
+    let received = if row.paper_tos.is_empty() { &[] } else { row.tos_received.as_slice() };
+    number::tos(received)
 }
 
 /// A value, or the bound that is known of it.
@@ -55,12 +109,12 @@ pub(crate) fn ranged(text: String, row: &Row, measure: Measure) -> String {
     format!("{text} ({}–{})", end(low), end(high))
 }
 
-fn aligned(lines: &[[String; 6]]) -> String {
+fn aligned(lines: &[Vec<String>]) -> String {
     let width = |column: usize| {
         let cells = lines.iter().filter_map(|line| line.get(column));
         cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
     };
-    let widths: Vec<usize> = (0..6).map(width).collect();
+    let widths: Vec<usize> = (0..lines.first().map_or(0, Vec::len)).map(width).collect();
     let mut text = String::new();
     for line in lines {
         let mut out = String::new();
@@ -103,6 +157,13 @@ pub(crate) fn bounds(verdict: &Verdict) -> String {
     let value = verdict.value.map_or("not known".to_owned(), number::short);
     let least = verdict.at_least.map(|least| format!("at least {}", number::exact(least)));
     let most = verdict.at_most.map(|most| format!("at most {}", number::exact(most)));
+    if !verdict.tos_wanted.is_empty() {
+        let wanted = number::tos(&verdict.tos_wanted);
+        return match verdict.holds {
+            Some(_) => format!("{}; just {wanted}", number::tos(&verdict.tos_received)),
+            None => format!("not known; just {wanted}"),
+        };
+    }
     let wanted: Vec<String> = [least, most].into_iter().flatten().collect();
     if wanted.is_empty() { value } else { format!("{value}; {}", wanted.join(", ")) }
 }

@@ -223,6 +223,10 @@ fn datagrams(
     if !(0.0..=0.5).contains(&load.jitter) {
         return wrong(format!("{path}.jitter"), format!("{}; from 0 to 0.5", load.jitter));
     }
+    if load.echo && path::mtu(plan, to, source).is_none_or(|most| length > most) {
+        let what = format!("no way leads back to {source}, or not for packets of {length} octets");
+        return wrong(format!("{path}.to"), what);
+    }
     if number >= udp::UDP_MAX {
         return wrong("loads", format!("at most {} are simulated", udp::UDP_MAX));
     }

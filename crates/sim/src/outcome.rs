@@ -105,6 +105,8 @@ pub struct LoadCount {
     pub delay: Option<Duration>,
     /// Of UDP, how far the delays of two successive packets are from each other.
     pub jitter: Spread,
+    /// Of UDP that is sent back, the times there and back.
+    pub round_trips: Spread,
     /// Of UDP, packets by the code point they arrived with.
     pub dscp_seen: BTreeMap<Dscp, u64>,
     /// Octets received, as [`Traffic::octets`] has them, in each [`LOAD_INTERVAL`] from the beginning

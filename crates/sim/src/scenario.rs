@@ -148,6 +148,9 @@ pub struct Udp {
     /// How far a datagram may be from its moment, either way, as a share of the time between two: 0
     /// to 0.5. It keeps loads from locking into the phase of others (0.2 is a good value).
     pub jitter: f64,
+    /// Whether each datagram is sent back by the host it comes to, with the mark it came with. What
+    /// is counted as received is then what came back.
+    pub echo: bool,
 }
 
 /// A TCP connection that carries octets one way.

@@ -120,7 +120,7 @@ impl Sim {
             let mut source = None;
             match load {
                 Load::Udp(load) => {
-                    source = Source::new(load, place, *from, *address, seeds.next_u64());
+                    source = Source::new(load, place, (*from, *to), *address, seeds.next_u64());
                     if let Some(at) = source.as_mut().and_then(Source::next) {
                         self.ground.agenda.enter(at, Happening::Datagram { load: place });
                     }

@@ -24,6 +24,8 @@ pub(crate) struct Source {
     pub(crate) load: Udp,
     /// Place of the host that sends.
     pub(crate) host: usize,
+    /// Place of the host that receives.
+    to: usize,
     fields: Fields,
     ports: (u16, u16),
     length: usize,
@@ -43,7 +45,7 @@ impl Source {
     pub(crate) fn new(
         load: &Udp,
         place: usize,
-        host: usize,
+        (host, to): (usize, usize),
         source: IpAddr,
         seed: u64,
     ) -> Option<Source> {
@@ -58,6 +60,7 @@ impl Source {
         };
         Some(Source {
             host,
+            to,
             fields,
             ports: (port, load.to.port()),
             length: length(load),
@@ -104,7 +107,7 @@ impl Source {
         LoadCount { delay: self.count.delays.percentile(0.5), ..self.count.clone() }
     }
 
-    /// One of its datagrams came.
+    /// One of its datagrams came to where it ends.
     fn received(&mut self, now: Time, length: usize, dscp: Dscp, payload: &[u8]) {
         self.count.came(now.duration_since(Time::ZERO), length);
         *self.count.dscp_seen.entry(dscp).or_default() += 1;
@@ -112,34 +115,67 @@ impl Source {
             return;
         };
         let took = now.since(Time(u64::from_be_bytes(*sent)));
+        if self.load.echo {
+            self.count.round_trips.add(took);
+            return;
+        }
         self.count.delays.add(took);
         if let Some(before) = self.delay.replace(took) {
             self.count.jitter.add(before.abs_diff(took));
         }
     }
-}
 
-/// The number of the load a packet belongs to, and what is in it; `None` where it is none of ours, or
-/// not whole.
-fn read(packet: &router::Packet) -> Option<(usize, &[u8])> {
-    let header = packet.header();
-    let (source, _) = header.ports.filter(|_| header.protocol == PROTOCOL && !header.fragment)?;
-    let place = source.checked_sub(FIRST_PORT)?;
-    Some((place.into(), packet.octets().get(header.transport + HEADER..)?))
-}
-
-/// Counts a packet that came to a host; whether it was of a load.
-pub(crate) fn count(now: Time, packet: &router::Packet, sources: &mut [Option<Source>]) -> bool {
-    let Some((place, payload)) = read(packet) else { return false };
-    let Some(Some(source)) = sources.get_mut(place) else { return false };
-    let header = packet.header();
-    let is_its = header.destination == source.fields.destination
-        && header.ports == Some(source.ports)
-        && header.source == source.fields.source;
-    if is_its {
-        source.received(now, packet.length(), header.dscp, payload);
+    /// What the host that it came to sends back of it.
+    fn answer(&self, dscp: Dscp, payload: &[u8]) -> Option<Vec<u8>> {
+        let Fields { source, destination, .. } = self.fields;
+        let back = Fields { source: destination, destination: source, dscp, ..self.fields };
+        packet::datagram(&back, (self.ports.1, self.ports.0), payload)
     }
-    is_its
+
+    /// Whether a packet has its addresses and ports, as it went or as it comes back.
+    fn is_its(&self, header: &packet::Header, back: bool) -> bool {
+        let Fields { source, destination, .. } = self.fields;
+        let (from, to) = self.ports;
+        let (ends, ports) = match back {
+            false => ((source, destination), (from, to)),
+            true => ((destination, source), (to, from)),
+        };
+        (header.source, header.destination) == ends && header.ports == Some(ports)
+    }
+}
+
+/// Counts a packet that came to a host; gives the host that it came to and what it sends back, where
+/// it does.
+pub(crate) fn arrive(
+    now: Time,
+    packet: &router::Packet,
+    sources: &mut [Option<Source>],
+) -> Option<(usize, Vec<u8>)> {
+    let header = packet.header();
+    let (from, to) = header.ports.filter(|_| header.protocol == PROTOCOL && !header.fragment)?;
+    let payload = packet.octets().get(header.transport + HEADER..)?;
+    let (there, back) = (place(from, sources, header, false), place(to, sources, header, true));
+    let is_back = there.is_none();
+    let source = sources.get_mut(there.or(back)?)?.as_mut()?;
+    match (source.load.echo, is_back) {
+        (true, false) => return Some((source.to, source.answer(header.dscp, payload)?)),
+        // Nobody sends back what is no echo.
+        (false, true) => {}
+        _ => source.received(now, packet.length(), header.dscp, payload),
+    }
+    None
+}
+
+/// The load that a port belongs to, where a packet is its.
+fn place(
+    port: u16,
+    sources: &[Option<Source>],
+    header: &packet::Header,
+    back: bool,
+) -> Option<usize> {
+    let place = usize::from(port.checked_sub(FIRST_PORT)?);
+    let source = sources.get(place)?.as_ref()?;
+    source.is_its(header, back).then_some(place)
 }
 
 #[cfg(test)]
@@ -159,6 +195,7 @@ mod tests {
             start: Duration::from_secs(1),
             stop: Some(Duration::from_secs(11)),
             jitter,
+            echo: false,
         }
     }
 
@@ -166,7 +203,7 @@ mod tests {
     fn the_rate_is_that_of_whole_packets_whatever_the_jitter() {
         for jitter in [0.0, 0.2, 0.5] {
             let mut source =
-                Source::new(&load(1_000_000, jitter), 0, 0, "10.0.1.2".parse().unwrap(), 5)
+                Source::new(&load(1_000_000, jitter), 0, (0, 1), "10.0.1.2".parse().unwrap(), 5)
                     .unwrap();
             let mut last = Time::ZERO;
             while let Some(at) = source.next() {
@@ -186,18 +223,39 @@ mod tests {
         for to in ["10.0.2.2:9", "[fd00::2]:9"] {
             loads.to = to.parse().unwrap();
             let from = if loads.to.is_ipv4() { "10.0.1.2" } else { "fd00::1" };
-            let source = Source::new(&loads, 1, 0, from.parse().unwrap(), 5).unwrap();
+            let source = Source::new(&loads, 1, (0, 1), from.parse().unwrap(), 5).unwrap();
             let mut sources = [None, Some(source)];
             let [_, Some(one)] = &mut sources else { unreachable!() };
             let octets = one.datagram(Time(5_000)).unwrap();
             let packet = router::Packet::read(octets, 0, Time::ZERO).unwrap();
-            assert!(count(Time(7_000), &packet, &mut sources));
+            assert_eq!(arrive(Time(7_000), &packet, &mut sources), None);
             let count = &sources[1].as_ref().unwrap().count;
             assert_eq!(count.received.octets, count.sent.octets);
             assert_eq!(count.delays.most(), Some(Duration::from_micros(2)));
             assert_eq!(count.dscp_seen, [(Dscp::CS1, 1)].into());
             assert_eq!(count.over_time, [count.sent.octets]);
-            assert!(!super::count(Time(7_000), &packet, &mut sources[..1]));
+            arrive(Time(7_000), &packet, &mut sources[..1]);
+            assert_eq!(sources[1].as_ref().unwrap().count.received.packets, 1);
         }
+    }
+
+    #[test]
+    fn an_echo_is_sent_back_as_it_came_and_measured_where_it_was_sent() {
+        let loads = Udp { echo: true, ..load(1_000_000, 0.0) };
+        let source = Source::new(&loads, 1, (3, 4), "10.0.1.2".parse().unwrap(), 5).unwrap();
+        let mut sources = [None, Some(source)];
+        let octets = sources[1].as_mut().unwrap().datagram(Time(5_000)).unwrap();
+        let mut there = router::Packet::read(octets, 0, Time::ZERO).unwrap();
+        assert!(there.set_dscp(Dscp::AF12));
+        let (host, octets) = arrive(Time(7_000), &there, &mut sources).unwrap();
+        assert_eq!((host, sources[1].as_ref().unwrap().count.received.packets), (4, 0));
+        let back = router::Packet::read(octets, 0, Time::ZERO).unwrap();
+        assert_eq!(back.header().source, there.header().destination);
+        assert_eq!((back.length(), back.header().dscp), (there.length(), Dscp::AF12));
+        assert_eq!(arrive(Time(9_000), &back, &mut sources), None);
+        let count = &sources[1].as_ref().unwrap().count;
+        assert_eq!(count.round_trips.most(), Some(Duration::from_micros(4)));
+        assert_eq!((count.received.packets, count.delays.count()), (1, 0));
+        assert_eq!(count.dscp_seen, [(Dscp::AF12, 1)].into());
     }
 }

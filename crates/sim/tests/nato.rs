@@ -43,6 +43,7 @@ fn load(dscp: Dscp) -> Load {
         start: seconds(1),
         stop: None,
         jitter: 0.2,
+        echo: false,
     })
 }
 

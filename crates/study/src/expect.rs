@@ -2,7 +2,7 @@
 
 use crate::file::{Expect, Grounds, Study};
 use crate::measured::Ground;
-use crate::row::{Measure, Row, whole};
+use crate::row::{Measure, Row, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 
@@ -21,6 +21,12 @@ pub struct Verdict {
     /// At most this.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
+    /// These TOS octets, and no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tos_wanted: Vec<u8>,
+    /// Those there were, where they matter.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tos_received: Vec<u8>,
     /// Whether it is so; absent where that is not known.
     pub holds: Option<bool>,
 }
@@ -51,6 +57,10 @@ impl Known {
         })
     }
 
+    fn minus(self, other: Known) -> Known {
+        Known { low: self.low - other.high, high: self.high - other.low }
+    }
+
     /// Whether it is within bounds; `None` where that is not known.
     fn within(self, least: f64, most: f64) -> Option<bool> {
         if self.low >= least && self.high <= most {
@@ -71,14 +81,36 @@ pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
     study.experiments.iter().flat_map(of).collect()
 }
 
+/// Whether just these code points arrived.
+fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
+    let mut wanted: Vec<u8> = expect.arrives.iter().map(|dscp| tos(dscp.number())).collect();
+    wanted.sort_unstable();
+    wanted.dedup();
+    let item = whole(experiment, &expect.value);
+    let row = rows.iter().find(|row| row.item == item && is_of(row, expect.ground));
+    let received = row.map(|row| row.tos_received.clone());
+    Verdict {
+        experiment: experiment.to_owned(),
+        what: expect.what.clone(),
+        value: None,
+        at_least: None,
+        at_most: None,
+        holds: received.as_ref().map(|received| *received == wanted),
+        tos_wanted: wanted,
+        tos_received: received.unwrap_or_default(),
+    }
+}
+
 fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
+    if !expect.arrives.is_empty() {
+        return arrival(experiment, expect, rows);
+    }
     let value = read(experiment, &expect.value, expect.during.as_deref(), rows, expect.ground);
-    let known = match &expect.to {
-        None => value,
-        Some(to) => {
-            let to = read(experiment, to, None, rows, expect.ground);
-            value.zip(to).and_then(|(value, to)| value.ratio(to))
-        }
+    let read = |text: &String| read(experiment, text, None, rows, expect.ground);
+    let known = match (&expect.to, &expect.minus) {
+        (None, None) => value,
+        (Some(to), _) => value.zip(read(to)).and_then(|(value, to)| value.ratio(to)),
+        (None, Some(minus)) => value.zip(read(minus)).map(|(value, minus)| value.minus(minus)),
     };
     let (least, most) = (expect.at_least, expect.at_most);
     Verdict {
@@ -87,10 +119,20 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
         value: known.map(|known| if known.high.is_finite() { known.high } else { known.low }),
         at_least: least,
         at_most: most,
+        tos_wanted: Vec::new(),
+        tos_received: Vec::new(),
         holds: known.and_then(|known| {
             known.within(least.unwrap_or(f64::NEG_INFINITY), most.unwrap_or(f64::INFINITY))
         }),
     }
+}
+
+/// Whether a row was made where an expectation is about.
+fn is_of(row: &Row, grounds: Grounds) -> bool {
+    !matches!(
+        (grounds, row.ground),
+        (Grounds::Real, Ground::Virtual) | (Grounds::Virtual, Ground::Real)
+    )
 }
 
 fn read(
@@ -102,9 +144,8 @@ fn read(
 ) -> Option<Known> {
     let (item, measure) = reference(experiment, text)?;
     let row = rows.iter().find(|row| row.item == item)?;
-    match (grounds, row.ground) {
-        (Grounds::Real, Ground::Virtual) | (Grounds::Virtual, Ground::Real) => return None,
-        _ => {}
+    if !is_of(row, grounds) {
+        return None;
     }
     if let Some(during) = during {
         return row.more.get(&crate::during::name(during)).copied().map(Known::exactly);
@@ -144,10 +185,27 @@ mod tests {
             value: value.to_owned(),
             during: None,
             to: to.map(str::to_owned),
+            minus: None,
             at_least: least,
             at_most: most,
+            arrives: Vec::new(),
             ground: Grounds::Any,
         }
+    }
+
+    #[test]
+    fn just_the_code_points_that_are_named_may_arrive() {
+        let arrived = Row { tos_received: vec![0x28, 0x30], ..row("e/a/x", None, None) };
+        let holds = |arrives: &[dscp::Dscp]| {
+            let expect = Expect { arrives: arrives.to_vec(), ..expect("a/x", None, None, None) };
+            verdict("e", &expect, std::slice::from_ref(&arrived)).holds
+        };
+        let [af11, af12, af13] = [10, 12, 14].map(|number| dscp::Dscp::new(number).unwrap());
+        assert_eq!(holds(&[af12, af11, af12]), Some(true));
+        assert_eq!(holds(&[af11]), Some(false));
+        assert_eq!(holds(&[af11, af12, af13]), Some(false));
+        let expect = Expect { arrives: vec![af11], ..expect("b/x", None, None, None) };
+        assert_eq!(verdict("e", &expect, &[arrived]).holds, None);
     }
 
     #[test]
@@ -160,6 +218,12 @@ mod tests {
         assert_eq!(holds("a/x.kbit_s", Some("e/b/x.kbit_s"), Some(1.9), Some(2.1)), Some(true));
         assert_eq!(holds("a/x.seconds", Some("b/x.seconds"), None, Some(0.4)), Some(false));
         assert_eq!(holds("c/x.seconds", None, Some(1.0), None), None);
+        let grown = |most| Expect {
+            minus: Some("a/x.seconds".to_owned()),
+            ..expect("b/x.seconds", None, Some(9.0), Some(most))
+        };
+        assert_eq!(verdict("e", &grown(10.0), &rows).holds, Some(true));
+        assert_eq!(verdict("e", &grown(9.9), &rows).holds, Some(false));
         assert_eq!(holds("a/x.loss_percent", None, Some(1.0), None), None);
     }
 
@@ -175,6 +239,12 @@ mod tests {
         assert_eq!(holds("a/x.seconds", Some("b/x.seconds"), Some(5.0), None), Some(true));
         assert_eq!(holds("b/x.seconds", Some("a/x.seconds"), None, Some(0.2)), Some(true));
         assert_eq!(holds("b/x.seconds", Some("a/x.seconds"), Some(0.1), None), None);
+        let grown = |value: &str, minus: &str| {
+            let expect = expect(value, None, Some(80.0), None);
+            verdict("e", &Expect { minus: Some(minus.to_owned()), ..expect }, &rows).holds
+        };
+        assert_eq!(grown("a/x.seconds", "b/x.seconds"), Some(true));
+        assert_eq!(grown("b/x.seconds", "a/x.seconds"), Some(false));
     }
 
     #[test]

@@ -7,6 +7,7 @@ use router::Rate;
 use router::policy::{Name, Octets, Span};
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::net::IpAddr;
 use toml::{Table, Value};
 
 /// A study: what its authors did, or what we ask.
@@ -32,6 +33,9 @@ pub struct Study {
     /// In the order they are shown.
     #[serde(rename = "experiment")]
     pub experiments: Vec<Experiment>,
+    /// Pictures of what several runs gave, beside those that every experiment has.
+    #[serde(rename = "figure", default, skip_serializing_if = "Vec::is_empty")]
+    pub figures: Vec<Figure>,
 }
 
 impl Study {
@@ -296,6 +300,12 @@ pub struct Load {
     /// What it is.
     #[serde(default)]
     pub protocol: Protocol,
+    /// The address it is sent from, one of `from`'s; the first one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<IpAddr>,
+    /// The address it is sent to, one of `to`'s; the first one where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub destination: Option<IpAddr>,
     /// Bits a second of IP packets; of TCP as fast as it goes where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rate: Option<Rate>,
@@ -326,6 +336,9 @@ pub struct Load {
     /// What was printed.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
+    /// The TOS octets with which it arrived, as printed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paper_tos: Vec<u8>,
 }
 
 fn payload() -> u16 {
@@ -353,15 +366,20 @@ pub enum Protocol {
     Udp,
     /// With the congestion control of its host.
     Tcp,
+    /// UDP at its rate that is sent back, each packet with the mark it came with: measured where it
+    /// was sent, there and back.
+    Echo,
 }
 
-/// What must be so: a value, or its ratio to another, between bounds.
+/// What must be so: a value, or its ratio to or difference from another, between bounds; or the code points a load
+/// arrived with.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expect {
     /// In words.
     pub what: String,
-    /// `run/item.value` of this experiment, or `experiment/run/item.value`.
+    /// `run/item.value` of this experiment, or `experiment/run/item.value`; without `.value` where
+    /// `arrives` is given.
     pub value: String,
     /// Of a message's rate, only while this message of its run was in transfer: what left the port with
     /// the policy of its code point, in IP packets.
@@ -370,13 +388,79 @@ pub struct Expect {
     /// The value it is divided by.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub to: Option<String>,
+    /// The value that is taken from it, in place of `to`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub minus: Option<String>,
     /// At least this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_least: Option<f64>,
     /// At most this.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_most: Option<f64>,
+    /// Of a load: these code points arrived, and no others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub arrives: Vec<Dscp>,
     /// The only ground on which it must.
     #[serde(default)]
     pub ground: Grounds,
+}
+
+/// A picture of values over a parameter that is varied.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Figure {
+    /// Its name, unlike any other: that of its file.
+    pub name: Name,
+    /// For people.
+    pub title: String,
+    /// What is to be seen.
+    #[serde(default)]
+    pub about: String,
+    /// The parameter along the axis.
+    pub x: Name,
+    /// From above to below.
+    #[serde(rename = "panel")]
+    pub panels: Vec<FigurePanel>,
+}
+
+/// Lines with one axis of values.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigurePanel {
+    /// At the axis, with the unit.
+    pub label: String,
+    /// The value of a row that is drawn.
+    pub y: Name,
+    /// The lines.
+    pub lines: Vec<FigureLine>,
+}
+
+/// A line: an item of the runs that differ in the parameter along the axis.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureLine {
+    /// In the legend.
+    pub name: String,
+    /// `experiment/run/item`, the run as in the file, without the values of what it varies.
+    pub of: String,
+    /// Values of other parameters that the run varies.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub with: BTreeMap<Name, Value>,
+}
+
+impl FigureLine {
+    /// Whether a point of it is of this run: one of those its run in the file stands for, with the
+    /// values that are asked for.
+    pub fn is_of(&self, planned: &crate::Planned) -> bool {
+        let id = planned.id.split('[').next().unwrap_or_default();
+        let run = self.of.rsplit_once('/').map(|(run, _)| run);
+        let is = |(name, value): (&Name, &Value)| planned.settings.get(name) == Some(value);
+        run == Some(id) && self.with.iter().all(is)
+    }
+
+    /// Whether an item, `experiment/run[...]/item`, is the one of its run.
+    pub fn is_item(&self, item: &str) -> bool {
+        let last = |text: &str| text.rsplit('/').next().map(str::to_owned);
+        last(item) == last(&self.of)
+    }
 }

@@ -84,7 +84,8 @@ pub struct MessageTimes {
     pub transfers: u32,
 }
 
-/// What became of a load. All is as the receiver has it, but what was sent.
+/// What became of a load. All is as the receiver has it, but what was sent; of an echo, all is as the
+/// sender has it, and received is what came back.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LoadMeasured {
     /// Its name.
@@ -111,7 +112,13 @@ pub struct LoadMeasured {
     /// Difference of the delays of neighbours, median, in ms.
     #[serde(default)]
     pub jitter_ms: Option<f64>,
-    /// Packets by the code point they arrived with.
+    /// Of an echo, the time there and back, median, in ms.
+    #[serde(default)]
+    pub round_trip_ms: Option<f64>,
+    /// Its 99th percentile, in ms.
+    #[serde(default)]
+    pub round_trip_p99_ms: Option<f64>,
+    /// Packets by the code point they arrived with; of an echo, with which they came back.
     #[serde(default)]
     pub dscp_seen: BTreeMap<u8, u64>,
     /// Arrived in each of equal times, in kbit/s, from `started` on.

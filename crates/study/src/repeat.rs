@@ -33,6 +33,10 @@ pub(crate) fn combined(rows: &[Row]) -> Option<Row> {
         return Some(row);
     }
     row.repeats = u32::try_from(rows.len()).unwrap_or(u32::MAX);
+    // A code point that came in any of them has come.
+    row.tos_received = rows.iter().flat_map(|row| row.tos_received.iter().copied()).collect();
+    row.tos_received.sort_unstable();
+    row.tos_received.dedup();
     let given_up = rows.iter().filter(|row| row.seconds.is_none()).count();
     if row.precedence.is_some() {
         row.given_up = u32::try_from(given_up).unwrap_or(u32::MAX);

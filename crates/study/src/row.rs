@@ -26,11 +26,15 @@ pub enum Measure {
     DelayP99Ms,
     /// Of the delays of neighbours.
     JitterMs,
+    /// There and back of an echo, the median.
+    RoundTripMs,
+    /// Its 99th percentile.
+    RoundTripP99Ms,
 }
 
 impl Measure {
     /// All, as in files and JSON.
-    pub const NAMES: [&str; 7] = [
+    pub const NAMES: [&str; 9] = [
         "seconds",
         "kbit_s",
         "base_percent",
@@ -38,8 +42,10 @@ impl Measure {
         "delay_ms",
         "delay_p99_ms",
         "jitter_ms",
+        "round_trip_ms",
+        "round_trip_p99_ms",
     ];
-    const ALL: [Measure; 7] = [
+    const ALL: [Measure; 9] = [
         Measure::Seconds,
         Measure::KbitS,
         Measure::BasePercent,
@@ -47,6 +53,8 @@ impl Measure {
         Measure::DelayMs,
         Measure::DelayP99Ms,
         Measure::JitterMs,
+        Measure::RoundTripMs,
+        Measure::RoundTripP99Ms,
     ];
 
     /// By its name.
@@ -106,6 +114,15 @@ pub struct Row {
     /// `seconds` divided by what was printed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ratio: Option<f64>,
+    /// Of a UDP load, the TOS octet its packets were sent with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tos_sent: Option<u8>,
+    /// The TOS octets they arrived with, ascending.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tos_received: Vec<u8>,
+    /// What was printed of these.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub paper_tos: Vec<u8>,
     /// Further values, by their names.
     #[serde(flatten)]
     pub more: BTreeMap<String, f64>,
@@ -216,6 +233,11 @@ pub(crate) fn mark(mail: Option<&file::Mail>, precedence: base::Precedence) -> d
     channel.map_or(dscp::Dscp::CS0, |channel| channel.dscp)
 }
 
+/// The TOS octet of a code point, with nothing in the two bits of ECN (RFC 2474 3).
+pub(crate) fn tos(dscp: u8) -> u8 {
+    dscp << 2
+}
+
 struct Maker<'a> {
     asked: &'a Asked,
     study: &'a Study,
@@ -286,9 +308,16 @@ impl Maker<'_> {
             (Measure::DelayMs, measured.delay_ms.map(|ms| ms * scale)),
             (Measure::DelayP99Ms, measured.delay_p99_ms.map(|ms| ms * scale)),
             (Measure::JitterMs, measured.jitter_ms.map(|ms| ms * scale)),
+            (Measure::RoundTripMs, measured.round_trip_ms.map(|ms| ms * scale)),
+            (Measure::RoundTripP99Ms, measured.round_trip_p99_ms.map(|ms| ms * scale)),
         ];
         let more = more.into_iter().filter_map(|(measure, value)| Some((measure, value?)));
         row.more.extend(more.map(|(measure, value)| (measure.name().to_owned(), value)));
+        if load.protocol != file::Protocol::Tcp {
+            row.tos_sent = Some(tos(load.dscp.number()));
+            row.tos_received = measured.dscp_seen.keys().map(|dscp| tos(*dscp)).collect();
+        }
+        row.paper_tos = load.paper_tos.clone();
         row
     }
 }

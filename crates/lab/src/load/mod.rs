@@ -6,6 +6,8 @@
 //! machine share, or of CLOCK_REALTIME between machines ([`Clock`]).
 
 pub mod clock;
+mod echo;
+mod incoming;
 pub mod measure;
 mod pace;
 mod payload;

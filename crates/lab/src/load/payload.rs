@@ -1,7 +1,7 @@
 //! What a load's packets and blocks begin with: 40 octets, all numbers in network order.
 //!
 //! ```text
-//!  0  "XLOD"            4  version, 1        5  flags: 1 the end, 2 of CLOCK_REALTIME
+//!  0  "XLOD"            4  version, 1        5  flags: 1 the end, 2 of CLOCK_REALTIME, 4 sent back
 //!  6  zero, 2 octets    8  run, u32         12  flow, u32
 //! 16  sequence, u64    24  sent, ns, u64    32  length with header, u32   36  zero, 4 octets
 //! ```
@@ -17,6 +17,23 @@ const MAGIC: &[u8; 4] = b"XLOD";
 const VERSION: u8 = 1;
 const END: u8 = 1;
 const REALTIME: u8 = 2;
+const ANSWER: u8 = 4;
+
+/// Whether a packet was sent back to its sender.
+pub(super) fn is_answer(packet: &[u8]) -> bool {
+    packet.get(5).is_some_and(|flags| flags & ANSWER != 0)
+}
+
+/// Makes of a packet of ours one that is sent back; false where that makes no sense: it is one
+/// already, or none of ours, or ends its flow.
+pub(super) fn make_answer(packet: &mut [u8]) -> bool {
+    let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
+    match packet.get_mut(5) {
+        Some(flags) if is_plain => *flags |= ANSWER,
+        _ => return false,
+    }
+    true
+}
 
 /// The header of a packet, or of a block in a stream.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -104,6 +121,20 @@ mod tests {
             foreign[0] ^= 1;
             prop_assert_eq!(Header::read(&foreign), None);
         }
+    }
+
+    #[test]
+    fn a_packet_is_sent_back_once_and_an_end_never() {
+        let clock = Clock::Monotonic;
+        let header =
+            Header { run: 1, flow: 2, sequence: 3, sent: 4, clock, length: 40, end: false };
+        let mut octets = header.write();
+        assert!(!is_answer(&octets));
+        assert!(make_answer(&mut octets) && is_answer(&octets));
+        assert_eq!(Header::read(&octets), Some(header));
+        assert!(!make_answer(&mut octets));
+        assert!(!make_answer(&mut Header { end: true, ..header }.write()));
+        assert!(!make_answer(&mut [0; 64]) && !make_answer(&mut []));
     }
 
     #[test]

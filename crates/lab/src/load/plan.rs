@@ -13,7 +13,7 @@ use std::time::Duration;
 
 /// The longest a load lasts.
 pub(super) const LONGEST: Duration = Duration::from_secs(3_600);
-/// TCP flows of one plan: each has a thread.
+/// TCP flows of one plan, and flows that are sent back: each has a thread.
 pub(super) const TCP_FLOWS_MAX: usize = 64;
 /// The longest payload of a packet, in octets.
 pub(super) const PACKET_MAX: u32 = 65_000;
@@ -85,6 +85,10 @@ pub struct FlowPlan {
     /// So many flows alike, with a socket each, spread over an interval; 1 where absent.
     #[serde(default = "one")]
     pub copies: usize,
+    /// Whether the receiver sends each packet back (`lab load receive --echo`), and the sender
+    /// measures the time there and back (UDP only).
+    #[serde(default)]
+    pub echo: bool,
 }
 
 /// What carries a flow.
@@ -179,6 +183,11 @@ impl Plan {
         if tcp > TCP_FLOWS_MAX {
             return wrong("flows".into(), format!("{tcp} TCP flows: up to {TCP_FLOWS_MAX}"));
         }
+        let echoes: usize =
+            self.flows.iter().filter(|flow| flow.echo).map(|flow| flow.copies).sum();
+        if echoes > TCP_FLOWS_MAX {
+            return wrong("flows".into(), format!("{echoes} echoes: up to {TCP_FLOWS_MAX}"));
+        }
         for (number, flow) in self.flows.iter().enumerate() {
             if let Err((key, what)) = flow.check() {
                 return wrong(format!("flows[{number}].{key}"), what);
@@ -204,6 +213,7 @@ impl FlowPlan {
             start: Span::default(),
             congestion: None,
             copies: 1,
+            echo: false,
         }
     }
 
@@ -238,6 +248,9 @@ impl FlowPlan {
         }
         if self.congestion.is_some() && self.transport == Transport::Udp {
             return Err(("congestion", "UDP has none".into()));
+        }
+        if self.echo && self.transport == Transport::Tcp {
+            return Err(("echo", "only UDP is sent back".into()));
         }
         Ok(())
     }
@@ -279,6 +292,8 @@ mod tests {
             ("copies = 3", "congestion = 'reno'", "flows[0].congestion"),
             ("copies = 3", "from = '::1'", "flows[0].from"),
             ("size = 2000", "size = 2000\ncopies = 65", "flows"),
+            ("size = 2000", "size = 2000\necho = true", "flows[1].echo"),
+            ("copies = 3", "copies = 65\necho = true", "flows"),
             ("'2s'", "'0s'", "time"),
         ];
         for (from, to, path) in cases {

@@ -1,6 +1,8 @@
 //! The receiver: UDP and TCP on one port, of both families, for a bounded time.
 
 use super::clock::{self, Clock};
+use super::echo;
+use super::incoming::{canonical, take, tell_marks};
 use super::measure::{Arrival, FlowKey, Measured, Meter};
 use super::payload::{HEADER, Header};
 use super::plan::{BLOCK_MAX, LONGEST, TCP_FLOWS_MAX, udp_overhead};
@@ -8,14 +10,11 @@ use super::send::NAP;
 use super::stream::{PATIENCE, is_patience};
 use crate::clock::is_interrupted;
 use anyhow::{Context as _, Result, bail};
-use nix::sys::socket::{
-    ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg, setsockopt, sockopt,
-};
+use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
-use std::io::{IoSliceMut, Read as _};
+use std::io::Read as _;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::AsRawFd as _;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -36,6 +35,9 @@ pub struct Reception {
     pub flows: usize,
     /// The length of an interval of the rows; 100 ms as a rule.
     pub interval: Duration,
+    /// Whether each packet of UDP is sent back, with the mark it came with, from the address it
+    /// listens at.
+    pub echo: bool,
 }
 
 /// Why a receiver ended.
@@ -144,7 +146,7 @@ impl Receiver {
             connections: AtomicUsize::new(0),
         };
         let (ending, dropped_here) = std::thread::scope(|scope| -> Result<(Ending, u64)> {
-            let udp = scope.spawn(|| datagrams(&self.udp, &shared));
+            let udp = scope.spawn(|| datagrams(&self.udp, self.setup.echo, &shared));
             scope.spawn(|| {
                 while !shared.stop.load(Ordering::Relaxed) {
                     let Ok((stream, source)) = self.tcp.accept() else {
@@ -205,13 +207,7 @@ fn open(listen: SocketAddr) -> Result<(Socket, TcpListener)> {
     // Less than asked for is given where the system has a limit; what is lost by it is counted.
     let _ = udp.set_recv_buffer_size(BUFFER);
     udp.set_read_timeout(Some(PATIENCE))?;
-    // What the system does not tell is left out of the report.
-    if listen.is_ipv4() || both {
-        let _ = setsockopt(&udp, sockopt::IpRecvTos, &true);
-    }
-    if listen.is_ipv6() {
-        let _ = setsockopt(&udp, sockopt::Ipv6RecvTClass, &true);
-    }
+    tell_marks(&udp, listen.is_ipv4() || both, listen.is_ipv6());
     let _ = setsockopt(&udp, sockopt::RxqOvfl, &1);
     let port = udp.local_addr()?.as_socket().map_or(0, |address| address.port());
     let tcp = Socket::new(Domain::for_address(listen), Type::STREAM, None)?;
@@ -226,53 +222,31 @@ fn open(listen: SocketAddr) -> Result<(Socket, TcpListener)> {
 }
 
 /// Reads packets until told to stop; gives how many the system dropped because we were slow.
-fn datagrams(socket: &Socket, shared: &Shared) -> Result<u64> {
+fn datagrams(socket: &Socket, echo: bool, shared: &Shared) -> Result<u64> {
     let mut payload = vec![0; 65_536];
-    let mut control = nix::cmsg_space!(u8, i32, u32);
     let mut dropped = 0;
     while !shared.stop.load(Ordering::Relaxed) {
-        let mut slices = [IoSliceMut::new(&mut payload)];
-        let (descriptor, flags) = (socket.as_raw_fd(), MsgFlags::empty());
-        let got = recvmsg::<SockaddrStorage>(descriptor, &mut slices, Some(&mut control), flags);
-        let (length, source, tos) = match got {
-            Ok(message) => {
-                let mut tos = None;
-                for part in message.cmsgs().into_iter().flatten() {
-                    match part {
-                        ControlMessageOwned::Ipv4Tos(octet) => tos = Some(octet),
-                        ControlMessageOwned::Ipv6TClass(class) => tos = u8::try_from(class).ok(),
-                        // A count since the socket was opened.
-                        ControlMessageOwned::RxqOvfl(count) => dropped = u64::from(count),
-                        _ => {}
-                    }
-                }
-                (message.bytes, message.address.and_then(source), tos)
-            }
+        let incoming = match take(socket, &mut payload) {
+            Ok(incoming) => incoming,
             Err(error) if is_patience(&error.into()) => continue,
             Err(error) => return Err(error).context("receiving"),
         };
-        let octets = payload.get(..length).unwrap_or_default();
-        match (Header::read(octets), source) {
+        dropped = incoming.dropped.unwrap_or(dropped);
+        let Some(packet) = payload.get_mut(..incoming.length) else { continue };
+        let header = Header::read(packet);
+        if echo {
+            // What the system does not take is lost, as on any line.
+            let _ = echo::answer(socket, packet, &incoming);
+        }
+        match (header, incoming.from.map(canonical)) {
             (Some(header), Some(source)) => {
-                let length = u32::try_from(length).unwrap_or(u32::MAX);
-                shared.arrived(&header, source, length, Some(tos));
+                let length = u32::try_from(incoming.length).unwrap_or(u32::MAX);
+                shared.arrived(&header, source, length, Some(incoming.tos));
             }
             _ => shared.meter().foreign(),
         }
     }
     Ok(dropped)
-}
-
-/// Where a packet came from.
-fn source(address: SockaddrStorage) -> Option<SocketAddr> {
-    let v4 = || address.as_sockaddr_in().map(|v4| SocketAddr::V4((*v4).into()));
-    let v6 = || address.as_sockaddr_in6().map(|v6| SocketAddr::V6((*v6).into()));
-    v4().or_else(v6).map(canonical)
-}
-
-/// An address of IPv4 as such, also at a socket of both families.
-fn canonical(address: SocketAddr) -> SocketAddr {
-    SocketAddr::new(address.ip().to_canonical(), address.port())
 }
 
 /// Reads the blocks of a connection until its end.

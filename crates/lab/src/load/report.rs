@@ -241,6 +241,25 @@ pub fn csv(measured: &Measured) -> String {
     text
 }
 
+/// What came back, with the keys of what is received; its delays are `round_trip`.
+fn back_json(back: &Measured) -> Value {
+    let renamed = |mut value: Value| {
+        if let Value::Object(object) = &mut value {
+            let times = object.remove("delay").unwrap_or_default();
+            object.insert("round_trip".to_owned(), times);
+        }
+        value
+    };
+    let times = [&back.delay, &back.jitter];
+    let whole = numbers(&back.counts, back.duration, back.kbit_s(), times);
+    let more = json!({
+        "foreign": back.foreign,
+        "interval_ms": ms(back.interval),
+        "flows": back.flows.iter().map(|flow| renamed(flow_json(flow))).collect::<Vec<_>>(),
+    });
+    with(renamed(whole), more)
+}
+
 /// What was sent, as one object.
 pub fn sent_json(sent: &Sent) -> Value {
     let one = |flow: &SentFlow| {
@@ -255,7 +274,9 @@ pub fn sent_json(sent: &Sent) -> Value {
         })
     };
     let sum = |of: fn(&SentFlow) -> u64| sent.flows.iter().map(of).sum::<u64>();
+    let back = sent.back.as_ref().map(back_json);
     json!({
+        "back": back,
         "run": sent.run,
         "sent": sum(|flow| flow.sent),
         "payload_size": sum(|flow| flow.payload_octets),
@@ -282,7 +303,31 @@ pub fn sent_table(sent: &Sent) -> String {
             errors.join(", "),
         ]);
     }
-    format!("{table}\n")
+    let mut text = format!("{table}\n");
+    if let Some(back) = &sent.back {
+        let _ = writeln!(text, "{}", back_table(back));
+    }
+    text
+}
+
+fn back_table(back: &Measured) -> Table {
+    let header = ["flow", "from", "DSCP", "came back", "lost", "there and back ms", "99 %", "most"];
+    let mut table = table(&header);
+    for flow in &back.flows {
+        let marks: Vec<String> = flow.dscp.keys().map(|dscp| name(*dscp)).collect();
+        let time = |nanos: u64| format!("{:.3}", ms(nanos));
+        table.add_row([
+            flow.key.flow.to_string(),
+            flow.key.source.to_string(),
+            marks.join(" "),
+            flow.counts.received.to_string(),
+            format!("{} ({:.2} %)", flow.counts.lost, flow.counts.loss_percent()),
+            time(flow.delay.p50),
+            time(flow.delay.p99),
+            time(flow.delay.max),
+        ]);
+    }
+    table
 }
 
 #[cfg(test)]
@@ -331,7 +376,7 @@ mod tests {
     fn what_a_late_sender_left_out_is_told() {
         let (given_up, cut) = (20_500_000, 3_250_000);
         let flow = SentFlow { sent: 7, given_up, cut, ..SentFlow::default() };
-        let sent = Sent { run: 1, flows: vec![flow], duration: 0 };
+        let sent = Sent { run: 1, flows: vec![flow], duration: 0, back: None };
         let json = sent_json(&sent);
         let flow = &json["flows"][0];
         assert_eq!((&flow["given_up_ms"], &flow["cut_ms"]), (&json!(20.5), &json!(3.25)));

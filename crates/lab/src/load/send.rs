@@ -1,7 +1,9 @@
 //! The sender: all UDP flows in one thread, in the order of their times; each TCP flow in its own.
 
 use super::clock::{self, Clock};
-use super::measure::kbit_s;
+use super::echo::Back;
+use super::incoming::tell_marks;
+use super::measure::{FlowKey, Measured, kbit_s};
 use super::pace::Pace;
 use super::payload::{HEADER, Header};
 use super::plan::{FlowPlan, Pacing, Plan, Transport};
@@ -67,7 +69,7 @@ impl SentFlow {
 }
 
 /// What all flows came to at the sender.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Sent {
     /// The run, as in the packets.
     pub run: u32,
@@ -75,6 +77,8 @@ pub struct Sent {
     pub flows: Vec<SentFlow>,
     /// Nanoseconds from the start to the last packet.
     pub duration: u64,
+    /// What came back of the flows that are sent back: delays are times there and back.
+    pub back: Option<Measured>,
 }
 
 impl Sent {
@@ -181,12 +185,23 @@ impl Sender {
         let end = u64::try_from(self.plan.time.0.as_nanos()).unwrap_or(u64::MAX);
         let Plan { pacing, clock, .. } = self.plan;
         let run = Run { origin: Clock::Monotonic.now(), end, pacing, clock };
+        let back = Back::new();
+        let echoes: Vec<(Socket, FlowKey)> =
+            self.flows.iter().filter_map(Flow::echo).collect::<io::Result<_>>()?;
         let done = std::thread::scope(|scope| -> Result<u64> {
+            let listening: Vec<_> = echoes
+                .iter()
+                .map(|(socket, flow)| scope.spawn(|| back.listen(socket, flow.source)))
+                .collect();
             let (udp, tcp): (Vec<&mut Flow>, Vec<&mut Flow>) =
                 self.flows.iter_mut().partition(|f| f.plan.transport == Transport::Udp);
             let streams: Vec<_> =
                 tcp.into_iter().map(|flow| scope.spawn(move || flow.stream(&run))).collect();
             let mut last = datagrams(udp, &run);
+            back.stop();
+            for one in listening {
+                one.join().unwrap_or_else(|_| anyhow::bail!("a flow's thread died"))?;
+            }
             for stream in streams {
                 let ended = stream.join().unwrap_or_else(|_| anyhow::bail!("a flow's thread died"));
                 last = last.and_then(|last| Ok(last.max(ended?)));
@@ -194,8 +209,11 @@ impl Sender {
             last
         });
         let duration = done?;
-        let flows = self.flows.into_iter().map(|flow| flow.result).collect();
-        Ok(Sent { run: self.plan.run, flows, duration })
+        let flows: Vec<SentFlow> = self.flows.into_iter().map(|flow| flow.result).collect();
+        let sent = |key: &FlowKey| flows.get(key.flow as usize).map_or(0, |flow| flow.sent);
+        let sent: Vec<(FlowKey, u64)> = echoes.iter().map(|(_, key)| (*key, sent(key))).collect();
+        let back = (!sent.is_empty()).then(|| back.measured(&sent));
+        Ok(Sent { run: self.plan.run, flows, duration, back })
     }
 }
 
@@ -216,6 +234,7 @@ fn open(flow: &FlowPlan) -> Result<Socket> {
     }
     if flow.transport == Transport::Udp {
         // Where the system's queue is full it says so, and we count it.
+        tell_marks(&socket, flow.to.is_ipv4(), flow.to.is_ipv6());
         socket.connect(&flow.to.into())?;
         socket.set_nonblocking(true)?;
     }
@@ -268,6 +287,12 @@ fn datagrams(mut flows: Vec<&mut Flow>, run: &Run) -> Result<u64> {
 }
 
 impl Flow {
+    /// The socket at which what is sent back comes, and whose it is.
+    fn echo(&self) -> Option<io::Result<(Socket, FlowKey)>> {
+        let key = FlowKey { run: self.run, flow: self.number, source: self.plan.to };
+        self.plan.echo.then(|| Ok((self.socket.try_clone()?, key)))
+    }
+
     fn plan_interval(&self) -> u64 {
         self.plan.rate.nanos_for(self.plan.counted_octets())
     }

@@ -1,7 +1,7 @@
 //! The virtual ground: the same router and the same node, TCP in this program, and no clock.
 
 use super::real::Tell;
-use super::sites::{Sites, USER, address};
+use super::sites::{Sites, USER, end};
 use crate::clock::is_interrupted;
 use crate::config;
 use anyhow::{Context as _, Result, bail};
@@ -143,7 +143,7 @@ fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
 
 /// A load's flows.
 fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>> {
-    let to = address(planned, &load.to)?;
+    let to = end(planned, load)?;
     let each = |flow: u16| -> Result<Load> {
         // Loads have ports far from each other: each may have many flows.
         let port = PORT
@@ -156,10 +156,10 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
         let rate = load.rate.map(|rate| rate.bits() / flows);
         let to = SocketAddr::new(to, port);
         Ok(match load.protocol {
-            file::Protocol::Udp => Load::Udp(Udp {
+            file::Protocol::Udp | file::Protocol::Echo => Load::Udp(Udp {
                 name,
                 from,
-                source: None,
+                source: load.source,
                 to,
                 rate: rate.context("UDP has a rate")?,
                 payload: load.payload.into(),
@@ -167,6 +167,7 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
                 start,
                 stop,
                 jitter: f64::from(load.jitter_percent.min(50)) / 100.0,
+                echo: load.protocol == file::Protocol::Echo,
             }),
             file::Protocol::Tcp => Load::Tcp(Bulk {
                 name,
@@ -270,7 +271,7 @@ fn measured(
 }
 
 fn load_measured(load: &file::Load, flows: &[&sim::LoadCount], ended: Duration) -> LoadMeasured {
-    let is_udp = load.protocol == file::Protocol::Udp;
+    let is_udp = load.protocol != file::Protocol::Tcp;
     let count = |of: &sim::Traffic| if is_udp { of.packets } else { of.octets };
     let sent: u64 = flows.iter().map(|flow| count(&flow.sent)).sum();
     let received: u64 = flows.iter().map(|flow| count(&flow.received)).sum();
@@ -289,8 +290,26 @@ fn load_measured(load: &file::Load, flows: &[&sim::LoadCount], ended: Duration) 
         loss_percent: (is_udp && sent > 0)
             .then(|| (1.0 - received as f64 / sent as f64).max(0.0) * 100.0),
         delay_ms: delay,
+        round_trip_ms: round_trip(flows, 0.5),
+        round_trip_p99_ms: round_trip(flows, 0.99),
+        dscp_seen: dscp_seen(flows),
         ..LoadMeasured::default()
     }
+}
+
+/// The time there and back that this share of the packets did not exceed, in ms: an echo has one flow.
+fn round_trip(flows: &[&sim::LoadCount], share: f64) -> Option<f64> {
+    let times = flows.iter().find_map(|flow| flow.round_trips.percentile(share));
+    times.map(|time| time.as_secs_f64() * 1e3)
+}
+
+/// Packets of all flows by the code point they arrived with.
+fn dscp_seen(flows: &[&sim::LoadCount]) -> BTreeMap<u8, u64> {
+    let mut seen = BTreeMap::new();
+    for (dscp, packets) in flows.iter().flat_map(|flow| &flow.dscp_seen) {
+        *seen.entry(dscp.number()).or_default() += packets;
+    }
+    seen
 }
 
 /// None of a port that nothing passed.

@@ -5,7 +5,7 @@ use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
 use std::net::{IpAddr, SocketAddr};
 use study::Planned;
-use study::file::{Channel, Mail};
+use study::file::{Channel, Load, Mail};
 use toml::{Table, Value};
 
 /// The user at each site.
@@ -94,6 +94,11 @@ impl<'a> Sites<'a> {
 /// # Errors
 /// It has none.
 pub(crate) fn address(planned: &Planned, host: &str) -> Result<IpAddr> {
+    address_like(planned, host, None)
+}
+
+/// The first address of a host of the family of another one.
+fn address_like(planned: &Planned, host: &str, other: Option<IpAddr>) -> Result<IpAddr> {
     let ports = planned.topology.hosts.get(host).map(|host| &host.ports);
     let all: Vec<IpAddr> = ports
         .into_iter()
@@ -101,9 +106,22 @@ pub(crate) fn address(planned: &Planned, host: &str) -> Result<IpAddr> {
         .flat_map(|port| &port.addresses)
         .map(|address| address.ip())
         .collect();
-    match all.iter().find(|ip| ip.is_ipv4()).or(all.first()) {
+    let v4 = other.is_none_or(|other| other.is_ipv4());
+    let first = all.first().filter(|_| other.is_none());
+    match all.iter().find(|ip| ip.is_ipv4() == v4).or(first) {
         Some(ip) => Ok(*ip),
-        None => bail!("the host {host} has no address"),
+        None => bail!("the host {host} has no address for it"),
+    }
+}
+
+/// Where a load is sent to.
+///
+/// # Errors
+/// Its host has no address.
+pub(crate) fn end(planned: &Planned, load: &Load) -> Result<IpAddr> {
+    match load.destination {
+        Some(destination) => Ok(destination),
+        None => address_like(planned, &load.to, load.source),
     }
 }
 

@@ -79,6 +79,9 @@ struct SendArgs {
     /// Over TCP
     #[arg(long)]
     tcp: bool,
+    /// Measure the time there and back, at a receiver with --echo
+    #[arg(long, conflicts_with_all = ["tcp", "plan"])]
+    echo: bool,
     /// TCP's congestion control
     #[arg(long, requires = "tcp")]
     congestion: Option<String>,
@@ -100,6 +103,9 @@ struct ReceiveArgs {
     /// How long at most: 15s, up to 60min
     #[arg(long = "for", value_name = "TIME", default_value = "20s")]
     time: Span,
+    /// Send each UDP packet back, with the mark it came with
+    #[arg(long)]
+    echo: bool,
     /// End earlier, once so many flows have ended
     #[arg(long, default_value_t = 1)]
     flows: usize,
@@ -145,6 +151,7 @@ impl SendArgs {
                 packets: self.packets,
                 congestion: self.congestion.clone(),
                 copies: self.flows,
+                echo: self.echo,
                 ..FlowPlan::udp(to, self.rate, self.size)
             }),
             (None, None) => return Err(Usage::error("an address, or --plan FILE")),
@@ -185,7 +192,8 @@ impl ReceiveArgs {
 
     fn run(&self) -> Result<ExitCode> {
         let (limit, interval) = (self.time.0, self.interval.0);
-        let setup = Reception { listen: self.listen()?, limit, flows: self.flows, interval };
+        let (flows, echo) = (self.flows, self.echo);
+        let setup = Reception { listen: self.listen()?, limit, flows, interval, echo };
         let receiver = Receiver::bind(setup)?;
         eprintln!("listening at {} for {}", receiver.address(), self.time);
         let received = receiver.run()?;

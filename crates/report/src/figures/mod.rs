@@ -4,6 +4,7 @@ pub(crate) mod over_time;
 pub(crate) mod ratios;
 pub(crate) mod sweep;
 mod units;
+pub(crate) mod varied;
 
 use crate::view::{Experiment, View};
 use crate::{RUN_FIGURES_MAX, Report};
@@ -71,6 +72,11 @@ pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
     };
     if let Some(dots) = ratios::of(&view, ratios::WIDE) {
         add("ratios".to_owned(), Drawn::Dots(dots));
+    }
+    for asked in &report.study.figures {
+        if let Some(figure) = varied::of(&view, asked) {
+            add(asked.name.clone(), Drawn::Figure(figure));
+        }
     }
     let sweeps = view.experiments.iter().flat_map(|experiment| {
         let numbered = sweep::of(experiment).into_iter().zip(1..);

@@ -1,6 +1,7 @@
 //! The page.
 
 mod experiment;
+mod figures;
 mod head;
 mod markup;
 mod parameters;
@@ -59,6 +60,7 @@ pub(crate) fn page(report: &Report<'_>) -> String {
             page.within("header", &[], |page| head::write(page, &view));
             page.within("main", &[], |page| {
                 summary::write(page, &view, &mut left);
+                figures::write(page, &view, &mut left);
                 for (number, experiment) in view.experiments.iter().enumerate() {
                     experiment::write(page, number, experiment, &mut left);
                 }

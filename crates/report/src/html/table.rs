@@ -4,7 +4,7 @@ use super::markup::Markup;
 use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
-use crate::text::{bounded, ranged};
+use crate::text::{bounded, ranged, tos_received, tos_sent};
 use crate::view::Experiment;
 use study::Row;
 use study::measured::Ground;
@@ -18,7 +18,7 @@ struct Column {
 }
 
 /// All there are; a table has those in which a row has something.
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 23] = [
     Column { head: "precedence", class: "wide", cell: |row| text(row.precedence.as_deref()) },
     Column { head: "DSCP", class: "wide", cell: |row| row.dscp_name.clone() },
     Column {
@@ -47,6 +47,16 @@ const COLUMNS: [Column; 17] = [
     Column { head: "delay ms", class: OURS, cell: |row| ours(row, Measure::DelayMs) },
     Column { head: "delay p99 ms", class: OURS, cell: |row| ours(row, Measure::DelayP99Ms) },
     Column { head: "jitter ms", class: OURS, cell: |row| ours(row, Measure::JitterMs) },
+    Column {
+        head: "paper round trip ms",
+        class: "number",
+        cell: |row| printed(row, Measure::RoundTripMs),
+    },
+    Column { head: "round trip ms", class: OURS, cell: |row| ours(row, Measure::RoundTripMs) },
+    Column { head: "p99 ms", class: OURS, cell: |row| ours(row, Measure::RoundTripP99Ms) },
+    Column { head: "TOS sent", class: "number", cell: tos_sent },
+    Column { head: "paper TOS received", class: "number", cell: |row| number::tos(&row.paper_tos) },
+    Column { head: "TOS received", class: OURS, cell: tos_received },
     Column { head: "ground", class: "ground", cell: ground },
 ];
 /// What was measured, apart from what was printed.

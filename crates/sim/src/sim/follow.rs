@@ -118,7 +118,11 @@ impl Sim {
             self.ground.exchange();
             let mut quiet = true;
             while let Some(packet) = self.ground.datagrams.pop_front() {
-                udp::count(self.ground.now, &packet, &mut self.sources);
+                let answer = udp::arrive(self.ground.now, &packet, &mut self.sources);
+                if let Some((host, octets)) = answer {
+                    quiet = false;
+                    self.ground.send(host, octets);
+                }
             }
             for host in 0..self.ground.hosts.len() {
                 while let Some(event) = self.ground.hosts.get_mut(host).and_then(Host::event) {

@@ -86,6 +86,7 @@ pub(crate) fn flood(rate: u64, dscp: Dscp, to: &str) -> Load {
         start: Duration::ZERO,
         stop: None,
         jitter: 0.2,
+        echo: false,
     })
 }
 

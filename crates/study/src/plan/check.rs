@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::Wrong;
-use crate::file::{Load, Message, Protocol, Start, Study};
+use crate::file::{Expect, Load, Message, Protocol, Start, Study};
 use crate::row::Measure;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -13,6 +13,8 @@ pub(super) const RUNS_MAX: usize = 10_000;
 const MESSAGES_MAX: usize = 10_000;
 /// Most loads of a run.
 const LOADS_MAX: usize = 64;
+/// Most panels of a figure.
+const PANELS_MAX: usize = 4;
 
 /// Names of experiments and runs.
 pub(super) fn study(study: &Study) -> Result<(), Wrong> {
@@ -105,12 +107,15 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
         return Err(format!("the topology has no host {missing}"));
     }
     match load.protocol {
-        Protocol::Udp if load.rate.is_none() => return Err("UDP has a rate".to_owned()),
-        Protocol::Udp if load.octets.is_some() => {
+        Protocol::Tcp => {}
+        _ if load.rate.is_none() => return Err("UDP has a rate".to_owned()),
+        _ if load.octets.is_some() => {
             return Err("UDP ends by its time, not after so many octets".to_owned());
         }
+        Protocol::Echo if load.flows > 1 => return Err("an echo is of one flow".to_owned()),
         _ => {}
     }
+    addresses(planned, load)?;
     // Of the probe that the programs put into each: see `lab load`.
     if !(64..=1_472).contains(&load.payload) {
         return Err(format!("a payload of {} octets: 64 to 1,472", load.payload));
@@ -123,6 +128,28 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
         return Err("a run without messages needs a load that ends: give it a time".to_owned());
     }
     Ok(())
+}
+
+/// The addresses it names are those of its hosts, and of one family.
+fn addresses(planned: &Planned, load: &Load) -> Result<(), String> {
+    let ends = [("source", load.source, &load.from), ("destination", load.destination, &load.to)];
+    for (key, address, host) in ends {
+        let Some(address) = address else { continue };
+        let ports = planned.topology.hosts.get(host).map(|host| host.ports.values());
+        let own = ports.into_iter().flatten().flat_map(|port| &port.addresses);
+        if !own.into_iter().any(|own| own.ip() == address) {
+            return Err(format!("{key} = {address}: the host {host} has no such address"));
+        }
+    }
+    match (load.source, load.destination) {
+        (Some(source), Some(destination)) if source.is_ipv4() != destination.is_ipv4() => {
+            Err(format!("{source} and {destination} are of different families"))
+        }
+        (Some(_), _) if load.protocol == Protocol::Tcp => {
+            Err("TCP is sent from the host's first address".to_owned())
+        }
+        _ => Ok(()),
+    }
 }
 
 fn is_endless(load: &Load) -> bool {
@@ -184,9 +211,14 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             }
         }
     }
+    figures(study, planned)?;
     for (number, experiment) in study.experiments.iter().enumerate() {
         for (place, expect) in experiment.expect.iter().enumerate() {
             let path = format!("experiment[{number}].expect[{place}]");
+            if !expect.arrives.is_empty() {
+                arrival(&path, &experiment.name, expect, &items)?;
+                continue;
+            }
             let bounds = [expect.at_least, expect.at_most];
             let mut given = bounds.into_iter().flatten().peekable();
             if given.peek().is_none() || given.any(|bound| !bound.is_finite()) {
@@ -194,13 +226,71 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             }
             crate::during::check(&experiment.name, expect, planned)
                 .map_err(|what| Wrong::at(&path, what))?;
-            for reference in [Some(&expect.value), expect.to.as_ref()].into_iter().flatten() {
+            if expect.to.is_some() && expect.minus.is_some() {
+                return Err(Wrong::at(path, "to or minus, not both"));
+            }
+            let references = [Some(&expect.value), expect.to.as_ref(), expect.minus.as_ref()];
+            for reference in references.into_iter().flatten() {
                 crate::expect::reference(&experiment.name, reference)
                     .filter(|(item, _)| items.contains(item))
                     .ok_or_else(|| {
                         let what = format!("{reference:?} is no `run/item.value` there is");
                         Wrong::at(&path, what)
                     })?;
+            }
+        }
+    }
+    Ok(())
+}
+
+/// An expectation of code points names a load and has no bounds.
+fn arrival(
+    path: &str,
+    experiment: &str,
+    expect: &Expect,
+    items: &BTreeSet<String>,
+) -> Result<(), Wrong> {
+    if expect.to.is_some()
+        || expect.minus.is_some()
+        || expect.at_least.is_some()
+        || expect.at_most.is_some()
+    {
+        return Err(Wrong::at(path, "arrives goes without to, minus, at_least and at_most"));
+    }
+    if !items.contains(&crate::row::whole(experiment, &expect.value)) {
+        return Err(Wrong::at(path, format!("{:?} is no `run/item` there is", expect.value)));
+    }
+    Ok(())
+}
+
+/// Names of figures, and what their lines refer to.
+fn figures(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
+    let mut names = BTreeSet::new();
+    for (number, figure) in study.figures.iter().enumerate() {
+        let path = format!("figure[{number}]");
+        if !is_name(&figure.name) || !names.insert(&figure.name) {
+            return Err(Wrong::at(format!("{path}.name"), "no name, or that of another figure"));
+        }
+        if !study.parameters.contains_key(&figure.x) {
+            let what = format!("there is no parameter {}", figure.x);
+            return Err(Wrong::at(format!("{path}.x"), what));
+        }
+        if figure.panels.is_empty() || figure.panels.len() > PANELS_MAX {
+            return Err(Wrong::at(format!("{path}.panel"), format!("1 to {PANELS_MAX} panels")));
+        }
+        for (place, panel) in figure.panels.iter().enumerate() {
+            let path = format!("{path}.panel[{place}]");
+            if Measure::of(&panel.y).is_none() {
+                let what = format!("{:?}: one of {}", panel.y, Measure::NAMES.join(", "));
+                return Err(Wrong::at(format!("{path}.y"), what));
+            }
+            let missing = panel.lines.iter().find(|line| {
+                let mut items = planned.iter().filter(|run| line.is_of(run)).flat_map(items);
+                !items.any(|item| line.is_item(&item))
+            });
+            if let Some(line) = missing {
+                let what = format!("{:?} is no `experiment/run/item` there is", line.of);
+                return Err(Wrong::at(format!("{path}.lines"), what));
             }
         }
     }

@@ -4,12 +4,13 @@ use super::up::Network;
 use super::{Moment, PATIENCE, Real};
 use crate::child::Child;
 use crate::clock::{Deadline, is_interrupted, pause};
-use crate::run::sites::address;
+use crate::run::sites::end;
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::Signal;
 use router::Rate;
 use serde_json::Value;
 use std::collections::BTreeMap;
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
@@ -61,7 +62,15 @@ impl Loads {
             let longest = (planned.limit + PATIENCE).min(Duration::from_secs(3_600));
             let interval = (planned.limit / STEPS).max(Duration::from_millis(100));
             let mut command = network.direct(&load.to)?.command(&real.programs.lab);
-            command.args(["load", "--with-input", "receive", &port.to_string(), "--json"]);
+            let at = match load.protocol {
+                // What is sent back has to come from where it was sent to.
+                Protocol::Echo => SocketAddr::new(end(planned, load)?, port).to_string(),
+                _ => port.to_string(),
+            };
+            command.args(["load", "--with-input", "receive", &at, "--json"]);
+            if load.protocol == Protocol::Echo {
+                command.arg("--echo");
+            }
             command.args(["--for", &ms(longest), "--interval", &ms(interval)]);
             command.args(["--flows", &load.flows.to_string()]);
             let receiver =
@@ -74,7 +83,7 @@ impl Loads {
         let mut loads = Vec::new();
         let each = planned.loads.iter().zip(receivers).enumerate();
         for (place, (load, (port, receiver))) in each {
-            let to = std::net::SocketAddr::new(address(planned, &load.to)?, port);
+            let to = SocketAddr::new(end(planned, load)?, port);
             let command = sender(real, network, planned, load, to, origin)?;
             let sender = Program::start(command, network.directory(), &format!("send-{place}"))?;
             loads.push(Running { of: load.clone(), sender, receiver });
@@ -134,7 +143,7 @@ fn sender(
     network: &Network,
     planned: &Planned,
     load: &Load,
-    to: std::net::SocketAddr,
+    to: SocketAddr,
     origin: Moment,
 ) -> Result<Command> {
     let rate = match load.rate {
@@ -154,8 +163,17 @@ fn sender(
     command.args(["--dscp", &load.dscp.to_string(), "--flows", &load.flows.to_string()]);
     command.args(["--for", &ms(time), "--jitter", &load.jitter_percent.min(50).to_string()]);
     command.args(["--seed", &real.seed.to_string()]);
-    if load.protocol == Protocol::Tcp {
-        command.arg("--tcp");
+    match load.protocol {
+        Protocol::Udp => {}
+        Protocol::Tcp => {
+            command.arg("--tcp");
+        }
+        Protocol::Echo => {
+            command.arg("--echo");
+        }
+    }
+    if let Some(source) = load.source {
+        command.args(["--from", &source.to_string()]);
     }
     if let Some(octets) = load.octets {
         let each = u64::from(load.payload) * u64::from(load.flows.max(1));
@@ -169,6 +187,10 @@ fn ms(time: Duration) -> String {
 }
 
 fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasured {
+    let back = sent.get("back").filter(|_| load.protocol == Protocol::Echo);
+    let is_echo = back.is_some();
+    // Of an echo, what counts is what came back to its sender.
+    let received = back.unwrap_or(received);
     let number = |of: &Value, key: &str| of.get(key).and_then(Value::as_f64);
     let spread = |which: &str, key: &str| received.get(which)?.get(key)?.as_f64();
     let count = |of: &Value, key: &str| of.get(key).and_then(Value::as_u64).unwrap_or(0);
@@ -189,7 +211,9 @@ fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasur
         loss_percent: loss,
         delay_ms: spread("delay", "p50_ms"),
         delay_p99_ms: spread("delay", "p99_ms"),
-        jitter_ms: spread("jitter", "p50_ms"),
+        jitter_ms: spread("jitter", "p50_ms").filter(|_| !is_echo),
+        round_trip_ms: spread("round_trip", "p50_ms"),
+        round_trip_p99_ms: spread("round_trip", "p99_ms"),
         dscp_seen: dscp_seen(received),
         over_time,
         interval,

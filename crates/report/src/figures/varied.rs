@@ -1,0 +1,97 @@
+//! The pictures that a study asks for: a value of several runs over a parameter they vary.
+
+use super::units::{axis, ticks};
+use crate::view::View;
+use plot::{Figure, Panel, Series, Shape};
+use std::collections::BTreeMap;
+use study::row::Measure;
+use study::{Planned, Row, file};
+use toml::Value;
+
+/// Most values of a parameter on an axis.
+const VALUES_MAX: usize = 1_000;
+
+/// A value of the parameter, and what is drawn over it.
+type Point<'a> = (&'a Value, f64);
+
+/// The picture; nothing where none of its rows has been measured.
+pub(crate) fn of(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
+    let planned = view.report.planned.iter().map(|planned| (planned.id.as_str(), planned));
+    let planned: BTreeMap<&str, &Planned> = planned.collect();
+    let panels: Vec<Vec<(&str, Vec<Point<'_>>)>> = of
+        .panels
+        .iter()
+        .map(|panel| {
+            let lines = panel.lines.iter();
+            let lines = lines.map(|line| {
+                let points = points(view, &planned, of, panel, line);
+                (line.name.as_str(), points)
+            });
+            lines.filter(|(_, points)| !points.is_empty()).collect()
+        })
+        .collect();
+    let values = values(panels.iter().flatten().flat_map(|(_, points)| points));
+    if values.is_empty() {
+        return None;
+    }
+    let axis = axis(&values);
+    let place =
+        |value: &Value| axis.places.get(values.iter().position(|other| other == value)?).copied();
+    let shape = if axis.ordered { Shape::Dotted } else { Shape::Dots };
+    let mut names: Vec<&str> = Vec::new();
+    let mut figure = Figure::new(&of.title);
+    for (panel, lines) in of.panels.iter().zip(panels) {
+        let mut drawn = Panel::new(&panel.label);
+        for (name, points) in lines {
+            let points = points.into_iter().filter_map(|(value, y)| Some((place(value)?, y)));
+            let mut points: Vec<(f64, f64)> = points.collect();
+            points.sort_by(|one, other| one.0.total_cmp(&other.0));
+            // A name has the same colour in all panels.
+            let colour = names.iter().position(|other| *other == name).unwrap_or_else(|| {
+                names.push(name);
+                names.len() - 1
+            });
+            drawn = drawn.series(Series::new(name, shape, points).colour(colour));
+        }
+        if !drawn.series.is_empty() {
+            figure = figure.panel(drawn);
+        }
+    }
+    figure.ticks = ticks(&axis, &values);
+    figure.span = Some(axis.span);
+    let unit = view.report.study.parameters.get(&of.x).map(|parameter| parameter.unit.as_str());
+    figure.time_label = match unit.filter(|unit| !unit.is_empty()) {
+        Some(unit) => format!("{}: {unit}", of.x),
+        None => of.x.clone(),
+    };
+    Some(figure)
+}
+
+fn points<'a>(
+    view: &View<'a>,
+    planned: &BTreeMap<&str, &'a Planned>,
+    of: &file::Figure,
+    panel: &file::FigurePanel,
+    line: &file::FigureLine,
+) -> Vec<Point<'a>> {
+    let Some(measure) = Measure::of(&panel.y) else { return Vec::new() };
+    let point = |row: &Row| -> Option<Point<'a>> {
+        let (run, _) = row.item.rsplit_once('/')?;
+        let run: &'a Planned = planned.get(run).copied()?;
+        let is_of = line.is_of(run) && line.is_item(&row.item);
+        let y = row.value(measure).filter(|y| is_of && y.is_finite())?;
+        Some((run.settings.get(&of.x)?, y))
+    };
+    view.report.rows.iter().filter_map(point).collect()
+}
+
+/// Each once, in their order.
+fn values<'a>(points: impl Iterator<Item = &'a Point<'a>>) -> Vec<Value> {
+    let mut values: Vec<Value> = Vec::new();
+    for (value, _) in points {
+        if !values.contains(value) && values.len() < VALUES_MAX {
+            values.push((*value).clone());
+        }
+    }
+    values
+}
