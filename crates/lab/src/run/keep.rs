@@ -74,6 +74,7 @@ impl Keep {
         }
         for load in &mut planned.loads {
             (load.base, load.paper) = (None, BTreeMap::new());
+            load.paper_tos.clear();
         }
         let path = self.path.filter(|_| job.ground == Ground::Real).map(|path| path.to_string());
         let all = (VERSION, planned, job.ground, job.scale, job.seed, path);

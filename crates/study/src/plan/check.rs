@@ -255,7 +255,10 @@ fn arrival(
         || expect.at_least.is_some()
         || expect.at_most.is_some()
     {
-        return Err(Wrong::at(path, "arrives goes without to, minus, at_least and at_most"));
+        return Err(Wrong::at(
+            path,
+            "arrives goes without during, to, minus, at_least and at_most",
+        ));
     }
     if !items.contains(&crate::row::whole(experiment, &expect.value)) {
         return Err(Wrong::at(path, format!("{:?} is no `run/item` there is", expect.value)));
