@@ -51,6 +51,7 @@ pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
     if rows.len() > ROWS_MAX {
         text.push_str(&format!("... and {} rows more\n", rows.len() - ROWS_MAX));
     }
+    text.push_str(&missed(rows));
     text.push_str(&expectations(verdicts));
     text
 }
@@ -128,6 +129,20 @@ fn aligned(lines: &[Vec<String>]) -> String {
         }
         text.push_str(out.trim_end());
         text.push('\n');
+    }
+    text
+}
+
+/// The rows that no setting brings near what was printed.
+fn missed(rows: &[Row]) -> String {
+    let missed: Vec<&Row> = rows.iter().filter(|row| !row.missed.is_empty()).collect();
+    if missed.is_empty() {
+        return String::new();
+    }
+    let mut text = "\nno setting brings these near what was printed:\n".to_owned();
+    for row in missed.iter().take(ROWS_MAX) {
+        let why: String = row.missed.chars().map(visible).collect();
+        text.push_str(&format!("  {} {}: {why}\n", plain(&row.table), plain(&row.row)));
     }
     text
 }

@@ -2,7 +2,7 @@
 
 use crate::file::{Expect, Grounds, Study};
 use crate::measured::Ground;
-use crate::row::{Measure, Row, tos, whole};
+use crate::row::{LESS_THAN, MORE_THAN, Measure, Row, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +37,14 @@ pub(crate) fn reference(experiment: &str, text: &str) -> Option<(String, Measure
     Some((whole(experiment, item), Measure::of(measure)?))
 }
 
+/// What stands for all messages of a run: of their seconds the sum can be asked for.
+pub(crate) fn sum(planned: &crate::Planned) -> String {
+    format!("{}{ALL}", planned.id)
+}
+
+/// Instead of an item.
+const ALL: &str = "/*";
+
 /// What is known of a value: it is between these.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Known {
@@ -47,6 +55,10 @@ struct Known {
 impl Known {
     fn exactly(value: f64) -> Known {
         Known { low: value, high: value }
+    }
+
+    fn plus(self, other: Known) -> Known {
+        Known { low: self.low + other.low, high: self.high + other.high }
     }
 
     /// Of two values that are not negative; none where the second may be nothing at all.
@@ -143,7 +155,18 @@ fn read(
     grounds: Grounds,
 ) -> Option<Known> {
     let (item, measure) = reference(experiment, text)?;
-    let row = rows.iter().find(|row| row.item == item)?;
+    if let Some(run) = item.strip_suffix(ALL) {
+        let is_in = |row: &&Row| {
+            let name = row.item.strip_prefix(run).and_then(|rest| rest.strip_prefix('/'));
+            row.precedence.is_some() && name.is_some_and(|name| !name.contains('/'))
+        };
+        let all = rows.iter().filter(is_in).map(|row| known(row, measure, None, grounds));
+        return all.reduce(|sum, one| Some(sum?.plus(one?)))?;
+    }
+    known(rows.iter().find(|row| row.item == item)?, measure, during, grounds)
+}
+
+fn known(row: &Row, measure: Measure, during: Option<&str>, grounds: Grounds) -> Option<Known> {
     if !is_of(row, grounds) {
         return None;
     }
@@ -157,6 +180,14 @@ fn read(
             Some(Known { low: row.seconds_more_than?, high: f64::INFINITY })
         }
         (None, Measure::KbitS) => Some(Known { low: 0.0, high: row.kbit_s_less_than? }),
+        (None, Measure::BasePercent) => {
+            let bound = |suffix: &str| {
+                row.more.get(&format!("{}{suffix}", Measure::BasePercent.name())).copied()
+            };
+            let (low, high) = (bound(MORE_THAN), bound(LESS_THAN));
+            (low.is_some() || high.is_some())
+                .then(|| Known { low: low.unwrap_or(0.0), high: high.unwrap_or(f64::INFINITY) })
+        }
         (None, _) => None,
     }
 }
@@ -245,6 +276,41 @@ mod tests {
         };
         assert_eq!(grown("a/x.seconds", "b/x.seconds"), Some(true));
         assert_eq!(grown("b/x.seconds", "a/x.seconds"), Some(false));
+    }
+
+    #[test]
+    fn all_messages_of_a_run_have_a_sum() {
+        let message = |item: &str, seconds: Option<f64>, more_than: Option<f64>| Row {
+            precedence: Some("flash".to_owned()),
+            ..row(item, seconds, more_than)
+        };
+        let rows = [
+            message("e/a/x", Some(10.0), None),
+            message("e/a/y", Some(5.0), None),
+            // A load, another run, and one whose name begins alike.
+            row("e/a/load", Some(100.0), None),
+            message("e/ab/x", Some(100.0), None),
+            message("e/b/x", Some(20.0), None),
+            message("e/b/y", None, Some(40.0)),
+        ];
+        let of = |value, to, least| verdict("e", &expect(value, to, Some(least), None), &rows);
+        assert_eq!(of("a/*.seconds", None, 14.0).value, Some(15.0));
+        assert_eq!(of("b/*.seconds", None, 59.0).holds, Some(true));
+        assert_eq!(of("b/*.seconds", None, 61.0).holds, None);
+        assert_eq!(of("b/*.seconds", Some("a/*.seconds"), 4.0).holds, Some(true));
+        assert_eq!(of("c/*.seconds", None, 1.0).value, None);
+    }
+
+    #[test]
+    fn of_a_percentage_a_bound_may_be_known() {
+        let mut rows = [row("e/a/x", Some(1.0), None), row("e/b/x", None, Some(1.0))];
+        rows[0].more.insert("base_percent_more_than".to_owned(), 40.0);
+        rows[1].more.insert("base_percent_less_than".to_owned(), 5.0);
+        let holds =
+            |value, least, most| verdict("e", &expect(value, None, least, most), &rows).holds;
+        assert_eq!(holds("a/x.base_percent", Some(30.0), None), Some(true));
+        assert_eq!(holds("a/x.base_percent", Some(50.0), None), None);
+        assert_eq!(holds("b/x.base_percent", Some(30.0), None), Some(false));
     }
 
     #[test]

@@ -220,6 +220,20 @@ pub struct Run {
     /// The most that its network is made faster, where what the programs take would hide what it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_most: Option<u32>,
+    /// What is made where a faster network is asked for than that.
+    #[serde(default)]
+    pub beyond: Beyond,
+}
+
+/// What is made of a run where a faster network is asked for than its `scale_most`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Beyond {
+    /// It is made on the fastest it may have.
+    #[default]
+    Slower,
+    /// It is made in virtual time.
+    Virtual,
 }
 
 /// A message.
@@ -242,6 +256,9 @@ pub struct Message {
     /// What was printed, by the names of a row's values, or those with `_more_than` or `_less_than`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
+    /// Why no setting brings it near what was printed, where none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub missed: String,
 }
 
 /// A moment of a run.
@@ -339,6 +356,9 @@ pub struct Load {
     /// The TOS octets with which it arrived, as printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper_tos: Vec<u8>,
+    /// Why no setting brings it near what was printed, where none does.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub missed: String,
 }
 
 fn payload() -> u16 {
@@ -380,6 +400,8 @@ pub struct Expect {
     pub what: String,
     /// `run/item.value` of this experiment, or `experiment/run/item.value`; without `.value` where
     /// `arrives` is given.
+    /// `run/item.value` of this experiment, or `experiment/run/item.value`; `run/*.seconds` is the sum of
+    /// all messages of a run.
     pub value: String,
     /// Of a message's rate, only while this message of its run was in transfer: what left the port with
     /// the policy of its code point, in IP packets.

@@ -4,7 +4,7 @@ mod check;
 mod variant;
 
 use crate::Wrong;
-use crate::file::{Experiment, Grounds, Load, Mail, Message, Parameter, Run, Study};
+use crate::file::{Beyond, Experiment, Grounds, Load, Mail, Message, Parameter, Run, Study};
 use network::Topology;
 use router::policy::{Name, Policy};
 use serde::de::DeserializeOwned;
@@ -64,6 +64,8 @@ pub struct Planned {
     pub repeat: u32,
     /// The most that its network is made faster.
     pub scale_most: u32,
+    /// What is made where a faster network is asked for.
+    pub beyond: Beyond,
 }
 
 impl Planned {
@@ -160,6 +162,7 @@ impl<'a> Maker<'a> {
             limit: self.run.limit.0,
             repeat: self.run.repeat,
             scale_most: self.run.scale_most.unwrap_or(crate::scale::FACTOR_MAX),
+            beyond: self.run.beyond,
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
             message.name = message.precedence.name().to_owned();

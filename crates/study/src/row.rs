@@ -65,7 +65,7 @@ impl Measure {
 
     /// By the name of a printed value: its own, or with `_more_than` or `_less_than` behind it.
     pub fn of_paper(name: &str) -> Option<Measure> {
-        let stem = name.strip_suffix("_more_than").or(name.strip_suffix("_less_than"));
+        let stem = name.strip_suffix(MORE_THAN).or(name.strip_suffix(LESS_THAN));
         Measure::of(stem.unwrap_or(name))
     }
 
@@ -75,6 +75,11 @@ impl Measure {
         place.and_then(|place| Measure::NAMES.get(place)).copied().unwrap_or_default()
     }
 }
+
+/// Behind the name of a value of which only a bound is known, or was printed.
+pub(crate) const MORE_THAN: &str = "_more_than";
+/// The same for the other side.
+pub(crate) const LESS_THAN: &str = "_less_than";
 
 /// A row of a table. Times and rates are as at the study's own rates: where the network was faster by
 /// `scale`, seconds are times it and rates divided by it.
@@ -138,6 +143,9 @@ pub struct Row {
     /// All that was printed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
+    /// Why no setting brings it near what was printed, where none does.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub missed: String,
     /// Where it was made.
     pub ground: Ground,
     /// How much faster the network was.
@@ -208,22 +216,43 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
             rows.push(row);
         }
     }
+    percentages(&mut rows, &bases);
+    rows
+}
+
+/// What each rate is of that of its base, in percent. Of what was given up, or whose base was, only a
+/// bound is known.
+fn percentages(rows: &mut [Row], bases: &BTreeMap<String, String>) {
     // A percentage of what was made on another ground, or on a faster network, would say nothing.
-    let rate = |row: &Row| Some(((row.item.clone(), row.ground, row.scale), row.kbit_s?));
-    let rates: BTreeMap<(String, Ground, u32), f64> = rows.iter().filter_map(rate).collect();
-    for row in &mut rows {
+    type Made = (String, Ground, u32);
+    let rate = |row: &Row| {
+        let made: Made = (row.item.clone(), row.ground, row.scale);
+        Some((made, (row.kbit_s, row.kbit_s.or(row.kbit_s_less_than)?)))
+    };
+    let rates: BTreeMap<Made, (Option<f64>, f64)> = rows.iter().filter_map(rate).collect();
+    for row in rows {
         let base = bases.get(&row.item).map(|base| (base.clone(), row.ground, row.scale));
-        let base = base.and_then(|base| rates.get(&base));
-        if let (Some(rate), Some(base)) = (row.kbit_s, base) {
-            let name = Measure::BasePercent.name();
-            let percent = |rate: f64| rate / base * 100.0;
-            row.more.insert(name.to_owned(), percent(rate));
-            if let Some((low, high)) = row.range.get(Measure::KbitS.name()).copied() {
-                row.range.insert(name.to_owned(), (low.map(percent), high.map(percent)));
+        let Some((exactly, most)) = base.and_then(|base| rates.get(&base)).copied() else {
+            continue;
+        };
+        let name = Measure::BasePercent.name();
+        let percent = |rate: f64| rate / most * 100.0;
+        match (row.kbit_s, exactly, row.kbit_s_less_than) {
+            (Some(rate), Some(_), _) => {
+                row.more.insert(name.to_owned(), percent(rate));
+                if let Some((low, high)) = row.range.get(Measure::KbitS.name()).copied() {
+                    row.range.insert(name.to_owned(), (low.map(percent), high.map(percent)));
+                }
             }
+            (Some(rate), None, _) => {
+                row.more.insert(format!("{name}{MORE_THAN}"), percent(rate));
+            }
+            (None, Some(_), Some(bound)) => {
+                row.more.insert(format!("{name}{LESS_THAN}"), percent(bound));
+            }
+            (None, _, _) => {}
         }
     }
-    rows
 }
 
 /// The mark of a message: that of the channel which its precedence may use.
@@ -271,6 +300,7 @@ impl Maker<'_> {
         let mut row = self.row(&message.name, dscp, &message.paper);
         row.precedence = Some(message.precedence.name().to_owned());
         row.size = Some(message.size.0);
+        row.missed.clone_from(&message.missed);
         for during in self.asked.get(&row.item).into_iter().flatten() {
             let rate = during::kbit_s(self.planned, self.measured, dscp.number(), during);
             row.more.extend(rate.map(|rate| (during::name(during), rate)));
@@ -289,7 +319,9 @@ impl Maker<'_> {
             }
             (from, None) => {
                 let since = from.or(times.submitted).unwrap_or_default();
-                let seconds = (self.measured.seconds - since).max(0.0) * scale;
+                // On a faster network it is waited for longer than the study says, for the programs' sake.
+                let end = (self.measured.seconds * scale).min(self.planned.limit.as_secs_f64());
+                let seconds = (end - since * scale).max(0.0);
                 row.seconds_more_than = Some(seconds);
                 row.kbit_s_less_than =
                     (seconds > 0.0).then(|| message.size.0 as f64 * 8e-3 / seconds);
@@ -301,6 +333,7 @@ impl Maker<'_> {
 
     fn load(&self, load: &file::Load, measured: &LoadMeasured) -> Row {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
+        row.missed.clone_from(&load.missed);
         let scale = f64::from(self.measured.scale.max(1));
         row.kbit_s = Some(measured.kbit_s / scale);
         let more = [

@@ -273,7 +273,7 @@ fn rows_are_told_at_the_studys_own_rates() {
     let elsewhere = Measured { ground: Ground::Virtual, ..alone.clone() };
     let apart = study::rows(&study, &planned, &[elsewhere, both.clone()]);
     assert!(apart[1].more.is_empty(), "a percentage of another ground: {:?}", apart[1].more);
-    let rows = study::rows(&study, &planned, &[alone, both]);
+    let rows = study::rows(&study, &planned, &[alone.clone(), both.clone()]);
     let items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
     let two = "both/two[rate=1Mbit]";
     let wanted = [
@@ -292,11 +292,23 @@ fn rows_are_told_at_the_studys_own_rates() {
     near(rows[1].seconds, 16.0);
     near(rows[1].more.get("base_percent").copied(), 50.0);
     assert_eq!(rows[2].seconds, None);
-    near(rows[2].seconds_more_than, 100.0);
-    near(rows[2].kbit_s_less_than, 0.08);
+    near(rows[2].seconds_more_than, 90.0);
+    near(rows[2].kbit_s_less_than, 0.08 / 0.9);
+    // It was waited for longer than the study says, so that programs could start.
+    let later = Measured { seconds: 13.0, ..both.clone() };
+    let later = study::rows(&study, &planned, &[later]);
+    near(later[1].seconds_more_than, 90.0);
     near(rows[3].kbit_s, 90.0);
     near(rows[3].more.get("delay_ms").copied(), 30.0);
     assert_eq!((rows[0].ground, rows[0].scale, rows[0].dscp), (Ground::Real, 10, 24));
     let verdicts = study::judge(&study, &rows);
     assert_eq!(verdicts[0].holds, Some(true));
+    // Where the base was given up, its rate is known to be less than something.
+    let mut endless = alone;
+    endless.messages[0].delivered = None;
+    endless.seconds = 10.0;
+    let rows = study::rows(&study, &planned, &[endless, both]);
+    near(rows[0].kbit_s_less_than, 8_000.0 / 95.0);
+    near(rows[1].more.get("base_percent_more_than").copied(), 500.0 / 8_000.0 * 95.0 * 100.0);
+    assert_eq!(study::judge(&study, &rows)[0].holds, Some(true));
 }

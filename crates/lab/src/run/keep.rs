@@ -69,12 +69,16 @@ impl Keep {
         planned.special.clear();
         planned.repeat = 1;
         planned.experiment = 0;
+        // What these come to stands in the job.
+        (planned.scale_most, planned.beyond, planned.grounds) = Default::default();
         for message in &mut planned.messages {
             (message.base, message.paper) = (None, BTreeMap::new());
+            message.missed.clear();
         }
         for load in &mut planned.loads {
             (load.base, load.paper) = (None, BTreeMap::new());
             load.paper_tos.clear();
+            load.missed.clear();
         }
         let path = self.path.filter(|_| job.ground == Ground::Real).map(|path| path.to_string());
         let all = (VERSION, planned, job.ground, job.scale, job.seed, path);

@@ -24,7 +24,7 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use study::file::Grounds;
+use study::file::{Beyond, Grounds};
 use study::measured::Ground;
 use study::{Measured, Planned, Row, Verdict};
 
@@ -203,6 +203,10 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
 /// What is made of a run the n-th time, from 1.
 fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
     let ground = match planned.grounds {
+        // What it does would not be seen on so fast a network.
+        Grounds::Any if planned.beyond == Beyond::Virtual && options.scale > planned.scale_most => {
+            Ground::Virtual
+        }
         Grounds::Any => options.ground,
         Grounds::Real => Ground::Real,
         Grounds::Virtual => Ground::Virtual,
@@ -211,14 +215,24 @@ fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
     let scale = if ground == Ground::Real { options.scale.min(planned.scale_most) } else { 1 };
     let faster = planned.faster(scale).with_context(|| planned.id.clone());
     let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
-    let expected = expected(planned) / scale;
+    let expected = expected(planned).time / scale;
     let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
     Ok(Job { planned: faster, ground, scale, seed, time, expected })
 }
 
-/// How long a run is likely to take at the study's own rates, each time it is made: as long as was
-/// printed, else as long as it may.
-pub fn expected(planned: &Planned) -> Duration {
+/// How long a run is likely to take at the study's own rates, each time it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// As long as was printed, or as its loads last; else as long as it may.
+    pub time: Duration,
+    /// Whether that is only the limit.
+    pub at_most: bool,
+}
+
+/// How long a run is likely to take.
+pub fn expected(planned: &Planned) -> Expected {
+    let known = |time: Duration| Expected { time: time.min(planned.limit), at_most: false };
+    let at_most = Expected { time: planned.limit, at_most: true };
     let printed = planned.messages.iter().map(|message| {
         let seconds = ["seconds", "seconds_more_than"].map(|key| message.paper.get(key).copied());
         seconds.into_iter().flatten().next()
@@ -227,10 +241,10 @@ pub fn expected(planned: &Planned) -> Duration {
     match printed.collect::<Option<Vec<f64>>>() {
         Some(printed) if !printed.is_empty() => {
             let longest = printed.into_iter().fold(0.0, f64::max);
-            Duration::from_secs_f64(longest.clamp(0.0, 86_400.0)).min(planned.limit)
+            known(Duration::from_secs_f64(longest.clamp(0.0, 86_400.0)))
         }
-        _ if planned.messages.is_empty() => times.max().unwrap_or(planned.limit),
-        _ => planned.limit,
+        _ if planned.messages.is_empty() => times.max().map_or(at_most, known),
+        _ => at_most,
     }
 }
 

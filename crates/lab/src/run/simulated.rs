@@ -264,7 +264,8 @@ fn measured(
         loads: loads.collect(),
         series: outcome.series.iter().filter_map(series).collect(),
         seconds: outcome.ended.as_secs_f64(),
-        given_up: messages.iter().any(|message: &MessageTimes| message.delivered.is_none()),
+        given_up: messages.iter().any(|message: &MessageTimes| message.delivered.is_none())
+            || (messages.is_empty() && outcome.ended >= planned.limit),
         messages,
         notes: Vec::new(),
     })

@@ -51,9 +51,10 @@ impl Args {
     fn experiments(&self, found: &Found) -> Result<()> {
         let planned = found.plan()?;
         let of = |number: usize| planned.iter().filter(move |p| p.experiment == number);
-        let time = |number: usize| {
-            of(number).map(|planned| run::expected(planned) * planned.repeat).sum::<Duration>()
-        };
+        let time =
+            |number: usize| of(number).map(|p| run::expected(p).time * p.repeat).sum::<Duration>();
+        // Of these only their limits are known.
+        let at_most = |number: usize| of(number).any(|planned| run::expected(planned).at_most);
         let experiments = found.study.experiments.iter().enumerate();
         if self.json {
             let experiments = experiments.map(|(number, experiment)| {
@@ -64,6 +65,7 @@ impl Args {
                     "ground": experiment.ground,
                     "further": experiment.further,
                     "expected_seconds": time(number).as_secs_f64(),
+                    "expected_at_most": at_most(number),
                     "runs": of(number).map(|planned| &planned.id).collect::<Vec<_>>(),
                 })
             });
@@ -78,7 +80,7 @@ impl Args {
         if table.width().is_none() {
             table.set_width(110);
         }
-        table.set_header(["experiment", "shows", "runs", "about", "ground"]);
+        table.set_header(["experiment", "shows", "runs", "takes", "ground"]);
         for (number, experiment) in experiments {
             let ground = format!("{:?}", experiment.ground).to_lowercase();
             let further = if experiment.further { ", if named" } else { "" };
@@ -86,7 +88,11 @@ impl Args {
                 experiment.name.clone(),
                 format!("{}\n{}\n", experiment.title, experiment.shows),
                 of(number).count().to_string(),
-                Span(Duration::from_secs(time(number).as_secs())).to_string(),
+                format!(
+                    "{}{}",
+                    if at_most(number) { "at most " } else { "" },
+                    Span(Duration::from_secs(time(number).as_secs()))
+                ),
                 format!("{ground}{further}"),
             ]);
         }

@@ -113,7 +113,13 @@ fn printed(row: &Row, measure: Measure) -> String {
 }
 
 fn ours(row: &Row, measure: Measure) -> String {
-    row.value(measure).map_or(none(), |value| ranged(number::short(value), row, measure))
+    let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
+    match (row.value(measure), bound("_more_than"), bound("_less_than")) {
+        (Some(value), _, _) => ranged(number::short(value), row, measure),
+        (None, Some(bound), _) => format!("> {}", number::short(bound)),
+        (None, None, Some(bound)) => format!("< {}", number::short(bound)),
+        (None, None, None) => none(),
+    }
 }
 
 /// The parameters that are others here, but for those that the row's name says already.
@@ -244,6 +250,10 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
         if row.repeats > 1 {
             let times = format!("median of {} (lowest–highest)", row.repeats);
             page.element("small", &[("class", "special")], &times);
+        }
+        if !row.missed.is_empty() {
+            let missed = format!("no setting fits: {}", row.missed);
+            page.element("small", &[("class", "special")], &missed);
         }
         let special = special(row);
         if reasons.common.is_none() && !special.is_empty() {

@@ -202,6 +202,8 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         return Err(Wrong::at("experiment", "a run of more than a day"));
     }
     let items: BTreeSet<String> = planned.iter().flat_map(items).collect();
+    // What can be asked for beside them: the sum of a run's messages.
+    let sums: BTreeSet<String> = planned.iter().map(crate::expect::sum).collect();
     for planned in planned {
         let bases = planned.messages.iter().filter_map(|message| message.base.as_ref());
         let bases = bases.chain(planned.loads.iter().filter_map(|load| load.base.as_ref()));
@@ -232,7 +234,10 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             let references = [Some(&expect.value), expect.to.as_ref(), expect.minus.as_ref()];
             for reference in references.into_iter().flatten() {
                 crate::expect::reference(&experiment.name, reference)
-                    .filter(|(item, _)| items.contains(item))
+                    .filter(|(item, measure)| {
+                        let is_sum = *measure == Measure::Seconds && sums.contains(item);
+                        items.contains(item) || is_sum
+                    })
                     .ok_or_else(|| {
                         let what = format!("{reference:?} is no `run/item.value` there is");
                         Wrong::at(&path, what)
