@@ -215,6 +215,25 @@ fn the_short_table_is_aligned_and_says_what_does_not_hold() {
 }
 
 #[test]
+fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
+    let mut made = Made::usual();
+    let row = &mut made.rows[0];
+    (row.repeats, row.given_up) = (5, 1);
+    row.range.insert("seconds".to_owned(), (Some(1.25), None));
+    row.missed = format!("chance {SCRIPT}");
+    let report = made.report();
+    let (html, text) = (report.html(), report.text());
+    assert!(html.contains("1.80<small> (1.25–given up)</small>"), "{html}");
+    assert!(html.contains("median of 5 (lowest–highest)"));
+    assert!(html.contains("no setting fits: chance &lt;script&gt;"));
+    assert_eq!(unbalanced(&html), Vec::<String>::new());
+    assert!(text.contains("1.80 (1.25–given up)"), "{text}");
+    assert!(text.contains("near what was printed:\n  t1 small: chance <script>"), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
+    assert_eq!(json["rows"][0]["range"]["seconds"], serde_json::json!([1.25, null]));
+}
+
+#[test]
 fn nothing_at_all_is_a_report_too() {
     let made = Made::of(|_, _| None);
     let html = made.report().html();

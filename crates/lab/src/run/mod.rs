@@ -273,25 +273,55 @@ repeat = 3
 loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_percent = 50, time = "1s" }]
 "#;
 
+    fn options(ground: Ground, scale: u32) -> Options {
+        Options {
+            only: Vec::new(),
+            all: false,
+            ground,
+            scale,
+            seed: 7,
+            repeat: None,
+            parallel: 2,
+            path: None,
+            directory: PathBuf::new(),
+            again: false,
+            quiet: true,
+        }
+    }
+
+    #[test]
+    fn a_run_is_made_where_it_shows_something() {
+        let planned = find("isode-nato-2007").unwrap().plan().unwrap();
+        let planned = |id: &str| planned.iter().find(|planned| planned.id == id).unwrap();
+        let made = |id: &str, ground, scale| {
+            let job = job(planned(id), 1, &options(ground, scale)).unwrap();
+            (job.ground, job.scale)
+        };
+        assert_eq!(made("round1-single/1MB", Ground::Real, 10), (Ground::Real, 10));
+        // On a faster network only the programs would be measured.
+        assert_eq!(made("round1-single/1kB", Ground::Real, 10), (Ground::Real, 1));
+        assert_eq!(made("round1-parallel/five", Ground::Real, 4), (Ground::Real, 4));
+        assert_eq!(made("round1-parallel/five", Ground::Real, 5), (Ground::Virtual, 1));
+        assert_eq!(made("round1-single/1MB", Ground::Virtual, 10), (Ground::Virtual, 1));
+        assert_eq!(made("round2-loaded-routine/routine-1MB", Ground::Real, 1).0, Ground::Virtual);
+        // What is printed, else what its load lasts, else only the limit is known.
+        let time = |id: &str| {
+            let expected = expected(planned(id));
+            (expected.time.as_secs(), expected.at_most)
+        };
+        assert_eq!(time("round1-parallel/two"), (177, false));
+        assert_eq!(time("load-alone/load"), (60, false));
+        assert_eq!(time("c3-one-queue/overlap"), (1_200, true));
+    }
+
     #[test]
     fn a_run_that_is_repeated_has_a_seed_and_a_file_for_each_time() {
         let directory = tempfile::tempdir().unwrap();
         let file = directory.path().join("study.toml");
         std::fs::write(&file, REPEATED).unwrap();
         let found = find(file.to_str().unwrap()).unwrap();
-        let mut options = Options {
-            only: Vec::new(),
-            all: false,
-            ground: Ground::Virtual,
-            scale: 1,
-            seed: 7,
-            repeat: None,
-            parallel: 2,
-            path: None,
-            directory: directory.path().join("out"),
-            again: false,
-            quiet: true,
-        };
+        let mut options = options(Ground::Virtual, 1);
+        options.directory = directory.path().join("out");
         let first = run(&found, &options).unwrap();
         let seeds: Vec<u64> = first.measured.iter().map(|measured| measured.seed).collect();
         assert_eq!((seeds, first.rows.len()), (vec![7, 8, 9], 1));
