@@ -338,6 +338,40 @@ fn a_sweep_is_drawn_over_the_parameter_with_the_most_values() {
 }
 
 #[test]
+fn a_figure_that_is_asked_for_has_a_line_for_each_of_its_items() {
+    let mut made = Made::usual();
+    let text = r#"
+        name = "asked"
+        title = "asked for"
+        x = "window"
+        [[panel]]
+        label = "kbit/s"
+        y = "kbit_s"
+        lines = [
+            { name = "near", of = "sweep/vary/load", with = { delay = "1ms" } },
+            { name = "far", of = "sweep/vary/load", with = { delay = "5ms" }, colour = 0, dashed = true },
+            { name = "never", of = "sweep/other/load" },
+        ]
+        [[panel]]
+        label = "nothing"
+        y = "round_trip_ms"
+        lines = [{ name = "near", of = "sweep/vary/load" }]
+    "#;
+    made.study.figures = vec![toml::from_str(text).unwrap()];
+    let asked = &figures(&made)["asked"];
+    assert_eq!((asked.panels.len(), asked.ticks.len()), (1, 3));
+    let lines = asked.panels[0].series.iter().map(|series| {
+        let values: Vec<f64> = series.points.iter().map(|(_, y)| *y).collect();
+        (series.name.as_str(), series.colour, values)
+    });
+    let wanted =
+        [("near", Some(0), vec![804.0, 805.0, 806.0]), ("far", Some(8), vec![807.0, 808.0, 809.0])];
+    assert_eq!(lines.collect::<Vec<_>>(), wanted);
+    let html = made.report().html();
+    assert!(html.contains("id=\"figures\"") && unbalanced(&html).is_empty());
+}
+
+#[test]
 fn a_run_is_drawn_at_the_rates_of_the_study() {
     let figures = figures(&Made::usual());
     // Twice as fast: 1,000 octets in 0.1 s are 80 kbit/s there, and 40 in the study.

@@ -468,6 +468,13 @@ pub struct FigureLine {
     /// Values of other parameters that the run varies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub with: BTreeMap<Name, Value>,
+    /// Its place among the eight colours, 0 to 7; where absent, that of its name among those of the
+    /// figure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub colour: Option<u8>,
+    /// Whether it is dashed.
+    #[serde(default)]
+    pub dashed: bool,
 }
 
 impl FigureLine {

@@ -180,6 +180,82 @@ fn what_cannot_be_is_refused_where_it_stands() {
     }
 }
 
+/// The study above with an echo in place of its load, two more expectations and a figure.
+const MORE: &str = r#"
+[[experiment.expect]]
+what = "marked as it was sent"
+value = "two[rate=1Mbit]/noise"
+arrives = ["EF"]
+[[experiment.expect]]
+what = "hardly later"
+value = "two[rate=2Mbit]/noise.round_trip_ms"
+minus = "two[rate=1Mbit]/noise.round_trip_ms"
+at_most = 1.0
+[[figure]]
+name = "by-rate"
+title = "by rate"
+x = "rate"
+[[figure.panel]]
+label = "ms"
+y = "round_trip_ms"
+lines = [{ name = "noise", of = "both/two/noise" }]
+"#;
+
+fn echo() -> String {
+    let ends = "source = \"10.0.1.2\", destination = \"10.0.2.2\", paper_tos = [184]";
+    let echo = format!("{ends}, protocol = \"echo\", rate = \"100kbit\"");
+    format!("{}{MORE}", STUDY.replace("rate = \"100kbit\"", &echo))
+}
+
+#[test]
+fn an_echo_has_its_round_trip_and_the_code_points_it_came_back_with() {
+    let planned = plan(&echo()).unwrap();
+    let study: Study = toml::from_str(&echo()).unwrap();
+    let measured = ["1Mbit", "2Mbit"].map(|rate| Measured {
+        id: format!("both/two[rate={rate}]"),
+        scale: 10,
+        loads: vec![LoadMeasured {
+            round_trip_ms: Some(if rate == "1Mbit" { 0.5 } else { 0.7 }),
+            dscp_seen: [(46, 3)].into(),
+            ..LoadMeasured::default()
+        }],
+        ..Measured::default()
+    });
+    let rows = study::rows(&study, &planned, &measured);
+    let noise: Vec<&study::Row> = rows.iter().filter(|row| row.row.ends_with("noise")).collect();
+    assert_eq!(noise.len(), 2);
+    assert!((noise[0].more["round_trip_ms"] - 5.0).abs() < 1e-9, "{noise:?}");
+    assert_eq!((noise[0].tos_sent, &noise[0].tos_received), (Some(184), &vec![184]));
+    assert_eq!(noise[0].paper_tos, [184]);
+    let verdicts = study::judge(&study, &rows);
+    let holds: Vec<_> = verdicts.iter().map(|verdict| verdict.holds).collect();
+    // Of the first, nothing was measured here; the last are 2 ms apart.
+    assert_eq!(holds, [None, Some(true), Some(false)]);
+}
+
+#[test]
+fn echoes_and_figures_that_cannot_be_are_refused() {
+    let cases = [
+        ("source = \"10.0.1.2\"", "source = \"10.0.1.3\"", "loads[0]", "no such address"),
+        ("= \"10.0.2.2\", paper", "= \"10.0.1.2\", paper", "loads[0]", "b has no such"),
+        ("protocol = \"echo\"", "protocol = \"echo\", flows = 2", "loads[0]", "one flow"),
+        ("protocol = \"echo\"", "protocol = \"tcp\"", "loads[0]", "first address"),
+        ("minus = ", "to = \"two[rate=1Mbit]/noise.kbit_s\"\nminus = ", "expect[2]", "not both"),
+        ("arrives = [\"EF\"]", "arrives = [\"EF\"]\nat_most = 1.0", "expect[1]", "goes without"),
+        ("1Mbit]/noise\"\narr", "1Mbit]/none\"\narr", "expect[1]", "is no `run/item`"),
+        ("x = \"rate\"", "x = \"rates\"", "figure[0].x", "no parameter rates"),
+        ("y = \"round_trip_ms\"", "y = \"round_trip\"", "figure[0].panel[0].y", "one of"),
+        ("of = \"both/two/noise\"", "of = \"both/two/x\"", "panel[0].lines", "is no"),
+        ("\"both/two/noise\"", "\"both/two/noise\", colour = 8", "panel[0].lines", "0 to 7"),
+        ("name = \"by-rate\"", "name = \"by/rate\"", "figure[0].name", "no name"),
+    ];
+    for (from, to, path, what) in cases {
+        assert!(echo().contains(from), "{from}");
+        let wrong = plan(&echo().replacen(from, to, 1)).unwrap_err();
+        assert!(wrong.path.contains(path) && wrong.what.contains(what), "{to}: {wrong}");
+    }
+}
+
 #[test]
 fn no_file_makes_more_runs_than_can_be_made() {
     let many = format!("[{}]", (1..=200).map(|n| n.to_string()).collect::<Vec<_>>().join(","));

@@ -11,6 +11,9 @@ use toml::Value;
 /// Most values of a parameter on an axis.
 const VALUES_MAX: usize = 1_000;
 
+/// Colours; from this place on they come again, dashed.
+const COLOURS: usize = 8;
+
 /// A value of the parameter, and what is drawn over it.
 type Point<'a> = (&'a Value, f64);
 
@@ -18,14 +21,14 @@ type Point<'a> = (&'a Value, f64);
 pub(crate) fn of(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
     let planned = view.report.planned.iter().map(|planned| (planned.id.as_str(), planned));
     let planned: BTreeMap<&str, &Planned> = planned.collect();
-    let panels: Vec<Vec<(&str, Vec<Point<'_>>)>> = of
+    let panels: Vec<Vec<(&file::FigureLine, Vec<Point<'_>>)>> = of
         .panels
         .iter()
         .map(|panel| {
             let lines = panel.lines.iter();
             let lines = lines.map(|line| {
                 let points = points(view, &planned, of, panel, line);
-                (line.name.as_str(), points)
+                (line, points)
             });
             lines.filter(|(_, points)| !points.is_empty()).collect()
         })
@@ -42,15 +45,18 @@ pub(crate) fn of(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
     let mut figure = Figure::new(&of.title);
     for (panel, lines) in of.panels.iter().zip(panels) {
         let mut drawn = Panel::new(&panel.label);
-        for (name, points) in lines {
+        for (line, points) in lines {
             let points = points.into_iter().filter_map(|(value, y)| Some((place(value)?, y)));
             let mut points: Vec<(f64, f64)> = points.collect();
             points.sort_by(|one, other| one.0.total_cmp(&other.0));
             // A name has the same colour in all panels.
-            let colour = names.iter().position(|other| *other == name).unwrap_or_else(|| {
+            let name = line.name.as_str();
+            let place = names.iter().position(|other| *other == name).unwrap_or_else(|| {
                 names.push(name);
                 names.len() - 1
             });
+            let colour = line.colour.map_or(place, usize::from) % COLOURS;
+            let colour = if line.dashed { colour + COLOURS } else { colour };
             drawn = drawn.series(Series::new(name, shape, points).colour(colour));
         }
         if !drawn.series.is_empty() {

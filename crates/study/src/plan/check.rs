@@ -292,6 +292,9 @@ fn figures(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
                 let what = format!("{:?}: one of {}", panel.y, Measure::NAMES.join(", "));
                 return Err(Wrong::at(format!("{path}.y"), what));
             }
+            if panel.lines.iter().any(|line| line.colour.is_some_and(|colour| colour > 7)) {
+                return Err(Wrong::at(format!("{path}.lines"), "a colour is from 0 to 7"));
+            }
             let missing = panel.lines.iter().find(|line| {
                 let mut items = planned.iter().filter(|run| line.is_of(run)).flat_map(items);
                 !items.any(|item| line.is_item(&item))
