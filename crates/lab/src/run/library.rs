@@ -187,6 +187,22 @@ mod tests {
     }
 
     #[test]
+    fn the_study_of_the_manual_can_be_run_as_it_stands_there() {
+        let manual = include_str!("../../../../docs/lab.md");
+        let directory = tempfile::tempdir().unwrap();
+        let mut blocks = manual.split("```toml\n").skip(1);
+        for name in ["voice-first.toml", "voice.toml"] {
+            assert!(manual.contains(&format!("`{name}`")));
+            let text = blocks.next().and_then(|block| block.split("```").next()).unwrap();
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        let found = find(directory.path().join("voice.toml").to_str().unwrap()).unwrap();
+        let planned = found.plan().unwrap();
+        assert_eq!(planned.len(), 6);
+        assert!(planned.iter().any(|run| run.policies.contains_key("voice-first")));
+    }
+
+    #[test]
     fn what_is_beside_a_study_goes_before_what_comes_with_the_program() {
         let directory = tempfile::tempdir().unwrap();
         let study = directory.path().join("mine.toml");
