@@ -2,6 +2,7 @@
 
 use crate::Usage;
 use crate::up::ask::FlowAsk;
+use crate::up::flood::{FloodAsk, FloodStatus};
 use crate::up::protocol::{Answer, LINE_MAX, Question, socket_name, socket_prefix};
 use crate::up::status::Status;
 use anyhow::{Context, Result, bail};
@@ -72,6 +73,29 @@ impl Client {
         match self.ask(&Question::Flow { router: router.to_owned(), ask })?.0 {
             Answer::Flows(flows) => Ok(flows),
             Answer::Done => Ok(Vec::new()),
+            other => bail!("another answer than asked for: {other:?}"),
+        }
+    }
+
+    /// Has the network make packets itself, as if a host had sent them, and count what of them comes to
+    /// the other.
+    ///
+    /// # Errors
+    /// There is no such host, or no way; it is out of bounds; the kernel forwards.
+    pub fn flood(&self, ask: FloodAsk) -> Result<()> {
+        match self.ask(&Question::Flood(ask))?.0 {
+            Answer::Done => Ok(()),
+            other => bail!("another answer than asked for: {other:?}"),
+        }
+    }
+
+    /// What became of all such packets so far, in the order they were asked for.
+    ///
+    /// # Errors
+    /// It has ended meanwhile.
+    pub fn floods(&self) -> Result<Vec<FloodStatus>> {
+        match self.ask(&Question::Floods)?.0 {
+            Answer::Floods(floods) => Ok(floods),
             other => bail!("another answer than asked for: {other:?}"),
         }
     }

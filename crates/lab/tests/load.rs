@@ -4,7 +4,8 @@
 
 use dscp::Dscp;
 use lab::load::{
-    Clock, Ending, FlowPlan, Pacing, Plan, Received, Receiver, Reception, Sender, Sent, Transport,
+    Ahead, Clock, Ending, FlowPlan, Pacing, Plan, Received, Receiver, Reception, Sender, Sent,
+    Transport,
 };
 use lab::{Cable, Namespace};
 use router::policy::Span;
@@ -18,7 +19,8 @@ fn receiver(listen: &str, flows: usize) -> Receiver {
     let (listen, interval) = (listen.parse().unwrap(), Duration::from_millis(100));
     // Only a receiver that misses the ends waits so long.
     let limit = Duration::from_secs(60);
-    Receiver::bind(Reception { listen, limit, flows, interval, echo: false }).unwrap()
+    let ahead = Ahead::default();
+    Receiver::bind(Reception { listen, limit, flows, interval, echo: false, ahead }).unwrap()
 }
 
 fn flow(to: SocketAddr, dscp: Dscp) -> FlowPlan {
@@ -75,8 +77,14 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
 #[test]
 fn what_is_sent_back_is_measured_where_it_was_sent() {
     let (interval, limit) = (Duration::from_millis(100), Duration::from_secs(60));
-    let setup =
-        Reception { listen: "[::]:0".parse().unwrap(), limit, flows: 2, interval, echo: true };
+    let setup = Reception {
+        listen: "[::]:0".parse().unwrap(),
+        limit,
+        flows: 2,
+        interval,
+        echo: true,
+        ahead: Ahead::default(),
+    };
     let receiver = Receiver::bind(setup).unwrap();
     let port = receiver.address().port();
     let of = |ip: &str, dscp| {
@@ -157,8 +165,15 @@ fn nobody_there_is_counted_and_sending_goes_on() {
 fn what_is_none_of_ours_is_told_and_a_receiver_ends_in_time() {
     let (listen, interval) = ("127.0.0.1:0".parse().unwrap(), Duration::from_millis(100));
     let limit = Duration::from_millis(400);
-    let receiver =
-        Receiver::bind(Reception { listen, limit, flows: 1, interval, echo: false }).unwrap();
+    let receiver = Receiver::bind(Reception {
+        listen,
+        limit,
+        flows: 1,
+        interval,
+        echo: false,
+        ahead: Ahead::default(),
+    })
+    .unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
     socket.send_to(b"not a load", receiver.address()).unwrap();
     let received = receiver.run().unwrap();

@@ -68,8 +68,8 @@ fn noise(seed: usize, at: usize) -> f64 {
 /// A run whose times are near what was "printed", or follow the swept parameters.
 fn made_up(number: usize, planned: &Planned) -> Measured {
     let virtually = planned.experiment_name() == "quarter" || planned.run == "routine-1MB";
-    let scale = if virtually { 1 } else { 10 };
-    let fast = f64::from(scale);
+    let scale = study::Scale::whole(if virtually { 1 } else { 10 });
+    let fast = scale.factor();
     let limit = planned.limit.as_secs_f64();
     let mut messages = Vec::new();
     let mut flows: Vec<(u8, f64, f64, f64)> = Vec::new();

@@ -91,7 +91,7 @@ fn usual(place: usize, planned: &Planned) -> Measured {
     Measured {
         id: planned.id.clone(),
         ground: if planned.experiment_name() == "sweep" { Ground::Virtual } else { Ground::Real },
-        scale: if place < 2 { 2 } else { 1 },
+        scale: study::Scale::whole(if place < 2 { 2 } else { 1 }),
         how: BTreeMap::from([("data path".to_owned(), format!("tun {SCRIPT}"))]),
         seed: 7,
         messages: planned.messages.iter().map(message).collect(),

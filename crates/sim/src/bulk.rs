@@ -5,6 +5,7 @@ use crate::ground::{Ground, Happening, Owner};
 use crate::host::{ConnectionId, Event};
 use crate::outcome::LoadCount;
 use crate::scenario::Bulk;
+use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -42,6 +43,10 @@ pub(crate) struct Transfer {
     closed: bool,
     stopped: bool,
     pub(crate) count: LoadCount,
+    /// What was written when, up to which octet, until it comes.
+    under_way: VecDeque<(u64, Duration)>,
+    /// What the last of it took, in nanoseconds.
+    took: Option<i64>,
 }
 
 impl Transfer {
@@ -64,6 +69,8 @@ impl Transfer {
             closed: false,
             stopped: false,
             count: LoadCount::default(),
+            under_way: VecDeque::new(),
+            took: None,
         }
     }
 
@@ -131,7 +138,7 @@ impl Transfer {
             }
             (BulkSide::Sink, Event::Bytes { bytes, .. }) => {
                 self.count.wrong += self.content.wrong(self.count.received.octets, &bytes);
-                self.count.came(ground.since(), bytes.len());
+                self.came(ground.since(), bytes.len());
                 if Some(self.count.received.octets) == self.load.octets {
                     self.count.done = Some(ground.since());
                 }
@@ -141,6 +148,18 @@ impl Transfer {
                 self.count.done.get_or_insert(ground.since());
             }
             _ => {}
+        }
+    }
+
+    /// So many octets came.
+    fn came(&mut self, now: Duration, octets: usize) {
+        self.count.came(now, octets);
+        while let Some((_, written)) =
+            self.under_way.pop_front_if(|(end, _)| *end <= self.count.received.octets)
+        {
+            let took = i64::try_from(now.saturating_sub(written).as_nanos()).unwrap_or(i64::MAX);
+            let before = self.took.replace(took);
+            self.count.took(now, took, before);
         }
     }
 
@@ -165,6 +184,7 @@ impl Transfer {
             }
             let piece = self.content.piece(written, usize::try_from(part).unwrap_or(0));
             self.count.sent.add(since, piece.len());
+            self.under_way.push_back((self.count.sent.octets, since));
             host.write(now, id, piece);
         }
         let written = self.count.sent.octets;

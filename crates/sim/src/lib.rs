@@ -59,11 +59,11 @@ mod user;
 
 pub use ground::Captured;
 pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::{LOAD_INTERVAL, LoadCount, Outcome, Times, Traffic};
+pub use outcome::{LOAD_INTERVAL, LoadCount, Outcome, SAMPLES_MAX, Sum, Times, Traffic};
 pub use probe::{Row, Series};
 pub use scenario::{
-    Bulk, Congestion, Error, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp, Udp,
-    UserId,
+    Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp,
+    Udp, UserId,
 };
 pub use sim::{Sim, run};
 pub use sites::{ChannelSetup, Place, sites};

@@ -92,6 +92,25 @@ impl Traffic {
 /// How long a step of [`LoadCount::over_time`] is.
 pub const LOAD_INTERVAL: Duration = Duration::from_millis(100);
 
+/// Most [`LoadCount::samples`].
+pub const SAMPLES_MAX: usize = 20_000;
+
+/// Times, and how many they are.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sum {
+    /// How many.
+    pub count: u64,
+    /// Their sum in nanoseconds.
+    pub nanos: u64,
+}
+
+impl Sum {
+    fn add(&mut self, nanos: u64) {
+        self.count += 1;
+        self.nanos = self.nanos.saturating_add(nanos);
+    }
+}
+
 /// What became of a load.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LoadCount {
@@ -112,6 +131,14 @@ pub struct LoadCount {
     /// Octets received, as [`Traffic::octets`] has them, in each [`LOAD_INTERVAL`] from the beginning
     /// of the run to the last that anything came in.
     pub over_time: Vec<u64>,
+    /// Of the delays in each [`LOAD_INTERVAL`], by when they ended; of TCP, of octets from when they
+    /// were written to when they came.
+    pub delay_over_time: Vec<Sum>,
+    /// Of the jitter, likewise.
+    pub jitter_over_time: Vec<Sum>,
+    /// Of a UDP load that keeps them: when each datagram came, and how long it took by the clocks of
+    /// both ends, in nanoseconds. [`SAMPLES_MAX`] at most.
+    pub samples: Vec<(Duration, i64)>,
     /// Of TCP, when the receiver had all of it.
     pub done: Option<Duration>,
     /// Of TCP, octets that came and were not those sent at their place.
@@ -124,13 +151,33 @@ impl LoadCount {
     /// So many octets came.
     pub(crate) fn came(&mut self, now: Duration, octets: usize) {
         self.received.add(now, octets);
-        let step = now.as_nanos() / LOAD_INTERVAL.as_nanos();
-        let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
-        if step >= self.over_time.len() {
-            self.over_time.resize(step + 1, 0);
-        }
-        if let Some(sum) = self.over_time.get_mut(step) {
+        if let Some(sum) = step(&mut self.over_time, now) {
             *sum += octets as u64;
         }
     }
+
+    /// Something took so long, as the clocks of both ends have it; `before` is the one before it.
+    pub(crate) fn took(&mut self, now: Duration, nanos: i64, before: Option<i64>) {
+        let delay = u64::try_from(nanos).unwrap_or(0);
+        self.delays.add(delay);
+        if let Some(sum) = step(&mut self.delay_over_time, now) {
+            sum.add(delay);
+        }
+        let Some(before) = before else { return };
+        let jitter = nanos.abs_diff(before);
+        self.jitter.add(jitter);
+        if let Some(sum) = step(&mut self.jitter_over_time, now) {
+            sum.add(jitter);
+        }
+    }
+}
+
+/// What is kept for this moment.
+fn step<T: Clone + Default>(steps: &mut Vec<T>, now: Duration) -> Option<&mut T> {
+    let step = now.as_nanos() / LOAD_INTERVAL.as_nanos();
+    let step = usize::try_from(step).unwrap_or(usize::MAX - 1);
+    if step >= steps.len() {
+        steps.resize(step + 1, T::default());
+    }
+    steps.get_mut(step)
 }

@@ -151,6 +151,26 @@ pub struct Udp {
     /// Whether each datagram is sent back by the host it comes to, with the mark it came with. What
     /// is counted as received is then what came back.
     pub echo: bool,
+    /// The clock of the receiver beside that of the sender.
+    pub clock: Clock,
+    /// Whether what each datagram took is kept.
+    pub keeps: bool,
+}
+
+/// A clock beside another.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Clock {
+    /// So many nanoseconds ahead at the beginning.
+    pub ahead: f64,
+    /// So much faster: 0.000001 gains a microsecond a second.
+    pub faster: f64,
+}
+
+impl Clock {
+    /// How far it is ahead so many nanoseconds after the beginning.
+    pub fn ahead_at(self, nanos: u64) -> i64 {
+        (self.ahead + self.faster * nanos as f64) as i64
+    }
 }
 
 /// A TCP connection that carries octets one way.

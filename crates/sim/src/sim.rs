@@ -10,7 +10,7 @@ use crate::host::Host;
 use crate::message::Messages;
 use crate::outcome::Outcome;
 use crate::probe::Recorder;
-use crate::scenario::{Error, Load, Scenario, Start};
+use crate::scenario::{Clock, Error, Load, Scenario, Start};
 use crate::station::Station;
 use crate::udp::Source;
 use base::rng::Rng;
@@ -238,6 +238,22 @@ impl Sim {
 
     fn is_complete(&self) -> bool {
         self.messages.are_done() && !self.transfers.values().any(Transfer::is_awaited)
+    }
+
+    /// When each datagram of a UDP load that keeps them came so far, and how long it took by the clocks
+    /// of both ends, in nanoseconds.
+    pub fn samples(&self, load: usize) -> &[(Duration, i64)] {
+        match self.sources.get(load) {
+            Some(Some(source)) => source.samples(),
+            _ => &[],
+        }
+    }
+
+    /// From now on this is taken off the clock of a UDP load's receiver.
+    pub fn correct(&mut self, load: usize, clock: Clock) {
+        if let Some(Some(source)) = self.sources.get_mut(load) {
+            source.correct(clock);
+        }
     }
 
     /// What happened so far.

@@ -25,6 +25,16 @@ impl Spread {
         self.most = self.most.max(nanos);
     }
 
+    /// Takes in those of another.
+    pub fn merge(&mut self, other: &Spread) {
+        for (nanos, count) in &other.counts {
+            *self.counts.entry(*nanos).or_default() += count;
+        }
+        self.count += other.count;
+        self.sum += other.sum;
+        self.most = self.most.max(other.most);
+    }
+
     /// How many times there are.
     pub fn count(&self) -> u64 {
         self.count
@@ -74,6 +84,18 @@ mod tests {
             prop_assert!(found <= right && right - found <= right / 64, "{found} for {right}");
             prop_assert_eq!(spread.most(), times.last().map(|most| Duration::from_nanos(*most)));
         }
+    }
+
+    #[test]
+    fn together_they_are_as_if_added_to_one() {
+        let of = |times: &[u64]| {
+            let mut spread = Spread::default();
+            times.iter().for_each(|nanos| spread.add(*nanos));
+            spread
+        };
+        let mut both = of(&[5, 700, 700]);
+        both.merge(&of(&[700, 1_000_000]));
+        assert_eq!(both, of(&[5, 700, 700, 700, 1_000_000]));
     }
 
     #[test]

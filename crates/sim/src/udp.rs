@@ -1,12 +1,13 @@
 //! UDP loads: datagrams at a rate, and what of them arrives.
 
-use crate::outcome::LoadCount;
-use crate::scenario::Udp;
+use crate::outcome::{LoadCount, SAMPLES_MAX};
+use crate::scenario::{Clock, Udp};
 use base::rng::Rng;
 use dscp::Dscp;
 use router::Time;
 use router::packet::{self, Fields};
 use std::net::IpAddr;
+use std::time::Duration;
 
 /// Octets of a UDP header.
 const HEADER: usize = 8;
@@ -32,8 +33,10 @@ pub(crate) struct Source {
     number: u64,
     rng: Rng,
     count: LoadCount,
-    /// Of the last packet that came, in nanoseconds.
-    delay: Option<u64>,
+    /// Of the last packet that came, in nanoseconds by the clocks of both ends.
+    delay: Option<i64>,
+    /// What is taken off the receiver's clock.
+    corrected: Clock,
 }
 
 /// Octets of the packets of a load.
@@ -68,6 +71,7 @@ impl Source {
             rng: Rng::new(seed),
             count: LoadCount::default(),
             delay: None,
+            corrected: Clock::default(),
             load: load.clone(),
         })
     }
@@ -119,10 +123,24 @@ impl Source {
             self.count.round_trips.add(took);
             return;
         }
-        self.count.delays.add(took);
-        if let Some(before) = self.delay.replace(took) {
-            self.count.jitter.add(before.abs_diff(took));
+        let clocks = self.load.clock.ahead_at(now.0) - self.corrected.ahead_at(now.0);
+        let took = i64::try_from(took).unwrap_or(i64::MAX).saturating_add(clocks);
+        let at = now.duration_since(Time::ZERO);
+        if self.load.keeps && self.count.samples.len() < SAMPLES_MAX {
+            self.count.samples.push((at, took));
         }
+        let before = self.delay.replace(took);
+        self.count.took(at, took, before);
+    }
+
+    /// What was kept of each datagram that came.
+    pub(crate) fn samples(&self) -> &[(Duration, i64)] {
+        &self.count.samples
+    }
+
+    /// From now on this is taken off the receiver's clock.
+    pub(crate) fn correct(&mut self, clock: Clock) {
+        self.corrected = clock;
     }
 
     /// What the host that it came to sends back of it.
@@ -181,7 +199,6 @@ fn place(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn load(rate: u64, jitter: f64) -> Udp {
         Udp {
@@ -196,6 +213,8 @@ mod tests {
             stop: Some(Duration::from_secs(11)),
             jitter,
             echo: false,
+            clock: Clock::default(),
+            keeps: false,
         }
     }
 
@@ -257,5 +276,27 @@ mod tests {
         assert_eq!(count.round_trips.most(), Some(Duration::from_micros(4)));
         assert_eq!((count.received.packets, count.delays.count()), (1, 0));
         assert_eq!(count.dscp_seen, [(Dscp::AF12, 1)].into());
+    }
+
+    #[test]
+    fn a_clock_that_is_ahead_is_seen_and_taken_off() {
+        let clock = Clock { ahead: 3e6, faster: 50e-6 };
+        let load = Udp { clock, keeps: true, ..load(1_000_000, 0.0) };
+        let mut source = Source::new(&load, 0, (0, 1), "10.0.1.2".parse().unwrap(), 5).unwrap();
+        let come = |source: &mut Source, at: u64| {
+            let octets = source.datagram(Time(at)).unwrap();
+            let packet = router::Packet::read(octets, 0, Time::ZERO).unwrap();
+            let header = packet.header();
+            let payload = &packet.octets()[header.transport + HEADER..];
+            source.received(Time(at + 1_000), 1_000, Dscp::CS1, payload);
+        };
+        come(&mut source, 0);
+        come(&mut source, 10_000_000_000);
+        let took: Vec<i64> = source.count().samples.iter().map(|(_, took)| *took).collect();
+        assert_eq!(took, [3_001_000, 3_501_000]);
+        source.correct(clock);
+        come(&mut source, 20_000_000_000);
+        assert_eq!(source.count().samples[2].1, 1_000);
+        assert_eq!(source.count().delay_over_time[200].nanos, 1_000);
     }
 }

@@ -14,7 +14,7 @@ use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
 use setting::*;
-use sim::{Load, Probe, Scenario, Start, Udp, run};
+use sim::{Clock, Load, Probe, Scenario, Start, Udp, run};
 use std::time::Duration;
 
 fn nato() -> Scenario {
@@ -44,6 +44,8 @@ fn load(dscp: Dscp) -> Load {
         stop: None,
         jitter: 0.2,
         echo: false,
+        clock: Clock::default(),
+        keeps: false,
     })
 }
 

@@ -47,7 +47,7 @@ pub(crate) fn kbit_s(
     })?;
     let seconds = to - from;
     let octets = octets(most, dscp, from, to)?;
-    (seconds > 0.0).then(|| octets * 8e-3 / seconds / f64::from(measured.scale.max(1)))
+    (seconds > 0.0).then(|| octets * 8e-3 / seconds / measured.scale.factor())
 }
 
 fn octets(series: &Series, dscp: u8, from: f64, to: f64) -> Option<f64> {

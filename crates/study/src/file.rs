@@ -36,6 +36,9 @@ pub struct Study {
     /// Pictures of what several runs gave, beside those that every experiment has.
     #[serde(rename = "figure", default, skip_serializing_if = "Vec::is_empty")]
     pub figures: Vec<Figure>,
+    /// Figures that were printed, drawn of ours.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub over_time: Vec<LoadFigure>,
 }
 
 impl Study {
@@ -66,6 +69,32 @@ impl Study {
         }
         Ok(())
     }
+}
+
+/// A figure that was printed: loads over time.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LoadFigure {
+    /// Its number.
+    pub number: u32,
+    /// For people.
+    pub title: String,
+    /// What it shows.
+    pub value: OverTime,
+    /// A line each: its name, and `experiment/run/load`.
+    pub items: Vec<(String, String)>,
+}
+
+/// What a figure shows over time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum OverTime {
+    /// What arrived.
+    KbitS,
+    /// One-way delay, mean.
+    DelayMs,
+    /// Jitter, mean.
+    JitterMs,
 }
 
 /// A network.
@@ -344,6 +373,22 @@ pub struct Load {
     /// How long it lasts; to the end of the run where absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<Span>,
+    /// Before anything else of the run begins, its path is probed for so long, and what its receiver's
+    /// clock does beside the sender's is found and taken off its delays. Times of the run count from
+    /// the end of that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probing: Option<Span>,
+    /// What its receiver's clock is made to do beside the sender's (UDP only): to see that it is found.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clock: Option<Clock>,
+    /// Where it is received; a port that no other has, where absent. Further flows have those behind it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub port: Option<u16>,
+    /// On the real ground its packets are made in the process of the routers, as if they had come over
+    /// its host's link, and are counted and taken off before they come to the other host (UDP only):
+    /// sockets would take more of the machine than the routers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
     /// Octets of payload after which it ends (TCP only).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub octets: Option<Octets>,
@@ -359,6 +404,18 @@ pub struct Load {
     /// Why no setting brings it near what was printed, where none does.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub missed: String,
+}
+
+/// A clock beside another.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clock {
+    /// So far ahead when the run begins.
+    #[serde(default)]
+    pub ahead_ms: f64,
+    /// What it gains: 1 is a microsecond a second.
+    #[serde(default)]
+    pub drift_ppm: f64,
 }
 
 fn payload() -> u16 {

@@ -18,6 +18,7 @@ pub mod plan;
 mod repeat;
 pub mod row;
 pub mod scale;
+pub mod skew;
 mod tree;
 
 pub use expect::{Verdict, judge};
@@ -26,6 +27,7 @@ pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
 pub use repeat::{REPEAT_MAX, Range};
 pub use row::{Row, rows};
+pub use scale::Scale;
 
 /// What is wrong with a study, and where.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

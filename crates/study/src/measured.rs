@@ -1,8 +1,11 @@
 //! What a run gave, the same from either ground.
 
+use crate::Scale;
+use crate::skew::Skew;
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 /// All of a run. Times are in seconds from the run's beginning, as its clock has them: a network made
 /// faster is not made slower again here.
@@ -13,7 +16,7 @@ pub struct Measured {
     /// Where it was made.
     pub ground: Ground,
     /// How much faster than the study's the network was.
-    pub scale: u32,
+    pub scale: Scale,
     /// The data path, the TCP and its congestion control.
     #[serde(default)]
     pub how: BTreeMap<String, String>,
@@ -127,6 +130,33 @@ pub struct LoadMeasured {
     /// How long each of them is, in seconds.
     #[serde(default)]
     pub interval: f64,
+    /// Mean one-way delay in each of them, in ms; of TCP from when octets were written to when they
+    /// came. Absent where nothing came.
+    #[serde(default)]
+    pub delay_over_time: Vec<Option<f64>>,
+    /// Mean jitter in each of them, in ms.
+    #[serde(default)]
+    pub jitter_over_time: Vec<Option<f64>>,
+    /// What the receiver's clock did beside the sender's, where the path was probed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<Skew>,
+    /// Whether its packets were made and taken off in the process of the routers.
+    #[serde(default)]
+    pub inside: bool,
+}
+
+/// Most steps of a load over time: where it lasts longer, they are.
+pub const STEPS_MAX: u32 = 1_200;
+/// The shortest step of a load over time, as the Bern study's.
+pub const STEP: Duration = Duration::from_millis(100);
+
+/// How long the steps of a load that lasts so long are: a tenth of a second at the study's rates, or as
+/// many of them as are needed that there are no more than [`STEPS_MAX`].
+pub fn step(time: Duration, scale: Scale) -> Duration {
+    let step = STEP.max(scale.time(STEP));
+    let most = step.saturating_mul(STEPS_MAX).as_nanos().max(1);
+    let together = time.as_nanos().div_ceil(most).max(1);
+    step.saturating_mul(u32::try_from(together).unwrap_or(u32::MAX))
 }
 
 /// What a port of a router did over time, by code point.

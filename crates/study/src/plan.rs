@@ -3,8 +3,8 @@
 mod check;
 mod variant;
 
-use crate::Wrong;
 use crate::file::{Beyond, Experiment, Grounds, Load, Mail, Message, Parameter, Run, Study};
+use crate::{Scale, Wrong};
 use network::Topology;
 use router::policy::{Name, Policy};
 use serde::de::DeserializeOwned;
@@ -63,12 +63,22 @@ pub struct Planned {
     /// How often it is made.
     pub repeat: u32,
     /// The most that its network is made faster.
-    pub scale_most: u32,
+    pub scale_most: Scale,
     /// What is made where a faster network is asked for.
     pub beyond: Beyond,
 }
 
 impl Planned {
+    /// How long paths are probed before all begins.
+    pub fn probing(&self) -> Duration {
+        self.loads
+            .iter()
+            .filter_map(|load| load.probing)
+            .map(|span| span.0)
+            .max()
+            .unwrap_or_default()
+    }
+
     /// The name of its experiment.
     pub fn experiment_name(&self) -> &str {
         self.id.split('/').next().unwrap_or_default()
@@ -161,7 +171,7 @@ impl<'a> Maker<'a> {
             loads: self.read(&tree, "loads")?,
             limit: self.run.limit.0,
             repeat: self.run.repeat,
-            scale_most: self.run.scale_most.unwrap_or(crate::scale::FACTOR_MAX),
+            scale_most: self.run.scale_most.map_or(Scale::MOST, Scale::whole),
             beyond: self.run.beyond,
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {

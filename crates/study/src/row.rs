@@ -1,10 +1,11 @@
 //! The rows of the tables: a message or a load of a run, beside what was printed.
 
-use crate::Planned;
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
 use crate::measured::{Ground, LoadMeasured, Measured, MessageTimes};
 use crate::repeat::{Range, combined};
+use crate::skew::Skew;
+use crate::{Planned, Scale};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
@@ -140,6 +141,12 @@ pub struct Row {
     /// The lowest and the highest of each value, by its name.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub range: BTreeMap<String, Range>,
+    /// What the receiver's clock did beside the sender's.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub skew: Option<Skew>,
+    /// Its packets were made, and taken off, in the process of the routers.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub inside: bool,
     /// All that was printed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
@@ -149,7 +156,7 @@ pub struct Row {
     /// Where it was made.
     pub ground: Ground,
     /// How much faster the network was.
-    pub scale: u32,
+    pub scale: Scale,
     /// Parameters that are others than elsewhere.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub with: BTreeMap<Name, toml::Value>,
@@ -224,7 +231,7 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
 /// bound is known.
 fn percentages(rows: &mut [Row], bases: &BTreeMap<String, String>) {
     // A percentage of what was made on another ground, or on a faster network, would say nothing.
-    type Made = (String, Ground, u32);
+    type Made = (String, Ground, Scale);
     let rate = |row: &Row| {
         let made: Made = (row.item.clone(), row.ground, row.scale);
         Some((made, (row.kbit_s, row.kbit_s.or(row.kbit_s_less_than)?)))
@@ -305,7 +312,7 @@ impl Maker<'_> {
             let rate = during::kbit_s(self.planned, self.measured, dscp.number(), during);
             row.more.extend(rate.map(|rate| (during::name(during), rate)));
         }
-        let scale = f64::from(self.measured.scale.max(1));
+        let scale = self.measured.scale.factor();
         let (from, to) = match mail.map(|mail| mail.measured).unwrap_or_default() {
             file::Measure::SubmittedToDelivered => (times.submitted, times.delivered),
             file::Measure::StartedToConfirmed => (times.started, times.confirmed),
@@ -334,8 +341,10 @@ impl Maker<'_> {
     fn load(&self, load: &file::Load, measured: &LoadMeasured) -> Row {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
         row.missed.clone_from(&load.missed);
-        let scale = f64::from(self.measured.scale.max(1));
+        let scale = self.measured.scale.factor();
         row.kbit_s = Some(measured.kbit_s / scale);
+        row.skew = measured.skew;
+        row.inside = measured.inside;
         let more = [
             (Measure::LossPercent, measured.loss_percent),
             (Measure::DelayMs, measured.delay_ms.map(|ms| ms * scale)),

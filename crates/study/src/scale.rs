@@ -1,40 +1,135 @@
-//! A faster network: every rate times a factor, every delay divided by it.
+//! A faster or slower network: every rate times a factor, every delay divided by it.
 //!
 //! What is counted in packets or octets stays, so queues, buckets and windows are as long as before
 //! and a run takes a `factor`th of its time. Timers of the programs themselves (retransmission
-//! timeouts of TCP, RTSE's) do not follow; what they decide comes out otherwise.
+//! timeouts of TCP, RTSE's) do not follow; what they decide comes out otherwise. A run of loads alone
+//! on a slower network lasts as long as on the study's: fewer packets pass in the same time.
 
 use crate::Planned;
 use crate::file::Start;
 use network::Topology;
 use router::Rate;
 use router::policy::{Action, Meter, Policy, Queueing, Share, Span, Step};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
-/// Most that a network is made faster.
-pub const FACTOR_MAX: u32 = 1_000;
+/// Thousandths of one.
+const ONE: u32 = 1_000;
 /// What a run may take beside what its network takes: programs start as fast as ever.
 const SLACK: Duration = Duration::from_secs(30);
+
+/// How much faster a network is than its study's: from 0.001 to 1,000 in steps of a thousandth; below
+/// one it is slower. In JSON and on command lines a number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Scale(u32);
+
+impl Scale {
+    /// As the study has it.
+    pub const ONE: Scale = Scale(ONE);
+    /// The fastest.
+    pub const MOST: Scale = Scale(ONE * ONE);
+
+    /// A whole factor; the nearest there is where it is 0 or beyond 1,000.
+    pub fn whole(factor: u32) -> Scale {
+        Scale(factor.clamp(1, ONE) * ONE)
+    }
+
+    /// The factor.
+    pub fn factor(self) -> f64 {
+        f64::from(self.0) / f64::from(ONE)
+    }
+
+    /// A rate of the study on this network; `None` where it is beyond what a rate can be.
+    fn rate(self, rate: Rate) -> Option<Rate> {
+        let bits = u128::from(rate.bits()) * u128::from(self.0) / u128::from(ONE);
+        Rate::from_bits(u64::try_from(bits.max(1)).ok()?)
+    }
+
+    /// What a time of the study is on this network.
+    pub fn time(self, time: Duration) -> Duration {
+        let nanos = time.as_nanos().saturating_mul(ONE.into()) / u128::from(self.0.max(1));
+        Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX))
+    }
+}
+
+impl Default for Scale {
+    fn default() -> Scale {
+        Scale::ONE
+    }
+}
+
+impl fmt::Display for Scale {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.factor())
+    }
+}
+
+/// No factor.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("a number from 0.001 to 1000, with up to three digits behind the point")]
+pub struct NoScale;
+
+impl FromStr for Scale {
+    type Err = NoScale;
+
+    fn from_str(text: &str) -> Result<Scale, NoScale> {
+        let (whole, part) = text.split_once('.').unwrap_or((text, "0"));
+        let is_number = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
+        if !is_number(whole) || !is_number(part) || part.len() > 3 {
+            return Err(NoScale);
+        }
+        let part: u32 = format!("{part:0<3}").parse().map_err(|_| NoScale)?;
+        let whole: u32 = whole.parse().map_err(|_| NoScale)?;
+        let thousandths = whole.checked_mul(ONE).and_then(|whole| whole.checked_add(part));
+        let scale = thousandths.map(Scale).filter(|of| (1..=Scale::MOST.0).contains(&of.0));
+        scale.ok_or(NoScale)
+    }
+}
+
+impl Serialize for Scale {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.is_multiple_of(ONE) {
+            serializer.serialize_u32(self.0 / ONE)
+        } else {
+            serializer.serialize_f64(self.factor())
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for Scale {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scale, D::Error> {
+        let factor = f64::deserialize(deserializer)?;
+        let thousandths = (factor * f64::from(ONE)).round();
+        if !(1.0..=f64::from(Scale::MOST.0)).contains(&thousandths) {
+            return Err(D::Error::custom(NoScale));
+        }
+        Ok(Scale(thousandths as u32))
+    }
+}
 
 /// A rate would be beyond 1 Tbit/s.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{rate} times {factor} is beyond 1000Gbit")]
 pub struct TooFast {
     rate: Rate,
-    factor: u32,
+    factor: Scale,
 }
 
 /// Makes things faster.
 #[derive(Clone, Copy, Debug)]
-struct Faster(u32);
+struct Faster(Scale);
 
 impl Planned {
-    /// The same run on a network that is faster by a factor from 1 to [`FACTOR_MAX`].
+    /// The same run on a network that is faster by a factor. Where it is slower, the loads of a run
+    /// without messages start and end when they did.
     ///
     /// # Errors
     /// A rate would be beyond 1 Tbit/s.
-    pub fn faster(&self, factor: u32) -> Result<Planned, TooFast> {
-        let by = Faster(factor.clamp(1, FACTOR_MAX));
+    pub fn faster(&self, factor: Scale) -> Result<Planned, TooFast> {
+        let by = Faster(factor);
         let mut planned = self.clone();
         by.topology(&mut planned.topology)?;
         for policy in planned.policies.values_mut() {
@@ -46,17 +141,24 @@ impl Planned {
                 Start::After(after) => by.span(&mut after.delay),
             }
         }
+        let keeps_time = factor <= Scale::ONE && self.messages.is_empty();
         for load in &mut planned.loads {
             if let Some(rate) = &mut load.rate {
                 by.rate(rate)?;
             }
+            if keeps_time {
+                continue;
+            }
             by.span(&mut load.start);
+            if let Some(probing) = &mut load.probing {
+                by.span(probing);
+            }
             if let Some(time) = &mut load.time {
                 by.span(time);
             }
         }
-        if factor > 1 {
-            planned.limit = planned.limit / by.0 + SLACK;
+        if factor != Scale::ONE && !keeps_time {
+            planned.limit = factor.time(planned.limit) + SLACK;
         }
         Ok(planned)
     }
@@ -64,13 +166,12 @@ impl Planned {
 
 impl Faster {
     fn rate(self, rate: &mut Rate) -> Result<(), TooFast> {
-        let faster = rate.bits().checked_mul(self.0.into()).and_then(Rate::from_bits);
-        *rate = faster.ok_or(TooFast { rate: *rate, factor: self.0 })?;
+        *rate = self.0.rate(*rate).ok_or(TooFast { rate: *rate, factor: self.0 })?;
         Ok(())
     }
 
     fn span(self, span: &mut Span) {
-        span.0 /= self.0;
+        span.0 = self.0.time(span.0);
     }
 
     fn topology(self, topology: &mut Topology) -> Result<(), TooFast> {
@@ -171,5 +272,35 @@ impl Faster {
             self.queueing(&mut branch.queueing)?;
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_factor_is_read_as_it_is_written() {
+        for (text, json) in [("1", "1"), ("10", "10"), ("0.1", "0.1"), ("2.5", "2.5")] {
+            let scale: Scale = text.parse().unwrap();
+            assert_eq!(scale.to_string(), text);
+            assert_eq!(serde_json::to_string(&scale).unwrap(), json);
+            assert_eq!(serde_json::from_str::<Scale>(json).unwrap(), scale);
+        }
+        for text in ["0", "0.0001", "-1", "1000.001", "1e3", "", ".", "1.", "x", "9999999999"] {
+            assert_eq!(text.parse::<Scale>(), Err(NoScale), "{text}");
+        }
+        assert!(serde_json::from_str::<Scale>("0").is_err());
+        assert!("0.1".parse::<Scale>().unwrap() < Scale::ONE);
+    }
+
+    #[test]
+    fn rates_go_up_as_times_go_down() {
+        let tenth: Scale = "0.1".parse().unwrap();
+        let rate = Rate::from_bits(5_000_000).unwrap();
+        assert_eq!(tenth.rate(rate), Rate::from_bits(500_000));
+        assert_eq!(tenth.time(Duration::from_millis(25)), Duration::from_millis(250));
+        assert_eq!(Scale::whole(10).time(Duration::from_millis(25)), Duration::from_micros(2_500));
+        assert_eq!(Scale::MOST.rate(Rate::from_bits(2_000_000_000).unwrap()), None);
     }
 }

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
 use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
-use study::{Library, Planned, Study};
+use study::{Library, Planned, Scale, Study};
 
 const STUDY: &str = r#"
 title = "made up"
@@ -142,15 +142,15 @@ fn what_is_set_goes_before_all_but_what_is_varied() {
 #[test]
 fn a_faster_network_is_faster_in_all_its_rates_and_delays() {
     let planned = plan(STUDY).unwrap().swap_remove(1);
-    let faster = planned.faster(10).unwrap();
+    let faster = planned.faster(Scale::whole(10)).unwrap();
     let link = &faster.topology.links[1];
     assert_eq!(link.rate.unwrap().bits(), 10_000_000);
     assert_eq!(link.delay.0.as_millis(), 1);
     assert_eq!(faster.loads[0].rate.unwrap().bits(), 1_000_000);
     let starts: Vec<String> = faster.messages.iter().map(|m| format!("{:?}", m.start)).collect();
     assert!(starts[0].contains("200ms") && starts[1].contains("delay: Span(1s)"), "{starts:?}");
-    assert_eq!(planned.faster(1).unwrap(), planned);
-    assert!(planned.faster(1_000).is_ok());
+    assert_eq!(planned.faster(Scale::ONE).unwrap(), planned);
+    assert!(planned.faster(Scale::MOST).is_ok());
 }
 
 #[test]
@@ -299,7 +299,7 @@ at_least = 5.0
     };
     let measured = Measured {
         id: "both/two[rate=1Mbit]".to_owned(),
-        scale: 2,
+        scale: Scale::whole(2),
         messages: vec![times("routine", 0.2, Some(5.0)), flash],
         loads: vec![LoadMeasured::default()],
         // The first is no port with the policy.
@@ -332,14 +332,14 @@ fn rows_are_told_at_the_studys_own_rates() {
     let planned = plan(STUDY).unwrap();
     let alone = Measured {
         id: "alone/one".to_owned(),
-        scale: 10,
+        scale: Scale::whole(10),
         messages: vec![times("routine", 0.5, Some(1.3))],
         seconds: 2.0,
         ..Measured::default()
     };
     let both = Measured {
         id: "both/two[rate=1Mbit]".to_owned(),
-        scale: 10,
+        scale: Scale::whole(10),
         messages: vec![times("routine", 0.2, Some(1.8)), times("flash", 1.0, None)],
         loads: vec![LoadMeasured { kbit_s: 900.0, delay_ms: Some(3.0), ..LoadMeasured::default() }],
         seconds: 11.0,
@@ -376,7 +376,7 @@ fn rows_are_told_at_the_studys_own_rates() {
     near(later[1].seconds_more_than, 90.0);
     near(rows[3].kbit_s, 90.0);
     near(rows[3].more.get("delay_ms").copied(), 30.0);
-    assert_eq!((rows[0].ground, rows[0].scale, rows[0].dscp), (Ground::Real, 10, 24));
+    assert_eq!((rows[0].ground, rows[0].scale, rows[0].dscp), (Ground::Real, Scale::whole(10), 24));
     let verdicts = study::judge(&study, &rows);
     assert_eq!(verdicts[0].holds, Some(true));
     // Where the base was given up, its rate is known to be less than something.

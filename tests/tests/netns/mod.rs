@@ -6,6 +6,7 @@ mod bleached;
 mod failing;
 mod marks;
 mod precedence;
+mod routers;
 mod study;
 mod wire;
 

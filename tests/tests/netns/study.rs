@@ -60,7 +60,7 @@ limit = "1min"
 loads = [{ name = "udp", from = "alice", to = "bob", rate = "16Mbit", dscp = "EF", time = "2s" }]
 "#;
 
-fn lab(directory: &Path, arguments: &[&str]) -> Command {
+pub(super) fn lab(directory: &Path, arguments: &[&str]) -> Command {
     let programs = programs();
     let mut command = Command::new(&programs.lab);
     command.args(arguments).current_dir(directory).stdin(Stdio::null());
@@ -74,7 +74,7 @@ fn run(directory: &Path, more: &[&str]) -> Output {
     lab(directory, &[&arguments[..], more].concat()).output().unwrap()
 }
 
-fn numbers(output: &Output) -> Value {
+pub(super) fn numbers(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout).unwrap_or_else(|error| {
         panic!("{error}: {}", String::from_utf8_lossy(&output.stderr));
     })

@@ -130,6 +130,8 @@ pub struct Measured {
     pub rows_left_out: u64,
     /// The length of an interval in nanoseconds.
     pub interval: u64,
+    /// When the first of all arrived, in nanoseconds of the receiver's clock.
+    pub began: u64,
 }
 
 impl FlowMeasured {
@@ -151,10 +153,32 @@ impl Measured {
     }
 }
 
+/// A clock beside another, along a line: what a study finds and takes off, or puts on to see that it is
+/// found.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Ahead {
+    /// So many nanoseconds ahead.
+    pub nanos: i64,
+    /// At this time of the receiver's clock, in nanoseconds.
+    pub since: u64,
+    /// So much faster: 1,000 gains a microsecond a second.
+    pub drift_ppb: i64,
+}
+
+impl Ahead {
+    /// How far it is ahead at a time of the receiver's clock, in nanoseconds.
+    pub fn at(self, time: u64) -> i64 {
+        let passed = i128::from(time) - i128::from(self.since);
+        let drifted = passed * i128::from(self.drift_ppb) / 1_000_000_000;
+        i64::try_from(i128::from(self.nanos) + drifted).unwrap_or_default()
+    }
+}
+
 /// Takes arrivals and measures.
 #[derive(Debug)]
 pub struct Meter {
     interval: u64,
+    ahead: Ahead,
     first: Option<u64>,
     first_octets: Octets,
     last: u64,
@@ -189,6 +213,7 @@ impl Meter {
     pub fn new(interval: u64) -> Meter {
         Meter {
             interval: interval.max(1),
+            ahead: Ahead::default(),
             first: None,
             first_octets: Octets::default(),
             last: 0,
@@ -199,6 +224,12 @@ impl Meter {
             rows: 0,
             rows_left_out: 0,
         }
+    }
+
+    /// With a clock of the receiver that is ahead: that is taken off what arrives.
+    #[must_use]
+    pub fn ahead(self, ahead: Ahead) -> Meter {
+        Meter { ahead, ..self }
     }
 
     /// Something arrived that is none of ours.
@@ -240,6 +271,9 @@ impl Meter {
         let first = *self.first.get_or_insert(arrival.received);
         let since = arrival.received.saturating_sub(first);
         let (number, interval) = (since / self.interval, self.interval);
+        let ahead = self.ahead.at(arrival.received);
+        let at = |time: u64| time.saturating_add_signed(ahead.saturating_neg());
+        let arrival = &Arrival { received: at(arrival.received), ..*arrival };
         let room = self.rows < ROWS_MAX;
         let Some(flow) = self.flow(arrival.flow) else {
             self.foreign += 1;
@@ -254,7 +288,7 @@ impl Meter {
         }
         self.rows += usize::from(!known && room);
         self.rows_left_out += u64::from(!known && !room);
-        self.last = self.last.max(arrival.received);
+        self.last = self.last.max(first.saturating_add(since));
         if let Some(delay) = effect.delay {
             self.delay.add(delay);
         }
@@ -290,6 +324,7 @@ impl Meter {
             foreign: self.foreign,
             rows_left_out,
             interval: self.interval,
+            began: self.first.unwrap_or(0),
         }
     }
 }
@@ -323,6 +358,8 @@ impl Counts {
 struct Effect {
     verdict: Verdict,
     delay: Option<u64>,
+    /// Received minus sent, which clocks that disagree make less than nothing.
+    transit: i64,
     jitter: Option<u64>,
 }
 
@@ -355,7 +392,7 @@ impl Flow {
             Verdict::Next { .. } => {}
         }
         if !verdict.is_new() {
-            return Effect { verdict, delay: None, jitter: None };
+            return Effect { verdict, delay: None, transit: 0, jitter: None };
         }
         if self.counts.received == 0 {
             self.first = since;
@@ -381,7 +418,9 @@ impl Flow {
             self.jitter.add(jitter);
         }
         self.previous = Some((arrival.sent, arrival.received));
-        Effect { verdict, delay: Some(delay), jitter }
+        let transit = i128::from(arrival.received) - i128::from(arrival.sent);
+        let transit = i64::try_from(transit).unwrap_or_default();
+        Effect { verdict, delay: Some(delay), transit, jitter }
     }
 
     fn measured(&self, key: FlowKey, rows: Vec<Row>) -> FlowMeasured {

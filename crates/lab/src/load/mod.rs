@@ -20,7 +20,9 @@ mod spread;
 mod stream;
 
 pub use clock::Clock;
-pub use measure::{Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s};
+pub use measure::{
+    Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s,
+};
 pub use pace::{JITTER_MAX, Pace};
 pub use payload::{HEADER, Header};
 pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};

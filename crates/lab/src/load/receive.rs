@@ -3,7 +3,7 @@
 use super::clock::{self, Clock};
 use super::echo;
 use super::incoming::{canonical, take, tell_marks};
-use super::measure::{Arrival, FlowKey, Measured, Meter};
+use super::measure::{Ahead, Arrival, FlowKey, Measured, Meter};
 use super::payload::{HEADER, Header};
 use super::plan::{BLOCK_MAX, LONGEST, TCP_FLOWS_MAX, udp_overhead};
 use super::send::NAP;
@@ -38,6 +38,8 @@ pub struct Reception {
     /// Whether each packet of UDP is sent back, with the mark it came with, from the address it
     /// listens at.
     pub echo: bool,
+    /// How far the receiver's clock is ahead of the senders': taken off what arrives.
+    pub ahead: Ahead,
 }
 
 /// Why a receiver ended.
@@ -140,7 +142,7 @@ impl Receiver {
     pub fn run(self) -> Result<Received> {
         let interval = u64::try_from(self.setup.interval.as_nanos()).unwrap_or(u64::MAX);
         let shared = Shared {
-            meter: Mutex::new(Meter::new(interval)),
+            meter: Mutex::new(Meter::new(interval).ahead(self.setup.ahead)),
             stop: AtomicBool::new(false),
             realtime: AtomicBool::new(false),
             connections: AtomicUsize::new(0),

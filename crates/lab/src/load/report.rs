@@ -89,6 +89,7 @@ pub fn received_json(received: &Received) -> Value {
         "ending": ending,
         "dropped_at_receiver": dropped_here,
         "foreign": measured.foreign,
+        "began_ns": measured.began,
         "interval_ms": ms(measured.interval),
         "intervals_left_out": measured.rows_left_out,
         "flows": measured.flows.iter().map(flow_json).collect::<Vec<_>>(),
@@ -202,6 +203,7 @@ fn interval_json(row: &Row) -> Value {
         "duplicates": row.duplicates,
         "delay_mean_ms": mean(row.delay_sum, row.received),
         "delay_max_ms": delayed.then(|| ms(row.delay_max)),
+        "transit_mean_ms": delayed.then(|| row.transit_sum as f64 / 1e6 / row.received as f64),
         "jitter_mean_ms": mean(row.jitter_sum, row.jitter_count),
         "jitter_max_ms": jittered.then(|| ms(row.jitter_max)),
     })

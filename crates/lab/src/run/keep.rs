@@ -105,10 +105,12 @@ mod tests {
     use super::*;
     use crate::run;
     use std::time::Duration;
+    use study::Scale;
 
     fn job(ground: Ground, scale: u32, seed: u64) -> Job {
         let found = run::find("isode-nato-2007").unwrap();
         let planned = found.plan().unwrap().swap_remove(0);
+        let scale = Scale::whole(scale);
         Job { planned, ground, scale, seed, time: 1, expected: Duration::ZERO }
     }
 
@@ -118,7 +120,8 @@ mod tests {
         let keep = Keep::at(directory.path(), None).unwrap();
         let one = || job(Ground::Real, 1, 1);
         assert_eq!(keep.find(&one()), None);
-        let measured = Measured { id: one().planned.id, scale: 1, seed: 7, ..Measured::default() };
+        let measured =
+            Measured { id: one().planned.id, scale: Scale::ONE, seed: 7, ..Measured::default() };
         keep.put(&one(), &measured).unwrap();
         assert_eq!(keep.find(&one()), Some(measured.clone()));
         for other in [job(Ground::Real, 10, 1), job(Ground::Virtual, 1, 1), job(Ground::Real, 1, 2)]

@@ -3,6 +3,7 @@
 //! Each run is kept in a file once it is made, under a key of all that decides about it, so that a
 //! study goes on where it was stopped, and makes again only what has changed.
 
+mod idle;
 mod keep;
 mod library;
 mod progress;
@@ -26,7 +27,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use study::file::{Beyond, Grounds};
 use study::measured::Ground;
-use study::{Measured, Planned, Row, Verdict};
+use study::{Measured, Planned, Row, Scale, Verdict};
 
 /// What is run, and how.
 #[derive(Clone, Debug)]
@@ -39,7 +40,7 @@ pub struct Options {
     /// Where runs are made that can be made on either ground.
     pub ground: Ground,
     /// How much faster the network is.
-    pub scale: u32,
+    pub scale: Scale,
     /// Of all dice; of a run that is made several times, the first one's.
     pub seed: u64,
     /// How often each run is made, whatever the study says.
@@ -77,7 +78,7 @@ pub struct Outcome {
 struct Job {
     planned: Planned,
     ground: Ground,
-    scale: u32,
+    scale: Scale,
     seed: u64,
     /// Which of the times it is made, from 1.
     time: u32,
@@ -212,10 +213,15 @@ fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
         Grounds::Virtual => Ground::Virtual,
     };
     // In virtual time nothing is won by a faster network.
-    let scale = if ground == Ground::Real { options.scale.min(planned.scale_most) } else { 1 };
+    let scale =
+        if ground == Ground::Real { options.scale.min(planned.scale_most) } else { Scale::ONE };
     let faster = planned.faster(scale).with_context(|| planned.id.clone());
     let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
-    let expected = expected(planned).time / scale;
+    // What was printed is as at the study's own rates.
+    let expected = match planned.messages.is_empty() {
+        true => expected(&faster).time,
+        false => scale.time(expected(planned).time),
+    };
     let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
     Ok(Job { planned: faster, ground, scale, seed, time, expected })
 }
@@ -278,7 +284,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
             only: Vec::new(),
             all: false,
             ground,
-            scale,
+            scale: Scale::whole(scale),
             seed: 7,
             repeat: None,
             parallel: 2,
@@ -295,7 +301,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
         let planned = |id: &str| planned.iter().find(|planned| planned.id == id).unwrap();
         let made = |id: &str, ground, scale| {
             let job = job(planned(id), 1, &options(ground, scale)).unwrap();
-            (job.ground, job.scale)
+            (job.ground, job.scale.factor() as u32)
         };
         assert_eq!(made("round1-single/1MB", Ground::Real, 10), (Ground::Real, 10));
         // On a faster network only the programs would be measured.
@@ -357,7 +363,8 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
                 let policies = &planned.policies;
                 network::Network::new(&planned.topology, policies, 1)
                     .unwrap_or_else(|wrong| panic!("{}: {wrong}", planned.id));
-                planned.faster(10).unwrap();
+                planned.faster(Scale::whole(10)).unwrap();
+                planned.faster("0.1".parse().unwrap()).unwrap();
             }
         }
         let error = find("no-such-study").unwrap_err();

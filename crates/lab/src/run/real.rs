@@ -10,11 +10,11 @@ use crate::clock::{Deadline, Origin, is_interrupted};
 use crate::programs::Programs;
 use crate::up::Kind;
 use anyhow::{Result, bail};
-use loads::Loads;
+use loads::{Found, Loads};
 use mail::Post;
 use std::time::Duration;
 use study::measured::Ground;
-use study::{Measured, Planned};
+use study::{Measured, Planned, Scale};
 use up::Network;
 use watch::Watch;
 
@@ -37,15 +37,19 @@ impl Real {
     pub(crate) fn measure(
         &self,
         planned: &Planned,
-        scale: u32,
+        scale: Scale,
         tell: Tell<'_>,
     ) -> Result<Measured> {
         tell("starting");
         let network = Network::up(self, planned)?;
         let mut post = Post::start(self, &network, planned)?;
+        if planned.probing() > Duration::ZERO {
+            tell("probing");
+        }
+        let found = Found::of(self, &network, planned)?;
         let origin = Moment::now();
         let watch = Watch::start(&network, planned, origin)?;
-        let loads = Loads::start(self, &network, planned, origin)?;
+        let loads = Loads::start(self, &network, planned, scale, found, origin)?;
         if let Some(post) = &mut post {
             post.submit(planned)?;
         }
@@ -54,26 +58,26 @@ impl Real {
         let messages = match post {
             Some(post) => post.wait(planned, end, origin)?,
             None => {
-                loads.wait(end)?;
+                loads.wait(end, origin)?;
                 Vec::new()
             }
         };
         let seconds = origin.seconds();
         let is_late = end.has_passed();
-        let loads = loads.end(origin)?;
+        let (loads, mut notes) = loads.end(origin)?;
         if is_interrupted() {
             bail!("interrupted");
         }
         let seen = watch.end();
-        let notes = match (&seen.path, seen.lost) {
+        notes.extend(match (&seen.path, seen.lost) {
             (None, _) => {
-                vec!["the network did not tell what passed: there is nothing over time".to_owned()]
+                Some("the network did not tell what passed: there is nothing over time".to_owned())
             }
             (Some(_), Some(after)) => {
-                vec![format!("after {after:.1} s the network told no more what passed")]
+                Some(format!("after {after:.1} s the network told no more what passed"))
             }
-            (Some(_), None) => Vec::new(),
-        };
+            (Some(_), None) => None,
+        });
         let unfinished = messages.iter().any(|message| message.delivered.is_none());
         Ok(Measured {
             id: planned.id.clone(),

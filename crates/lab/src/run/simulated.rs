@@ -1,5 +1,8 @@
 //! The virtual ground: the same router and the same node, TCP in this program, and no clock.
 
+mod loads;
+mod probed;
+
 use super::real::Tell;
 use super::sites::{Sites, USER, end};
 use crate::clock::is_interrupted;
@@ -15,6 +18,7 @@ use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
 use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::skew::Skew;
 use study::{Planned, file};
 use toml::{Table, Value};
 
@@ -36,7 +40,8 @@ const DISK: Duration = Duration::from_micros(500);
 pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Measured> {
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
-    let mut until = SLICE;
+    let skews = probed::find(planned, &mut sim)?;
+    let mut until = planned.probing() + SLICE;
     while sim.run_until(until)? {
         if is_interrupted() {
             bail!("interrupted");
@@ -44,7 +49,7 @@ pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Me
         tell(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
         until += SLICE;
     }
-    measured(planned, &scenario, &sim.outcome(), seed)
+    measured(planned, &scenario, &sim.outcome(), seed, &skews)
 }
 
 fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
@@ -56,6 +61,7 @@ fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
     for (place, load) in planned.loads.iter().enumerate() {
         loads.extend(flows(planned, load, place)?);
     }
+    loads.extend(probed::loads(planned)?);
     Ok(Scenario {
         topology: planned.topology.clone(),
         policies: planned.policies.clone(),
@@ -65,7 +71,7 @@ fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
         tcp: tcp(planned)?,
         disk: DISK,
         seed,
-        until: planned.limit,
+        until: until(planned),
         probes: probes(planned),
     })
 }
@@ -118,7 +124,7 @@ fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
     let number = |name: &str| planned.messages.iter().position(|message| message.name == name);
     let all = planned.messages.iter().map(|message| {
         let start = match &message.start {
-            file::Start::At(at) => Start::At(at.0),
+            file::Start::At(at) => Start::At(planned.probing() + at.0),
             file::Start::After(after) => Start::After {
                 message: number(&after.after).context("no such message")?,
                 stage: match after.stage {
@@ -141,17 +147,37 @@ fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
     all.collect()
 }
 
+/// The end of a run: its limit, or when all loads of one without messages have ended and arrived.
+fn until(planned: &Planned) -> Duration {
+    const UNDER_WAY: Duration = Duration::from_secs(1);
+    let ends = planned.loads.iter().filter_map(|load| match load.octets {
+        Some(_) => Some(planned.limit),
+        None => Some(load.start.0 + load.time?.0 + UNDER_WAY),
+    });
+    let end = ends.max().filter(|_| planned.messages.is_empty()).unwrap_or(planned.limit);
+    planned.probing() + end.min(planned.limit)
+}
+
+/// Whether its limit came before the end of a load that has one.
+fn is_cut(planned: &Planned, outcome: &Outcome) -> bool {
+    let ends = planned.loads.iter().filter_map(|load| Some(load.start.0 + load.time?.0));
+    !outcome.complete || ends.max().is_some_and(|end| end > planned.limit)
+}
+
 /// A load's flows.
 fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>> {
     let to = end(planned, load)?;
     let each = |flow: u16| -> Result<Load> {
         // Loads have ports far from each other: each may have many flows.
-        let port = PORT
-            .checked_add(u16::try_from(place)?.checked_mul(512).context("too many loads")?)
+        let far = u16::try_from(place)?.checked_mul(512).context("too many loads")?;
+        let port = load
+            .port
+            .or(PORT.checked_add(far))
             .and_then(|port| port.checked_add(flow))
             .context("too many flows for the ports there are")?;
         let (name, from) = (format!("{}-{flow}", load.name), load.from.clone());
-        let (start, stop) = (load.start.0, load.time.map(|time| load.start.0 + time.0));
+        let start = planned.probing() + load.start.0;
+        let stop = load.time.map(|time| start + time.0);
         let flows = u64::from(load.flows.max(1));
         let rate = load.rate.map(|rate| rate.bits() / flows);
         let to = SocketAddr::new(to, port);
@@ -168,6 +194,8 @@ fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>
                 stop,
                 jitter: f64::from(load.jitter_percent.min(50)) / 100.0,
                 echo: load.protocol == file::Protocol::Echo,
+                clock: probed::clock(load),
+                keeps: false,
             }),
             file::Protocol::Tcp => Load::Tcp(Bulk {
                 name,
@@ -223,8 +251,10 @@ fn measured(
     scenario: &Scenario,
     outcome: &Outcome,
     seed: u64,
+    skews: &[Option<Skew>],
 ) -> Result<Measured> {
-    let seconds = |at: Option<Duration>| at.map(|at| at.as_secs_f64());
+    let begin = planned.probing();
+    let seconds = |at: Option<Duration>| at.map(|at| at.saturating_sub(begin).as_secs_f64());
     let mut messages = Vec::new();
     for (message, times) in planned.messages.iter().zip(&outcome.messages) {
         if let Some(why) = &times.refused {
@@ -246,9 +276,10 @@ fn measured(
         });
     }
     let mut counts = outcome.loads.iter();
-    let loads = planned.loads.iter().map(|load| {
+    let loads = planned.loads.iter().zip(skews).map(|(load, skew)| {
         let flows: Vec<_> = counts.by_ref().take(load.flows.into()).collect();
-        load_measured(load, &flows, outcome.ended)
+        let measured = loads::measured(load, &flows, begin, outcome.ended);
+        LoadMeasured { skew: *skew, ..measured }
     });
     let control = match scenario.tcp.congestion {
         Congestion::Reno => "reno",
@@ -258,67 +289,26 @@ fn measured(
     Ok(Measured {
         id: planned.id.clone(),
         ground: Ground::Virtual,
-        scale: 1,
+        scale: study::Scale::ONE,
         how: how.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         seed,
         loads: loads.collect(),
-        series: outcome.series.iter().filter_map(series).collect(),
-        seconds: outcome.ended.as_secs_f64(),
+        series: outcome.series.iter().filter_map(|of| series(of, begin)).collect(),
+        seconds: outcome.ended.saturating_sub(begin).as_secs_f64(),
         given_up: messages.iter().any(|message: &MessageTimes| message.delivered.is_none())
-            || (messages.is_empty() && outcome.ended >= planned.limit),
+            || (messages.is_empty() && is_cut(planned, outcome)),
         messages,
         notes: Vec::new(),
     })
 }
 
-fn load_measured(load: &file::Load, flows: &[&sim::LoadCount], ended: Duration) -> LoadMeasured {
-    let is_udp = load.protocol != file::Protocol::Tcp;
-    let count = |of: &sim::Traffic| if is_udp { of.packets } else { of.octets };
-    let sent: u64 = flows.iter().map(|flow| count(&flow.sent)).sum();
-    let received: u64 = flows.iter().map(|flow| count(&flow.received)).sum();
-    let rate: f64 = flows.iter().filter_map(|flow| flow.received.rate()).sum();
-    let delays: Vec<f64> =
-        flows.iter().filter_map(|flow| Some(flow.delay?.as_secs_f64() * 1e3)).collect();
-    let delay = (!delays.is_empty()).then(|| delays.iter().sum::<f64>() / delays.len() as f64);
-    let last = flows.iter().filter_map(|flow| flow.sent.last).max();
-    LoadMeasured {
-        name: load.name.clone(),
-        started: load.start.0.as_secs_f64(),
-        ended: last.unwrap_or(ended).as_secs_f64(),
-        sent,
-        received,
-        kbit_s: rate / 1e3,
-        loss_percent: (is_udp && sent > 0)
-            .then(|| (1.0 - received as f64 / sent as f64).max(0.0) * 100.0),
-        delay_ms: delay,
-        round_trip_ms: round_trip(flows, 0.5),
-        round_trip_p99_ms: round_trip(flows, 0.99),
-        dscp_seen: dscp_seen(flows),
-        ..LoadMeasured::default()
-    }
-}
-
-/// The time there and back that this share of the packets did not exceed, in ms: an echo has one flow.
-fn round_trip(flows: &[&sim::LoadCount], share: f64) -> Option<f64> {
-    let times = flows.iter().find_map(|flow| flow.round_trips.percentile(share));
-    times.map(|time| time.as_secs_f64() * 1e3)
-}
-
-/// Packets of all flows by the code point they arrived with.
-fn dscp_seen(flows: &[&sim::LoadCount]) -> BTreeMap<u8, u64> {
-    let mut seen = BTreeMap::new();
-    for (dscp, packets) in flows.iter().flat_map(|flow| &flow.dscp_seen) {
-        *seen.entry(dscp.number()).or_default() += packets;
-    }
-    seen
-}
-
-/// None of a port that nothing passed.
-fn series(of: &sim::Series) -> Option<Series> {
+/// None of a port that nothing passed after the beginning.
+fn series(of: &sim::Series, begin: Duration) -> Option<Series> {
     let interval = of.interval.as_secs_f64();
     let mut rows: BTreeMap<u8, Steps> = BTreeMap::new();
-    for row in &of.rows {
-        let step = (row.at.as_secs_f64() / interval).round() as usize;
+    for row in of.rows.iter().filter(|row| row.at > begin) {
+        let at = row.at.saturating_sub(begin).as_secs_f64();
+        let step = (at / interval).ceil() as usize;
         let steps = rows.entry(row.dscp.number()).or_default();
         let before = step.saturating_sub(1);
         steps.octets.resize(before, 0);

@@ -1,5 +1,6 @@
 //! What a running network is asked, and how its driver is reached.
 
+use super::flood::{FloodAsk, FloodStatus};
 use super::hear::Mouth;
 use super::status::Status;
 use router::policy::Flow;
@@ -63,6 +64,10 @@ pub(crate) enum Ask {
     Listen { port: String, to: Mouth },
     /// Forget the listeners that are gone.
     Sweep,
+    /// A flood.
+    Flood(FloodAsk),
+    /// What became of all floods.
+    Floods,
 }
 
 /// Its answer.
@@ -72,6 +77,8 @@ pub(crate) enum Told {
     Status(Box<Status>),
     /// To [`FlowAsk::List`]: tables with their flows.
     Flows(Vec<(String, Vec<Flow>)>),
+    /// To [`Ask::Floods`].
+    Floods(Vec<FloodStatus>),
     /// It is done.
     Done,
 }

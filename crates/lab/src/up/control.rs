@@ -224,6 +224,14 @@ impl Connection {
                 self.say(&Answer::Enter { network, user })?;
                 self.until_it_ends()
             }
+            Question::Flood(ask) => {
+                let answer = plain(self.asker.ask(Ask::Flood(ask)));
+                self.say(&answer)
+            }
+            Question::Floods => {
+                let answer = plain(self.asker.ask(Ask::Floods));
+                self.say(&answer)
+            }
             Question::Capture { port } => self.capture(&port),
             Question::Down => {
                 self.say(&Answer::Done)?;
@@ -309,6 +317,7 @@ fn plain(told: Result<Told, String>) -> Answer {
     match told {
         Ok(Told::Status(status)) => Answer::Status(status),
         Ok(Told::Flows(flows)) => Answer::Flows(flows),
+        Ok(Told::Floods(floods)) => Answer::Floods(floods),
         Ok(Told::Done) => Answer::Done,
         Err(wrong) => Answer::Wrong(wrong),
     }

@@ -2,6 +2,7 @@
 //! machine, and writes what the machine delivers.
 
 use super::ask::{Ask, Asked, FlowAsk, Passed, Questions, Told};
+use super::flood::Floods;
 use super::hear::Mouth;
 use super::hosts::PortOf;
 use super::kind::Kind;
@@ -42,6 +43,7 @@ struct Core {
     places: BTreeMap<PortOf, usize>,
     pool: Pool,
     listeners: Vec<Listener>,
+    floods: Floods,
     carried: Carried,
     origin: Origin,
 }
@@ -54,6 +56,7 @@ impl<P: Ports> Driver<P> {
             places,
             pool: Pool::default(),
             listeners: Vec::new(),
+            floods: Floods::default(),
             carried: Carried::default(),
             origin: Origin::now(),
         };
@@ -78,10 +81,25 @@ impl<P: Ports> Driver<P> {
         Ok(more)
     }
 
+    /// Makes what packets of floods are due. Gives whether more are.
+    fn flood(&mut self) -> bool {
+        let Core { network, floods, origin, .. } = &mut self.core;
+        let now = origin.time();
+        if floods.deadline().is_none_or(|due| due > now) {
+            return false;
+        }
+        let more = floods.due(now, |host, port, octets| {
+            network.handle(now, Input::Packet { host, port, octets });
+        });
+        self.core.settle(&mut self.ports);
+        more
+    }
+
     /// Waits until a port is readable, a question comes, or the machine's next moment.
     fn sleep(&self, questions: &Questions, at_once: bool, ready: &mut [bool]) -> Result<bool> {
         let now = self.core.origin.time();
-        let until = self.core.network.deadline().map(|at| at.duration_since(now));
+        let due = [self.core.network.deadline(), self.core.floods.deadline()];
+        let until = due.into_iter().flatten().min().map(|at| at.duration_since(now));
         let wait = if at_once { Duration::ZERO } else { until.map_or(SLEEP, |at| at.min(SLEEP)) };
         let descriptors = self.ports.descriptors();
         let mut watched: Vec<PollFd<'_>> =
@@ -119,6 +137,7 @@ impl<P: Ports> DataPath for Driver<P> {
                 }
             }
             more = self.read(&mut ready, &mut batch)?;
+            more |= self.flood();
             let now = self.core.origin.time();
             if self.core.network.deadline().is_some_and(|at| at <= now) {
                 self.core.network.handle(now, Input::Tick);
@@ -136,6 +155,10 @@ impl Core {
         while let Some(output) = self.network.poll() {
             match output {
                 Output::Deliver { host, port, octets, .. } => {
+                    if self.floods.take(self.origin.time(), &octets) {
+                        self.pool.give(octets);
+                        continue;
+                    }
                     let Some(number) = self.places.get(&PortOf { node: host.0, port }) else {
                         continue;
                     };
@@ -190,6 +213,11 @@ impl Core {
                 self.network.handle(now, Input::Tap { port: place, on: true });
                 Ok(Told::Done)
             }
+            Ask::Flood(ask) => {
+                let now = self.origin.time();
+                self.floods.add(now, &self.network, ask).map(|()| Told::Done)
+            }
+            Ask::Floods => Ok(Told::Floods(self.floods.status())),
             Ask::Sweep => {
                 self.sweep();
                 Ok(Told::Done)
@@ -268,6 +296,7 @@ ends = ["a.eth0", "b.eth0"]
             places: BTreeMap::new(),
             pool: Pool::default(),
             listeners: Vec::new(),
+            floods: Floods::default(),
             carried: Carried::default(),
             origin: Origin::now(),
         };

@@ -309,6 +309,9 @@ impl DataPath for Kernel {
                     Ask::Flow { .. } => Err(Usage::error(
                         "the data path tc has no tables of flows: the kernel forwards",
                     )),
+                    Ask::Flood(_) | Ask::Floods => Err(Usage::error(
+                        "the data path tc makes no packets itself: the kernel forwards",
+                    )),
                     Ask::Listen { port, to } => self.taps.listen(&port, to).map(|()| Told::Done),
                 };
                 let _ = answer.send(told.map_err(|error| format!("{error:#}")));

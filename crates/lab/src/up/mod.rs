@@ -14,6 +14,7 @@ pub(crate) mod ask;
 mod control;
 mod driver;
 mod files;
+pub(crate) mod flood;
 mod hear;
 mod hosts;
 mod interfaces;
@@ -27,6 +28,7 @@ mod taps;
 mod view;
 
 pub use ask::FlowAsk;
+pub use flood::{FloodAsk, FloodStatus};
 pub use kind::Kind;
 pub use status::{Carried, Count, DelayStatus, NodeStatus, PartStatus, RowStatus, Status, Total};
 pub use view::table;

@@ -4,6 +4,7 @@
 //! sends one line of JSON and gets one back; after some questions the connection stays.
 
 use super::ask::FlowAsk;
+use super::flood::{FloodAsk, FloodStatus};
 use super::status::Status;
 use router::policy::Flow;
 use serde::{Deserialize, Serialize};
@@ -34,6 +35,10 @@ pub(crate) enum Question {
         /// Node and port: `sar.wan`.
         port: String,
     },
+    /// Packets that the network makes, and counts, itself.
+    Flood(FloodAsk),
+    /// What became of those.
+    Floods,
     /// The end. The connection then ends with the network's process.
     Down,
 }
@@ -53,6 +58,8 @@ pub(crate) enum Answer {
         /// Of the user namespace, where it is another than the machine's.
         user: Option<String>,
     },
+    /// To [`Question::Floods`].
+    Floods(Vec<FloodStatus>),
     /// It is done, or begins.
     Done,
     /// It cannot be done; why.

@@ -5,7 +5,7 @@ use clap::Subcommand;
 use dscp::Dscp;
 use lab::Usage;
 use lab::load::{
-    Clock, Counted, FlowPlan, Pacing, Plan, Receiver, Reception, Sender, Transport, csv,
+    Ahead, Clock, Counted, FlowPlan, Pacing, Plan, Receiver, Reception, Sender, Transport, csv,
     received_json, received_table, sent_json, sent_table,
 };
 use lab::toml_file::TomlFile;
@@ -115,6 +115,15 @@ struct ReceiveArgs {
     /// The length of an interval
     #[arg(long, value_name = "TIME", default_value = "100ms")]
     interval: Span,
+    /// So many nanoseconds this machine's clock is ahead of the senders', which are taken off
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0, allow_hyphen_values = true)]
+    ahead: i64,
+    /// Nanoseconds a second that it gains on theirs, taken off too
+    #[arg(long, value_name = "PPB", default_value_t = 0, allow_hyphen_values = true)]
+    drift: i64,
+    /// The time of this machine's clock at which it is --ahead, in nanoseconds
+    #[arg(long, value_name = "NANOSECONDS", default_value_t = 0)]
+    since: u64,
     /// As one JSON object
     #[arg(long)]
     json: bool,
@@ -192,8 +201,9 @@ impl ReceiveArgs {
 
     fn run(&self) -> Result<ExitCode> {
         let (limit, interval) = (self.time.0, self.interval.0);
+        let ahead = Ahead { nanos: self.ahead, since: self.since, drift_ppb: self.drift };
         let (flows, echo) = (self.flows, self.echo);
-        let setup = Reception { listen: self.listen()?, limit, flows, interval, echo };
+        let setup = Reception { listen: self.listen()?, limit, flows, interval, echo, ahead };
         let receiver = Receiver::bind(setup)?;
         eprintln!("listening at {} for {}", receiver.address(), self.time);
         let received = receiver.run()?;

@@ -5,6 +5,7 @@ use lab::run::{self, Options, Outcome};
 use lab::up::Kind;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use study::Scale;
 use study::measured::Ground;
 
 /// Something could not be done, and something was.
@@ -22,9 +23,10 @@ pub(crate) struct Args {
     /// In virtual time: the same router and MTA, and TCP in this program
     #[arg(long = "virtual")]
     in_virtual_time: bool,
-    /// A network that is so much faster: every rate times this, every delay divided by it
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1_000))]
-    scale: u32,
+    /// A network that is so much faster, 0.001 to 1000: every rate times this, every delay divided by
+    /// it; 0.1 is slower
+    #[arg(long, default_value_t = Scale::ONE)]
+    scale: Scale,
     /// This parameter has this value in all runs but those that vary it; VALUE as TOML, or a bare word.
     /// May be given several times
     #[arg(long, value_name = "NAME=VALUE")]

@@ -1,5 +1,6 @@
 //! The pictures of a report.
 
+pub(crate) mod loads;
 pub(crate) mod over_time;
 pub(crate) mod ratios;
 pub(crate) mod sweep;
@@ -72,6 +73,9 @@ pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
     };
     if let Some(dots) = ratios::of(&view, ratios::WIDE) {
         add("ratios".to_owned(), Drawn::Dots(dots));
+    }
+    for (number, figure) in loads::of(report) {
+        add(format!("figure-{number:02}"), Drawn::Figure(figure));
     }
     for asked in &report.study.figures {
         if let Some(figure) = varied::of(&view, asked) {

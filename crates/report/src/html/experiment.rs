@@ -156,11 +156,11 @@ fn listed(page: &mut Markup, made: &[&Run<'_>], class: &'static str, left: &mut 
 
 fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
     let Some(measured) = run.measured else { return };
-    let scale = f64::from(measured.scale.max(1));
+    let scale = measured.scale.factor();
     page.within("summary", &[], |page| {
         page.element("b", &[], &run.planned.run);
         page.text(" ");
-        let how = if measured.scale > 1 {
+        let how = if measured.scale != study::Scale::ONE {
             format!("{}, {} times as fast", measured.ground.name(), measured.scale)
         } else {
             measured.ground.name().to_owned()

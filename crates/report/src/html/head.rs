@@ -47,7 +47,7 @@ fn settings(view: &View<'_>) -> Vec<(String, String)> {
             *found.entry(name).or_default().entry(value).or_default() += 1;
         };
         add("ground", measured.ground.name().to_owned());
-        add("scale", measured.scale.max(1).to_string());
+        add("scale", measured.scale.to_string());
         add("seed", measured.seed.to_string());
         for (name, value) in &measured.how {
             add(name.as_str(), value.clone());

@@ -9,6 +9,7 @@ mod summary;
 mod table;
 
 use crate::Report;
+use crate::figures::loads;
 use crate::view::View;
 use markup::Markup;
 
@@ -60,6 +61,7 @@ pub(crate) fn page(report: &Report<'_>) -> String {
             page.within("header", &[], |page| head::write(page, &view));
             page.within("main", &[], |page| {
                 summary::write(page, &view, &mut left);
+                printed(page, report, &mut left);
                 figures::write(page, &view, &mut left);
                 for (number, experiment) in view.experiments.iter().enumerate() {
                     experiment::write(page, number, experiment, &mut left);
@@ -70,6 +72,22 @@ pub(crate) fn page(report: &Report<'_>) -> String {
         });
     });
     page.done()
+}
+
+/// Figures that were printed, of ours.
+fn printed(page: &mut Markup, report: &Report<'_>, left: &mut Left) {
+    let figures = loads::of(report);
+    if figures.is_empty() {
+        return;
+    }
+    page.within("section", &[("id", "figures")], |page| {
+        page.element("h2", &[], "The figures of the paper, of ours");
+        for (_, figure) in &figures {
+            page.within("figure", &[], |page| {
+                picture(page, left, "figure", &figure.title, || figure.svg());
+            });
+        }
+    });
 }
 
 /// How to get these figures again.

@@ -18,7 +18,7 @@ struct Column {
 }
 
 /// All there are; a table has those in which a row has something.
-const COLUMNS: [Column; 23] = [
+const COLUMNS: [Column; 25] = [
     Column { head: "precedence", class: "wide", cell: |row| text(row.precedence.as_deref()) },
     Column { head: "DSCP", class: "wide", cell: |row| row.dscp_name.clone() },
     Column {
@@ -44,8 +44,14 @@ const COLUMNS: [Column; 23] = [
         cell: |row| printed(row, Measure::LossPercent),
     },
     Column { head: "ours loss %", class: OURS, cell: |row| ours(row, Measure::LossPercent) },
+    Column { head: "paper delay ms", class: "number", cell: |row| printed(row, Measure::DelayMs) },
     Column { head: "delay ms", class: OURS, cell: |row| ours(row, Measure::DelayMs) },
     Column { head: "delay p99 ms", class: OURS, cell: |row| ours(row, Measure::DelayP99Ms) },
+    Column {
+        head: "paper jitter ms",
+        class: "number",
+        cell: |row| printed(row, Measure::JitterMs),
+    },
     Column { head: "jitter ms", class: OURS, cell: |row| ours(row, Measure::JitterMs) },
     Column {
         head: "paper round trip ms",
@@ -96,8 +102,10 @@ fn ground(row: &Row) -> String {
         Ground::Real => "■",
         Ground::Virtual => "◇",
     };
-    let faster = if row.scale > 1 { format!(" ×{}", row.scale) } else { String::new() };
-    format!("{sign} {}{faster}", row.ground.name())
+    let faster =
+        if row.scale != study::Scale::ONE { format!(" ×{}", row.scale) } else { String::new() };
+    let inside = if row.inside { ", made inside" } else { "" };
+    format!("{sign} {}{faster}{inside}", row.ground.name())
 }
 
 /// What was printed: a value or a bound.

@@ -5,7 +5,7 @@ use base::Precedence;
 use dscp::Dscp;
 use network::Topology;
 use router::policy::Policy;
-use sim::{Bulk, Load, Message, Place, Scenario, Start, Tcp, Udp, UserId};
+use sim::{Bulk, Clock, Load, Message, Place, Scenario, Start, Tcp, Udp, UserId};
 use std::time::Duration;
 
 pub(crate) const NAPLES: usize = 0;
@@ -87,6 +87,8 @@ pub(crate) fn flood(rate: u64, dscp: Dscp, to: &str) -> Load {
         stop: None,
         jitter: 0.2,
         echo: false,
+        clock: Clock::default(),
+        keeps: false,
     })
 }
 

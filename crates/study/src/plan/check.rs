@@ -16,6 +16,9 @@ const LOADS_MAX: usize = 64;
 /// Most panels of a figure.
 const PANELS_MAX: usize = 4;
 
+/// Most that a clock may be made to do.
+const CLOCK_MAX: f64 = 10_000.0;
+
 /// Names of experiments and runs.
 pub(super) fn study(study: &Study) -> Result<(), Wrong> {
     let mut names = BTreeSet::new();
@@ -107,6 +110,9 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
         return Err(format!("the topology has no host {missing}"));
     }
     match load.protocol {
+        Protocol::Tcp if load.inside || load.clock.is_some() => {
+            return Err("inside and clock are for UDP".to_owned());
+        }
         Protocol::Tcp => {}
         _ if load.rate.is_none() => return Err("UDP has a rate".to_owned()),
         _ if load.octets.is_some() => {
@@ -122,6 +128,22 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
     }
     if load.flows == 0 || load.flows > 10_000 || load.jitter_percent > 100 {
         return Err("1 to 10,000 flows, 0 to 100 percent of jitter".to_owned());
+    }
+    if load.protocol == Protocol::Echo && (load.inside || load.clock.is_some()) {
+        return Err("inside and clock are for UDP one way".to_owned());
+    }
+    if load.inside && (load.probing.is_some() || load.clock.is_some()) {
+        return Err("inside, nothing is told of its delays: neither probing nor a clock".to_owned());
+    }
+    let far = |of: f64| !of.is_finite() || of.abs() > CLOCK_MAX;
+    if load.clock.is_some_and(|clock| far(clock.ahead_ms) || far(clock.drift_ppm)) {
+        return Err(format!("a clock's ahead_ms and drift_ppm are within {CLOCK_MAX}"));
+    }
+    if load.probing.is_some_and(|probing| probing.0 > Duration::from_secs(600)) {
+        return Err("probing of more than 10min".to_owned());
+    }
+    if load.port.is_some_and(|port| port < 1_024 || port.checked_add(load.flows).is_none()) {
+        return Err("a port from 1024 to 65535, also of its last flow".to_owned());
     }
     let endless = load.time.is_none() && load.octets.is_none();
     if endless && planned.messages.is_empty() && planned.loads.iter().all(is_endless) {
@@ -214,6 +236,12 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         }
     }
     figures(study, planned)?;
+    for (number, figure) in study.over_time.iter().enumerate() {
+        if let Some((_, item)) = figure.items.iter().find(|(_, item)| !items.contains(item)) {
+            let path = format!("over_time[{number}].items");
+            return Err(Wrong::at(path, format!("{item:?}: there is none")));
+        }
+    }
     for (number, experiment) in study.experiments.iter().enumerate() {
         for (place, expect) in experiment.expect.iter().enumerate() {
             let path = format!("experiment[{number}].expect[{place}]");

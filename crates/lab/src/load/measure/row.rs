@@ -58,6 +58,8 @@ pub struct Row {
     pub duplicates: u64,
     /// Sum of delays, in nanoseconds.
     pub delay_sum: u64,
+    /// Sum of what the delays are by the clocks, also where that is less than nothing.
+    pub transit_sum: i64,
     /// The longest delay.
     pub delay_max: u64,
     /// Differences that make up the jitter.
@@ -99,6 +101,7 @@ impl Row {
             self.payload_octets += octets.payload;
             self.ip_octets += octets.ip;
             self.delay_sum = self.delay_sum.saturating_add(delay);
+            self.transit_sum = self.transit_sum.saturating_add(effect.transit);
             self.delay_max = self.delay_max.max(delay);
         }
         if let Some(jitter) = effect.jitter {

@@ -1,10 +1,17 @@
-//! The loads of a run: a `lab load receive` and a `lab load send` for each.
+//! The loads of a run: a `lab load receive` and a `lab load send` for each, or the network itself.
+
+mod inside;
+mod probed;
+
+pub(super) use probed::Found;
 
 use super::up::Network;
 use super::{Moment, PATIENCE, Real};
 use crate::child::Child;
+use crate::client::Client;
 use crate::clock::{Deadline, is_interrupted, pause};
 use crate::run::sites::end;
+use crate::up::FloodStatus;
 use anyhow::{Context as _, Result, bail};
 use nix::sys::signal::Signal;
 use router::Rate;
@@ -14,20 +21,25 @@ use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
-use study::Planned;
 use study::file::{Load, Protocol};
-use study::measured::LoadMeasured;
+use study::measured::{LoadMeasured, step};
+use study::{Planned, Scale};
 
 /// The port of the first load's receiver.
 const PORT: u16 = 7_000;
 /// Rate of TCP that is not limited.
 const UNLIMITED: u64 = 10_000_000_000;
-/// Most steps of a load's rate over time.
-const STEPS: u32 = 1_200;
 
 #[derive(Debug)]
 pub(super) struct Loads {
-    loads: Vec<Running>,
+    /// In the order of the study.
+    loads: Vec<Load>,
+    /// Those that are programs, by their places.
+    running: BTreeMap<usize, Running>,
+    /// Those that the network makes itself, by their places.
+    inside: Vec<usize>,
+    found: Found,
+    client: Client,
 }
 
 #[derive(Debug)]
@@ -54,13 +66,16 @@ impl Loads {
         real: &Real,
         network: &Network,
         planned: &Planned,
+        scale: Scale,
+        found: Found,
         origin: Moment,
     ) -> Result<Loads> {
         let mut receivers = Vec::new();
-        for (place, load) in planned.loads.iter().enumerate() {
-            let port = PORT + u16::try_from(place)?;
+        let all = || planned.loads.iter().enumerate();
+        for (place, load) in all().filter(|(_, load)| !load.inside) {
+            let port = port(load, place)?;
             let longest = (planned.limit + PATIENCE).min(Duration::from_secs(3_600));
-            let interval = (planned.limit / STEPS).max(Duration::from_millis(100));
+            let interval = step(load.time.map_or(planned.limit, |time| time.0), scale);
             let mut command = network.direct(&load.to)?.command(&real.programs.lab);
             let at = match load.protocol {
                 // What is sent back has to come from where it was sent to.
@@ -73,6 +88,7 @@ impl Loads {
             }
             command.args(["--for", &ms(longest), "--interval", &ms(interval)]);
             command.args(["--flows", &load.flows.to_string()]);
+            command.args(found.arguments(place, load));
             let receiver =
                 Program::start(command, network.directory(), &format!("receive-{place}"))?;
             receivers.push((port, receiver));
@@ -80,31 +96,38 @@ impl Loads {
         for (_, receiver) in &receivers {
             receiver.listens()?;
         }
-        let mut loads = Vec::new();
-        let each = planned.loads.iter().zip(receivers).enumerate();
-        for (place, (load, (port, receiver))) in each {
+        let mut running = BTreeMap::new();
+        for ((place, load), (port, receiver)) in all().filter(|(_, l)| !l.inside).zip(receivers) {
             let to = SocketAddr::new(end(planned, load)?, port);
             let command = sender(real, network, planned, load, to, origin)?;
             let sender = Program::start(command, network.directory(), &format!("send-{place}"))?;
-            loads.push(Running { of: load.clone(), sender, receiver });
+            running.insert(place, Running { of: load.clone(), sender, receiver });
         }
-        Ok(Loads { loads })
+        let mut inside = Vec::new();
+        for (place, load) in all().filter(|(_, load)| load.inside) {
+            for flow in 0..load.flows {
+                network.client().flood(inside::ask(real, planned, (place, flow), load, origin)?)?;
+            }
+            inside.push(place);
+        }
+        let client = network.client().clone();
+        Ok(Loads { loads: planned.loads.clone(), running, inside, found, client })
     }
 
     /// Waits until those that end by themselves have ended.
     ///
     /// # Errors
     /// The system does not say.
-    pub(super) fn wait(&self, end: Deadline) -> Result<()> {
+    pub(super) fn wait(&self, end: Deadline, origin: Moment) -> Result<()> {
         let ends = |load: &&Running| load.of.time.is_some() || load.of.octets.is_some();
         while !end.has_passed() && !is_interrupted() {
-            let mut waiting = self.loads.iter().filter(ends);
+            let mut waiting = self.running.values().filter(ends);
             // What was sent is under way for a while, and TCP's end comes behind it.
             let is_over = |load: &Running| match load.of.octets {
                 Some(_) => load.receiver.said(),
                 None => load.sender.said(),
             };
-            if waiting.all(is_over) {
+            if waiting.all(is_over) && self.inside_are_over(origin) {
                 break;
             }
             pause(Duration::from_millis(20));
@@ -112,30 +135,53 @@ impl Loads {
         Ok(())
     }
 
-    /// Ends all, and gives what arrived.
+    /// Whether those that the network makes itself, and that end, have ended.
+    fn inside_are_over(&self, origin: Moment) -> bool {
+        let all = self.inside.iter().filter_map(|place| self.loads.get(*place));
+        let ends = all.filter_map(|load| Some(load.start.0 + load.time?.0));
+        ends.max().is_none_or(|end| origin.seconds() > end.as_secs_f64())
+    }
+
+    /// Ends all, and gives what arrived, and what a reader has to know of it.
     ///
     /// # Errors
     /// One failed; with what it said.
-    pub(super) fn end(mut self, origin: Moment) -> Result<Vec<LoadMeasured>> {
-        for load in &mut self.loads {
+    pub(super) fn end(mut self, origin: Moment) -> Result<(Vec<LoadMeasured>, Vec<String>)> {
+        for load in self.running.values_mut() {
             load.sender.interrupt()?;
         }
         let mut sent = Vec::new();
-        for load in &mut self.loads {
+        for load in self.running.values_mut() {
             sent.push(load.sender.result()?);
         }
         // What is still under way arrives, or never will.
-        if self.loads.iter().any(|load| !load.receiver.said()) {
+        if self.running.values().any(|load| !load.receiver.said()) {
             pause(Duration::from_millis(500));
         }
-        let mut measured = Vec::new();
-        for (load, sent) in self.loads.iter_mut().zip(sent) {
+        let mut measured = BTreeMap::new();
+        for ((place, load), sent) in self.running.iter_mut().zip(sent) {
             load.receiver.interrupt()?;
             let received = load.receiver.result()?;
-            measured.push(of(&load.of, &sent, &received, origin));
+            let skew = self.found.skew(*place);
+            let one = of(&load.of, &sent, &received, origin);
+            measured.insert(*place, LoadMeasured { skew, ..one });
         }
-        Ok(measured)
+        let floods = if self.inside.is_empty() { Vec::new() } else { self.client.floods()? };
+        let notes = floods.iter().filter_map(inside::note).collect();
+        let mut floods = floods.into_iter();
+        for place in &self.inside {
+            let Some(load) = self.loads.get(*place) else { continue };
+            let flows: Vec<FloodStatus> = floods.by_ref().take(load.flows.into()).collect();
+            measured.insert(*place, inside::measured(load, &flows, origin));
+        }
+        Ok((measured.into_values().collect(), notes))
     }
+}
+
+/// Where a load is received.
+fn port(load: &Load, place: usize) -> Result<u16> {
+    let own = u16::try_from(place).ok().and_then(|place| PORT.checked_add(place));
+    load.port.or(own).context("a port")
 }
 
 fn sender(
@@ -200,7 +246,7 @@ fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasur
     let (went, came) = (count(sent, unit), count(received, if is_tcp { unit } else { "received" }));
     let loss = (went > 0 && !is_tcp).then(|| (1.0 - came as f64 / went as f64).max(0.0) * 100.0);
     let duration = number(sent, "duration_ms").unwrap_or_default() / 1e3;
-    let (over_time, interval) = over_time(received, rate);
+    let interval = number(received, "interval_ms").unwrap_or_default() / 1e3;
     LoadMeasured {
         name: load.name.clone(),
         started: load.start.0.as_secs_f64(),
@@ -215,13 +261,16 @@ fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasur
         round_trip_ms: spread("round_trip", "p50_ms"),
         round_trip_p99_ms: spread("round_trip", "p99_ms"),
         dscp_seen: dscp_seen(received),
-        over_time,
+        over_time: over_time(received, rate),
+        delay_over_time: means_over_time(received, "delay_mean_ms"),
+        jitter_over_time: means_over_time(received, "jitter_mean_ms"),
         interval,
+        ..LoadMeasured::default()
     }
 }
 
 /// The rates of all flows together, from each one's first packet on.
-fn over_time(received: &Value, rate: &str) -> (Vec<f64>, f64) {
+fn over_time(received: &Value, rate: &str) -> Vec<f64> {
     let mut sums: Vec<f64> = Vec::new();
     for flow in flows(received) {
         let rows = flow.get("intervals").and_then(Value::as_array).into_iter().flatten();
@@ -233,8 +282,27 @@ fn over_time(received: &Value, rate: &str) -> (Vec<f64>, f64) {
             }
         }
     }
-    let interval = received.get("interval_ms").and_then(Value::as_f64).unwrap_or_default();
-    (sums, interval / 1e3)
+    sums
+}
+
+/// Means of all flows together, by what came of each.
+fn means_over_time(received: &Value, key: &str) -> Vec<Option<f64>> {
+    let mut sums: Vec<(f64, f64)> = Vec::new();
+    for flow in flows(received) {
+        let rows = flow.get("intervals").and_then(Value::as_array).into_iter().flatten();
+        for (place, row) in rows.enumerate() {
+            if sums.len() <= place {
+                sums.push((0.0, 0.0));
+            }
+            let number = |key: &str| row.get(key).and_then(Value::as_f64);
+            let of = sums.get_mut(place).zip(number(key).zip(number("received")));
+            if let Some(((sum, count), (mean, received))) = of {
+                *sum += mean * received;
+                *count += received;
+            }
+        }
+    }
+    sums.iter().map(|(sum, count)| (*count > 0.0).then(|| sum / count)).collect()
 }
 
 fn dscp_seen(received: &Value) -> BTreeMap<u8, u64> {
