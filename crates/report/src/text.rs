@@ -106,6 +106,10 @@ pub(crate) fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> Str
 /// With the lowest and the highest behind it, where it is a median.
 pub(crate) fn ranged(text: String, row: &Row, measure: Measure) -> String {
     let Some((low, high)) = row.range.get(measure.name()) else { return text };
+    // Without chance in it each run is like the other.
+    if low == high {
+        return text;
+    }
     let end = |value: &Option<f64>| value.map_or("given up".to_owned(), number::short);
     format!("{text} ({}–{})", end(low), end(high))
 }
