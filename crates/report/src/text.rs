@@ -1,6 +1,6 @@
 //! The short table at the end of a run, for a terminal.
 
-use crate::closeness::Comparison;
+use crate::closeness::{Closeness, Comparison};
 use crate::number::{self, NONE};
 use study::row::Measure;
 use study::{Row, Verdict};
@@ -41,19 +41,25 @@ const NAMES: usize = 2;
 /// A line for each row, then what does not hold or is not known.
 pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
     let shown = rows.get(..rows.len().min(ROWS_MAX)).unwrap_or_default();
-    let filled = |column: &&Column| shown.iter().any(|row| (column.cell)(row) != NONE);
-    let names = COLUMNS.iter().take(NAMES);
-    let columns: Vec<&Column> = names.chain(COLUMNS.iter().skip(NAMES).filter(filled)).collect();
-    let heads = columns.iter().map(|column| column.head.to_owned()).collect();
-    let cells = |row| columns.iter().map(|column| plain(&(column.cell)(row))).collect();
-    let lines: Vec<Vec<String>> = std::iter::once(heads).chain(shown.iter().map(cells)).collect();
-    let mut text = aligned(&lines);
+    // Each table has the columns that say something in it.
+    let tables = shown.chunk_by(|one, next| one.table == next.table);
+    let mut text = tables.map(one_table).collect::<Vec<_>>().join("\n");
     if rows.len() > ROWS_MAX {
         text.push_str(&format!("... and {} rows more\n", rows.len() - ROWS_MAX));
     }
     text.push_str(&missed(rows));
     text.push_str(&expectations(verdicts));
     text
+}
+
+fn one_table(shown: &[Row]) -> String {
+    let filled = |column: &&Column| shown.iter().any(|row| (column.cell)(row) != NONE);
+    let names = COLUMNS.iter().take(NAMES);
+    let columns: Vec<&Column> = names.chain(COLUMNS.iter().skip(NAMES).filter(filled)).collect();
+    let heads = columns.iter().map(|column| column.head.to_owned()).collect();
+    let cells = |row| columns.iter().map(|column| plain(&(column.cell)(row))).collect();
+    let lines: Vec<Vec<String>> = std::iter::once(heads).chain(shown.iter().map(cells)).collect();
+    aligned(&lines)
 }
 
 fn paper_seconds(row: &Row) -> String {
@@ -139,7 +145,10 @@ fn aligned(lines: &[Vec<String>]) -> String {
 
 /// The rows that no setting brings near what was printed.
 fn missed(rows: &[Row]) -> String {
-    let missed: Vec<&Row> = rows.iter().filter(|row| !row.missed.is_empty()).collect();
+    let is_near =
+        |row: &&Row| Comparison::of(row).is_some_and(|of| of.closeness() == Closeness::Near);
+    let missed: Vec<&Row> =
+        rows.iter().filter(|row| !row.missed.is_empty() && !is_near(row)).collect();
     if missed.is_empty() {
         return String::new();
     }
@@ -159,9 +168,10 @@ fn expectations(verdicts: &[Verdict]) -> String {
     }
     let mut text =
         format!("\nexpectations that hold: {hold}; that do not: {fail}; not known: {open}\n");
-    for verdict in verdicts.iter().filter(|verdict| verdict.holds == Some(false)) {
+    for verdict in verdicts.iter().filter(|verdict| verdict.holds != Some(true)) {
         let line = format!(
-            "  does not hold: {}: {} ({})\n",
+            "  {}: {}: {} ({})\n",
+            if verdict.holds.is_some() { "does not hold" } else { "not known" },
             plain(&verdict.experiment),
             verdict.what.chars().map(visible).collect::<String>(),
             bounds(verdict)

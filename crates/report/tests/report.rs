@@ -220,7 +220,9 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
     let row = &mut made.rows[0];
     (row.repeats, row.given_up) = (5, 1);
     row.range.insert("seconds".to_owned(), (Some(1.25), None));
-    row.missed = format!("chance {SCRIPT}");
+    // Of one that is near it would say what is not so.
+    row.missed = "never said".to_owned();
+    made.rows[1].missed = format!("chance {SCRIPT}");
     let report = made.report();
     let (html, text) = (report.html(), report.text());
     assert!(html.contains("1.80<small> (1.25–given up)</small>"), "{html}");
@@ -228,7 +230,8 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
     assert!(html.contains("no setting fits: chance &lt;script&gt;"));
     assert_eq!(unbalanced(&html), Vec::<String>::new());
     assert!(text.contains("1.80 (1.25–given up)"), "{text}");
-    assert!(text.contains("near what was printed:\n  t1 small: chance <script>"), "{text}");
+    assert!(text.contains("near what was printed:\n  t1 large: chance <script>"), "{text}");
+    assert!(!text.contains("never said"));
     let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
     assert_eq!(json["rows"][0]["range"]["seconds"], serde_json::json!([1.25, null]));
 }

@@ -85,10 +85,12 @@ impl Known {
     }
 }
 
-/// Looks at every expectation of a study.
+/// Looks at every expectation of a study, but for those of one ground whose rows were made on the
+/// other: they were not asked.
 pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
     let of = |experiment: &crate::file::Experiment| -> Vec<Verdict> {
-        experiment.expect.iter().map(|expect| verdict(&experiment.name, expect, rows)).collect()
+        let asked = experiment.expect.iter().filter(|one| is_asked(&experiment.name, one, rows));
+        asked.map(|expect| verdict(&experiment.name, expect, rows)).collect()
     };
     study.experiments.iter().flat_map(of).collect()
 }
@@ -111,6 +113,21 @@ fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
         tos_wanted: wanted,
         tos_received: received.unwrap_or_default(),
     }
+}
+
+/// Whether an expectation is about the ground that its row was made on, or none was made yet.
+fn is_asked(experiment: &str, expect: &Expect, rows: &[Row]) -> bool {
+    let item = match expect.arrives.is_empty() {
+        true => reference(experiment, &expect.value).map(|(item, _)| item),
+        false => Some(whole(experiment, &expect.value)),
+    };
+    let item = item.unwrap_or_default();
+    let is_its = |row: &Row| match item.strip_suffix(ALL) {
+        Some(run) => row.item.strip_prefix(run).is_some_and(|rest| rest.starts_with('/')),
+        None => row.item == item,
+    };
+    let mut its = rows.iter().filter(|row| is_its(row)).peekable();
+    its.peek().is_none() || its.any(|row| is_of(row, expect.ground))
 }
 
 fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
@@ -319,7 +336,13 @@ mod tests {
         let mut of = expect("a/x.seconds", None, Some(1.0), None);
         of.ground = Grounds::Virtual;
         assert_eq!(verdict("e", &of, &rows).holds, None);
+        assert!(!is_asked("e", &of, &rows) && is_asked("e", &of, &[]));
         of.ground = Grounds::Real;
         assert_eq!(verdict("e", &of, &rows).holds, Some(true));
+        assert!(is_asked("e", &of, &rows));
+        of.value = "a/*.seconds".to_owned();
+        assert!(is_asked("e", &of, &rows));
+        of.ground = Grounds::Virtual;
+        assert!(!is_asked("e", &of, &rows));
     }
 }

@@ -93,26 +93,21 @@ pub struct Row {
     /// `experiment/run/item`.
     pub item: String,
     /// Of a message.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub precedence: Option<String>,
     /// Its mark.
     pub dscp: u8,
     /// Its mark's name.
     pub dscp_name: String,
     /// Octets of a message's body.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub size: Option<u64>,
     /// What was printed.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub paper_seconds: Option<f64>,
     /// How long it took; absent where it did not end.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
     /// It was given up after so long.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub seconds_more_than: Option<f64>,
     /// See [`Measure::KbitS`].
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub kbit_s: Option<f64>,
     /// Of what was given up: it was slower than this.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -21,6 +21,7 @@ use anyhow::{Context as _, Result};
 use keep::Keep;
 use progress::Progress;
 use real::Real;
+use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,6 +57,9 @@ pub struct Options {
     /// Nothing is shown while it runs.
     pub quiet: bool,
 }
+
+/// How much faster than time virtual time is taken to pass, to tell what is left.
+const VIRTUAL: u32 = 50;
 
 /// What a study came to.
 #[derive(Debug)]
@@ -112,8 +116,14 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let kept = jobs.iter().map(|job| if options.again { None } else { keep.find(job) });
     let mut measured: Vec<Option<Measured>> = kept.collect();
     let progress = Progress::new(&jobs, &measured, options);
-    let left: Vec<usize> =
+    let mut left: Vec<usize> =
         measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
+    // What waits for real time first, the longest before the others; what keeps a processor busy
+    // then, so that it is not in the way of what is timed.
+    left.sort_by_key(|place| jobs.get(*place).map(|job| (job.ground, Reverse(job.expected))));
+    for job in left.iter().filter_map(|place| jobs.get(*place)) {
+        check(job).map_err(|wrong| Usage::error(format!("{}: {wrong:#}", job.planned.id)))?;
+    }
     let is_real =
         left.iter().filter_map(|place| jobs.get(*place)).any(|j| j.ground == Ground::Real);
     let real = Real {
@@ -159,6 +169,15 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
     let rows = study::rows(&found.study, &planned, &measured);
     let verdicts = judged(found, &planned, &rows);
     Ok(Outcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+}
+
+/// What would only be found once a run is made, found before any is.
+fn check(job: &Job) -> Result<()> {
+    network::Network::new(&job.planned.topology, &job.planned.policies, job.seed)?;
+    match job.ground {
+        Ground::Real => Ok(()),
+        Ground::Virtual => simulated::check(&job.planned, job.seed),
+    }
 }
 
 fn make(real: &Real, job: &Job, tell: real::Tell<'_>) -> Result<Measured> {
@@ -221,6 +240,10 @@ fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
     let expected = match planned.messages.is_empty() {
         true => expected(&faster).time,
         false => scale.time(expected(planned).time),
+    };
+    let expected = match ground {
+        Ground::Real => expected,
+        Ground::Virtual => expected / VIRTUAL,
     };
     let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
     Ok(Job { planned: faster, ground, scale, seed, time, expected })

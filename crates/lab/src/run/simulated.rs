@@ -52,6 +52,14 @@ pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Me
     measured(planned, &scenario, &sim.outcome(), seed, &skews)
 }
 
+/// Whether the ground can do what is asked of it.
+///
+/// # Errors
+/// What it cannot.
+pub(super) fn check(planned: &Planned, seed: u64) -> Result<()> {
+    scenario(planned, seed).map(|_| ())
+}
+
 fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
     let sites = match Sites::of(planned)? {
         Some(sites) => all_sites(&sites)?,

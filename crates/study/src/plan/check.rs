@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::Wrong;
-use crate::file::{Expect, Load, Message, Protocol, Start, Study};
+use crate::file::{Expect, Grounds, Load, Message, Protocol, Start, Study};
 use crate::row::Measure;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -224,6 +224,7 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         return Err(Wrong::at("experiment", "a run of more than a day"));
     }
     let items: BTreeSet<String> = planned.iter().flat_map(items).collect();
+    let udp: BTreeSet<String> = planned.iter().flat_map(packets).collect();
     // What can be asked for beside them: the sum of a run's messages.
     let sums: BTreeSet<String> = planned.iter().map(crate::expect::sum).collect();
     for planned in planned {
@@ -245,14 +246,31 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
     for (number, experiment) in study.experiments.iter().enumerate() {
         for (place, expect) in experiment.expect.iter().enumerate() {
             let path = format!("experiment[{number}].expect[{place}]");
+            if !matches!(
+                (experiment.ground, expect.ground),
+                (Grounds::Any, _)
+                    | (_, Grounds::Any)
+                    | (Grounds::Real, Grounds::Real)
+                    | (Grounds::Virtual, Grounds::Virtual)
+            ) {
+                return Err(Wrong::at(path, "ground: its experiment is made on the other one"));
+            }
             if !expect.arrives.is_empty() {
                 arrival(&path, &experiment.name, expect, &items)?;
+                if !udp.contains(&crate::row::whole(&experiment.name, &expect.value)) {
+                    return Err(Wrong::at(path, "arrives is of a load of UDP"));
+                }
                 continue;
             }
             let bounds = [expect.at_least, expect.at_most];
             let mut given = bounds.into_iter().flatten().peekable();
             if given.peek().is_none() || given.any(|bound| !bound.is_finite()) {
                 return Err(Wrong::at(path, "a number for at_least or at_most"));
+            }
+            if let (Some(least), Some(most)) = (expect.at_least, expect.at_most)
+                && least > most
+            {
+                return Err(Wrong::at(path, "at_least is above at_most: nothing can hold"));
             }
             crate::during::check(&experiment.name, expect, planned)
                 .map_err(|what| Wrong::at(&path, what))?;
@@ -276,6 +294,12 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
     Ok(())
 }
 
+/// Loads whose packets are counted by code point where they arrive.
+fn packets(planned: &Planned) -> Vec<String> {
+    let loads = planned.loads.iter().filter(|load| load.protocol != Protocol::Tcp);
+    loads.map(|load| format!("{}/{}", planned.id, load.name)).collect()
+}
+
 /// An expectation of code points names a load and has no bounds.
 fn arrival(
     path: &str,
@@ -285,6 +309,7 @@ fn arrival(
 ) -> Result<(), Wrong> {
     if expect.to.is_some()
         || expect.minus.is_some()
+        || expect.during.is_some()
         || expect.at_least.is_some()
         || expect.at_most.is_some()
     {
