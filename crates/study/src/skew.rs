@@ -159,7 +159,7 @@ mod tests {
         let one = |number: u32| {
             let at = f64::from(number) * 0.1;
             // All late ones in the last half: nothing evens them out.
-            let late = outliers && number % 5 == 0 && number > seconds * 5;
+            let late = outliers && number.is_multiple_of(5) && number > seconds * 5;
             (at, TRUE.at(at) + 1.0 + noise * unit() + if late { 20.0 } else { 0.0 })
         };
         (0..seconds * 10).map(one).collect()

@@ -213,7 +213,7 @@ fn an_echo_has_its_round_trip_and_the_code_points_it_came_back_with() {
     let study: Study = toml::from_str(&echo()).unwrap();
     let measured = ["1Mbit", "2Mbit"].map(|rate| Measured {
         id: format!("both/two[rate={rate}]"),
-        scale: 10,
+        scale: Scale::whole(10),
         loads: vec![LoadMeasured {
             round_trip_ms: Some(if rate == "1Mbit" { 0.5 } else { 0.7 }),
             dscp_seen: [(46, 3)].into(),
