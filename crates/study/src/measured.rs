@@ -124,6 +124,10 @@ pub struct LoadMeasured {
     /// Packets by the code point they arrived with; of an echo, with which they came back.
     #[serde(default)]
     pub dscp_seen: BTreeMap<u8, u64>,
+    /// The same by the whole TOS octet; empty where the two bits beside the code point cannot be other
+    /// than they were sent.
+    #[serde(default)]
+    pub tos_seen: BTreeMap<u8, u64>,
     /// Arrived in each of equal times, in kbit/s, from `started` on.
     #[serde(default)]
     pub over_time: Vec<f64>,

@@ -352,7 +352,11 @@ impl Maker<'_> {
         row.more.extend(more.map(|(measure, value)| (measure.name().to_owned(), value)));
         if load.protocol != file::Protocol::Tcp {
             row.tos_sent = Some(tos(load.dscp.number()));
-            row.tos_received = measured.dscp_seen.keys().map(|dscp| tos(*dscp)).collect();
+            let code_points = measured.dscp_seen.keys().map(|dscp| tos(*dscp));
+            row.tos_received = match measured.tos_seen.is_empty() {
+                true => code_points.collect(),
+                false => measured.tos_seen.keys().copied().collect(),
+            };
         }
         row.paper_tos = load.paper_tos.clone();
         row

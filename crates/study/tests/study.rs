@@ -227,6 +227,11 @@ fn an_echo_has_its_round_trip_and_the_code_points_it_came_back_with() {
     assert!((noise[0].more["round_trip_ms"] - 5.0).abs() < 1e-9, "{noise:?}");
     assert_eq!((noise[0].tos_sent, &noise[0].tos_received), (Some(184), &vec![184]));
     assert_eq!(noise[0].paper_tos, [184]);
+    let mut marked = measured;
+    // The code point is the same, the octet is not.
+    marked[0].loads[0].tos_seen = [(184, 2), (185, 1)].into();
+    let holds = study::judge(&study, &study::rows(&study, &planned, &marked))[1].holds;
+    assert_eq!(holds, Some(false));
     let verdicts = study::judge(&study, &rows);
     let holds: Vec<_> = verdicts.iter().map(|verdict| verdict.holds).collect();
     // Of the first, nothing was measured here; the last are 2 ms apart.

@@ -103,6 +103,8 @@ pub struct FlowMeasured {
     pub jitter: Summary,
     /// Packets by the code point they arrived with; empty where the system does not tell.
     pub dscp: BTreeMap<u8, u64>,
+    /// The same by the whole octet, with the two bits of ECN.
+    pub tos: BTreeMap<u8, u64>,
     /// By interval, from the first arrival to the end: where the flow has not ended, to the last
     /// arrival of all flows.
     #[serde(skip)]
@@ -204,7 +206,7 @@ struct Flow {
     delay: Spread,
     jitter: Spread,
     negative: u64,
-    dscp: BTreeMap<u8, u64>,
+    tos: BTreeMap<u8, u64>,
     rows: BTreeMap<u64, Row>,
 }
 
@@ -377,7 +379,7 @@ impl Flow {
             delay: Spread::coarse(),
             jitter: Spread::coarse(),
             negative: 0,
-            dscp: BTreeMap::new(),
+            tos: BTreeMap::new(),
             rows: BTreeMap::new(),
         }
     }
@@ -403,7 +405,7 @@ impl Flow {
         self.counts.payload_octets += u64::from(arrival.octets);
         self.counts.ip_octets += u64::from(arrival.octets) + u64::from(arrival.overhead);
         if let Some(tos) = arrival.tos {
-            *self.dscp.entry(tos >> 2).or_default() += 1;
+            *self.tos.entry(tos).or_default() += 1;
         }
         let delay = arrival.received.checked_sub(arrival.sent);
         self.negative += u64::from(delay.is_none());
@@ -429,6 +431,10 @@ impl Flow {
         counts.sent = self.ended.unwrap_or(0).max(self.seen.next());
         counts.lost = counts.sent.saturating_sub(counts.received);
         let after_first = counts.without(self.first_octets);
+        let mut dscp = BTreeMap::new();
+        for (tos, packets) in &self.tos {
+            *dscp.entry(tos >> 2).or_default() += packets;
+        }
         FlowMeasured {
             key,
             counts,
@@ -439,7 +445,8 @@ impl Flow {
             delay: self.delay.summary(),
             negative_delays: self.negative,
             jitter: self.jitter.summary(),
-            dscp: self.dscp.clone(),
+            dscp,
+            tos: self.tos.clone(),
             rows,
         }
     }

@@ -66,6 +66,8 @@ fn flow_json(flow: &FlowMeasured) -> Value {
     let seen = flow.dscp.iter().map(
         |(dscp, packets)| json!({ "dscp": dscp, "dscp_name": name(*dscp), "packets": packets }),
     );
+    let octets = flow.tos.iter();
+    let octets = octets.map(|(tos, packets)| json!({ "tos": tos, "packets": packets }));
     let more = json!({
         "run": flow.key.run,
         "flow": flow.key.flow,
@@ -73,6 +75,7 @@ fn flow_json(flow: &FlowMeasured) -> Value {
         "ended": flow.ended,
         "negative_delays": flow.negative_delays,
         "dscp_seen": seen.collect::<Vec<_>>(),
+        "tos_seen": octets.collect::<Vec<_>>(),
         "intervals": flow.rows.iter().map(interval_json).collect::<Vec<_>>(),
     });
     let times = [&flow.delay, &flow.jitter];

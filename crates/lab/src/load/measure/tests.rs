@@ -38,6 +38,7 @@ fn a_few_packets_by_hand() {
     assert_eq!((flow.jitter.count, flow.jitter.min, flow.jitter.max), (3, 2, 23));
     assert_eq!(flow.jitter.mean, 10);
     assert_eq!(flow.dscp, BTreeMap::from([(46, 4)]));
+    assert_eq!(flow.tos, BTreeMap::from([(0xb9, 4)]));
     let rows: Vec<_> = flow.rows.iter().map(|r| (r.from, r.received, r.skipped)).collect();
     assert_eq!(rows, [(0, 3, 1), (100, 1, 0)]);
     assert_eq!((flow.rows[0].duplicates, flow.rows[0].reordered), (1, 1));

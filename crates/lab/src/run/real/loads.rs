@@ -260,7 +260,8 @@ fn of(load: &Load, sent: &Value, received: &Value, origin: Moment) -> LoadMeasur
         jitter_ms: spread("jitter", "p50_ms").filter(|_| !is_echo),
         round_trip_ms: spread("round_trip", "p50_ms"),
         round_trip_p99_ms: spread("round_trip", "p99_ms"),
-        dscp_seen: dscp_seen(received),
+        dscp_seen: seen(received, "dscp"),
+        tos_seen: seen(received, "tos"),
         over_time: over_time(received, rate),
         delay_over_time: means_over_time(received, "delay_mean_ms"),
         jitter_over_time: means_over_time(received, "jitter_mean_ms"),
@@ -305,14 +306,16 @@ fn means_over_time(received: &Value, key: &str) -> Vec<Option<f64>> {
     sums.iter().map(|(sum, count)| (*count > 0.0).then(|| sum / count)).collect()
 }
 
-fn dscp_seen(received: &Value) -> BTreeMap<u8, u64> {
+/// Packets of all flows by what `key` says they arrived with.
+fn seen(received: &Value, key: &str) -> BTreeMap<u8, u64> {
+    let list = format!("{key}_seen");
     let mut seen = BTreeMap::new();
     for flow in flows(received) {
-        for one in flow.get("dscp_seen").and_then(Value::as_array).into_iter().flatten() {
+        for one in flow.get(&list).and_then(Value::as_array).into_iter().flatten() {
             let number = |key: &str| one.get(key).and_then(Value::as_u64);
-            let dscp = number("dscp").and_then(|dscp| u8::try_from(dscp).ok());
-            if let (Some(dscp), Some(packets)) = (dscp, number("packets")) {
-                *seen.entry(dscp).or_default() += packets;
+            let mark = number(key).and_then(|mark| u8::try_from(mark).ok());
+            if let (Some(mark), Some(packets)) = (mark, number("packets")) {
+                *seen.entry(mark).or_default() += packets;
             }
         }
     }
