@@ -41,11 +41,10 @@ const CALLS: &[Call] = &[
             "no-diffserv",
             "ef-udp",
             "af-udp",
-            "skew",
             "--scale",
             "0.1",
             "--set",
-            "test=8s",
+            "test=15s",
             "--repeat",
             "1",
             "--parallel",
@@ -54,6 +53,11 @@ const CALLS: &[Call] = &[
         is_real: true,
     },
     Call { name: "bern-2002", arguments: &["bern-2002", "--virtual"], is_real: false },
+    Call {
+        name: "degeb-2007-real",
+        arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "1"],
+        is_real: true,
+    },
     Call { name: "degeb-2007", arguments: &["degeb-2007", "--virtual"], is_real: false },
 ];
 
