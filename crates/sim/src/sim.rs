@@ -21,8 +21,12 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::time::Duration;
 
+/// How long after a load of datagrams has ended its last ones may still come.
+const STRAGGLERS: Duration = Duration::from_secs(2);
+
 /// Runs a scenario to its end: until all messages are delivered and confirmed and all bounded TCP
-/// loads received; without any, until [`Scenario::until`].
+/// loads received, and, without messages, what is sent for a time has been sent; without any of
+/// these, until [`Scenario::until`].
 ///
 /// # Errors
 /// The scenario does not hold together, or a node asked its store for what makes no sense.
@@ -213,7 +217,7 @@ impl Sim {
         for station in &self.stations {
             station.check()?;
         }
-        self.over = self.is_complete() && self.has_an_end();
+        self.over = self.is_complete() && self.has_an_end() && self.are_sent();
         Ok(!self.over)
     }
 
@@ -233,11 +237,23 @@ impl Sim {
     /// Whether anything is awaited that ends a run before its time.
     fn has_an_end(&self) -> bool {
         let bounded = |one: &Transfer| one.load.octets.is_some();
-        !self.messages.times.is_empty() || self.transfers.values().any(bounded)
+        !self.messages.times.is_empty()
+            || self.transfers.values().any(bounded)
+            || self.sources.iter().flatten().any(|source| source.stop().is_some())
     }
 
     fn is_complete(&self) -> bool {
         self.messages.are_done() && !self.transfers.values().any(Transfer::is_awaited)
+    }
+
+    /// Loads that are sent for a time are waited for where there are no messages, and so is what of
+    /// them is under way.
+    fn are_sent(&self) -> bool {
+        let now = self.ground.since();
+        let sources = self.sources.iter().flatten().filter_map(Source::stop);
+        let transfers = self.transfers.values().filter_map(|one| one.load.stop);
+        let mut stops = sources.chain(transfers);
+        !self.messages.times.is_empty() || stops.all(|stop| now >= stop + STRAGGLERS)
     }
 
     /// When each datagram of a UDP load that keeps them came so far, and how long it took by the clocks

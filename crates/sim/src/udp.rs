@@ -76,6 +76,11 @@ impl Source {
         })
     }
 
+    /// When it ends, where that is before the run does.
+    pub(crate) fn stop(&self) -> Option<Duration> {
+        self.load.stop
+    }
+
     /// When the next datagram goes; `None` where there are no more. Its moment counts from the
     /// start, so that no error adds up, and jitter never changes the order.
     pub(crate) fn next(&mut self) -> Option<Time> {

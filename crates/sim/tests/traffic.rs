@@ -79,6 +79,22 @@ fn a_transfer_keeps_to_its_rate_and_stops_when_told() {
 }
 
 #[test]
+fn a_short_transfer_does_not_cut_off_what_is_sent_for_a_time() {
+    let mut scenario = pair("2Mbit", 10);
+    scenario.until = seconds(100);
+    scenario.sites.clear();
+    scenario.loads.push(bulk(Some(1_000), "10.0.2.2:9"));
+    let Load::Udp(mut udp) = flood(1_000_000, Dscp::CS1, "10.0.2.2:10") else { panic!() };
+    (udp.start, udp.stop) = (seconds(0), Some(seconds(5)));
+    scenario.loads.push(Load::Udp(udp));
+    let outcome = run(&scenario).unwrap();
+    let sent = outcome.loads[1].sent.octets;
+    assert!((610_000..=640_000).contains(&sent), "{sent} of 5 s at 1 Mbit/s");
+    assert_eq!(outcome.loads[1].received.packets, outcome.loads[1].sent.packets);
+    assert!(outcome.ended < seconds(20), "and it ends then: {:?}", outcome.ended);
+}
+
+#[test]
 fn a_flood_in_the_same_fifo_starves_tcp() {
     let mut scenario = pair("512kbit", 10);
     scenario.until = seconds(300);

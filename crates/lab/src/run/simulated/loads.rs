@@ -18,7 +18,8 @@ pub(super) fn measured(
     let count = |of: &sim::Traffic| if is_udp { of.packets } else { of.octets };
     let sent: u64 = flows.iter().map(|flow| count(&flow.sent)).sum();
     let received: u64 = flows.iter().map(|flow| count(&flow.received)).sum();
-    let rate: f64 = flows.iter().filter_map(|flow| flow.received.rate()).sum();
+    // Of one packet there is no rate: none, and not the negative zero of an empty sum.
+    let rate = flows.iter().filter_map(|flow| flow.received.rate()).fold(0.0, |all, one| all + one);
     let spread = |of: fn(&LoadCount) -> &Spread| {
         let mut all = Spread::default();
         flows.iter().for_each(|flow| all.merge(of(flow)));
