@@ -55,7 +55,7 @@ const CALLS: &[Call] = &[
     Call { name: "bern-2002", arguments: &["bern-2002", "--virtual"], is_real: false },
     Call {
         name: "degeb-2007-real",
-        arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "1"],
+        arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "2"],
         is_real: true,
     },
     Call { name: "degeb-2007", arguments: &["degeb-2007", "--virtual"], is_real: false },
