@@ -326,7 +326,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
             let job = job(planned(id), 1, &options(ground, scale)).unwrap();
             (job.ground, job.scale.factor() as u32)
         };
-        assert_eq!(made("round2-single/1MB", Ground::Real, 10), (Ground::Real, 10));
+        assert_eq!(made("round2-wred-loaded/immediate-1MB", Ground::Real, 10), (Ground::Real, 10));
         // On a faster network only the programs would be measured.
         assert_eq!(made("round1-single/1kB", Ground::Real, 10), (Ground::Real, 1));
         assert_eq!(made("round1-parallel/five", Ground::Real, 4), (Ground::Real, 4));
