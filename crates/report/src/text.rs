@@ -17,10 +17,10 @@ struct Column {
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
-const COLUMNS: [Column; 13] = [
+const COLUMNS: [Column; 17] = [
     Column { head: "table", cell: |row| row.table.clone() },
     Column { head: "row", cell: |row| row.row.clone() },
-    Column { head: "paper s", cell: paper_seconds },
+    Column { head: "paper s", cell: |row| printed(row, Measure::Seconds) },
     Column { head: "ours s", cell: seconds },
     Column { head: "ours kbit/s", cell: kbit_s },
     Column {
@@ -28,9 +28,13 @@ const COLUMNS: [Column; 13] = [
         cell: |row| Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
     },
     Column { head: "paper loss %", cell: |row| printed(row, Measure::LossPercent) },
-    Column { head: "ours loss %", cell: |row| value(row, Measure::LossPercent) },
+    Column { head: "ours loss %", cell: |row| ours(row, Measure::LossPercent) },
+    Column { head: "paper delay ms", cell: |row| printed(row, Measure::DelayMs) },
+    Column { head: "ours delay ms", cell: |row| ours(row, Measure::DelayMs) },
+    Column { head: "paper jitter ms", cell: |row| printed(row, Measure::JitterMs) },
+    Column { head: "ours jitter ms", cell: |row| ours(row, Measure::JitterMs) },
     Column { head: "paper round trip ms", cell: |row| printed(row, Measure::RoundTripMs) },
-    Column { head: "ours round trip ms", cell: |row| value(row, Measure::RoundTripMs) },
+    Column { head: "ours round trip ms", cell: |row| ours(row, Measure::RoundTripMs) },
     Column { head: "TOS sent", cell: tos_sent },
     Column { head: "paper TOS received", cell: |row| number::tos(&row.paper_tos) },
     Column { head: "ours TOS received", cell: tos_received },
@@ -62,30 +66,38 @@ fn one_table(shown: &[Row]) -> String {
     aligned(&lines)
 }
 
-fn paper_seconds(row: &Row) -> String {
-    let printed = |name: &str| row.paper.get(name).copied();
-    match (row.paper_seconds.or(printed("seconds")), printed("seconds_more_than")) {
-        (Some(seconds), _) => number::exact(seconds),
-        (None, Some(seconds)) => format!("> {}", number::exact(seconds)),
-        (None, None) => NONE.to_owned(),
-    }
-}
-
-fn seconds(row: &Row) -> String {
+pub(crate) fn seconds(row: &Row) -> String {
     ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds)
 }
 
-fn kbit_s(row: &Row) -> String {
+pub(crate) fn kbit_s(row: &Row) -> String {
     ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
 }
 
-fn printed(row: &Row, measure: Measure) -> String {
-    row.paper.get(measure.name()).copied().map_or(NONE.to_owned(), number::exact)
+/// What was printed: a value, a bound, or what it is between.
+pub(crate) fn printed(row: &Row, measure: Measure) -> String {
+    let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
+    let exactly = of("").or((measure == Measure::Seconds).then_some(row.paper_seconds).flatten());
+    match (exactly, of("_more_than"), of("_less_than")) {
+        (Some(value), _, _) => number::exact(value),
+        (None, Some(low), Some(high)) => {
+            format!("{}–{}", number::exact(low), number::exact(high))
+        }
+        (None, Some(low), None) => format!("> {}", number::exact(low)),
+        (None, None, Some(high)) => format!("< {}", number::exact(high)),
+        (None, None, None) => NONE.to_owned(),
+    }
 }
 
-fn value(row: &Row, measure: Measure) -> String {
-    let value = row.value(measure);
-    value.map_or(NONE.to_owned(), |value| ranged(number::short(value), row, measure))
+/// What we have of it: a value with its range, or a bound.
+pub(crate) fn ours(row: &Row, measure: Measure) -> String {
+    let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
+    match (row.value(measure), bound("_more_than"), bound("_less_than")) {
+        (Some(value), _, _) => ranged(number::short(value), row, measure),
+        (None, Some(bound), _) => format!("> {}", number::short(bound)),
+        (None, None, Some(bound)) => format!("< {}", number::short(bound)),
+        (None, None, None) => NONE.to_owned(),
+    }
 }
 
 /// Only where something was printed about it: most loads arrive as they are sent.
@@ -101,7 +113,7 @@ pub(crate) fn tos_received(row: &Row) -> String {
 }
 
 /// A value, or the bound that is known of it.
-pub(crate) fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> String {
+fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> String {
     match (value, bound) {
         (Some(value), _) => number::short(value),
         (None, Some(bound)) => format!("{sign} {}", number::short(bound)),
@@ -110,7 +122,7 @@ pub(crate) fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> Str
 }
 
 /// With the lowest and the highest behind it, where it is a median.
-pub(crate) fn ranged(text: String, row: &Row, measure: Measure) -> String {
+fn ranged(text: String, row: &Row, measure: Measure) -> String {
     let Some((low, high)) = row.range.get(measure.name()) else { return text };
     // Without chance in it each run is like the other.
     if low == high {

@@ -455,10 +455,8 @@ pub enum Protocol {
 pub struct Expect {
     /// In words.
     pub what: String,
-    /// `run/item.value` of this experiment, or `experiment/run/item.value`; without `.value` where
-    /// `arrives` is given.
     /// `run/item.value` of this experiment, or `experiment/run/item.value`; `run/*.seconds` is the sum of
-    /// all messages of a run.
+    /// all messages of a run; without `.value` where `arrives` is given.
     pub value: String,
     /// Of a message's rate, only while this message of its run was in transfer: what left the port with
     /// the policy of its code point, in IP packets.

@@ -80,7 +80,7 @@ fn printed(page: &mut Markup, report: &Report<'_>, left: &mut Left) {
     if figures.is_empty() {
         return;
     }
-    page.within("section", &[("id", "figures")], |page| {
+    page.within("section", &[("id", "printed-figures")], |page| {
         page.element("h2", &[], "The figures of the paper, of ours");
         for (_, figure) in &figures {
             page.within("figure", &[], |page| {

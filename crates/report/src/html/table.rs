@@ -4,7 +4,7 @@ use super::markup::Markup;
 use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
-use crate::text::{bounded, ranged, tos_received, tos_sent};
+use crate::text::{kbit_s, ours, printed, seconds, tos_received, tos_sent};
 use crate::view::Experiment;
 use study::Row;
 use study::measured::Ground;
@@ -78,14 +78,6 @@ fn text(text: Option<&str>) -> String {
     text.unwrap_or(NONE).to_owned()
 }
 
-fn seconds(row: &Row) -> String {
-    ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds)
-}
-
-fn kbit_s(row: &Row) -> String {
-    ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
-}
-
 fn ratio(row: &Row) -> String {
     let comparison = Comparison::of(row).filter(|_| !Comparison::is_of_rates(row));
     comparison.map_or(none(), Comparison::words)
@@ -106,28 +98,6 @@ fn ground(row: &Row) -> String {
         if row.scale != study::Scale::ONE { format!(" ×{}", row.scale) } else { String::new() };
     let inside = if row.inside { ", made inside" } else { "" };
     format!("{sign} {}{faster}{inside}", row.ground.name())
-}
-
-/// What was printed: a value or a bound.
-fn printed(row: &Row, measure: Measure) -> String {
-    let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
-    let exactly = of("").or((measure == Measure::Seconds).then_some(row.paper_seconds).flatten());
-    match (exactly, of("_more_than"), of("_less_than")) {
-        (Some(value), _, _) => number::exact(value),
-        (None, Some(value), _) => format!("> {}", number::exact(value)),
-        (None, None, Some(value)) => format!("< {}", number::exact(value)),
-        (None, None, None) => none(),
-    }
-}
-
-fn ours(row: &Row, measure: Measure) -> String {
-    let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
-    match (row.value(measure), bound("_more_than"), bound("_less_than")) {
-        (Some(value), _, _) => ranged(number::short(value), row, measure),
-        (None, Some(bound), _) => format!("> {}", number::short(bound)),
-        (None, None, Some(bound)) => format!("< {}", number::short(bound)),
-        (None, None, None) => none(),
-    }
 }
 
 /// The parameters that are others here, but for those that the row's name says already.
