@@ -13,4 +13,5 @@ mod e2e;
 mod hostile;
 mod kill;
 mod netns;
+mod pasted;
 mod scripted;

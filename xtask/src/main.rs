@@ -12,6 +12,7 @@ mod deny;
 mod edges;
 mod purity;
 mod ratio;
+mod results;
 mod source;
 mod studies;
 mod test;
@@ -70,6 +71,7 @@ verbs! {
     ci,
     test,
     studies,
+    results,
     edges,
     purity,
     ratio,

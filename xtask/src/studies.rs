@@ -132,13 +132,14 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Count> {
     Ok(count)
 }
 
-/// Makes a call; experiments of which something does not hold, once more: a machine that is busy
-/// with something else for a moment is no finding, and what does not hold twice is one.
+/// Makes a call; experiments of which something does not hold, once more, and each run by itself: a
+/// machine that is busy with something else, be it with runs beside, is no finding, and what does not
+/// hold then is one.
 fn twice(call: &Call, built: &Path) -> Result<Made> {
     let out = built.join("studies").join(call.name);
     // What an earlier tree gave says nothing.
     let _ = fs::remove_dir_all(&out);
-    let first = once(call, built, &out)?;
+    let first = once(call, built, &out, false)?;
     let again: BTreeSet<String> =
         first.wrong.iter().filter_map(|wrong| experiment(wrong)).collect();
     if again.is_empty() {
@@ -151,7 +152,7 @@ fn twice(call: &Call, built: &Path) -> Result<Made> {
     }) {
         fs::remove_file(file.path())?;
     }
-    let mut second = once(call, built, &out)?;
+    let mut second = once(call, built, &out, true)?;
     let list: Vec<&str> = again.iter().map(String::as_str).collect();
     second.text.insert_str(0, &format!("(made a second time: {})\n", list.join(", ")));
     for wrong in &first.wrong {
@@ -166,13 +167,23 @@ fn experiment(wrong: &str) -> Option<String> {
     (!name.is_empty() && !name.contains(' ')).then(|| name.to_owned())
 }
 
-fn once(call: &Call, built: &Path, out: &Path) -> Result<Made> {
+/// The arguments of a call; `alone`: one run at a time.
+fn arguments(call: &Call, alone: bool) -> Vec<&'static str> {
+    let mut arguments = call.arguments.to_vec();
+    let at = arguments.iter().position(|argument| *argument == "--parallel");
+    if let (true, Some(parallel)) = (alone, at.and_then(|at| arguments.get_mut(at + 1))) {
+        *parallel = "1";
+    }
+    arguments
+}
+
+fn once(call: &Call, built: &Path, out: &Path, alone: bool) -> Result<Made> {
     fs::create_dir_all(out)?;
     let json = out.join("numbers.json");
     // What an earlier call wrote is not this one's.
     let _ = fs::remove_file(&json);
     let mut command = Command::new(built.join("lab"));
-    command.arg("run").args(call.arguments);
+    command.arg("run").args(arguments(call, alone));
     command.args(["--quiet", "--out"]).arg(out).arg("--json").arg(&json);
     let output = command.stdin(Stdio::null()).output().context("lab run")?;
     let complaints = String::from_utf8_lossy(&output.stderr);
@@ -221,5 +232,16 @@ mod tests {
         let experiments: Vec<_> = made.wrong.iter().filter_map(|wrong| experiment(wrong)).collect();
         assert_eq!(experiments, ["b", "c", "d"]);
         assert_eq!(experiment("lab run x: it could not"), None);
+    }
+
+    #[test]
+    fn the_second_time_runs_are_made_one_by_one() {
+        for call in CALLS {
+            let (first, second) = (arguments(call, false), arguments(call, true));
+            assert_eq!(first, call.arguments);
+            let changed: Vec<_> = first.iter().zip(&second).filter(|(a, b)| a != b).collect();
+            assert!(changed.iter().all(|(_, now)| **now == "1"), "{second:?}");
+            assert_eq!(changed.len(), usize::from(first.contains(&"--parallel")), "{second:?}");
+        }
     }
 }

@@ -11,7 +11,7 @@ use crate::{Outcome, studies, tools};
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
     /// Test precedence at the published study's own 512 kbit/s, and kill the daemons at 300 moments
-    /// instead of 30: some 10 minutes more (sets LONG=1)
+    /// instead of 30: some 20 minutes more (sets LONG=1)
     #[arg(long)]
     long: bool,
     /// Leave out a part

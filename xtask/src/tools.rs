@@ -53,7 +53,10 @@ pub(crate) fn ensure(workspace: &Workspace) -> anyhow::Result<()> {
         for tool in &wanted {
             println!("{} is missing ({}): installing {}", tool.program, tool.purpose, tool.package);
         }
-        if let Err(error) = install(workspace, &wanted) {
+        let apt = |arguments: &[&str]| {
+            workspace.command("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").run()
+        };
+        if let Err(error) = install(&apt, &wanted) {
             println!("apt-get: {error:#}");
         }
     }
@@ -64,11 +67,12 @@ pub(crate) fn ensure(workspace: &Workspace) -> anyhow::Result<()> {
     bail!("{}", complaint(&left));
 }
 
-fn install(workspace: &Workspace, tools: &[&Tool]) -> anyhow::Result<()> {
-    let apt = |arguments: &[&str]| {
-        workspace.command("apt-get", arguments).env("DEBIAN_FRONTEND", "noninteractive").run()
-    };
-    apt(&["update", "-q"])?;
+/// Installs the tools, also where the lists cannot be made anew: one mirror that does not answer is
+/// enough for that, and the lists there are may do.
+fn install(apt: &dyn Fn(&[&str]) -> anyhow::Result<()>, tools: &[&Tool]) -> anyhow::Result<()> {
+    if let Err(error) = apt(&["update", "-q"]) {
+        println!("apt-get update: {error:#}; installing from the lists that are here");
+    }
     let mut arguments = vec!["install", "-q", "-y", "--no-install-recommends"];
     arguments.extend(tools.iter().map(|tool| tool.package));
     apt(&arguments)
@@ -102,6 +106,21 @@ fn complaint(tools: &[&Tool]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn lists_that_cannot_be_made_anew_do_not_stop_the_installation() {
+        let asked = std::cell::RefCell::new(Vec::new());
+        let apt = |arguments: &[&str]| {
+            asked.borrow_mut().push(arguments.join(" "));
+            if arguments[0] == "update" {
+                bail!("a mirror does not answer")
+            }
+            Ok(())
+        };
+        install(&apt, &[&TOOLS[0]]).unwrap();
+        let install = "install -q -y --no-install-recommends tshark";
+        assert_eq!(*asked.borrow(), ["update -q", install]);
+    }
 
     #[test]
     fn a_missing_tool_is_named_with_its_package_and_purpose() {

@@ -34,6 +34,15 @@ impl Precedence {
         Precedence::Override,
     ];
 
+    /// The highest that is not urgent.
+    pub const HIGHEST_NOT_URGENT: Precedence = Precedence::Priority;
+
+    /// Whether it is urgent, Immediate and above: threads of the disk are kept for it, its commit waits
+    /// for no others to share it, and what nobody knows the precedence of yet does not go before it.
+    pub fn is_urgent(self) -> bool {
+        self > Precedence::HIGHEST_NOT_URGENT
+    }
+
     /// The precedence of P772's INTEGER (0 to 5), or `None` for national values (16 to 31) and others.
     pub fn from_number(number: i64) -> Option<Precedence> {
         usize::try_from(number).ok().and_then(|n| Precedence::ALL.get(n).copied())

@@ -25,16 +25,17 @@ pub fn canonical_address(text: &str) -> Result<String, AddressError> {
     text.parse::<ORAddress>().map(|address| engine::canonical(&address))
 }
 
-/// A country: two letters (ISO 3166) or three digits (X.121).
+/// A country: two letters (ISO 3166) in either case, which are sent as capitals, or three digits
+/// (X.121).
 pub(super) fn country(value: &DeValue<'_>) -> Result<Text, Bad> {
     let text = text(value)?;
-    let letters = text.len() == 2 && text.bytes().all(|b| b.is_ascii_uppercase());
+    let letters = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());
     let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
     if !letters && !digits {
-        let remedy = "write two capital letters (ISO 3166) or three digits (X.121)";
+        let remedy = "write two letters (ISO 3166) or three digits (X.121)";
         return Err(Bad::new(format!("{text:?} is no country"), remedy));
     }
-    Ok(domain_text(text))
+    Ok(domain_text(text.to_ascii_uppercase()))
 }
 
 /// The name of an administration or private management domain: PrintableString, 1 to 16.

@@ -74,7 +74,7 @@ pub(super) fn read(
     let growth = read_associations(&mut section, problems);
     let minimize = super::precedence::read_minimize(&mut section, problems);
     let timeouts = read_timeouts(&mut section, problems);
-    let rts = read_rts(&mut section, problems, timeouts.transfer);
+    let (rts, checkpoint_adapts) = read_rts(&mut section, problems, timeouts.transfer);
     section.finish(problems);
 
     let (name, precedences, remote) = (name?, precedences?, remote?);
@@ -109,6 +109,7 @@ pub(super) fn read(
             associations_keep: growth.keep,
             minimize,
             rts,
+            checkpoint_adapts,
             setup_timeout: timeouts.setup,
         },
         listen: listen.map(Spanned::into_inner).unwrap_or_default(),
@@ -263,7 +264,7 @@ fn read_rts(
     section: &mut Section<'_>,
     problems: &mut Problems,
     transfer_timeout: Duration,
-) -> RtseParameters {
+) -> (RtseParameters, bool) {
     let mut rts = RtseParameters {
         checkpoint_size: 64,
         window: 16,
@@ -272,10 +273,13 @@ fn read_rts(
         transfer_timeout,
         longest_pause: Duration::ZERO,
     };
-    let Some(mut table) = section.table(problems, "rts") else { return rts };
-    if let Some(units) = table.optional(problems, "checkpoint", &value::checkpoint) {
-        rts.checkpoint_size = units.into_inner();
+    let Some(mut table) = section.table(problems, "rts") else { return (rts, true) };
+    let units = table.optional(problems, "checkpoint", &value::checkpoint);
+    if let Some(units) = &units {
+        warn_of_slow_lines(problems, table.name(), units, transfer_timeout);
     }
+    let units = units.and_then(Spanned::into_inner);
+    rts.checkpoint_size = units.unwrap_or(rts.checkpoint_size);
     let window = table.optional(problems, "window", &|v| value::integer(v, 1, 255));
     if let Some(window) = window.and_then(|w| u32::try_from(w.into_inner()).ok()) {
         rts.window = window;
@@ -289,7 +293,40 @@ fn read_rts(
         rts.indefinite_lengths = indefinite.into_inner();
     }
     table.finish(problems);
-    rts
+    (rts, units.is_none())
+}
+
+/// A checkpoint that a line of 2,400 bit/s does not carry within the transfer timeout works on faster
+/// ones only.
+fn warn_of_slow_lines(
+    problems: &mut Problems,
+    name: &str,
+    units: &Spanned<Option<u32>>,
+    transfer_timeout: Duration,
+) {
+    /// The slowest line that is thought of, in bits a second.
+    const SLOWEST: u128 = 2_400;
+    let Some(size) = *units.get_ref() else { return };
+    let milliseconds = transfer_timeout.as_millis().max(1);
+    let needs = (u128::from(size) * 1_024 * 8_000).div_ceil(milliseconds);
+    if needs <= SLOWEST {
+        return;
+    }
+    let message = format!(
+        "checkpoint of {name}: on a line slower than {}.{} kbit/s no checkpoint is confirmed within \
+         timeouts.transfer ({transfer_timeout:?})",
+        needs.div_ceil(100) / 10,
+        needs.div_ceil(100) % 10,
+    );
+    let fits = SLOWEST * milliseconds / 8_000 / 1_024;
+    let remedy = format!(
+        "write checkpoint = \"auto\" (the default), which follows the rate that is measured; or, for \
+         lines down to 2.4 kbit/s, checkpoint = \"{}KiB\" or transfer = \"{}s\". A peer that counts \
+         confirmed checkpoints alone gives up on a slower line, and each loss costs one of them",
+        fits.max(1),
+        (u128::from(size) * 1_024 * 8).div_ceil(SLOWEST),
+    );
+    problems.warning(units.span(), message, format!("{size} KiB"), remedy);
 }
 
 struct Timeouts {

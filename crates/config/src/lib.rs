@@ -5,6 +5,7 @@
 
 mod address;
 mod channel;
+mod clock;
 mod events;
 mod limits;
 mod listen;
@@ -46,6 +47,15 @@ const FILE_MAX: u64 = 4 << 20;
 /// Wait for the node to stop, unless the file says otherwise.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
+/// Why a directory cannot be the daemon's.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unfit {
+    /// What is so.
+    pub why: String,
+    /// What to do about it.
+    pub remedy: String,
+}
+
 /// The file could not be read at all.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot read the configuration {path:?}: {error}")]
@@ -55,17 +65,30 @@ pub struct Unreadable {
 }
 
 /// Reads and checks a configuration file with the process's environment. The site is there only
-/// where the report has no error; it may have warnings.
-pub fn load(path: &Path) -> Result<(Option<Site>, Report), Unreadable> {
-    load_after(path, &Numbering::default())
+/// where the report has no error; it may have warnings. `unfit` says why a directory cannot hold the
+/// daemon's files.
+pub fn load(
+    path: &Path,
+    unfit: &dyn Fn(&Path) -> Option<Unfit>,
+) -> Result<(Option<Site>, Report), Unreadable> {
+    load_text(path, &Numbering::default(), unfit)
 }
 
 /// The same while a site runs: channels and listeners that it has keep their numbers.
+/// Its data directory is in use and not looked at.
 pub fn load_after(path: &Path, running: &Numbering) -> Result<(Option<Site>, Report), Unreadable> {
+    load_text(path, running, &|_| None)
+}
+
+fn load_text(
+    path: &Path,
+    running: &Numbering,
+    unfit: &dyn Fn(&Path) -> Option<Unfit>,
+) -> Result<(Option<Site>, Report), Unreadable> {
     let text = read_text(path)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     let environment = |name: &str| std::env::var(name).ok();
-    let source = secret::Source { base: directory, environment: &environment };
+    let source = secret::Source { base: directory, environment: &environment, directory: unfit };
     Ok(parse(&path.display().to_string(), &text, &source, running))
 }
 
@@ -77,7 +100,8 @@ pub fn read(
     base: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
 ) -> (Option<Site>, Report) {
-    parse(file, text, &secret::Source { base, environment }, &Numbering::default())
+    let source = secret::Source { base, environment, directory: &|_| None };
+    parse(file, text, &source, &Numbering::default())
 }
 
 /// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
@@ -85,7 +109,7 @@ pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
     let directory = path.parent().unwrap_or(Path::new("."));
     load_part(path, |top, problems| {
         let mut section = own_section(top, problems);
-        section.as_mut().and_then(|s| read_paths(s, problems, directory))
+        section.as_mut().and_then(|s| read_paths(s, problems, directory, &|_| None))
     })
 }
 
@@ -140,7 +164,8 @@ fn parse(
 ) -> (Option<Site>, Report) {
     let mut problems = Problems::default();
     let (root, errors) = DeTable::parse_recoverable(text);
-    for error in &errors {
+    // What follows the first error is as a rule its consequence.
+    for error in errors.iter().take(1) {
         syntax(&mut problems, error);
     }
     // A file that is no TOML says little about what was meant: only its syntax is reported.
@@ -159,13 +184,13 @@ fn read_site(
     running: &Numbering,
 ) -> Option<Site> {
     let mut top = Section::new(TOP, 0..0, root);
-    let own = read_own(&mut top, problems, source.base);
+    let own = read_own(&mut top, problems, source);
     let events = events::read(&mut top, problems, own.as_ref().map(|own| &own.paths));
-    let metrics = metrics::read(&mut top, problems);
     let limits = limits::read(&mut top, problems);
-    let precedence = precedence::read(&mut top, problems);
+    let mut precedence = precedence::read(&mut top, problems);
+    precedence.times.clock = clock::read(&mut top, problems);
     let mut listeners = listen::Listeners::after(running);
-    listen::read_p3(&mut top, problems, &mut listeners);
+    let p3 = listen::read_p3(&mut top, problems, &mut listeners);
     let own_name = own.as_ref().map_or("", |own| own.mta.0.as_str());
     let mut names = Vec::new();
     let mut peers = Vec::new();
@@ -175,8 +200,11 @@ fn read_site(
         peers.push(peer);
     }
     check_names(problems, &names);
+    let before = problems.count();
     let routes = route::read(&mut top, problems, &names);
-    top.finish(problems);
+    if problems.count() == before {
+        route::unreached(problems, &routes, p3, &names);
+    }
 
     // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
     let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
@@ -184,6 +212,8 @@ fn read_site(
     for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
         channel.rts.longest_pause = precedence.longest_pause;
     }
+    let metrics = metrics::read(&mut top, problems, &listeners);
+    top.finish(problems);
     let own = own?;
     Some(Site {
         paths: own.paths,
@@ -228,7 +258,11 @@ fn own_section<'a>(top: &mut Section<'a>, problems: &mut Problems) -> Option<Sec
     top.table(problems, "mta")
 }
 
-fn read_own(top: &mut Section<'_>, problems: &mut Problems, directory: &Path) -> Option<Own> {
+fn read_own(
+    top: &mut Section<'_>,
+    problems: &mut Problems,
+    source: &secret::Source<'_>,
+) -> Option<Own> {
     let mut section = own_section(top, problems)?;
     let remedy = "write name = \"MTA-NAPLES\": 1 to 32 characters";
     let mta = section.required(problems, "name", remedy, &value::mta_name);
@@ -237,7 +271,7 @@ fn read_own(top: &mut Section<'_>, problems: &mut Problems, directory: &Path) ->
     let remedy = "write admd = \"…\", or \" \" for none";
     let admd = section.required(problems, "admd", remedy, &|v| address::domain_name(v));
     let prmd = section.optional(problems, "prmd", &|v| address::domain_name(v));
-    let paths = read_paths(&mut section, problems, directory);
+    let paths = read_paths(&mut section, problems, source.base, source.directory);
     let stop_timeout = section.optional(problems, "stop_timeout", &value::duration);
     section.finish(problems);
     Some(Own {
@@ -252,15 +286,32 @@ fn read_own(top: &mut Section<'_>, problems: &mut Problems, directory: &Path) ->
     })
 }
 
+/// Octets in the path of a Unix socket (unix(7): 108 with the NUL at the end).
+const SOCKET_MAX: usize = 107;
+
 fn read_paths(
     section: &mut Section<'_>,
     problems: &mut Problems,
     directory: &Path,
+    unfit: &dyn Fn(&Path) -> Option<Unfit>,
 ) -> Option<Paths> {
     let remedy = "write data_dir = \"/var/lib/mta\"";
     let data_dir = section.required(problems, "data_dir", remedy, &value::name);
     let admin = section.optional(problems, "admin_socket", &value::name);
-    let data_dir = directory.join(data_dir?.into_inner());
+    let written = data_dir?;
+    let place = written.span();
+    let data_dir = directory.join(written.into_inner());
+    if let Some(Unfit { why, remedy }) = unfit(&data_dir) {
+        let message = format!("data_dir of [mta]: {why}");
+        problems.error(place, message, "here", remedy);
+    }
+    if let Some(path) = &admin
+        && directory.join(path.get_ref()).as_os_str().len() > SOCKET_MAX
+    {
+        let message = "the path of admin_socket is too long for a socket";
+        let remedy = format!("write a path of at most {SOCKET_MAX} octets, as \"/run/mta.sock\"");
+        problems.error(path.span(), message, "here", remedy);
+    }
     let admin_socket = match admin {
         Some(path) => directory.join(path.into_inner()),
         None => data_dir.join("admin.sock"),

@@ -36,6 +36,13 @@ impl<'n> Listeners<'n> {
         }
     }
 
+    /// Who listens already where this could not be bound, and its place.
+    pub(super) fn taken(&self, at: SocketAddr) -> Option<(&str, Range<usize>)> {
+        let (socket, span) =
+            self.sockets.iter().zip(&self.spans).find(|(s, _)| clash(s.address, at))?;
+        Some((&socket.label, span.clone()))
+    }
+
     fn add(
         &mut self,
         problems: &mut Problems,
@@ -45,12 +52,11 @@ impl<'n> Listeners<'n> {
         service: ListenerService,
     ) {
         let at = *address.get_ref();
-        let taken = self.sockets.iter().zip(&self.spans).find(|(s, _)| clash(s.address, at));
-        if let Some((socket, span)) = taken {
+        if let Some((taken_by, place)) = self.taken(at) {
             let message = format!("{at} is listened on twice");
             let remedy = "a listener serves one channel: give each its own port";
             problems.error(address.span(), message, "again", remedy);
-            problems.see_also(span.clone(), format!("taken by {}", socket.label));
+            problems.see_also(place, format!("taken by {taken_by}"));
             return;
         }
         let id = ListenerId(self.numbers.give(&self.before.listeners, (at, tcp.clone())));
@@ -81,13 +87,14 @@ pub fn clash(a: SocketAddr, b: SocketAddr) -> bool {
         && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
 }
 
-/// `[p3]`: where users bind.
+/// `[p3]`: where users bind. Returns its place, if it is there.
 pub(super) fn read_p3(
     top: &mut Section<'_>,
     problems: &mut Problems,
     listeners: &mut Listeners<'_>,
-) {
-    let Some(mut section) = top.table(problems, "p3") else { return };
+) -> Option<Range<usize>> {
+    let mut section = top.table(problems, "p3")?;
+    let place = section.span();
     let present = section.has("listen");
     let addresses = section.list(problems, "listen", &value::socket);
     let local = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
@@ -103,6 +110,7 @@ pub(super) fn read_p3(
         let service = ListenerService::P3 { local: local.clone() };
         listeners.add(problems, &address, tcp.clone(), "p3".to_owned(), service);
     }
+    Some(place)
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! `[metrics]`: the listener for Prometheus.
 
+use super::listen::Listeners;
 use super::problem::Problems;
 use super::tree::Section;
 use super::value;
@@ -8,7 +9,11 @@ use toml::Spanned;
 
 /// Reads the section; without it there is no such listener. It knows no passwords, so only who is on
 /// this machine may reach it.
-pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Option<SocketAddr> {
+pub(super) fn read(
+    top: &mut Section<'_>,
+    problems: &mut Problems,
+    listeners: &Listeners<'_>,
+) -> Option<SocketAddr> {
     let mut section = top.table(problems, "metrics")?;
     let remedy = "write listen = \"127.0.0.1:9464\"";
     let listen = section.required(problems, "listen", remedy, &value::socket);
@@ -19,6 +24,11 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Option<Soc
         let remedy = "the listener asks nobody who he is: write a loopback address, and let a proxy \
                       that does serve others (docs/security.md)";
         problems.error(listen.span(), message, "not a loopback address", remedy);
+    }
+    if let Some((label, place)) = listeners.taken(*listen.get_ref()) {
+        let message = format!("{} is listened on twice", listen.get_ref());
+        problems.error(listen.span(), message, "again", remedy);
+        problems.see_also(place, format!("taken by {label}"));
     }
     Some(Spanned::into_inner(listen))
 }

@@ -8,7 +8,7 @@ use super::value;
 use base::Precedence;
 use dscp::Plan;
 use node::Secret;
-use node::config::Peer;
+use node::config::{MESSAGE_ABORTS, Peer, Resume};
 use osi::api::Selectors;
 use p1::extension::Dialect;
 use p1::names::MtaName;
@@ -57,12 +57,21 @@ pub(super) fn read(
     let mta_remedy = "write mta_name: the name the peer binds with";
     let mta = section.required(problems, "mta_name", mta_remedy, &value::mta_name);
     let own_name = section.optional(problems, "own_name", &value::mta_name);
+    let ours = own_name.as_ref().map_or(own, |name| name.get_ref().as_str());
+    if let Some(mta) = mta.as_ref().filter(|mta| mta.get_ref().eq_ignore_ascii_case(ours)) {
+        let message = format!("the peer binds as {:?}, which is our own name", mta.get_ref());
+        let remedy = "write the name of the peer's MTA; if both really have one name, they must be \
+                      in different domains: otherwise each takes the other's messages for looped";
+        problems.warning(mta.span(), message, "here", remedy);
+    }
     let own_password = secret::read(&mut section, problems, "password", source);
     let expected = secret::read(&mut section, problems, "expect", source);
     let words = [("ia5", false), ("octet", true)];
     let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
     let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
     let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
+    let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
     let from = section.list(problems, "from", &value::prefix);
     let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
     let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
@@ -82,6 +91,7 @@ pub(super) fn read(
             Err(super::tree::Bad::new(message, "write a size from 1 KiB to 1 TiB"))
         }
     });
+    let aborts = section.optional(problems, "message_aborts", &|v| value::integer(v, 0, 1_000));
     let label = name.as_ref().map_or("?", |name| name.get_ref().as_str()).to_owned();
     let (channels, span) = read_channels(&mut section, problems, &label, plan);
     section.finish(problems);
@@ -104,10 +114,14 @@ pub(super) fn read(
                     .collect(),
                 addresses: Vec::new(),
                 dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                resume: resume.map(Spanned::into_inner).unwrap_or_default(),
                 local,
                 remote,
                 tpdu_size: tpdu_size.map(Spanned::into_inner),
                 content_max: content_max.map(Spanned::into_inner),
+                message_aborts: aborts.map_or(MESSAGE_ABORTS, |aborts| {
+                    u32::try_from(aborts.into_inner()).unwrap_or(MESSAGE_ABORTS)
+                }),
                 channels: Vec::new(),
             },
             expected: expected?,

@@ -2,16 +2,17 @@
 //! points.
 
 use super::problem::Problems;
-use super::tree::{Bad, Section};
+use super::tree::Section;
 use super::value;
 use base::window::Windows;
 use base::{PerPrecedence, Precedence};
 use dscp::Plan;
 use engine::classify::Policy;
 use node::config::{Hold, HoldPolicy, Minimize, Times};
+use std::collections::BTreeMap;
+use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
-use toml::de::DeValue;
 
 /// The section as read.
 pub(super) struct ReadPrecedence {
@@ -67,14 +68,16 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     if let Some(preempt) = section.optional(problems, "preempt", &value::boolean) {
         read.hold.preempt = preempt.into_inner();
     }
-    let pause_max = section.optional(problems, "pause_max", &|v| within(v, SECOND, LONGEST_PAUSE));
+    let pause_max =
+        section.optional(problems, "pause_max", &|v| value::within(v, SECOND, LONGEST_PAUSE));
     if read.hold.preempt {
         read.longest_pause = pause_max.map_or(PAUSE_MAX, Spanned::into_inner);
     }
     read_retry(&mut section, problems, &mut read.hold);
-    let Times { expire, alert } = &mut read.times;
-    read_times(&mut section, problems, "expire", LONGEST_EXPIRE, &mut expire.0);
-    read_times(&mut section, problems, "alert", LONGEST, &mut alert.0);
+    let Times { expire, alert, clock: _ } = &mut read.times;
+    let expires = read_times(&mut section, problems, "expire", LONGEST_EXPIRE, &mut expire.0);
+    let alerts = read_times(&mut section, problems, "alert", LONGEST, &mut alert.0);
+    alerts_before_the_end(problems, &read.times, &expires, &alerts);
     read.minimize = read_minimize(&mut section, problems);
     if let Some(report) = section.optional(problems, "report_precedence", &value::precedence) {
         read.policy.report_precedence = report.into_inner();
@@ -98,33 +101,51 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     read
 }
 
-/// A duration within these bounds.
-fn within(v: &DeValue<'_>, least: Duration, most: Duration) -> Result<Duration, Bad> {
-    let duration = value::duration(v)?;
-    if (least..=most).contains(&duration) {
-        return Ok(duration);
+/// Where a file gives a time for a precedence.
+type Places = BTreeMap<Precedence, Range<usize>>;
+
+/// Warns where a message would be given up before anybody is alerted.
+fn alerts_before_the_end(
+    problems: &mut Problems,
+    times: &Times,
+    expires: &Places,
+    alerts: &Places,
+) {
+    for precedence in Precedence::ALL {
+        let (expire, alert) = (times.expire.0.get(precedence), times.alert.0.get(precedence));
+        let place = alerts.get(&precedence).or_else(|| expires.get(&precedence));
+        let Some(place) = place.filter(|_| alert > expire) else { continue };
+        let (name, alert, expire) = (precedence.name(), alert.as_secs_f64(), expire.as_secs_f64());
+        let message =
+            format!("alert of {name} is {alert} s, but the message expires after {expire} s");
+        let remedy = format!(
+            "write an alert for {name} that is shorter than its expire: as it is, no {name} \
+             message is ever reported as overdue"
+        );
+        problems.warning(place.clone(), message, "here", remedy);
     }
-    let message = format!("a duration of {} s", duration.as_secs_f64());
-    let (least, most) = (least.as_secs(), most.as_secs() / 3_600);
-    Err(Bad::new(message, format!("write a duration from {least} s to {most} h")))
 }
 
-/// `expire` and `alert`: a duration for each precedence that is not to have its default.
+/// `expire` and `alert`: a duration for each precedence that is not to have its default. Returns
+/// where they stand.
 fn read_times(
     section: &mut Section<'_>,
     problems: &mut Problems,
     key: &'static str,
     most: Duration,
     times: &mut PerPrecedence<Duration>,
-) {
-    let Some(mut table) = section.table(problems, key) else { return };
+) -> Places {
+    let mut places = Places::new();
+    let Some(mut table) = section.table(problems, key) else { return places };
     for precedence in Precedence::ALL {
-        let time = table.optional(problems, precedence.name(), &|v| within(v, SECOND, most));
+        let time = table.optional(problems, precedence.name(), &|v| value::within(v, SECOND, most));
         if let Some(time) = time {
+            places.insert(precedence, time.span());
             *times.get_mut(precedence) = time.into_inner();
         }
     }
     table.finish(problems);
+    places
 }
 
 /// `retry`: for each precedence the first delay and the longest.
@@ -133,7 +154,9 @@ fn read_retry(section: &mut Section<'_>, problems: &mut Problems, hold: &mut Hol
     for (precedence, retry) in Precedence::ALL.into_iter().zip(&mut hold.retry) {
         let Some(mut delays) = table.table(problems, precedence.name()) else { continue };
         for (key, field) in [("first", &mut retry.first), ("longest", &mut retry.longest)] {
-            if let Some(time) = delays.optional(problems, key, &|v| within(v, SECOND, LONGEST)) {
+            if let Some(time) =
+                delays.optional(problems, key, &|v| value::within(v, SECOND, LONGEST))
+            {
                 *field = time.into_inner();
             }
         }

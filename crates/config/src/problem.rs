@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
+/// Lines between the two places of a problem up to which both are shown in one excerpt.
+const NEAR: usize = 4;
+
 /// One mistake, or something worth a look.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
@@ -72,9 +75,19 @@ impl Problems {
         }
     }
 
+    /// Takes back what has this message: something else that was found says it better.
+    pub fn withdraw(&mut self, message: &str) {
+        self.found.retain(|problem| problem.message != message);
+    }
+
     /// What stands there must not be shown.
     pub fn secret(&mut self, span: Range<usize>) {
         self.secrets.push(span);
+    }
+
+    /// How many were found so far.
+    pub fn count(&self) -> usize {
+        self.found.len()
     }
 
     /// Whether the daemon must not start.
@@ -138,6 +151,13 @@ impl Report {
         (before.matches('\n').count() + 1, column)
     }
 
+    /// The line of a problem's other place where it is too far away to be shown beside the first.
+    fn far(&self, problem: &Problem) -> Option<usize> {
+        let (other, _) = problem.other.as_ref()?;
+        let lines = (self.place(problem.span.start).0, self.place(other.start).0);
+        (lines.0.abs_diff(lines.1) > NEAR).then_some(lines.1)
+    }
+
     /// In JSON.
     pub fn to_json(&self) -> Vec<ProblemJson> {
         let one = |p: &Problem| {
@@ -163,7 +183,7 @@ impl Report {
         let source = NamedSource::new(&self.file, self.text.clone()).with_language("toml");
         let mut out = String::new();
         for problem in &self.problems {
-            let shown = Shown { problem, source: &source };
+            let shown = Shown { problem, source: &source, far: self.far(problem) };
             if handler.render_report(&mut out, &shown).is_err() {
                 out.push_str(&problem.message);
             }
@@ -177,6 +197,7 @@ impl Report {
 struct Shown<'a> {
     problem: &'a Problem,
     source: &'a NamedSource<String>,
+    far: Option<usize>,
 }
 
 impl fmt::Debug for Shown<'_> {
@@ -207,15 +228,16 @@ impl Diagnostic for Shown<'_> {
     }
 
     fn labels(&self) -> Option<Box<dyn Iterator<Item = LabeledSpan> + '_>> {
-        let first = LabeledSpan::new_primary_with_span(
-            Some(self.problem.label.clone()),
-            self.problem.span.clone(),
-        );
-        let other = self
-            .problem
-            .other
-            .iter()
-            .map(|(span, label)| LabeledSpan::new_with_span(Some(label.clone()), span.clone()));
+        let label = match (&self.problem.other, self.far) {
+            (Some((_, other)), Some(line)) => {
+                format!("{} ({other}: line {line})", self.problem.label)
+            }
+            _ => self.problem.label.clone(),
+        };
+        let first = LabeledSpan::new_primary_with_span(Some(label), self.problem.span.clone());
+        let near = self.problem.other.iter().filter(|_| self.far.is_none());
+        let other =
+            near.map(|(span, label)| LabeledSpan::new_with_span(Some(label.clone()), span.clone()));
         Some(Box::new(std::iter::once(first).chain(other)))
     }
 }

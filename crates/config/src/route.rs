@@ -8,6 +8,7 @@ use base::PeerId;
 use engine::{RouteTarget, RoutingTable};
 use node::config::{Route, Target};
 use std::collections::BTreeMap;
+use std::ops::Range;
 use toml::Spanned;
 
 /// The word for this MTA itself.
@@ -33,6 +34,34 @@ impl Routes {
     pub fn local(&self) -> Vec<String> {
         let local = self.0.iter().filter(|route| route.to == Target::Local);
         local.map(|route| route.prefix.to_string()).collect()
+    }
+}
+
+/// Warns of what routes lead nowhere to: users who can have no mailbox, and peers that get nothing.
+pub(super) fn unreached(
+    problems: &mut Problems,
+    routes: &[Route],
+    p3: Option<Range<usize>>,
+    peers: &[Option<Spanned<String>>],
+) {
+    if let Some(p3) = p3.filter(|_| !routes.iter().any(|route| route.to == Target::Local)) {
+        let remedy = "add a [[route]] via = \"local\" with the address that the mailboxes of this MTA \
+                      are below, or remove [p3]";
+        let message = "[p3] serves users, but no route is local: nobody can have a mailbox here";
+        problems.warning(p3, message, "here", remedy);
+    }
+    for name in peers.iter().flatten() {
+        let peer = Target::Peer(PeerId::of_name(name.get_ref()));
+        if name.get_ref() == LOCAL || routes.iter().any(|route| route.to == peer) {
+            continue;
+        }
+        let message =
+            format!("no route leads to the peer {:?}: it is sent nothing", name.get_ref());
+        let remedy = format!(
+            "add a [[route]] via = {:?} with the addresses it serves, unless it only sends to us",
+            name.get_ref()
+        );
+        problems.warning(name.span(), message, "here", remedy);
     }
 }
 

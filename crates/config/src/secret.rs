@@ -1,6 +1,7 @@
 //! Passwords toward and from peers: never in the configuration itself, read from the environment
 //! or a file.
 
+use super::Unfit;
 use super::problem::Problems;
 use super::tree::{Bad, Section};
 use bytes::Bytes;
@@ -40,12 +41,14 @@ fn place(value: &DeValue<'_>) -> Result<Place, Bad> {
     }
 }
 
-/// What secrets are read with.
+/// What is looked at outside the file.
 pub(super) struct Source<'s> {
     /// Directory that relative file names are relative to.
     pub(super) base: &'s Path,
     /// Reads an environment variable.
     pub(super) environment: &'s dyn Fn(&str) -> Option<String>,
+    /// Says why a directory cannot hold the daemon's files.
+    pub(super) directory: &'s dyn Fn(&Path) -> Option<Unfit>,
 }
 
 /// Reads the secret under `key`; `None` once it was noted why there is none.

@@ -40,6 +40,10 @@ listen = "127.0.0.1:5001"
 connection = "on-demand"
 idle_close = "2min"
 rts = { checkpoint = "2KiB", window = 3 }
+
+[[route]]
+address = "/C=IT/ADMD=NET/PRMD=NAPLES"
+via = "local"
 "#;
 
 fn environment(name: &str) -> Option<String> {
@@ -55,7 +59,12 @@ fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
 }
 
 fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, Report) {
-    parse("site.toml", text, &secret::Source { base, environment: &environment }, running)
+    parse(
+        "site.toml",
+        text,
+        &secret::Source { base, environment: &environment, directory: &|_| None },
+        running,
+    )
 }
 
 /// What the operator sees for [`GOOD`] with one part replaced.
@@ -170,6 +179,20 @@ fn hold_and_fallback() {
 }
 
 #[test]
+fn a_country_is_taken_in_either_case_and_sent_in_capitals() {
+    let with = |country: &str| {
+        let text = GOOD.replace("country = \"IT\"", &format!("country = \"{country}\""));
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        site.unwrap_or_else(|| panic!("{}", report.render(false))).node.domain
+    };
+    for (country, sent) in [("IT", "IT"), ("gb", "GB"), ("Gb", "GB"), ("222", "222")] {
+        let domain = with(country);
+        assert_eq!(domain.country.value, sent);
+        assert!(domain.same_as(&GlobalDomainId { country: country.into(), ..domain.clone() }));
+    }
+}
+
+#[test]
 fn passwords_show_nowhere() {
     let (site, _) = check_in(Path::new("/nowhere"), GOOD);
     let dump = format!("{site:?}");
@@ -194,6 +217,7 @@ fn single_mistakes() {
         ("literal_secret", "{ env = \"OURS\" }", "\"vesuvio\""),
         ("absent_secret_file", "{ env = \"OURS\" }", "{ file = \"act.secret\" }"),
         ("checkpoint", "2KiB", "1500B"),
+        ("large_checkpoint", "2KiB", "64KiB"),
         ("duration", "\"2min\"", "120"),
         ("idle_close_of_permanent", "connection = \"on-demand\"", "connection = \"permanent\""),
         ("country", "\"IT\"", "\"Italy\""),
@@ -206,6 +230,7 @@ fn single_mistakes() {
         ("own_events", "[p3]", "[events]\nfile = \"users.toml\"\n[p3]"),
         ("events", "[p3]", "[events]\nsize = 1000\nkeep = 0\n[p3]"),
         ("metrics", "[p3]", "[metrics]\nlisten = \"0.0.0.0:9464\"\n[p3]"),
+        ("metrics_twice", "[p3]", "[metrics]\nlisten = \"127.0.0.1:5010\"\n[p3]"),
         ("peer_named_local", "name = \"act\"", "name = \"local\""),
     ];
     for (name, part, by) in cases {
@@ -250,6 +275,78 @@ fn every_mistake_is_reported_and_in_the_order_of_the_file() {
     insta::assert_snapshot!("many", lines.join("\n"));
 }
 
+/// What holds for each part and not for the whole: one warning each, and the site is usable.
+#[test]
+fn what_contradicts_itself_is_warned_of() {
+    let warned = |text: &str| {
+        let (site, report) = check_in(Path::new("/nowhere"), text);
+        assert!(site.is_some(), "{}", report.render(false));
+        let json = report.to_json();
+        assert!(json.iter().all(|p| p.severity == "warning"));
+        json.iter().map(|p| format!("{}:{} {}\n", p.line, p.column, p.message)).collect::<String>()
+    };
+    let local = "[[route]]\naddress = \"/C=IT/ADMD=NET/PRMD=NAPLES\"\nvia = \"local\"\n";
+    let cases = [
+        GOOD.replace(local, ""),
+        GOOD.replace("via = \"act\"", "via = \"local\""),
+        GOOD.replace("MTA-ACT", "mta-naples"),
+        GOOD.replace("mta_name = \"MTA-ACT\"", "mta_name = \"MTA-ACT\"\nown_name = \"MTA-ACT\""),
+        format!("{GOOD}\n[precedence]\nalert = {{ flash = \"5h\", override = \"4h\" }}\n"),
+        format!("{GOOD}\n[precedence]\nexpire = {{ flash = \"30s\" }}\n"),
+    ];
+    insta::assert_snapshot!("contradictions", cases.map(|text| warned(&text)).join("---\n"));
+}
+
+#[test]
+fn one_mistake_is_shown_in_one_place() {
+    let misspelled = seen("country", "cuntry");
+    assert_eq!(misspelled.matches("help:").count(), 1, "{misspelled}");
+    assert!(misspelled.contains("did you mean country?"), "{misspelled}");
+    // What is missing and what is unknown beside it are two.
+    assert_eq!(seen("country", "language").matches("help:").count(), 2);
+    // The other place is a line number where it is far away.
+    let far = GOOD.replacen("name = \"fast\"", "name = \"slow\"", 1);
+    let shown = check_in(Path::new("/nowhere"), &far).1.render(false);
+    assert_eq!((shown.matches("─[").count(), shown.lines().count()), (1, 10), "{shown}");
+    assert!(shown.contains("again (first here: line 23)"), "{shown}");
+    // What follows an error of syntax is its consequence.
+    let shown = seen("[mta]", "[mta");
+    assert_eq!(shown.matches("not TOML").count(), 1, "{shown}");
+}
+
+#[test]
+fn a_directory_that_cannot_hold_the_files() {
+    let unfit = |_: &Path| {
+        Some(Unfit { why: "it is a file".to_owned(), remedy: "name a directory".to_owned() })
+    };
+    let (base, environment) = (Path::new("/nowhere"), &environment);
+    let source = secret::Source { base, environment, directory: &unfit };
+    let (site, report) = parse("site.toml", GOOD, &source, &Numbering::default());
+    assert!(site.is_none());
+    insta::assert_snapshot!("unfit_directory", report.render(false));
+}
+
+#[test]
+fn when_a_clock_is_believed() {
+    let rules = |text: &str| {
+        let (site, report) = check_in(Path::new("/nowhere"), &format!("{GOOD}\n{text}"));
+        (site.map(|site| site.node.times.clock), report.render(false))
+    };
+    let default = node::config::ClockRules::default();
+    assert_eq!(rules("").0, Some(default));
+    let (set, _) = rules("[clock]\nstep = \"5s\"\nsteady = \"1h\"");
+    let set = set.unwrap();
+    assert_eq!((set.step.as_secs(), set.steady.as_secs()), (5, 3_600));
+    for (wrong, told) in [
+        ("step = \"1s\"", "write a duration from 3 s to 24 h"),
+        ("steady = \"500ms\"", "write a duration from 1 s to 168 h"),
+        ("steep = \"1h\"", "steep"),
+    ] {
+        let (site, shown) = rules(&format!("[clock]\n{wrong}"));
+        assert!(site.is_none() && shown.contains(told), "{shown}");
+    }
+}
+
 #[test]
 fn secrets_from_files() {
     let dir = tempfile::tempdir().unwrap();
@@ -291,6 +388,32 @@ fn half_open_connections_that_could_take_all_places_are_noted() {
     for bad in ["half_open = 513", "associations = 100", "associations = 10\nhalf_open = 6"] {
         let told = check(bad);
         assert!(told.len() == 1 && told[0].contains("half_open"), "{told:?}");
+    }
+}
+
+#[test]
+fn a_checkpoint_follows_the_rate_unless_it_is_configured_and_one_for_fast_lines_is_noted() {
+    let with = |rts: &str| {
+        let text = GOOD.replace("rts = { checkpoint = \"2KiB\", window = 3 }", rts);
+        let (site, report) = check_in(Path::new("/nowhere"), &text);
+        let channel = site.unwrap().node.peers.remove(0).channels.remove(1);
+        let told: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (channel.rts.checkpoint_size, channel.checkpoint_adapts, told.join("; "))
+    };
+    for auto in ["", "rts = { window = 3 }", "rts = { checkpoint = \"auto\" }"] {
+        assert_eq!(with(auto), (64, true, String::new()), "{auto}");
+    }
+    let fits = ["\"32KiB\"", "\"35KiB\"", "0", "\"64KiB\" }\ntimeouts = { transfer = \"219s\""];
+    for (fit, size) in fits.into_iter().zip([32, 35, 0, 64]) {
+        assert_eq!(with(&format!("rts = {{ checkpoint = {fit} }}")), (size, false, String::new()));
+    }
+    for (large, slowest) in [
+        ("rts = { checkpoint = \"36KiB\" }", "2.5 kbit/s"),
+        ("rts = { checkpoint = \"64KiB\" }", "4.4 kbit/s"),
+        ("rts = { checkpoint = \"1MiB\" }\ntimeouts = { transfer = \"10s\" }", "838.9 kbit/s"),
+    ] {
+        let (_, adapts, told) = with(large);
+        assert!(!adapts && told.contains(&format!("slower than {slowest}")), "{told}");
     }
 }
 
@@ -346,6 +469,22 @@ fn waiting_is_set_by_precedence() {
     );
     assert_eq!(report.render(false), "");
     assert_eq!(site.unwrap().node.peers[0].content_max, Some(10_000_000));
+}
+
+#[test]
+fn a_peer_s_message_aborts() {
+    let with = |key: &str| {
+        let peer = format!("name = \"act\"\n{key}\n");
+        check_in(Path::new("/nowhere"), &GOOD.replacen("name = \"act\"\n", &peer, 1))
+    };
+    for (key, most) in [("", 4), ("message_aborts = 0", 0), ("message_aborts = 1000", 1_000)] {
+        assert_eq!(with(key).0.unwrap().node.peers[0].message_aborts, most, "{key}");
+    }
+    for wrong in ["message_aborts = -1", "message_aborts = 1001", "message_aborts = \"4\""] {
+        let (site, report) = with(wrong);
+        let shown = report.render(false);
+        assert!(site.is_none() && shown.contains("1000"), "{wrong}: {shown}");
+    }
 }
 
 #[test]

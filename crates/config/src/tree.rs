@@ -33,6 +33,8 @@ pub struct Section<'a> {
     span: Range<usize>,
     rest: BTreeMap<&'a str, (Range<usize>, &'a Spanned<DeValue<'a>>)>,
     known: Vec<&'static str>,
+    /// Required keys that are not there.
+    missing: Vec<&'static str>,
 }
 
 impl<'a> Section<'a> {
@@ -42,7 +44,7 @@ impl<'a> Section<'a> {
             .iter()
             .map(|(key, value)| (key.get_ref().as_ref(), (key.span(), value)))
             .collect();
-        Section { name: name.into(), span, rest, known: Vec::new() }
+        Section { name: name.into(), span, rest, known: Vec::new(), missing: Vec::new() }
     }
 
     /// Its place, for mistakes about the table as a whole.
@@ -104,11 +106,16 @@ impl<'a> Section<'a> {
     ) -> Option<Spanned<T>> {
         if !self.rest.contains_key(key) {
             self.known.push(key);
-            let message = format!("{} lacks {key}", self.name);
+            self.missing.push(key);
+            let message = self.lacks(key);
             problems.error(self.span(), message, format!("{key} is missing here"), remedy);
             return None;
         }
         self.optional(problems, key, convert)
+    }
+
+    fn lacks(&self, key: &str) -> String {
+        format!("{} lacks {key}", self.name)
     }
 
     /// A value or a list of them; `None` where the key is absent, or once it was noted that a value
@@ -162,7 +169,12 @@ impl<'a> Section<'a> {
     /// Notes what nobody asked for.
     pub fn finish(self, problems: &mut Problems) {
         for (key, (span, _)) in &self.rest {
-            let remedy = match nearest(key, &self.known) {
+            // A required key that is misspelled is one mistake, not a missing key and an unknown one.
+            let misspelled = nearest(key, &self.missing);
+            if let Some(missing) = misspelled {
+                problems.withdraw(&self.lacks(missing));
+            }
+            let remedy = match misspelled.or_else(|| nearest(key, &self.known)) {
                 Some(near) => format!("did you mean {near}?"),
                 None => format!("known here: {}", self.known.join(", ")),
             };

@@ -18,11 +18,18 @@ pub fn text(value: &DeValue<'_>) -> Result<String, Bad> {
         .ok_or_else(|| Bad::new(format!("{} is not text", kind(value)), "write text in quotes"))
 }
 
-/// Text that is not empty.
+/// Text that is not empty, and can stand in a line of a log or a table as it is.
 pub fn name(value: &DeValue<'_>) -> Result<String, Bad> {
     let text = text(value)?;
     if text.trim().is_empty() {
         return Err(Bad::new("the text is empty", "write a name"));
+    }
+    if text.contains(base::shown::is_obeyed) {
+        let shown = base::shown::line(&text);
+        return Err(Bad::new(
+            format!("\"{shown}\" holds a control character"),
+            "write a name of visible characters",
+        ));
     }
     Ok(text)
 }
@@ -118,7 +125,10 @@ pub fn size(value: &DeValue<'_>) -> Result<u64, Bad> {
 }
 
 /// A checkpoint size in RTSE's unit of 1,024 octets (X.228 7.1.1); 0 for no checkpoints.
-pub fn checkpoint(value: &DeValue<'_>) -> Result<u32, Bad> {
+pub fn checkpoint(value: &DeValue<'_>) -> Result<Option<u32>, Bad> {
+    if value.as_str() == Some("auto") {
+        return Ok(None);
+    }
     let octets = size(value)?;
     let units = u32::try_from(octets / 1_024).unwrap_or(u32::MAX);
     if !octets.is_multiple_of(1_024) || units > 1 << 20 {
@@ -127,11 +137,11 @@ pub fn checkpoint(value: &DeValue<'_>) -> Result<u32, Bad> {
             format!("a checkpoint size of {octets} octets"),
             format!(
                 "RTSE counts checkpoints in units of 1,024 octets, up to 1 GiB: \
-                 write \"{nearest}KiB\", or 0 for none"
+                 write \"{nearest}KiB\", 0 for none, or \"auto\""
             ),
         ));
     }
-    Ok(units)
+    Ok(Some(units))
 }
 
 /// A DSCP name or number.
@@ -243,6 +253,17 @@ fn unhex(text: &str) -> Option<Bytes> {
     rest.is_empty().then(|| pairs.iter().map(|[high, low]| high << 4 | low).collect())
 }
 
+/// A duration within these bounds.
+pub(super) fn within(v: &DeValue<'_>, least: Duration, most: Duration) -> Result<Duration, Bad> {
+    let duration = duration(v)?;
+    if (least..=most).contains(&duration) {
+        return Ok(duration);
+    }
+    let message = format!("a duration of {} s", duration.as_secs_f64());
+    let (least, most) = (least.as_secs(), most.as_secs() / 3_600);
+    Err(Bad::new(message, format!("write a duration from {least} s to {most} h")))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -269,8 +290,9 @@ mod tests {
         assert_eq!(with("0x400", size), Some(1_024));
         assert_eq!(with("'64k'", size), None);
         assert_eq!(with("-1", size), None);
-        assert_eq!(with("'64KiB'", checkpoint), Some(64));
-        assert_eq!(with("0", checkpoint), Some(0));
+        assert_eq!(with("'64KiB'", checkpoint), Some(Some(64)));
+        assert_eq!(with("0", checkpoint), Some(Some(0)));
+        assert_eq!(with("'auto'", checkpoint), Some(None));
         assert_eq!(with("'64kB'", checkpoint), None);
         assert_eq!(with("'2GiB'", checkpoint), None);
     }

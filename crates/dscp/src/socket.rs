@@ -1,4 +1,4 @@
-//! Sockets with their mark, and the mark a peer's handshake arrived with.
+//! Sockets with their mark, the mark a peer's handshake arrived with, and what a peer acknowledged.
 //!
 //! A mark belongs to a TCP connection for life: it is set before `connect` and before `listen`, so
 //! that SYN and SYN-ACK carry it too. What the peer set may be changed on the way; the kernel lets
@@ -10,6 +10,9 @@
 //!   answers 0 for others.
 
 mod option;
+mod taken;
+
+pub use taken::{Sending, sending, taken};
 
 use crate::Dscp;
 use socket2::{SockRef, Socket};

@@ -1,58 +1,71 @@
 //! What arrives over P1 (X.411 14.3, 14.4).
 
-use crate::dedupe::{REMEMBERED, arrival_keys};
+use crate::dedupe::arrival_keys;
+use crate::delivered::{Delivering, delivery_keys, tells_of};
+use crate::journal::Digest;
 use crate::outcome::{Accepted, Arrival, Note, NoteKind, Seen};
+use crate::prepare::Preparation;
+use crate::record::NextHop;
 use crate::split::Origin;
 use crate::subject::Carried;
 use crate::{Content, Engine};
 use base::Utc;
 use bytes::Bytes;
 use p1::apdu::{MtsApduHead, Report};
+use p1::envelope::PerRecipientFields;
+use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
-    /// Takes what a peer transferred. `seen` says for each of [`arrival_keys`] whether it is
-    /// remembered; what is remembered is dropped, the rest goes its way.
+    /// Takes what a peer transferred. `seen` is what is remembered under each of [`keys`], in their
+    /// order, `None` where it is not and where none is given; what is remembered is dropped, the rest
+    /// goes its way.
     ///
-    /// A message that has looped comes with a longer trace and so with another key than its first
-    /// visit had: it is not dropped as a duplicate but reported as a loop.
+    /// A message that has looped comes with a longer trace and so with another arrival key than its
+    /// first visit had: it is not dropped as a duplicate but reported as a loop. What was delivered
+    /// here is dropped whichever way it comes again, and nobody gets a report of it.
     pub fn accept(
         &mut self,
         now: Utc,
         head: MtsApduHead,
         content: &Content,
-        seen: &[bool],
+        seen: &[Option<Bytes>],
     ) -> Arrival {
-        let keys = arrival_keys(&head);
-        let is_new = |n: usize| !seen.get(n).copied().unwrap_or(false);
-        let remembered = keys.iter().enumerate().filter(|(n, _)| is_new(*n)).map(|(_, key)| Seen {
-            key: *key,
-            until: now + REMEMBERED,
-            record: Bytes::new(),
-        });
-        let remembered: Vec<Seen> = remembered.collect();
-        let mut notes = Vec::new();
-        let repeated = keys.len() - remembered.len();
-        if repeated > 0 {
-            let text = format!("{repeated} of {} taken before", keys.len());
-            notes.push(Note::new(NoteKind::Duplicate, text));
-        }
+        let mut prepared = self.begin(&head);
+        self.prepare(&mut prepared, &head, usize::MAX);
+        self.accept_prepared(now, head, content, prepared, seen)
+    }
+
+    /// The same where what grows with the recipients is done ([`Engine::prepare`]).
+    pub fn accept_prepared(
+        &mut self,
+        now: Utc,
+        head: MtsApduHead,
+        content: &Content,
+        prepared: Preparation,
+        seen: &[Option<Bytes>],
+    ) -> Arrival {
+        let keys = prepared.keys();
+        let known = Known::new(&head, content, &keys, seen);
+        let transfer = Transfer { known: &known, prepared };
+        let digest = matches!(head, MtsApduHead::Message(_)).then_some(content.digest);
+        let mut notes = known.notes();
         let (message, mut accepted) = match head {
             MtsApduHead::Message(e) => {
                 let message = e.message_identifier.to_string();
-                let carried = without_seen(Carried::Message(e), seen);
-                (message, self.take(now, carried, Some(content), &mut notes))
+                let carried = without_seen(Carried::Message(e), &known.dropped);
+                (message, self.take(now, carried, Some(content), transfer, &mut notes))
             }
             MtsApduHead::Probe(e) => {
                 let message = e.probe_identifier.to_string();
-                let carried = without_seen(Carried::Probe(e), seen);
-                (message, self.take(now, carried, None, &mut notes))
+                let carried = without_seen(Carried::Probe(e), &known.dropped);
+                (message, self.take(now, carried, None, transfer, &mut notes))
             }
             MtsApduHead::Report(report) => {
                 let message = report.envelope.report_identifier.to_string();
-                (message, self.take_report(now, *report, !is_new(0), &mut notes))
+                (message, self.take_report(now, *report, &known, &mut notes))
             }
         };
-        accepted.seen = remembered;
+        known.remember_arrival(now, digest, &mut accepted.seen);
         Arrival { accepted, message, notes }
     }
 
@@ -61,32 +74,164 @@ impl Engine {
         now: Utc,
         carried: Carried,
         content: Option<&Content>,
+        transfer: Transfer<'_>,
         notes: &mut Vec<Note>,
     ) -> Accepted {
         if !carried.subject().recipients.iter().any(|r| r.indicators.responsible()) {
             return Accepted::default();
         }
-        self.distribute(now, carried, content, Origin::Transfer, notes)
+        let Transfer { known, prepared } = transfer;
+        let origin = Origin::Transfer(known);
+        self.distribute(now, carried, content, origin, Some(prepared), notes)
     }
 
     fn take_report(
         &mut self,
         now: Utc,
         report: Report,
-        repeated: bool,
+        known: &Known<'_>,
         notes: &mut Vec<Note>,
     ) -> Accepted {
-        if repeated {
+        if known.dropped.contains(&true) {
             return Accepted::default();
         }
         let level = self.policy.relayed_report();
         let entry = self.forward_report(now, report, level, notes);
-        Accepted { entries: entry.into_iter().collect(), ..Accepted::default() }
+        let mut accepted = Accepted { entries: entry.into_iter().collect(), ..Accepted::default() };
+        if accepted.entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_))) {
+            let delivering =
+                Delivering { now, digest: None, others: Some(&known.others), known: Some(known) };
+            accepted.seen.extend(known.deliveries.iter().map(|key| delivering.seen(*key)));
+        }
+        accepted
+    }
+}
+
+/// All keys of an arrival: [`arrival_keys`], then [`delivery_keys`].
+pub fn keys(head: &MtsApduHead) -> Vec<Digest> {
+    let mut keys = arrival_keys(head);
+    keys.extend(delivery_keys(head));
+    keys
+}
+
+/// What came of a transfer before it is distributed.
+struct Transfer<'a> {
+    known: &'a Known<'a>,
+    prepared: Preparation,
+}
+
+/// A line for recipients of a copy that is routed again, where some have got it by another way.
+pub(crate) fn duplicates(dropped: &[bool]) -> Vec<Note> {
+    let (all, count) = (dropped.len(), dropped.iter().filter(|d| **d).count());
+    let text = || format!("{count} of {all} delivered already, by another way");
+    (count > 0).then(|| Note::new(NoteKind::Duplicate, text())).into_iter().collect()
+}
+
+/// A line for recipients for whom another content was taken under the same identifier.
+pub(crate) fn reused(others: usize, all: usize) -> Note {
+    let text = format!(
+        "its identifier was used before, for another content: taken for {others} of {all} as a \
+         message of its own; either the MTA that made the identifier uses one twice, or somebody \
+         forges them"
+    );
+    Note::new(NoteKind::IdentifierReused, text)
+}
+
+/// What is remembered of an arrival, by recipient.
+pub(crate) struct Known<'a> {
+    arrivals: &'a [Digest],
+    deliveries: &'a [Digest],
+    /// Taken before by the same path, or delivered before by whichever.
+    dropped: Vec<bool>,
+    /// How many of these were delivered.
+    elsewhere: usize,
+    /// How many were taken before with another content only.
+    reused: usize,
+    /// What is remembered of other contents, by its key.
+    others: BTreeMap<Digest, Bytes>,
+    /// The delivery key of each recipient, whether others are responsible for it or not.
+    by_index: Vec<Option<Digest>>,
+}
+
+impl Known<'_> {
+    fn new<'a>(
+        head: &MtsApduHead,
+        content: &Content,
+        keys: &'a [Digest],
+        seen: &[Option<Bytes>],
+    ) -> Known<'a> {
+        let (arrivals, deliveries) = keys.split_at(keys.len() / 2);
+        let content = matches!(head, MtsApduHead::Message(_)).then_some(&content.digest);
+        let found = |n: usize| seen.get(n).and_then(Option::as_ref);
+        let (mut dropped, mut elsewhere, mut others) = (Vec::new(), 0, BTreeMap::new());
+        let mut reused = 0;
+        // Whether the content is known under a key; another's record is kept.
+        let mut told = |key: &Digest, record: Option<&Bytes>| {
+            let told = record.is_some_and(|record| tells_of(record, content));
+            if let Some(record) = record.filter(|_| !told) {
+                others.insert(*key, record.clone());
+            }
+            (told, record.is_some() && !told)
+        };
+        for (n, (arrival, delivery)) in arrivals.iter().zip(deliveries).enumerate() {
+            let (repeated, other) = told(arrival, found(n));
+            let (delivered, another) = told(delivery, found(arrivals.len() + n));
+            let drop = repeated || delivered;
+            elsewhere += usize::from(delivered && !repeated);
+            reused += usize::from(!drop && (other || another));
+            dropped.push(drop);
+        }
+        let mut next = deliveries.iter().copied();
+        let mut key = |r: &PerRecipientFields| r.indicators.responsible().then(|| next.next());
+        let by_index = match head {
+            MtsApduHead::Message(e) => e.recipients.iter().map(|r| key(r).flatten()).collect(),
+            MtsApduHead::Probe(e) => e.recipients.iter().map(|r| key(r).flatten()).collect(),
+            MtsApduHead::Report(_) => Vec::new(),
+        };
+        Known { arrivals, deliveries, dropped, elsewhere, reused, others, by_index }
+    }
+
+    /// The delivery key of the recipient of this index.
+    pub(crate) fn key(&self, index: usize) -> Option<Digest> {
+        self.by_index.get(index).copied().flatten()
+    }
+
+    /// What was taken under its keys before and had another content.
+    pub(crate) fn others(&self) -> &BTreeMap<Digest, Bytes> {
+        &self.others
+    }
+
+    fn notes(&self) -> Vec<Note> {
+        let (all, count) = (self.dropped.len(), self.dropped.iter().filter(|d| **d).count());
+        let mut notes = Vec::new();
+        if count > 0 {
+            let text = match self.elsewhere {
+                0 => format!("{count} of {all} taken before"),
+                n => format!("{count} of {all} taken before, {n} of them delivered already"),
+            };
+            notes.push(Note::new(NoteKind::Duplicate, text));
+        }
+        if self.reused > 0 {
+            notes.push(reused(self.reused, all));
+        }
+        notes
+    }
+
+    /// Remembers the arrival for those recipients to whom nothing was delivered: for them the path
+    /// tells a repetition from a loop. The content is remembered with it, as with a delivery: who
+    /// guesses an identifier and a path does not have a true message dropped as known.
+    fn remember_arrival(&self, now: Utc, content: Option<[u8; 32]>, seen: &mut Vec<Seen>) {
+        let delivered: BTreeSet<Digest> = seen.iter().map(|s| s.key).collect();
+        let keys = self.arrivals.iter().zip(self.deliveries).zip(&self.dropped);
+        let new =
+            keys.filter(|((_, delivery), dropped)| !**dropped && !delivered.contains(delivery));
+        let arriving = Delivering { now, digest: content, others: Some(&self.others), known: None };
+        seen.extend(new.map(|((arrival, _), _)| arriving.seen(*arrival)));
     }
 }
 
 /// Takes responsibility away for what was accepted before.
-fn without_seen(mut carried: Carried, seen: &[bool]) -> Carried {
+pub(crate) fn without_seen(mut carried: Carried, seen: &[bool]) -> Carried {
     let responsible = carried.recipients_mut().iter_mut().filter(|r| r.indicators.responsible());
     for (recipient, seen) in responsible.zip(seen) {
         if *seen {

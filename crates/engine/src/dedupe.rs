@@ -2,7 +2,9 @@
 //!
 //! P1 sends again after a lost confirmation, so an arrival is recognised by its identifier, the
 //! recipient's number and name, its redirections and expansions, and the path it came: split copies
-//! share an identifier and have other recipients, and what has looped has come further. P3 has no
+//! share an identifier and have other recipients, and what has looped has come further. With the key
+//! stands the digest of the content, for another content is another message. What is
+//! delivered here has a key without its path instead ([`crate::delivery_keys`]). P3 has no
 //! such key: a resubmission is one by the same user that asks for the same in every respect. The
 //! same text to another recipient, or at another priority, is another message.
 
@@ -11,7 +13,7 @@ use crate::route::canonical;
 use crate::subject::Subject;
 use crate::trace::internal;
 use base::ber::{Writer, universal as u};
-use p1::apdu::MtsApduHead;
+use p1::apdu::{MtsApduHead, encode_report};
 use p1::envelope::PerRecipientFields;
 use p1::extension::{Extensions, number};
 use p1::names::{GlobalDomainId, MtsIdentifier};
@@ -20,21 +22,24 @@ use p1::trace::TraceElement;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
+/// What the keys of probes begin with.
+pub(crate) const PROBE: &str = "probe";
+
 /// How long keys are remembered: longer than any peer or user goes on trying.
 pub const REMEMBERED: Duration = Duration::from_hours(10 * 24);
 
 /// Hashes parts so that no two sequences of parts look alike.
 #[derive(Clone)]
-struct Hasher(Sha256);
+pub(crate) struct Hasher(Sha256);
 
 impl Hasher {
-    fn new(kind: &str) -> Hasher {
+    pub(crate) fn new(kind: &str) -> Hasher {
         let mut hasher = Hasher(Sha256::new());
         hasher.part(kind.as_bytes());
         hasher
     }
 
-    fn part(&mut self, octets: &[u8]) {
+    pub(crate) fn part(&mut self, octets: &[u8]) {
         self.0.update((octets.len() as u64).to_be_bytes());
         self.0.update(octets);
     }
@@ -54,7 +59,7 @@ impl Hasher {
         self.part(prmd.unwrap_or_default().as_bytes());
     }
 
-    fn identifier(&mut self, identifier: &MtsIdentifier) {
+    pub(crate) fn identifier(&mut self, identifier: &MtsIdentifier) {
         self.domain(&identifier.domain);
         self.part(identifier.local.as_bytes());
     }
@@ -80,7 +85,7 @@ impl Hasher {
         self.part(&value.unwrap_or_default());
     }
 
-    fn finish(self) -> Digest {
+    pub(crate) fn finish(self) -> Digest {
         Digest(self.0.finalize().into())
     }
 }
@@ -90,31 +95,51 @@ impl Hasher {
 pub fn arrival_keys(head: &MtsApduHead) -> Vec<Digest> {
     match head {
         MtsApduHead::Message(e) => subject_keys("message", &Subject::from(&**e)),
-        MtsApduHead::Probe(e) => subject_keys("probe", &Subject::from(&**e)),
+        MtsApduHead::Probe(e) => subject_keys(PROBE, &Subject::from(&**e)),
         MtsApduHead::Report(report) => {
             let mut hasher = Hasher::new("report");
             hasher.identifier(&report.envelope.report_identifier);
             hasher.part(canonical(&report.envelope.destination.address).as_bytes());
             hasher.path(&report.envelope.trace, &report.envelope.extensions);
+            // There is no content that tells one from a forgery: all of it does.
+            hasher.part(&encode_report(report));
             vec![hasher.finish()]
         }
     }
 }
 
 fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
-    let mut common = Hasher::new(kind);
-    common.identifier(subject.identifier);
-    common.extension(subject.extensions, number::DL_EXPANSION_HISTORY);
-    common.path(subject.trace, subject.extensions);
-    let key = |recipient: &PerRecipientFields| {
-        let mut hasher = common.clone();
+    let common = Common::of(kind, subject);
+    let key = |r: &PerRecipientFields| common.key(r, &canonical(&r.recipient.address));
+    subject.recipients.iter().filter(|r| r.indicators.responsible()).map(key).collect()
+}
+
+/// What the keys of all recipients of a message or probe have in common.
+#[derive(Clone)]
+pub(crate) struct Common(Hasher);
+
+impl Common {
+    pub(crate) fn of(kind: &str, subject: &Subject<'_>) -> Common {
+        let mut common = Hasher::new(kind);
+        common.identifier(subject.identifier);
+        common.extension(subject.extensions, number::DL_EXPANSION_HISTORY);
+        common.path(subject.trace, subject.extensions);
+        if kind == PROBE {
+            // It has no content that tells it from a forgery, whose report goes to somebody else.
+            common.part(canonical(&subject.originator.address).as_bytes());
+        }
+        Common(common)
+    }
+
+    /// The key of a recipient with this canonical address.
+    pub(crate) fn key(&self, recipient: &PerRecipientFields, address: &str) -> Digest {
+        let mut hasher = self.0.clone();
         hasher.part(&recipient.number.to_be_bytes());
-        hasher.part(canonical(&recipient.recipient.address).as_bytes());
+        hasher.part(address.as_bytes());
         hasher.part(recipient.recipient.directory_name.as_deref().unwrap_or_default());
         hasher.extension(&recipient.extensions, number::REDIRECTION_HISTORY);
         hasher.finish()
-    };
-    subject.recipients.iter().filter(|r| r.indicators.responsible()).map(key).collect()
+    }
 }
 
 /// The key of a submission by the user of this mailbox; `None` without a content identifier, for
@@ -221,6 +246,10 @@ mod tests {
         assert_eq!(keys.len(), changes.len() + 1);
     }
 
+    fn taken(before: &[bool]) -> Vec<Option<Bytes>> {
+        before.iter().map(|before| before.then(Bytes::new)).collect()
+    }
+
     #[test]
     fn only_recipients_taken_before_are_dropped() {
         let mut alpha = engine();
@@ -228,10 +257,10 @@ mod tests {
         let done = submit(&mut alpha, &submission(&[BAKER, other]));
         let head = received(&alpha, &done.accepted.entries[0]);
         let mut beta = engine_of("beta", "mta2", &["Baker", "Other"], &[("alpha", 0)]);
-        let both = beta.accept(at(1), head.clone(), &content(1000), &[false, false]);
+        let both = beta.accept(at(1), head.clone(), &content(1000), &[]);
         assert_eq!((both.accepted.entries.len(), both.accepted.seen.len()), (2, 2));
         assert_eq!(both.accepted.seen[0].until, at(1) + REMEMBERED);
-        let second = beta.accept(at(2), head.clone(), &content(1000), &[true, false]);
+        let second = beta.accept(at(2), head.clone(), &content(1000), &taken(&[true, false]));
         let hops: Vec<_> = second.accepted.entries.iter().map(|e| &e.record.next_hop).collect();
         assert_eq!(hops, [&crate::NextHop::Mailbox(canonical(&crate::testing::address(other)))]);
         assert_eq!(
@@ -241,7 +270,7 @@ mod tests {
                 .map(|s| crate::Seen { until: at(2) + REMEMBERED, ..s.clone() })
                 .collect::<Vec<_>>()[..]
         );
-        let none = beta.accept(at(3), head, &content(1000), &[true, true]);
+        let none = beta.accept(at(3), head, &content(1000), &taken(&[true, true]));
         assert_eq!(none.accepted, crate::Accepted::default());
         assert_eq!(none.notes[0].kind, crate::NoteKind::Duplicate);
     }
@@ -252,12 +281,12 @@ mod tests {
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER]));
         let head = received(&alpha, &done.accepted.entries[0]);
-        let reported = beta.accept(at(1), head, &content(1000), &[false]);
+        let reported = beta.accept(at(1), head, &content(1000), &[]);
         let report = received(&beta, &reported.accepted.entries[0]);
         assert_eq!(arrival_keys(&report).len(), 1);
-        let first = alpha.accept(at(2), report.clone(), &content(0), &[false]);
+        let first = alpha.accept(at(2), report.clone(), &content(0), &[]);
         assert_eq!((first.accepted.entries.len(), first.accepted.seen.len()), (1, 1));
-        let second = alpha.accept(at(3), report, &content(0), &[true]);
+        let second = alpha.accept(at(3), report, &content(0), &taken(&[true]));
         assert_eq!(second.accepted, crate::Accepted::default());
     }
 

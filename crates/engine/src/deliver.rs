@@ -9,10 +9,9 @@ use crate::subject::Subject;
 use crate::transfer::Payload;
 use base::Utc;
 use base::ber::Writer;
-use bytes::Bytes;
 use p1::apdu::{MtsApduHead, Report};
 use p1::envelope::{MessageTransferEnvelope, PerRecipientReportFields, ReportType};
-use p1::extension::{ExtensionField, ExtensionType, Extensions, number as n};
+use p1::extension::{Dialect, ExtensionField, ExtensionType, Extensions, number as n};
 use p1::flags::PerMessageIndicators;
 use p1::names::ORName;
 use p1::p3::{MessageDeliveryEnvelope, PerRecipientReportDelivery, ReportDelivery, operation};
@@ -67,7 +66,7 @@ impl Engine {
             }
             MtsApduHead::Probe(_) => return None,
         };
-        let payload = Payload { head: head.into(), content_length, tail: Bytes::new() };
+        let payload = Payload { head: head.into(), content_length, ..Payload::default() };
         Some(Delivery { operation, payload })
     }
 
@@ -109,7 +108,7 @@ impl Engine {
         let outcomes = mine.map(|(index, _)| outcome(index)).collect();
         let mut notes = Vec::new();
         let entry = self.report(now, &subject, record.precedence, outcomes, &mut notes);
-        Concluded { entries: entry.into_iter().collect(), notes }
+        Concluded { entries: entry.into_iter().collect(), notes, ..Concluded::default() }
     }
 }
 
@@ -120,6 +119,7 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
     let names = others.iter().map(|r| r.recipient.clone());
     let own = mine.first().map(|r| &r.extensions.0[..]).unwrap_or_default();
     let extensions = e.extensions.0.iter().chain(own).filter(|f| is_for_users(f)).cloned();
+    let extensions = for_users(Extensions(extensions.collect()));
     MessageDeliveryEnvelope {
         identifier: e.message_identifier.clone(),
         delivery_time: Time::from(now),
@@ -136,9 +136,15 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
         converted_eits: None,
         submission_time: submission_time(record, e),
         content_identifier: e.content_identifier.clone(),
-        extensions: Extensions(extensions.collect()),
+        extensions,
         unknown: Vec::new(),
     }
+}
+
+/// In the dialect of P3, whichever the peer has that they came from.
+fn for_users(mut extensions: Extensions) -> Extensions {
+    extensions.set_dialect(Dialect::Modern);
+    extensions
 }
 
 /// When the first domain took it, as its trace says; our own time where it says nothing.
@@ -177,7 +183,7 @@ fn report(r: &Report) -> ReportDelivery {
         converted_eits: p.last_trace.converted_eits.clone(),
         intended_recipient: p.intended_recipient.clone(),
         supplementary_information: p.supplementary_information.clone(),
-        extensions: p.extensions.clone(),
+        extensions: for_users(p.extensions.clone()),
         unknown: Vec::new(),
     };
     ReportDelivery {
@@ -185,7 +191,7 @@ fn report(r: &Report) -> ReportDelivery {
         content_identifier: r.content.content_identifier.clone(),
         content_type: r.content.content_type.clone(),
         original_eits: r.content.original_eits.clone(),
-        extensions: r.content.extensions.clone(),
+        extensions: for_users(r.content.extensions.clone()),
         recipients: r.content.recipients.iter().map(recipient).collect(),
         returned_content: r.content.returned_content.clone(),
         unknown: Vec::new(),
@@ -200,7 +206,7 @@ mod tests {
         report as report_of, submission, submit,
     };
     use base::ber::Element;
-    use p1::extension::{Criticality, Dialect};
+    use p1::extension::Criticality;
     use p1::p3::{AccessError, ArgumentEvent, DeliveryParser, SecurityProblem};
 
     fn parse(delivery: &Delivery) -> MessageDeliveryEnvelope {
@@ -292,20 +298,22 @@ mod tests {
     }
 
     #[test]
-    fn a_peer_gets_our_extensions_in_its_dialect_and_others_as_they_came() {
-        let mut alpha = engine();
-        let mut submitted = submission(&[BAKER]);
-        submitted.extensions = private(Criticality::default());
-        let done = submit(&mut alpha, &submitted);
-        let record = Record::decode(&done.accepted.entries[0].record.encode()).unwrap();
-        for (dialect, own) in
-            [(Dialect::Modern, &[0x80, 1, 38][..]), (Dialect::BlueBook1988, &[0xa0, 3, 2, 1, 38])]
-        {
-            let payload = alpha.transfer_payload(&record, dialect);
-            let has = |octets: &[u8]| payload.head.windows(octets.len()).any(|w| w == octets);
-            assert!(has(own), "{dialect:?}");
-            // The private one, 1.2.3 as [3], stays modern.
-            assert!(has(&[0x83, 2, 0x2a, 3]), "{dialect:?}");
+    fn a_user_gets_all_extensions_in_the_dialect_of_p3() {
+        let alpha = engine();
+        let done = submit(&mut engine(), &submission(&[JONES]));
+        let mut record = done.accepted.entries[0].record.clone();
+        let MtsApduHead::Message(envelope) = &mut record.head else { panic!() };
+        // message-security-label and a private one as a peer of 1988 sends them.
+        for octets in [
+            &[0x30, 9, 0xa0, 3, 2, 1, 20, 0xa2, 2, 0x31, 0][..],
+            &[0x30, 6, 0xa0, 4, 6, 2, 0x51, 1],
+        ] {
+            let e = Element::parse(octets).unwrap();
+            envelope.extensions.0.push(ExtensionField::read(&e).unwrap());
         }
+        let delivery = alpha.delivery_argument(at(1), &record).unwrap();
+        let has = |octets: &[u8]| delivery.payload.head.windows(octets.len()).any(|w| w == octets);
+        assert!(has(&[0x30, 7, 0x80, 1, 20, 0xa2, 2, 0x31, 0]));
+        assert!(has(&[0x30, 4, 0x83, 2, 0x51, 1]));
     }
 }

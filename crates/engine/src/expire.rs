@@ -12,7 +12,7 @@ use crate::outcome::{Concluded, Note, NoteKind};
 use crate::record::{Brief, Kind, NextHop, Record};
 use crate::subject::Carried;
 use base::ber::Element;
-use base::{PerPrecedence, Utc};
+use base::{PerPrecedence, Precedence, Utc};
 use p1::extension::{ExtensionField, number};
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
@@ -26,6 +26,13 @@ impl Default for Periods {
     /// Override and Flash 4 h, Immediate and Priority 24 h, Routine and Deferred 36 h.
     fn default() -> Periods {
         Periods(PerPrecedence::new([36, 36, 24, 24, 4, 4].map(Duration::from_hours)))
+    }
+}
+
+impl Periods {
+    /// The longest of them.
+    pub fn longest(&self) -> Duration {
+        Precedence::ALL.iter().map(|p| *self.0.get(*p)).max().unwrap_or_default()
     }
 }
 
@@ -71,15 +78,34 @@ impl Engine {
     /// [`Engine::undeliverable`]. A report that expires is thrown away, with a note.
     pub fn expire(&mut self, now: Utc, record: &Record) -> Concluded {
         if record.kind() == Kind::Report {
-            let detail = format!("report {}: it has expired", record.message);
-            let notes = vec![Note::new(NoteKind::ReportDiscarded, detail)];
-            return Concluded { entries: Vec::new(), notes };
+            return discarded(record, "it has expired");
         }
         let (reason, diagnostic) =
             (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::MAXIMUM_TIME_EXPIRED);
         let text = "the time for its delivery is over";
         self.undeliverable(now, record, reason, diagnostic, text)
     }
+
+    /// The transfer of a copy is broken off again and again while others get through: non-delivery
+    /// reports of all its recipients, as [`Engine::undeliverable`]. Unable-to-transfer, for the problem
+    /// is with the message and not with communication (X.411 8.3.1.2.1.10); protocol-violation, for
+    /// what the peer found wrong may be in the envelope as well as in the content. A report is thrown
+    /// away, with a note.
+    pub fn untransferable(&mut self, now: Utc, record: &Record, text: &str) -> Concluded {
+        if record.kind() == Kind::Report {
+            return discarded(record, text);
+        }
+        let (reason, diagnostic) =
+            (NonDeliveryReason::UNABLE_TO_TRANSFER, Diagnostic::PROTOCOL_VIOLATION);
+        self.undeliverable(now, record, reason, diagnostic, text)
+    }
+}
+
+/// Of a report nothing is reported.
+fn discarded(record: &Record, why: &str) -> Concluded {
+    let detail = format!("report {}: {why}", record.message);
+    let notes = vec![Note::new(NoteKind::ReportDiscarded, detail)];
+    Concluded { notes, ..Concluded::default() }
 }
 
 #[cfg(test)]
@@ -90,7 +116,6 @@ mod tests {
         BAKER, JONES, SMITH, at, content, engine, engine_of, failures, message, received, report,
         submission, submit,
     };
-    use base::Precedence;
     use p1::apdu::MtsApduHead;
     use p1::extension::{Criticality, ExtensionType, Extensions};
     use p1::flags::Priority;
@@ -141,6 +166,92 @@ mod tests {
         let head = MtsApduHead::Message(e);
         let there = relay.accept(at(10 * HOUR), head, &content(1), &[]).accepted;
         assert_eq!(expires(&there.entries[0].record), Some(at(24 * HOUR)));
+    }
+
+    /// What zeta takes of alpha's message 10 hours later, where the arrival times of its traces are
+    /// these; and what is noted of it.
+    fn relayed(external: &[&str], inside: &[&str]) -> (Utc, Vec<String>) {
+        let alpha_says = |text: &str| Time {
+            raw: bytes::Bytes::copy_from_slice(text.as_bytes()),
+            utc: Utc::from_utc_time(text.as_bytes()),
+        };
+        let domain = |prmd: &str| p1::names::GlobalDomainId::new("XX", " ", Some(prmd));
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let MtsApduHead::Message(mut e) = received(&alpha, &done.accepted.entries[0]) else {
+            panic!()
+        };
+        let of = |(prmd, time): (&str, &&str)| {
+            let mut element = p1::trace::TraceElement::relayed(domain(prmd), at(0));
+            element.arrival_time = alpha_says(time);
+            element
+        };
+        e.trace = ["alpha", "iota", "kappa"].into_iter().zip(external).map(of).collect();
+        e.extensions = Extensions::default();
+        for time in inside {
+            let mut element =
+                p1::trace::InternalTraceElement::relayed(domain("alpha"), "mta1".into(), at(0));
+            element.arrival_time = alpha_says(time);
+            p1::trace::add_internal_trace(&mut e.extensions, element).unwrap();
+        }
+        let mut relay = engine_of("zeta", "m", &[], &[("beta", 1)]);
+        let there = relay.accept(at(10 * HOUR), MtsApduHead::Message(e), &content(1), &[]);
+        let doubted = there.notes.into_iter().filter(|n| n.kind == NoteKind::TraceDoubted);
+        (there.accepted.entries[0].record.first_arrival, doubted.map(|n| n.detail).collect())
+    }
+
+    #[test]
+    fn a_trace_of_years_ago_or_to_come_is_not_counted_from() {
+        let now = at(10 * HOUR);
+        // 2026-01-02T03:04:05Z is 0; zeta takes it at 13:04:05.
+        assert_eq!(relayed(&["260102030405Z"], &[]), (at(0), vec![]));
+        for wrong in ["950102030405Z", "700101000000Z", "250101000000Z", "490102030405Z"] {
+            let (first, doubted) = relayed(&[wrong], &[]);
+            assert_eq!(first, now, "{wrong}");
+            let [doubt] = &doubted[..] else { panic!("{doubted:?}") };
+            assert!(doubt.starts_with("the trace of /PRMD=alpha/ADMD= /C=XX/ says "), "{doubt}");
+            assert!(doubt.ends_with("which is not believed: is its clock right?"), "{doubt}");
+            // The next that is believed: another domain's, or an MTA's.
+            assert_eq!(relayed(&[wrong, wrong, "260102040405Z"], &[]).0, at(HOUR), "{wrong}");
+            assert_eq!(relayed(&[wrong], &[wrong, "260102050405Z"]).0, at(2 * HOUR), "{wrong}");
+        }
+        // The longest time a copy may wait here, 36 h, and a day are the bound: it expires if older.
+        assert_eq!(relayed(&["251231010405Z"], &[]), (Utc(now.0 - 60 * 3_600_000_000), vec![]));
+        assert_eq!(relayed(&["251231010404Z"], &[]).0, now);
+        // A clock that is a day ahead is a clock; one that is more is wrong. Neither ends anything.
+        assert_eq!(relayed(&["260103130405Z"], &[]), (now, vec![]));
+        let (first, doubted) = relayed(&["260103130406Z"], &[]);
+        assert_eq!((first, doubted.len()), (now, 1));
+    }
+
+    #[test]
+    fn a_longer_wait_believes_older_traces() {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(&[BAKER]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let mut relay = engine_of("zeta", "m", &[], &[("beta", 1)]);
+        let late = at(200 * HOUR);
+        let first = |there: crate::Arrival| there.accepted.entries[0].record.first_arrival;
+        assert_eq!(first(relay.accept(late, head.clone(), &content(1), &[])), late);
+        *relay.expire.0.get_mut(Precedence::Routine) = Duration::from_hours(176);
+        assert_eq!(first(relay.accept(late, head, &content(1), &[])), at(0));
+    }
+
+    #[test]
+    fn a_report_from_a_wrong_clock_is_not_thrown_away() {
+        let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 3)]);
+        let sent = submit(&mut engine(), &submission(&[BAKER])).accepted.entries.remove(0);
+        let made = beta.accept(at(1), received(&engine(), &sent), &content(1), &[]).accepted;
+        let MtsApduHead::Report(mut told) = received(&beta, &made.entries[0]) else { panic!() };
+        told.envelope.extensions = Extensions::default();
+        told.envelope.trace[0].arrival_time = Time::from(Utc(0));
+        let mut relay = engine_of("zeta", "m", &[], &[("alpha", 1)]);
+        let there = relay.accept(at(HOUR), MtsApduHead::Report(told), &content(0), &[]);
+        let record = &there.accepted.entries[0].record;
+        assert_eq!(record.first_arrival, at(HOUR));
+        assert!(record.expires(&Periods::default()) > Some(at(HOUR)));
+        let doubts = there.notes.iter().filter(|n| n.kind == NoteKind::TraceDoubted);
+        assert_eq!(doubts.count(), 1, "{:?}", there.notes);
     }
 
     #[test]

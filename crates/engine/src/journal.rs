@@ -63,10 +63,12 @@ pub enum Op {
         /// The answer, opaque; may be empty.
         record: Bytes,
     },
-    /// Forgets what is remembered only until before this time.
+    /// Forgets what is remembered only until before this time: the oldest first.
     ForgetSeen {
         /// The time.
         before: Utc,
+        /// Keys forgotten at most: all others' commits wait for this one.
+        most: usize,
     },
     /// Writes a small named value (epochs, counters).
     PutMeta {
@@ -90,6 +92,16 @@ impl Op {
             | Op::ForgetSeen { .. } => 0,
         }
     }
+}
+
+/// The highest precedence of the entries that a batch writes or removes; none where there are none.
+#[must_use]
+pub fn highest(batch: &[Op]) -> Option<Precedence> {
+    let levels = batch.iter().filter_map(|op| match op {
+        Op::PutEntry { precedence, .. } | Op::DeleteEntry { precedence, .. } => Some(*precedence),
+        _ => None,
+    });
+    levels.max()
 }
 
 /// Changes that commit together or not at all.

@@ -20,11 +20,13 @@ pub mod classify;
 pub mod critical;
 mod dedupe;
 mod deliver;
+mod delivered;
 mod expire;
 mod ids;
 pub mod journal;
 mod outcome;
 mod passed;
+mod prepare;
 mod record;
 mod report;
 mod reroute;
@@ -38,21 +40,27 @@ mod transfer;
 #[cfg(test)]
 mod testing;
 
+pub use accept::keys;
 pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
 pub use deliver::{Delivery, permanent};
+pub use delivered::delivery_keys;
 pub use expire::Periods;
 pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
-    put_entries,
+    put_entries, put_seen,
 };
+pub use prepare::Preparation;
 pub use record::{Brief, Kind, NextHop, Record, RecordError};
 pub use route::{Route, RouteTarget, RoutingTable, canonical};
+pub use subject::TRACE_MARGIN;
 pub use transfer::Payload;
 
-use base::PeerId;
+use base::{PeerId, Utc};
 use bytes::Bytes;
+use p1::extension::Dialect;
 use p1::names::{GlobalDomainId, MtaName};
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 /// What the engine is told of its MTA.
 #[derive(Clone, Debug)]
@@ -67,6 +75,11 @@ pub struct Config {
     pub mailboxes: BTreeSet<String>,
     /// Most octets of content a peer takes, where it is known to take only so many.
     pub content_max: BTreeMap<PeerId, u64>,
+    /// The form of extensions that each peer takes; the modern one of those that are not named.
+    pub dialects: BTreeMap<PeerId, Dialect>,
+    /// How long copies may wait, of which follows how old a trace may be and still be believed (see
+    /// [`TRACE_MARGIN`]).
+    pub expire: Periods,
     /// How the precedence of a message is found.
     pub classify: classify::Policy,
     /// Number of this start of the MTA, durable and never used before.
@@ -93,8 +106,14 @@ pub struct Engine {
     routes: RoutingTable,
     mailboxes: BTreeSet<String>,
     content_max: BTreeMap<PeerId, u64>,
+    dialects: BTreeMap<PeerId, Dialect>,
+    expire: Periods,
     policy: classify::Policy,
     ids: ids::Source,
+    /// Grows with every change of what decides where recipients lead.
+    generation: u64,
+    /// The time that is handed in may be ahead by so much.
+    ahead: Duration,
 }
 
 impl Engine {
@@ -107,23 +126,52 @@ impl Engine {
             routes: RoutingTable::new(config.routes),
             mailboxes: config.mailboxes,
             content_max: config.content_max,
+            dialects: config.dialects,
+            expire: config.expire,
             policy: config.classify,
+            generation: 0,
+            ahead: Duration::ZERO,
         }
     }
 
     /// Takes on another configuration, but not its name, domain and epoch: those are for life. What
     /// is queued stays as it was routed.
     pub fn configure(&mut self, config: Config) {
-        let Config { mta: _, domain: _, routes, mailboxes, content_max, classify, epoch: _ } =
-            config;
+        let Config {
+            mta: _,
+            domain: _,
+            routes,
+            mailboxes,
+            content_max,
+            dialects,
+            expire,
+            classify,
+            epoch: _,
+        } = config;
         self.routes = RoutingTable::new(routes);
         self.mailboxes = mailboxes;
         self.content_max = content_max;
+        self.dialects = dialects;
+        self.expire = expire;
         self.policy = classify;
+        self.generation += 1;
+    }
+
+    /// From now on the time that is handed in may be ahead by so much: what is deferred until a time
+    /// within is held all the same. Zero where the clock is trusted.
+    pub fn clock_may_be_ahead(&mut self, by: Duration) {
+        self.ahead = by;
+    }
+
+    /// The earliest that it may be.
+    fn earliest(&self, now: Utc) -> Utc {
+        let ahead = u64::try_from(self.ahead.as_micros()).unwrap_or(u64::MAX);
+        Utc(now.0.saturating_sub(ahead))
     }
 
     /// Replaces the local mailboxes. What is queued for one that is gone stays queued.
     pub fn set_mailboxes(&mut self, mailboxes: BTreeSet<String>) {
         self.mailboxes = mailboxes;
+        self.generation += 1;
     }
 }

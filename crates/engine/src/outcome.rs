@@ -68,8 +68,10 @@ pub struct Arrival {
 /// What comes of a copy that is done with: reports, where they were asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Concluded {
-    /// Reports to queue.
+    /// Reports to queue and, where it is routed again, copies.
     pub entries: Vec<NewEntry>,
+    /// Keys to remember.
+    pub seen: Vec<Seen>,
     /// What there is to say.
     pub notes: Vec<Note>,
 }
@@ -88,12 +90,16 @@ pub struct Note {
 pub enum NoteKind {
     /// Recipients were dropped that had been accepted before.
     Duplicate,
+    /// An identifier came again with another content.
+    IdentifierReused,
     /// A report was made.
     ReportMade,
     /// A report was thrown away.
     ReportDiscarded,
     /// Recipients failed.
     NonDelivery,
+    /// A time in a trace is not believed, so that expiry does not count from it.
+    TraceDoubted,
 }
 
 impl Note {
@@ -136,11 +142,14 @@ pub fn batch(accepted: &Accepted, source: BodySource) -> Batch {
         ops.push(Op::PutBody { id, source });
     }
     ops.extend(put_entries(&accepted.entries));
-    for seen in &accepted.seen {
-        let (key, until, record) = (seen.key, seen.until, seen.record.clone());
-        ops.push(Op::PutSeen { key, until, record });
-    }
+    ops.extend(put_seen(&accepted.seen));
     ops
+}
+
+/// The durable changes that remember these.
+pub fn put_seen(seen: &[Seen]) -> Vec<Op> {
+    let put = |s: &Seen| Op::PutSeen { key: s.key, until: s.until, record: s.record.clone() };
+    seen.iter().map(put).collect()
 }
 
 /// The durable changes that queue these.

@@ -5,14 +5,17 @@ use base::{BodyId, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use p1::apdu::{
     MtsApduHead, Report, decode_envelope, encode_envelope, encode_probe, encode_report,
+    originator_of,
 };
 use p1::envelope::ProbeTransferEnvelope;
+use p1::names::ORName;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Version of the encoding, its first octet. The first one had no latest delivery time; it is still
-/// read.
-const VERSION: u8 = 2;
+/// Version of the encoding, its first octet. The first one had no latest delivery time, the second no
+/// digest; both are still read.
+const VERSION: u8 = 3;
+const WITHOUT_DIGEST: u8 = 2;
 const WITHOUT_LATEST: u8 = 1;
 
 /// Where a copy goes next.
@@ -58,6 +61,8 @@ pub struct Record {
     pub size: u64,
     /// The content; `None` for probes and reports.
     pub body: Option<BodyId>,
+    /// SHA-256 of the content; `None` for probes and reports, and where an older program queued it.
+    pub digest: Option<[u8; 32]>,
     /// The envelope with our trace, or the whole report.
     pub head: MtsApduHead,
 }
@@ -150,7 +155,8 @@ impl Record {
         };
         let stored = Stored { brief: self.brief(), head: &head };
         // Plain data into a growing buffer: there is nothing that could fail.
-        postcard::to_extend(&(self.latest, stored), vec![VERSION]).unwrap_or_default().into()
+        let fields = (self.latest, self.digest, stored);
+        postcard::to_extend(&fields, vec![VERSION]).unwrap_or_default().into()
     }
 
     /// Reads one back.
@@ -158,7 +164,7 @@ impl Record {
     /// # Errors
     /// Another version, or malformed.
     pub fn decode(octets: &[u8]) -> Result<Record, RecordError> {
-        let Stored { brief, head } = stored(octets)?;
+        let (Stored { brief, head }, digest) = stored(octets)?;
         Ok(Record {
             next_hop: brief.next_hop.into_owned(),
             message: brief.message.into_owned(),
@@ -169,6 +175,7 @@ impl Record {
             latest: brief.latest,
             size: brief.size,
             body: brief.body,
+            digest,
             head: read_head(brief.kind, head)?,
         })
     }
@@ -178,32 +185,47 @@ impl Record {
     /// # Errors
     /// Another version, or malformed fields.
     pub fn peek(octets: &[u8]) -> Result<Brief<'_>, RecordError> {
-        Ok(stored(octets)?.brief)
+        Ok(stored(octets)?.0.brief)
+    }
+
+    /// Who sent it, without reading the rest of the envelope; `None` for a report.
+    ///
+    /// # Errors
+    /// Another version, or malformed as far as it was read.
+    pub fn originator(octets: &[u8]) -> Result<Option<ORName>, RecordError> {
+        let (Stored { brief, head }, _) = stored(octets)?;
+        Ok(match brief.kind {
+            Kind::Message | Kind::Probe => Some(originator_of(head)?),
+            Kind::Report => None,
+        })
     }
 }
 
-fn stored(octets: &[u8]) -> Result<Stored<'_>, RecordError> {
+fn stored(octets: &[u8]) -> Result<(Stored<'_>, Option<[u8; 32]>), RecordError> {
     let (version, fields) = octets.split_first().ok_or(RecordError::Empty)?;
-    match *version {
-        VERSION => {
-            let (latest, mut stored): (Option<Utc>, Stored<'_>) = postcard::from_bytes(fields)?;
-            stored.brief.latest = latest;
-            Ok(stored)
+    let (latest, digest, mut stored): (_, _, Stored<'_>) = match *version {
+        VERSION => postcard::from_bytes(fields)?,
+        WITHOUT_DIGEST => {
+            let (latest, stored) = postcard::from_bytes(fields)?;
+            (latest, None, stored)
         }
-        WITHOUT_LATEST => Ok(postcard::from_bytes(fields)?),
-        version => Err(RecordError::Version(version)),
-    }
+        WITHOUT_LATEST => (None, None, postcard::from_bytes(fields)?),
+        version => return Err(RecordError::Version(version)),
+    };
+    stored.brief.latest = latest;
+    Ok((stored, digest))
 }
 
+/// The bounds of names are those of what arrives: an earlier version may have accepted others.
 fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
     Ok(match kind {
         Kind::Message => MtsApduHead::Message(Box::new(decode_envelope(octets)?)),
         Kind::Probe => {
-            let envelope = ProbeTransferEnvelope::read(&Element::parse(octets)?)?;
+            let envelope = ProbeTransferEnvelope::read(&Element::parse_accepted(octets)?)?;
             MtsApduHead::Probe(Box::new(envelope))
         }
         Kind::Report => {
-            let report = Report::read(&Element::parse(octets)?)?;
+            let report = Report::read(&Element::parse_accepted(octets)?)?;
             MtsApduHead::Report(Box::new(report))
         }
     })
@@ -228,6 +250,9 @@ mod tests {
             let octets = entry.record.encode();
             let back = Record::decode(&octets).unwrap();
             assert_eq!(back.encode(), octets);
+            let sender = Record::originator(&octets).unwrap();
+            let is_report = entry.record.kind() == Kind::Report;
+            assert_eq!(sender, (!is_report).then(|| crate::testing::name(SMITH)));
             let fields = |r: &Record| {
                 let times = (r.accepted, r.first_arrival, r.not_before);
                 (r.next_hop.clone(), r.message.clone(), r.precedence, times, r.size, r.body)
@@ -308,14 +333,40 @@ mod tests {
     }
 
     #[test]
-    fn reads_the_first_version_too() {
+    fn reads_the_older_versions_too() {
         let done = submit(&mut engine(), &submission(&[BAKER]));
-        let record = &done.accepted.entries[0].record;
+        let record = Record { digest: None, ..done.accepted.entries[0].record.clone() };
         let octets = record.encode().to_vec();
-        // Without the latest delivery time: absent, it is one octet.
-        let first = [&[1], &octets[2..]].concat();
-        assert_eq!(Record::decode(&first).unwrap().encode().to_vec(), octets);
-        assert_eq!(Record::peek(&first), Ok(record.brief()));
+        // Without the digest, and without the latest delivery time: each is one octet if absent.
+        for older in [[&[2], &octets[1..2], &octets[3..]].concat(), [&[1], &octets[3..]].concat()] {
+            assert_eq!(Record::decode(&older).unwrap().encode().to_vec(), octets);
+            assert_eq!(Record::peek(&older), Ok(record.brief()));
+        }
+    }
+
+    #[test]
+    fn what_an_earlier_version_accepted_is_read_back_as_it_is() {
+        let done = submit(&mut engine(), &submission(&[BAKER, NOBODY]));
+        let bad = || "x\u{1b}[2J".repeat(33);
+        for entry in &done.accepted.entries {
+            let mut record = entry.record.clone();
+            match &mut record.head {
+                MtsApduHead::Message(envelope) => {
+                    envelope.message_identifier.local = bad();
+                    envelope.originator.address.organization = Some(bad());
+                    envelope.content_identifier = Some(bad());
+                    envelope.trace[0].domain.admd = bad().as_str().into();
+                }
+                MtsApduHead::Report(report) => {
+                    report.envelope.report_identifier.local = bad();
+                    report.content.subject_identifier.local = bad();
+                }
+                MtsApduHead::Probe(_) => panic!("no probe was submitted"),
+            }
+            let octets = record.encode();
+            assert_eq!(Record::decode(&octets).map(|back| back.encode()), Ok(octets.clone()));
+            Record::originator(&octets).unwrap();
+        }
     }
 
     #[test]

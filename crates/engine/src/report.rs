@@ -9,7 +9,7 @@ use crate::Engine;
 use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
 use crate::split::Failure;
-use crate::subject::{Subject, first_arrival};
+use crate::subject::Subject;
 use base::ber::Element;
 use base::{Precedence, Utc};
 use p1::apdu::{MtsApduHead, Report};
@@ -181,14 +181,20 @@ impl Engine {
             notes.push(discarded(&report, "loop detected"));
             return None;
         }
+        let first_arrival = self.first_arrival(now, &envelope.trace, &envelope.extensions);
+        notes.extend(first_arrival.doubt.map(|doubt| {
+            let detail = format!("report {}: {doubt}", envelope.report_identifier);
+            Note::new(NoteKind::TraceDoubted, detail)
+        }));
         self.add_trace(now, None, &mut envelope.trace, &mut envelope.extensions);
-        self.queue_report(now, report, precedence, notes)
+        self.queue_report((now, first_arrival.at), report, precedence, notes)
     }
 
-    /// Queues a report that has our trace for its next hop, if it has one.
+    /// Queues a report that has our trace for its next hop, if it has one. The times are now and when
+    /// it was first taken up anywhere.
     pub(crate) fn queue_report(
         &mut self,
-        now: Utc,
+        (now, first_arrival): (Utc, Utc),
         mut report: Report,
         precedence: Precedence,
         notes: &mut Vec<Note>,
@@ -213,11 +219,12 @@ impl Engine {
             message: report.envelope.report_identifier.to_string(),
             precedence,
             accepted: now,
-            first_arrival: first_arrival(&report.envelope.trace, &report.envelope.extensions, now),
+            first_arrival,
             not_before: None,
             latest: None,
             size: 0,
             body: None,
+            digest: None,
             head: MtsApduHead::Report(Box::new(report)),
         };
         Some(NewEntry { id: self.ids.entry(), precedence, record })

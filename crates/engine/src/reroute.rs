@@ -1,12 +1,19 @@
 //! Another way for a copy whose next hop is no more.
 
 use crate::Engine;
+use crate::accept::{duplicates, reused, without_seen};
+use crate::delivered::{Delivering, delivery_keys, report_key, tells_of};
+use crate::journal::Digest;
 use crate::outcome::{Concluded, NewEntry};
-use crate::record::Record;
-use crate::split::{copy_for, deferred};
+use crate::record::{NextHop, Record};
+use crate::split::{copy_for, deferred, delivered};
 use crate::subject::Carried;
 use base::Utc;
+use bytes::Bytes;
 use p1::apdu::MtsApduHead;
+use p1::envelope::PerRecipientFields;
+use p1::names::ORName;
+use std::collections::BTreeMap;
 
 impl Engine {
     /// Routes a copy again by the tables of today: what the node does with an entry it finds at its
@@ -21,22 +28,49 @@ impl Engine {
     /// The envelope has our trace already and gets no second one; no time of acceptance changes, so
     /// that expiry goes on counting. That another way was tried first is not noted in the trace: the
     /// attempted domain of its elements is for an attempt that a peer has refused.
-    pub fn reroute(&mut self, now: Utc, record: &Record) -> Concluded {
-        let mut notes = Vec::new();
+    ///
+    /// `seen` is what is remembered under each of [`Engine::reroute_keys`]: a recipient to whom the
+    /// message was delivered by another way is dropped; one who got another content under its
+    /// identifier is not.
+    pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
+        let digest = record.digest;
+        let tells = |seen: &Option<Bytes>| seen.as_ref().map(|s| tells_of(s, digest.as_ref()));
+        let told: Vec<Option<bool>> = seen.iter().map(tells).collect();
+        let dropped: Vec<bool> = told.iter().map(|told| *told == Some(true)).collect();
+        let mut notes = duplicates(&dropped);
+        let others = match told.contains(&Some(false)) {
+            true => other_contents(&record.head, seen, &dropped),
+            false => BTreeMap::new(),
+        };
+        if !others.is_empty() {
+            notes.push(reused(others.len(), dropped.len()));
+        }
+        let delivering = Delivering { now, digest, others: Some(&others), known: None };
         let carried = match &record.head {
             MtsApduHead::Message(e) => Carried::Message(e.clone()),
             MtsApduHead::Probe(e) => Carried::Probe(e.clone()),
             MtsApduHead::Report(report) => {
+                if dropped.contains(&true) {
+                    return Concluded { notes, ..Concluded::default() };
+                }
+                let key = report_key(report);
                 let report = (**report).clone();
-                let entry = self.queue_report(now, report, record.precedence, &mut notes);
-                let entries = entry.into_iter().map(|e| with_times_of(record, e)).collect();
-                return Concluded { entries, notes };
+                let times = (record.accepted, record.first_arrival);
+                let entry = self.queue_report(times, report, record.precedence, &mut notes);
+                let entries: Vec<_> = entry.into_iter().collect();
+                let here = entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_)));
+                let seen = here.then(|| delivering.seen(key)).into_iter().collect();
+                return Concluded { entries, seen, notes };
             }
         };
-        let (hops, outcomes) = self.sort_out(now, &carried, record.size, false, &mut notes);
+        let carried = without_seen(carried, &dropped);
+        let fates = self.fates(&carried.subject(), false);
+        let (hops, outcomes) = self.sort_out(now, &carried, record.size, fates, &mut notes);
+        let seen = delivering.of(&carried, &delivered(&hops, &outcomes));
+        let earliest = self.earliest(now);
         let copies = hops.into_iter().map(|(next_hop, mine)| {
             let record = Record {
-                not_before: record.not_before.or_else(|| deferred(now, &carried, &next_hop)),
+                not_before: record.not_before.or_else(|| deferred(earliest, &carried, &next_hop)),
                 head: copy_for(&carried, &next_hop, &mine).into_head(),
                 next_hop,
                 message: record.message.clone(),
@@ -47,20 +81,42 @@ impl Engine {
         let mut entries: Vec<NewEntry> = copies.collect();
         let subject = carried.subject();
         entries.extend(self.report(now, &subject, record.precedence, outcomes, &mut notes));
-        Concluded { entries, notes }
+        Concluded { entries, seen, notes }
+    }
+
+    /// What to look up before a copy is routed again: keys of deliveries, one for each recipient it
+    /// is for, where a route leads to a mailbox here; else none.
+    pub fn reroute_keys(&self, record: &Record) -> Vec<Digest> {
+        let is_here =
+            |name: &ORName| matches!(self.resolve(&name.address), Ok(NextHop::Mailbox(_)));
+        let responsible =
+            |r: &PerRecipientFields| r.indicators.responsible() && is_here(&r.recipient);
+        let any = match &record.head {
+            MtsApduHead::Message(e) => e.recipients.iter().any(responsible),
+            MtsApduHead::Probe(e) => e.recipients.iter().any(responsible),
+            MtsApduHead::Report(report) => is_here(&report.envelope.destination),
+        };
+        if any { delivery_keys(&record.head) } else { Vec::new() }
     }
 }
 
-fn with_times_of(old: &Record, mut entry: NewEntry) -> NewEntry {
-    (entry.record.accepted, entry.record.first_arrival) = (old.accepted, old.first_arrival);
-    entry
+/// What was delivered under the keys of those who are not dropped.
+fn other_contents(
+    head: &MtsApduHead,
+    seen: &[Option<Bytes>],
+    dropped: &[bool],
+) -> BTreeMap<Digest, Bytes> {
+    let keys = delivery_keys(head).into_iter().zip(seen).zip(dropped);
+    keys.filter(|(_, dropped)| !**dropped)
+        .filter_map(|((key, seen), _)| Some((key, seen.clone()?)))
+        .collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::outcome::NoteKind;
-    use crate::record::{Kind, NextHop};
+    use crate::record::Kind;
     use crate::testing::{
         BAKER, CARTER, NOWHERE, SMITH, at, content, engine_of, failures, message, name, received,
         report, submission, submit,
@@ -79,7 +135,7 @@ mod tests {
         let done = submit(&mut before, &submission(&[BAKER, CARTER, other]));
         let [old] = &done.accepted.entries[..] else { panic!() };
         let mut now = alpha(&[("beta", 0), ("gamma", 1)]);
-        let again = now.reroute(at(100), &old.record);
+        let again = now.reroute(at(100), &old.record, &[]);
         let hops: Vec<_> = again.entries.iter().map(|e| e.record.next_hop.clone()).collect();
         let smith = crate::canonical(&name(SMITH).address);
         let expected =
@@ -108,7 +164,7 @@ mod tests {
     fn only_its_own_recipients_are_routed() {
         let mut before = alpha(&[("beta", 0), ("gamma", 7)]);
         let done = submit(&mut before, &submission(&[BAKER, CARTER]));
-        let again = alpha(&[("", 0)]).reroute(at(100), &done.accepted.entries[1].record);
+        let again = alpha(&[("", 0)]).reroute(at(100), &done.accepted.entries[1].record, &[]);
         let [entry] = &again.entries[..] else { panic!() };
         let responsible: Vec<_> = message(&entry.record.head)
             .recipients
@@ -123,7 +179,7 @@ mod tests {
         let mut envelope = submission(&[BAKER]);
         envelope.deferred_delivery_time = Some(p1::time::Time::from(at(600)));
         let old = submit(&mut alpha(&[("beta", 7)]), &envelope).accepted.entries.remove(0);
-        let again = alpha(&[("beta", 0)]).reroute(at(100), &old.record);
+        let again = alpha(&[("beta", 0)]).reroute(at(100), &old.record, &[]);
         assert_eq!(again.entries[0].record.not_before, Some(at(600)));
     }
 
@@ -136,17 +192,17 @@ mod tests {
         let [old] = &made.accepted.entries[..] else { panic!() };
         assert_eq!(old.record.kind(), Kind::Report);
         let mut now = engine_of("beta", "mta2", &[], &[("", 2)]);
-        let again = now.reroute(at(100), &old.record);
+        let again = now.reroute(at(100), &old.record, &[]);
         let expected = Record { next_hop: NextHop::Peer(PeerId(2)), ..old.record.clone() };
         assert_eq!(again.entries[0].record, expected);
-        let lost = engine_of("beta", "mta2", &[], &[]).reroute(at(100), &old.record);
+        let lost = engine_of("beta", "mta2", &[], &[]).reroute(at(100), &old.record, &[]);
         assert_eq!((lost.entries.len(), lost.notes[0].kind), (0, NoteKind::ReportDiscarded));
     }
 
     #[test]
     fn without_any_way_all_are_reported() {
         let old = submit(&mut alpha(&[("", 7)]), &submission(&[BAKER, NOWHERE]));
-        let again = alpha(&[]).reroute(at(100), &old.accepted.entries[0].record);
+        let again = alpha(&[]).reroute(at(100), &old.accepted.entries[0].record, &[]);
         let [entry] = &again.entries[..] else { panic!() };
         assert_eq!(failures(report(entry)).len(), 2);
         assert_eq!(entry.record.body, None);

@@ -52,7 +52,10 @@ impl RoutingTable {
 
     /// Where this address leads, if anywhere.
     pub fn look_up(&self, address: &ORAddress) -> Option<RouteTarget> {
-        let attributes = address.attributes();
+        self.look_up_by(&address.attributes())
+    }
+
+    fn look_up_by(&self, attributes: &[(Attribute, String)]) -> Option<RouteTarget> {
         let has = |wanted: &(Attribute, String)| attributes.binary_search(wanted).is_ok();
         self.lines.iter().find(|(prefix, _)| prefix.iter().all(has)).map(|(_, to)| *to)
     }
@@ -62,8 +65,13 @@ impl RoutingTable {
 /// the hierarchy, so that every way to write one address gives the same text, which reads back as
 /// that address.
 pub fn canonical(address: &ORAddress) -> String {
+    text_of(&address.attributes())
+}
+
+/// See [`canonical`].
+pub(crate) fn text_of(attributes: &[(Attribute, String)]) -> String {
     let mut out = String::new();
-    for (attribute, value) in address.attributes() {
+    for (attribute, value) in attributes {
         let _ = match attribute {
             Attribute::Country => write!(out, "/c="),
             Attribute::Admd => write!(out, "/admd="),
@@ -78,11 +86,11 @@ pub fn canonical(address: &ORAddress) -> String {
             Attribute::NetworkAddress => write!(out, "/x.121="),
             Attribute::TerminalIdentifier => write!(out, "/t-id="),
             Attribute::NumericUserIdentifier => write!(out, "/n-id="),
-            Attribute::DomainDefined(kind) => write!(out, "/dda:{}=", escaped(&kind)),
+            Attribute::DomainDefined(kind) => write!(out, "/dda:{}=", escaped(kind)),
             // No text form reads these back; they only have to differ.
             Attribute::Extension(number) => write!(out, "/ext{number}="),
         };
-        out.push_str(&escaped(&value));
+        out.push_str(&escaped(value));
     }
     out
 }
@@ -102,15 +110,23 @@ fn escaped(value: &str) -> String {
 impl Engine {
     /// The next hop of a recipient, or why there is none.
     pub(crate) fn resolve(&self, address: &ORAddress) -> Result<NextHop, Failure> {
+        self.resolve_by(&address.attributes())
+    }
+
+    /// The same of an address with these attributes.
+    pub(crate) fn resolve_by(
+        &self,
+        attributes: &[(Attribute, String)],
+    ) -> Result<NextHop, Failure> {
         let unable = |text: &str| Failure {
             reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
             diagnostic: Diagnostic::UNRECOGNISED_OR_NAME,
             text: text.to_owned(),
         };
-        match self.routes.look_up(address) {
+        match self.routes.look_up_by(attributes) {
             Some(RouteTarget::Peer(peer)) => Ok(NextHop::Peer(peer)),
             Some(RouteTarget::Local) => {
-                let mailbox = canonical(address);
+                let mailbox = text_of(attributes);
                 if self.mailboxes.contains(&mailbox) {
                     Ok(NextHop::Mailbox(mailbox))
                 } else {

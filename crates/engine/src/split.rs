@@ -1,17 +1,23 @@
 //! One copy per next hop, each responsible for its own recipients only (X.411 14.3.6).
 
+use crate::accept::Known;
 use crate::classify::Policy;
 use crate::critical::{Step, unsupported};
+use crate::delivered::Delivering;
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
+use crate::prepare::Preparation;
 use crate::record::{NextHop, Record};
 use crate::report::Outcome;
 use crate::subject::{Carried, Subject};
 use crate::{Content, Engine};
 use base::{Precedence, Utc};
 use p1::envelope::{PerRecipientFields, ReportType};
+use p1::extension::Extensions;
 use p1::flags::PerMessageIndicators;
+use p1::names::Attribute;
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
+use scheduler::steps::step;
 use std::collections::BTreeMap;
 
 /// Why a recipient cannot be served.
@@ -23,22 +29,35 @@ pub(crate) struct Failure {
     pub text: String,
 }
 
+/// What of a message's own extensions is critical and not understood.
+#[derive(Clone, Debug)]
+pub(crate) struct Critical {
+    pub for_transfer: Option<String>,
+    pub for_delivery: Option<String>,
+}
+
 /// What becomes of a recipient we are responsible for.
 pub(crate) type Fate = Result<NextHop, Failure>;
 
 impl Engine {
-    /// The fate of one recipient.
-    fn fate(&self, message: &Subject<'_>, recipient: &PerRecipientFields) -> Fate {
-        let hop = self.resolve(&recipient.recipient.address)?;
-        let step = match hop {
-            NextHop::Peer(_) => Step::Transfer,
-            NextHop::Mailbox(_) => Step::Delivery,
+    /// The fate of one recipient, by address and extensions, of a message of which that is critical.
+    pub(crate) fn fate(
+        &self,
+        message: &Critical,
+        address: &[(Attribute, String)],
+        extensions: &Extensions,
+    ) -> Fate {
+        let hop = self.resolve_by(address)?;
+        let (step, of_message) = match hop {
+            NextHop::Peer(_) => (Step::Transfer, &message.for_transfer),
+            NextHop::Mailbox(_) => (Step::Delivery, &message.for_delivery),
         };
-        let critical = unsupported(step, message.extensions)
-            .or_else(|| unsupported(step, &recipient.extensions))
+        let critical = of_message
+            .clone()
+            .or_else(|| unsupported(step, extensions))
             // Who delivers has transferred too.
-            .or_else(|| unsupported(Step::Transfer, message.extensions))
-            .or_else(|| unsupported(Step::Transfer, &recipient.extensions));
+            .or_else(|| message.for_transfer.clone())
+            .or_else(|| unsupported(Step::Transfer, extensions));
         match critical {
             None => Ok(hop),
             Some(name) => Err(Failure {
@@ -51,6 +70,11 @@ impl Engine {
 
     /// The fate of each recipient, in order; `None` for those others are responsible for.
     pub(crate) fn fates(&self, message: &Subject<'_>, looped: bool) -> Vec<Option<Fate>> {
+        // Once for all recipients.
+        let critical = Critical {
+            for_transfer: unsupported(Step::Transfer, message.extensions),
+            for_delivery: unsupported(Step::Delivery, message.extensions),
+        };
         let fate = |recipient: &PerRecipientFields| {
             if looped {
                 Err(Failure {
@@ -59,7 +83,8 @@ impl Engine {
                     text: "the trace shows that this was here before".to_owned(),
                 })
             } else {
-                self.fate(message, recipient)
+                let address = recipient.recipient.address.attributes();
+                self.fate(&critical, &address, &recipient.extensions)
             }
         };
         let responsible = |r: &&PerRecipientFields| r.indicators.responsible();
@@ -73,24 +98,36 @@ impl Engine {
         now: Utc,
         mut carried: Carried,
         content: Option<&Content>,
-        origin: Origin,
+        origin: Origin<'_>,
+        prepared: Option<Preparation>,
         notes: &mut Vec<Note>,
     ) -> Accepted {
-        let looped = {
-            let subject = carried.subject();
-            self.loops(subject.trace, subject.extensions)
+        let (looped, first_arrival) = {
+            let Subject { trace, extensions, .. } = carried.subject();
+            (self.loops(trace, extensions), self.first_arrival(now, trace, extensions))
         };
-        let held = origin.held_until(now, &carried);
+        let prepared = prepared.filter(|_| !looped);
+        let fates = prepared.and_then(|p| p.fates(self.generation, carried.subject().recipients));
+        let fates = fates.unwrap_or_else(|| self.fates(&carried.subject(), looped));
+        notes.extend(first_arrival.doubt.map(|doubt| Note::new(NoteKind::TraceDoubted, doubt)));
+        let held = origin.held_until(self.earliest(now), &carried);
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
         let size = content.map_or(0, |c| c.length);
-        let (hops, outcomes) = self.sort_out(now, &carried, size, looped, notes);
+        let (hops, outcomes) = self.sort_out(now, &carried, size, fates, notes);
+        let delivered = delivered(&hops, &outcomes);
+        let others = origin.known().map(Known::others);
+        let digest = content.map(|content| content.digest);
+        let delivering = Delivering { now, digest, others, known: origin.known() };
+        let seen = delivering.of(&carried, &delivered);
         let precedence = level(&self.policy, &carried, content);
-        let common = Common { carried: &carried, precedence, size, held };
+        let first_arrival = first_arrival.at;
+        let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
         let mut accepted = self.copies(now, &common, hops);
         let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
         accepted.entries.extend(report);
+        accepted.seen = seen;
         accepted
     }
 
@@ -110,6 +147,19 @@ impl Engine {
         })
     }
 
+    /// That the peer's dialect has no form for an extension that must not be lost on the way to this
+    /// recipient.
+    fn unsayable(&self, carried: &Carried, index: usize, hop: &NextHop) -> Option<Failure> {
+        let NextHop::Peer(peer) = *hop else { return None };
+        let subject = carried.subject();
+        let name = self.lost_extension(peer, subject.extensions, subject.recipients.get(index)?)?;
+        Some(Failure {
+            reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+            diagnostic: Diagnostic::UNSUPPORTED_CRITICAL_FUNCTION,
+            text: format!("critical extension {name} has no form in the 1988 dialect"),
+        })
+    }
+
     /// Which recipients go to which next hop, and what there is to report at once. `size` is of the
     /// content, in octets.
     pub(crate) fn sort_out(
@@ -117,16 +167,19 @@ impl Engine {
         now: Utc,
         carried: &Carried,
         size: u64,
-        looped: bool,
+        fates: Vec<Option<Fate>>,
         notes: &mut Vec<Note>,
     ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
-        for (index, fate) in self.fates(&carried.subject(), looped).into_iter().enumerate() {
-            let fits = |hop: NextHop| match self.too_long(carried, size, &hop) {
-                None => Ok(hop),
-                Some(failure) => Err(failure),
+        for (index, fate) in fates.into_iter().enumerate() {
+            let fits = |hop: NextHop| {
+                let failure = self.too_long(carried, size, &hop);
+                match failure.or_else(|| self.unsayable(carried, index, &hop)) {
+                    None => Ok(hop),
+                    Some(failure) => Err(failure),
+                }
             };
             let fate = fate.map(|fate| fate.and_then(fits));
             match (fate, carried) {
@@ -174,17 +227,19 @@ impl Engine {
             (Carried::Message(_), false) => Some(self.ids.body()),
             _ => None,
         };
+        let earliest = self.earliest(now);
         let mut accepted = Accepted { body, ..Accepted::default() };
         for (next_hop, mine) in hops {
             let record = Record {
-                not_before: common.held.or_else(|| deferred(now, common.carried, &next_hop)),
+                not_before: common.held.or_else(|| deferred(earliest, common.carried, &next_hop)),
                 message: subject.identifier.to_string(),
                 precedence: common.precedence,
                 accepted: now,
-                first_arrival: subject.first_arrival(now),
+                first_arrival: common.first_arrival,
                 latest: crate::expire::latest(common.carried),
                 size: common.size,
                 body,
+                digest: common.digest,
                 head: copy_for(common.carried, &next_hop, &mine).into_head(),
                 next_hop,
             };
@@ -200,25 +255,41 @@ struct Common<'a> {
     carried: &'a Carried,
     precedence: Precedence,
     size: u64,
+    digest: Option<[u8; 32]>,
     held: Option<Utc>,
+    first_arrival: Utc,
 }
 
 /// Where something comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Origin {
+#[derive(Clone, Copy)]
+pub(crate) enum Origin<'a> {
     /// From a user: deferral is ours to perform (X.411 8.2.1.1.1.9).
     Submission,
-    /// From a peer.
-    Transfer,
+    /// From a peer, with what is remembered of it.
+    Transfer(&'a Known<'a>),
 }
 
-impl Origin {
+impl<'a> Origin<'a> {
+    fn known(self) -> Option<&'a Known<'a>> {
+        match self {
+            Origin::Submission => None,
+            Origin::Transfer(known) => Some(known),
+        }
+    }
+
     fn held_until(self, now: Utc, carried: &Carried) -> Option<Utc> {
         match self {
             Origin::Submission => deferral(now, carried),
-            Origin::Transfer => None,
+            Origin::Transfer(_) => None,
         }
     }
+}
+
+/// The recipients whose copy ends here: in a mailbox or, of a probe, in a report that it would.
+pub(crate) fn delivered(hops: &BTreeMap<NextHop, Vec<usize>>, outcomes: &[Outcome]) -> Vec<usize> {
+    let here = hops.iter().filter(|(hop, _)| matches!(hop, NextHop::Mailbox(_)));
+    let probed = outcomes.iter().filter(|o| matches!(o.report, ReportType::Delivery { .. }));
+    here.flat_map(|(_, mine)| mine).copied().chain(probed.map(|o| o.index)).collect()
 }
 
 /// deferred-delivery-time, where it is still to come.
@@ -251,18 +322,31 @@ fn level(policy: &Policy, carried: &Carried, content: Option<&Content>) -> Prece
 
 /// The same with responsibility for these recipients only. A mailbox's copy leaves the others out
 /// where they are not to be disclosed, lest a message to many local users grow with their square.
+///
+/// Those left out are not even looked at: a message to thousands took seconds for a thousand users.
 pub(crate) fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
-    let mut copy = carried.clone();
-    for (index, recipient) in copy.recipients_mut().iter_mut().enumerate() {
-        let responsible = mine.binary_search(&index).is_ok();
-        recipient.indicators = recipient.indicators.with_responsibility(responsible);
+    let all = carried.subject().recipients;
+    let with = |recipient: &PerRecipientFields, responsible| {
+        step();
+        let indicators = recipient.indicators.with_responsibility(responsible);
+        PerRecipientFields { indicators, ..recipient.clone() }
+    };
+    let recipients = if leaves_out_others(carried, hop) {
+        mine.iter().filter_map(|index| all.get(*index)).map(|r| with(r, true)).collect()
+    } else {
+        let responsible = |index| mine.binary_search(&index).is_ok();
+        all.iter().enumerate().map(|(index, r)| with(r, responsible(index))).collect()
+    };
+    carried.with_recipients(recipients)
+}
+
+fn leaves_out_others(carried: &Carried, hop: &NextHop) -> bool {
+    match (hop, carried) {
+        (NextHop::Mailbox(_), Carried::Message(e)) => {
+            !e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS)
+        }
+        _ => false,
     }
-    if let (NextHop::Mailbox(_), Carried::Message(e)) = (hop, &mut copy)
-        && !e.indicators.contains(PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS)
-    {
-        e.recipients.retain(|r| r.indicators.responsible());
-    }
-    copy
 }
 
 #[cfg(test)]
@@ -363,9 +447,25 @@ mod tests {
         assert_eq!(failures(report(told)), [(1, Some((1, Some(7))))]);
         // One that is queued already is found by a reroute.
         alpha.content_max.insert(base::PeerId(1), 10);
-        let again = alpha.reroute(at(9), &copy.record);
+        let again = alpha.reroute(at(9), &copy.record, &[]);
         assert_eq!(failures(report(&again.entries[0])), [(2, Some((1, Some(7))))]);
         assert_eq!(again.entries.len(), 1);
+    }
+
+    /// Counted in steps, one for each recipient that a copy is made of.
+    #[cfg(debug_assertions)]
+    #[test]
+    fn a_message_to_many_users_costs_what_its_recipients_do_not_their_square() {
+        let users: Vec<String> = (0..300).map(|n| format!("User{n}")).collect();
+        let names: Vec<&str> = users.iter().map(String::as_str).collect();
+        let mut alpha = engine_of("alpha", "mta1", &[&names[..], &["Smith"]].concat(), &[]);
+        let to: Vec<_> = users.iter().map(|u| format!("C=XX;ADMD=;PRMD=alpha;S={u}")).collect();
+        let to: Vec<&str> = to.iter().map(String::as_str).chain([NOBODY; 300]).collect();
+        scheduler::steps::taken();
+        let done = submit(&mut alpha, &submission(&to));
+        let steps = scheduler::steps::taken();
+        assert_eq!(done.accepted.entries.len(), 301);
+        assert_eq!(steps, 300, "one for each recipient of a copy");
     }
 
     #[test]

@@ -62,10 +62,10 @@ impl Engine {
         }));
         let mut notes = Vec::new();
         let mut accepted =
-            self.distribute(now, carried, Some(content), Origin::Submission, &mut notes);
+            self.distribute(now, carried, Some(content), Origin::Submission, None, &mut notes);
         let remember =
             |key: &Digest| Seen { key: *key, until: now + REMEMBERED, record: result.clone() };
-        accepted.seen = keys.iter().map(remember).collect();
+        accepted.seen.extend(keys.iter().map(remember));
         Ok(Submitted { accepted, result, message: identifier.to_string(), notes })
     }
 
@@ -97,7 +97,7 @@ impl Engine {
             unknown: Vec::new(),
         }));
         let mut notes = Vec::new();
-        let accepted = self.distribute(now, carried, None, Origin::Submission, &mut notes);
+        let accepted = self.distribute(now, carried, None, Origin::Submission, None, &mut notes);
         Ok(Submitted { accepted, result, message: identifier.to_string(), notes })
     }
 }
@@ -284,11 +284,19 @@ mod tests {
         let done = alpha.submit(at(0), &smith(), &envelope, &content(5), &keys).unwrap();
         let source = BodySource::Spool(SpoolId(3));
         let ops = crate::batch(&done.accepted, source.clone());
-        let [Op::PutBody { id, source: from }, first, second, Op::PutSeen { key, until, record }] =
-            &ops[..]
+        // Jones has it here: his delivery is remembered beside the submission.
+        let [
+            Op::PutBody { id, source: from },
+            first,
+            second,
+            Op::PutSeen { key: delivery, record: of, .. },
+            Op::PutSeen { key, until, record },
+        ] = &ops[..]
         else {
             panic!("{ops:?}");
         };
+        assert_eq!(crate::delivery_keys(&done.accepted.entries[1].record.head), [*delivery]);
+        assert_eq!(of[..], [7; 32]);
         assert_eq!((Some(*id), from), (done.accepted.body, &source));
         assert_eq!((*key, *until, record), (keys[0], at(0) + REMEMBERED, &done.result));
         for (op, entry) in [first, second].into_iter().zip(&done.accepted.entries) {

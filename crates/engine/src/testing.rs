@@ -1,7 +1,7 @@
 //! What tests here start from.
 
 use crate::{
-    Config, Content, Engine, NewEntry, Record, Route, RouteTarget, Submitted, canonical,
+    Config, Content, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted, canonical,
     classify::Policy,
 };
 use base::{PeerId, Utc};
@@ -66,6 +66,8 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
         routes,
         mailboxes: users.iter().map(mailbox).collect(),
         content_max: Default::default(),
+        dialects: Default::default(),
+        expire: Periods::default(),
         classify: Policy::default(),
         epoch: 1,
     })

@@ -113,9 +113,9 @@ mod tests {
         let (mut alpha, mut beta) = (engine(), engine_of("other", "mta9", &[], &[("beta", 7)]));
         let done = submit(&mut alpha, &submission(&[BAKER]));
         let head = received(&alpha, &done.accepted.entries[0]);
-        let there = beta.accept(at(1), head, &content(1000), &[false]);
+        let there = beta.accept(at(1), head, &content(1000), &[]);
         let back = received(&beta, &there.accepted.entries[0]);
-        let again = alpha.accept(at(2), back, &content(1000), &[false]);
+        let again = alpha.accept(at(2), back, &content(1000), &[]);
         assert_eq!(again.accepted.body, None);
         let [entry] = &again.accepted.entries[..] else { panic!("{again:?}") };
         // transfer-failure, loop-detected.

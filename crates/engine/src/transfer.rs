@@ -1,10 +1,17 @@
 //! What goes to a peer.
 
 use crate::Engine;
-use crate::record::Record;
+use crate::record::{NextHop, Record};
+use base::PeerId;
 use bytes::Bytes;
 use p1::apdu::{MtsApduHead, encode_message_head, encode_probe, encode_report};
-use p1::extension::{Dialect, ExtensionType, Extensions, number};
+use p1::envelope::PerRecipientFields;
+use p1::extension::{Dialect, Extensions};
+
+#[cfg(test)]
+mod strict;
+#[cfg(test)]
+mod tests;
 
 /// A data unit whose content is pulled from the store: `head`, then `content_length` octets of the
 /// body, then `tail`.
@@ -16,32 +23,55 @@ pub struct Payload {
     pub content_length: u64,
     /// Octets after the content.
     pub tail: Bytes,
+    /// How many extensions are left out, because the peer's dialect has no form for them.
+    pub left_out: usize,
+}
+
+/// The first extension that must not be lost on the way, and that this dialect has no form for: one
+/// that is critical for transfer or for delivery.
+fn unsayable(dialect: Dialect, extensions: &Extensions) -> Option<String> {
+    let critical = |c: p1::Criticality| c.for_transfer || c.for_delivery;
+    let mut lost = extensions.0.iter().filter(|f| critical(f.criticality) && !f.has_form(dialect));
+    lost.next().map(|field| field.kind.to_string())
 }
 
 impl Engine {
-    /// The MTS-APDU of a copy for a peer. What we added to its extensions is in the peer's dialect;
-    /// what came from others goes on as it came.
+    /// The MTS-APDU of a copy for a peer, all extensions in the peer's dialect. Those that the dialect
+    /// has no form for are left out: that none of them is critical was seen to when it was routed.
     pub fn transfer_payload(&self, record: &Record, dialect: Dialect) -> Payload {
         let mut head = record.head.clone();
-        match &mut head {
-            MtsApduHead::Message(e) => in_dialect(&mut e.extensions, dialect),
-            MtsApduHead::Probe(e) => in_dialect(&mut e.extensions, dialect),
-            MtsApduHead::Report(r) => in_dialect(&mut r.envelope.extensions, dialect),
-        }
+        let left_out = head.set_dialect(dialect);
         let (octets, content_length) = match &head {
             MtsApduHead::Message(e) => (encode_message_head(e, record.size), record.size),
             MtsApduHead::Probe(e) => (encode_probe(e), 0),
             MtsApduHead::Report(r) => (encode_report(r), 0),
         };
-        Payload { head: octets.into(), content_length, tail: Bytes::new() }
+        Payload { head: octets.into(), content_length, tail: Bytes::new(), left_out }
     }
-}
 
-/// The internal trace is the one field we write into what we relay.
-fn in_dialect(extensions: &mut Extensions, dialect: Dialect) {
-    let own = ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION);
-    for field in extensions.0.iter_mut().filter(|f| f.kind == own) {
-        field.dialect = dialect;
-        field.raw = None;
+    /// The first critical extension that a message or probe to this recipient would lose on the way
+    /// to this peer.
+    pub(crate) fn lost_extension(
+        &self,
+        peer: PeerId,
+        message: &Extensions,
+        recipient: &PerRecipientFields,
+    ) -> Option<String> {
+        let dialect = *self.dialects.get(&peer)?;
+        unsayable(dialect, message).or_else(|| unsayable(dialect, &recipient.extensions))
+    }
+
+    /// Whether a copy for a peer would lose a critical extension on its way: it was queued before the
+    /// peer's dialect was changed. [`Engine::reroute`] reports the recipients it is critical for, and
+    /// the others go on. A report goes on without it, for it causes no report.
+    pub fn would_lose_critical(&self, record: &Record) -> bool {
+        let NextHop::Peer(peer) = record.next_hop else { return false };
+        let (extensions, recipients) = match &record.head {
+            MtsApduHead::Message(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Probe(e) => (&e.extensions, &e.recipients),
+            MtsApduHead::Report(_) => return false,
+        };
+        let mut mine = recipients.iter().filter(|r| r.indicators.responsible());
+        mine.any(|r| self.lost_extension(peer, extensions, r).is_some())
     }
 }

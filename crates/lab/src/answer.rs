@@ -91,6 +91,11 @@ pub struct Message {
     pub content_identifier: Option<String>,
     /// Subject.
     pub subject: Option<String>,
+    /// Recipients for action.
+    #[serde(default)]
+    pub to: Vec<String>,
+    /// Date-time group of the heading.
+    pub dtg: Option<String>,
     /// Subject indicator codes.
     pub sics: Vec<String>,
     /// `exercise`, `operation`, `project` or `drill`, with its name after `=`.
@@ -107,8 +112,14 @@ pub struct Message {
     pub duplicate: bool,
     /// The beginning of the text.
     pub text: Option<String>,
+    /// Another content was delivered under the same identifier.
+    #[serde(default)]
+    pub identifier_reused: bool,
     /// Where the content is kept.
     pub file: Option<String>,
+    /// Where the files in it were put.
+    #[serde(default)]
+    pub extracted: Vec<String>,
 }
 
 /// A delivered report.

@@ -15,6 +15,7 @@ pub mod answer;
 mod batch;
 mod cable;
 pub mod capture;
+pub mod cells;
 pub mod child;
 pub mod client;
 pub mod clock;

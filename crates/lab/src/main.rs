@@ -17,7 +17,7 @@ fn main() -> ExitCode {
     match Cli::parse().verb.run() {
         Ok(code) => code,
         Err(error) => {
-            eprintln!("lab: {error:#}");
+            verbs::note(&format!("lab: {error:#}"));
             ExitCode::from(verbs::code_of(&error))
         }
     }

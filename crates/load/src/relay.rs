@@ -36,6 +36,10 @@ pub struct Plan {
     pub count: u64,
     /// Each submitter waits for the delivery of its message, and then so long, before the next.
     pub pause_ms: Option<u64>,
+    /// Messages a second of all submitters together, evenly; as fast as they are accepted if absent,
+    /// and where that is slower.
+    #[serde(default)]
+    pub rate: Option<f64>,
     /// All that was accepted must be delivered so many seconds after the last submission.
     pub drain_seconds: f64,
     /// Where the receivers keep what they take.
@@ -77,6 +81,8 @@ pub struct Outcome {
 
 #[derive(Default)]
 struct Tally {
+    /// Places in the row of submissions, where they are paced.
+    places: u64,
     begun: u64,
     accepted: u64,
     delivered: u64,
@@ -98,6 +104,7 @@ struct Run {
     /// The same for all: what tells the submissions apart is the content identifier.
     content: Content,
     clock: Clock,
+    started: Instant,
     until: Instant,
     tally: RefCell<Tally>,
     delivered: Notify,
@@ -136,12 +143,14 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     if plan.held {
         released().await?;
     }
-    let until = clock.now() + Duration::from_secs_f64(plan.seconds);
+    let started = clock.now();
+    let until = started + Duration::from_secs_f64(plan.seconds);
     let run = Rc::new(Run {
         plan,
         tag: (Clock::utc().0 / 1_000) & 0xff_ffff,
         content,
         clock,
+        started,
         until,
         tally: RefCell::default(),
         delivered: Notify::new(),
@@ -193,6 +202,19 @@ impl Run {
             Some(error) => Err(error),
             None => Ok(()),
         }
+    }
+
+    /// Waits until it is time for another submission.
+    async fn pace(&self) {
+        let Some(rate) = self.plan.rate else { return };
+        let place = {
+            let mut tally = self.tally.borrow_mut();
+            tally.places += 1;
+            tally.places - 1
+        };
+        let wait = Duration::from_secs_f64(place as f64 / rate.max(1e-3));
+        let at = self.started + wait;
+        tokio::time::sleep_until(self.clock.at(at.min(self.until))).await;
     }
 
     /// The next message of this submitter, if there is to be one.
@@ -288,7 +310,9 @@ async fn submit_all(run: &Run, mut user: User, number: usize) -> Result<()> {
     let name = user.name.clone();
     let mut envelope = Message::canned(name, vec![to], run.plan.precedence, 0, "").envelope();
     let mut invoke = 0;
-    while let Some(identifier) = run.begin() {
+    loop {
+        run.pace().await;
+        let Some(identifier) = run.begin() else { break };
         invoke += 1;
         let begun = run.clock.now();
         envelope.content_identifier = Some(identifier.clone());

@@ -4,15 +4,18 @@
 //! [`Facts`]; what follows from them is arithmetic.
 
 mod facts;
+mod places;
 
 pub use facts::Facts;
 
-use crate::config::Site;
+use crate::config::{ChannelSocket, Site};
 use base::Precedence;
 use dscp::Dscp;
 use node::config::{Channel, ListenerService, Peer};
+use p1::extension::Dialect;
 use serde::Serialize;
 use std::fmt;
+use std::net::{IpAddr, SocketAddr};
 
 /// How much it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
@@ -74,9 +77,13 @@ pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     all.extend(reflection(site, facts));
     all.extend(slow_start(facts));
     all.extend(low_ports(site, facts));
+    all.extend(strange_addresses(site, facts));
+    all.extend(to_ourselves(site));
+    all.extend(places::look(site));
     all.extend(congestion(site, facts));
     for peer in &site.node.peers {
         all.extend(from_anywhere(site, peer));
+        all.extend(of_1988(peer));
         all.extend(inverted(peer));
         all.extend(shared(peer));
     }
@@ -108,6 +115,22 @@ fn from_anywhere(site: &Site, peer: &Peer) -> Option<Advice> {
             &peer.name,
             "it has no `from`: whoever knows its password may bind as this peer from anywhere",
             "write from = [\"192.0.2.0/24\"] with the addresses it connects from",
+        )
+    })
+}
+
+/// What the dialect of 1988 costs.
+fn of_1988(peer: &Peer) -> Option<Advice> {
+    (peer.dialect == Dialect::BlueBook1988).then(|| {
+        Advice::new(
+            Severity::Info,
+            &peer.name,
+            "it has extensions = \"1988\", which has no form for private extensions: the \
+             priority-level-qualifier is left out, so that the peer sees three precedences instead \
+             of six (override and flash as urgent, immediate and priority as normal, routine and \
+             deferred as non-urgent), and what is critical in a private extension is reported as \
+             not delivered",
+            "write extensions = \"modern\" if the peer reads X.411 of 1994 and later",
         )
     })
 }
@@ -144,6 +167,50 @@ fn low_ports(site: &Site, facts: &Facts) -> Vec<Advice> {
         )
     })
     .collect()
+}
+
+/// Listeners on addresses that no interface of this machine has.
+fn strange_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
+    let Some(own) = &facts.addresses else { return Vec::new() };
+    let is_own = |ip: IpAddr| ip.is_unspecified() || ip.is_loopback() || own.contains(&ip);
+    let strange = site.listeners.iter().filter(|listener| {
+        let any = match listener.address {
+            SocketAddr::V4(_) => facts.nonlocal_v4,
+            SocketAddr::V6(_) => facts.nonlocal_v6,
+        };
+        any != Some(true) && !is_own(listener.address.ip())
+    });
+    strange
+        .map(|listener| {
+            Advice::new(
+                Severity::Warning,
+                &listener.label,
+                format!(
+                    "it listens on {}, which is no address of this machine: the daemon will not \
+                     start",
+                    listener.address
+                ),
+                "write an address that `ip address` shows, or give it to an interface before the \
+                 daemon starts",
+            )
+        })
+        .collect()
+}
+
+/// Channels that connect to a listener of this very MTA.
+fn to_ourselves(site: &Site) -> Vec<Advice> {
+    let one = |channel: &ChannelSocket| {
+        let remote = &channel.remote;
+        let at = SocketAddr::new(remote.host.parse().ok()?, remote.port);
+        let ours = site.listeners.iter().find(|listener| listener.address == at)?;
+        Some(Advice::new(
+            Severity::Warning,
+            &channel.label,
+            format!("it connects to {at}, where this MTA itself listens ({})", ours.label),
+            "write the address and port of the peer's listener as remote",
+        ))
+    };
+    site.channels.values().filter_map(one).collect()
 }
 
 fn congestion(site: &Site, facts: &Facts) -> Vec<Advice> {
@@ -250,6 +317,9 @@ mod tests {
             may_administer: Some(false),
             available: Some(vec!["reno".to_owned(), "cubic".to_owned(), "bbr".to_owned()]),
             allowed: Some(vec!["reno".to_owned(), "cubic".to_owned()]),
+            addresses: Some(vec!["192.0.2.1".parse().unwrap()]),
+            nonlocal_v4: Some(false),
+            nonlocal_v6: Some(false),
         }
     }
 
@@ -298,6 +368,13 @@ mod tests {
     }
 
     #[test]
+    fn what_the_dialect_of_1988_costs_is_said() {
+        let mut site = rfc4594();
+        site.node.peers[0].dialect = Dialect::BlueBook1988;
+        insta::assert_snapshot!(text(&site, &kind()));
+    }
+
+    #[test]
     fn what_is_unknown_is_not_complained_of() {
         let mut site = rfc4594();
         site.listeners[0].address.set_port(102);
@@ -305,6 +382,22 @@ mod tests {
             channel.tcp.congestion = Some("bbr".to_owned());
         }
         assert_eq!(give(&site, &Facts::default()), []);
+    }
+
+    #[test]
+    fn addresses_of_other_machines_and_a_channel_to_ourselves() {
+        let mut site = rfc4594();
+        for (listener, at) in site.listeners.iter_mut().zip(["192.0.2.1", "192.0.2.2", "0.0.0.0"]) {
+            listener.address.set_ip(at.parse().unwrap());
+        }
+        site.listeners[3].address.set_ip("2001:db8::1".parse().unwrap());
+        let own = site.listeners[4].address;
+        let channel = site.channels.values_mut().next().unwrap();
+        (channel.remote.host, channel.remote.port) = (own.ip().to_string(), own.port());
+        insta::assert_snapshot!(text(&site, &kind()));
+
+        let facts = Facts { nonlocal_v4: Some(true), nonlocal_v6: Some(true), ..kind() };
+        assert_eq!(give(&site, &facts).len(), 1, "the kernel lets it listen on any address");
     }
 
     #[test]

@@ -1,23 +1,34 @@
 //! The one place that reads the clocks.
 
 use base::{Instant, Now, Utc};
+use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
 /// What the monotonic clock shows at the start: times before it can be told apart, of messages that
 /// waited in the store or for a wall clock that is set. A hundred years.
 const AT_START: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// The monotonic clock and its origin: the start of the daemon.
+/// Tokio's timers stand still while the machine sleeps, and time does not: after so long at most we
+/// look again.
+const LOOK_AGAIN: Duration = Duration::from_secs(10);
+
+/// The monotonic clock and its origin: the start of the daemon. It goes on while the machine sleeps
+/// (CLOCK_BOOTTIME), or a sleep would look like a step of the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
-    origin: std::time::Instant,
+    origin: Duration,
+}
+
+/// Since the machine was started.
+fn since_boot() -> Duration {
+    // A clock that every Linux since 2.6.39 has.
+    clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default()
 }
 
 impl Clock {
     /// A clock that counts from now.
-    #[expect(clippy::disallowed_methods, reason = "this is the edge's clock")]
     pub fn start() -> Clock {
-        Clock { origin: std::time::Instant::now() }
+        Clock { origin: since_boot() }
     }
 
     /// Both clocks.
@@ -26,15 +37,36 @@ impl Clock {
         let micros = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
         let since_1970 =
             std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        Now {
-            mono: Instant(micros(AT_START + self.origin.elapsed())),
-            utc: Utc(micros(since_1970)),
-        }
+        let elapsed = since_boot().saturating_sub(self.origin);
+        Now { mono: Instant(micros(AT_START + elapsed)), utc: Utc(micros(since_1970)) }
     }
 
-    /// The moment of `instant` for tokio's timer.
+    /// The moment of `instant` for tokio's timer, if the machine does not sleep until then.
     pub fn at(&self, instant: Instant) -> tokio::time::Instant {
-        let since_start = Duration::from_micros(instant.0).saturating_sub(AT_START);
-        tokio::time::Instant::from_std(self.origin + since_start)
+        tokio::time::Instant::now() + instant.since(self.now().mono)
+    }
+
+    /// The same, but no longer from now than a sleep of the machine may be overlooked.
+    pub fn wake(&self, instant: Instant) -> tokio::time::Instant {
+        tokio::time::Instant::now() + instant.since(self.now().mono).min(LOOK_AGAIN)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_for_its_moment_and_looks_again_before_a_late_one() {
+        let clock = Clock::start();
+        let now = clock.now();
+        assert!(now.mono >= Instant(0) + AT_START && now.utc > Utc(0));
+        assert!(clock.now().mono >= now.mono);
+        let begun = tokio::time::Instant::now();
+        let late = now.mono + Duration::from_secs(3_600);
+        assert!(clock.at(late) > begun + Duration::from_secs(3_500));
+        assert!(clock.wake(late) < begun + Duration::from_secs(3_500));
+        // What is due is due now.
+        assert!(clock.wake(now.mono) <= tokio::time::Instant::now());
     }
 }

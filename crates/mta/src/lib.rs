@@ -4,6 +4,7 @@ pub mod admin;
 pub mod advice;
 pub mod clock;
 pub mod command;
+mod data_dir;
 pub mod driver;
 #[cfg(test)]
 mod example;

@@ -91,6 +91,14 @@ fn wrong_configurations_exit_with_2() {
     let json: serde_json::Value = serde_json::from_str(&out).unwrap();
     assert_eq!((code, &json["ok"]), (Some(2), &false.into()));
     assert_eq!(json["problems"][0]["line"], 1);
+    let config = site(directory.path());
+    std::fs::create_dir(directory.path().join("data")).unwrap();
+    std::fs::write(directory.path().join("data/naples"), "").unwrap();
+    for verb in ["check", "run"] {
+        let (code, _, err) = run(&[verb, "--config", config.to_str().unwrap()]);
+        assert_eq!(code, Some(2), "{verb}");
+        assert!(err.contains("data/naples is a file, not a directory"), "{err}");
+    }
     assert_eq!(run(&["run"]).0, Some(2), "wrong usage");
     assert_eq!(run(&["status"]).0, Some(2), "wrong usage");
 }
@@ -205,6 +213,45 @@ impl Daemon {
 }
 
 #[test]
+fn a_clock_behind_the_last_run_s_is_not_trusted_until_an_operator_accepts_it() {
+    use store::QueueStore as _;
+    let directory = tempfile::tempdir().unwrap();
+    let config = site(directory.path());
+    let config = config.to_str().unwrap();
+    let clock = |rest: &[&str]| run(&[&["clock", "--config", config], rest].concat());
+    // What a run leaves whose clock was years ahead of this machine's.
+    let end = |mut daemon: Daemon| {
+        daemon.signal(nix::sys::signal::Signal::SIGTERM);
+        assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
+    };
+    end(Daemon::start(config).0);
+    let queue = directory.path().join("data/naples/queue");
+    let name = node::wall::CLOCK.to_owned();
+    {
+        let store = store::RedbStore::open(&queue, store::Options::default()).unwrap();
+        let noted = store.meta(&name).unwrap().expect("an orderly stop notes the time");
+        let years = u64::from_be_bytes(noted.as_ref().try_into().unwrap()) + (1 << 48);
+        let value = bytes::Bytes::copy_from_slice(&years.to_be_bytes());
+        let batch = vec![engine::journal::Op::PutMeta { name, value }];
+        assert!(store.commit(vec![batch]).iter().all(Result::is_ok));
+        store.close();
+    }
+    let (daemon, _) = Daemon::start(config);
+    let (code, out, _) = clock(&[]);
+    assert_eq!(code, Some(3), "{out}");
+    assert!(out.contains(" s behind of when this MTA last ran"), "{out}");
+    assert!(out.contains("if the clock is right: mta clock accept"), "{out}");
+    assert!(run(&["status", "--config", config]).1.contains("CLOCK NOT TRUSTED since "));
+    assert!(clock(&["--json"]).1.contains("\"trusted\": false"));
+    assert_eq!(clock(&["accept"]), (Some(0), "the wall clock is trusted\n".into(), String::new()));
+    assert!(!run(&["status", "--config", config]).1.contains("CLOCK"));
+    end(daemon);
+    let (daemon, _) = Daemon::start(config);
+    assert_eq!(clock(&[]).0, Some(0), "and stays so");
+    end(daemon);
+}
+
+#[test]
 fn a_daemon_starts_answers_and_stops() {
     let directory = tempfile::tempdir().unwrap();
     let config = site(directory.path());
@@ -255,6 +302,12 @@ fn a_daemon_starts_answers_and_stops() {
     assert_eq!((code, out.as_str()), (Some(0), "[]\n"));
     assert_eq!(minimize(&["flash", "--channel", "routine"]).0, Some(1), "no such channel");
     assert_eq!(minimize(&["--peer", "act"]).0, Some(2), "wrong usage");
+    let clock = |rest: &[&str]| run(&[&["clock", "--config", config], rest].concat());
+    let trusted = (Some(0), "the wall clock is trusted\n".to_owned(), String::new());
+    assert_eq!((clock(&[]), clock(&["accept"])), (trusted.clone(), trusted));
+    let (code, out, _) = clock(&["--json"]);
+    assert_eq!((code, out.contains("\"trusted\": true")), (Some(0), true), "{out}");
+    assert_eq!(clock(&["believe"]).0, Some(2), "wrong usage");
 
     let (code, _, err) = run(&["run", "--config", config]);
     assert_eq!(code, Some(1), "one daemon a data directory");

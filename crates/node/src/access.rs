@@ -138,8 +138,10 @@ impl Access {
         }
     }
 
-    /// Other limits from now on; what was counted stays.
-    pub(crate) fn set_limits(&mut self, limits: &crate::limits::Limits) {
+    /// The configuration was read again, perhaps with other limits. What failed is forgotten: an
+    /// operator has acted, and who has the right password now is not to wait for the wrong ones.
+    pub(crate) fn reload(&mut self, limits: &crate::limits::Limits) {
+        self.full_at.clear();
         self.burst = limits.failures.max(1);
         self.refill = limits.failure_refill;
         self.most_running = limits.verifications.max(1);

@@ -11,12 +11,13 @@
 use crate::api::{ListenerId, Output};
 use crate::config::ListenerService;
 use crate::event::{Kind, Level};
-use crate::hush::{Repeated, Why};
+use crate::hush::{Reason, Repeated, Why};
+use crate::levels::{self, Levels};
 use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
 use crate::network::{Origin, Prefix};
 use crate::node::Node;
-use base::{AssociationId, Now};
+use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
 use osi::stack::Association;
 use scheduler::ChannelId;
@@ -39,7 +40,7 @@ impl Node {
         let why = self.config.limits.tell(Limit::Sockets);
         let detail = format!("{remote}: closed at once: {why}");
         let line = refused(None, detail);
-        self.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, line);
+        self.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
         None
     }
 
@@ -58,8 +59,10 @@ impl Node {
                 self.config.channel(channel).map(|(peer, config)| {
                     let dialogue = config.rts.dialogue;
                     let reference = <_>::default();
-                    let stack =
-                        crate::config::association_config(peer, config, dialogue, reference);
+                    let checkpoint = self.checkpoint_size(channel, config);
+                    let stack = crate::config::association_config(
+                        peer, config, dialogue, checkpoint, reference,
+                    );
                     (stack, Purpose::Responder { listener, channel }, Some(config.dscp))
                 })
             }
@@ -80,14 +83,17 @@ impl Node {
         let remote = remote.to_canonical();
         let (origin, known) = self.whose(remote);
         let limits = self.config.limits;
-        if let Err(limit) = self.find_room(now, origin, known, p3) {
-            let channel = match purpose {
-                Purpose::Responder { channel, .. } => Some(channel),
-                _ => None,
-            };
+        let channel = match purpose {
+            Purpose::Responder { channel, .. } => Some(channel),
+            _ => None,
+        };
+        let level = channel
+            .and_then(|c| self.peer_and_channel(c))
+            .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
+        if let Err(limit) = self.find_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.tell(limit));
             let line = refused(channel, detail);
-            self.hushed(now, Why::Limit(limit), Some(origin), Some(id), line);
+            self.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
             self.turn_away(now, id, listener, config);
             return;
         }
@@ -119,7 +125,14 @@ impl Node {
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
-    fn find_room(&mut self, now: Now, origin: Origin, known: bool, p3: bool) -> Result<(), Limit> {
+    fn find_room(
+        &mut self,
+        now: Now,
+        origin: Origin,
+        known: bool,
+        level: Option<Precedence>,
+    ) -> Result<(), Limit> {
+        let p3 = level.is_none();
         let limits = self.config.limits;
         let (all, strangers) = self.roll.half_open();
         // At least one place, where there are two, stays for configured addresses.
@@ -128,7 +141,9 @@ impl Node {
         // Users, of whom some are not known yet, cannot take what peers need.
         let users_share = limits.associations - limits.associations / 4;
         let users = p3 && self.roll.user_count() >= users_share;
-        let associations = self.links.len() - self.turned_away.len() >= limits.associations;
+        let there = self.links.len() - self.turned_away.len();
+        let associations = there >= limits.associations;
+        let kept = there + self.kept_for_higher(level) >= limits.associations;
         let of_address = if self.roll.from(origin) >= limits.associations_per_address {
             Some(Limit::PerAddress)
         } else if self.roll.half_open_from(origin) >= limits.half_open_per_address {
@@ -139,11 +154,13 @@ impl Node {
         let Some(limit) = of_address
             .or(half_open.then_some(Limit::HalfOpen))
             .or((users || associations).then_some(Limit::Associations))
+            .or(kept.then_some(Limit::Kept))
         else {
             return Ok(());
         };
         // One that is in the way at each limit reached: strangers first, and only they for strangers
         // from elsewhere.
+        let users = users || (p3 && kept && !associations);
         let found = match of_address {
             Some(_) => self.roll.oldest_from(origin, users).map(|oldest| (oldest, origin)),
             None => self
@@ -160,13 +177,13 @@ impl Node {
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
         let Some(link) = self.remove_link(id) else { return };
         self.output(Output::Drop { association: id });
+        let reason = self.config.limits.tell(limit);
         let detail = format!(
-            "{origin}: no bind after {:.1} s, made room for another: {}",
+            "{origin}: no bind after {:.1} s, made room for another: {reason}",
             now.mono.since(link.accepted).as_secs_f64(),
-            self.config.limits.tell(limit)
         );
         let line = refused(link.channel(), detail);
-        self.hushed(now, Why::MadeRoom, Some(origin), Some(id), line);
+        self.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
     }
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
@@ -201,22 +218,52 @@ impl Node {
         if self.roll.channel(channel).filter(theirs).count() >= limits.associations_per_channel {
             return Some(Limit::PerChannel);
         }
+        let most = limits.associations_per_peer;
         let of_peer = self.roll.of_peer(channel.peer);
-        (of_peer >= limits.associations_per_peer).then_some(Limit::PerPeer)
+        let level = self.peer_and_channel(channel).and_then(|(_, c)| levels::of_channel(c));
+        let Some(level) = level else { return (of_peer >= most).then_some(Limit::PerPeer) };
+        let count = |id| self.roll.channel(id).count();
+        let levels = Levels::of(&self.config, Some(channel.peer), count);
+        let kept = levels.kept_of_peer(level, most);
+        // Its share is not for ours to take: they are not refused.
+        let counted = match levels.has_share(level, most) {
+            true => of_peer,
+            false => self.roll.peer(channel.peer).filter(theirs).count(),
+        };
+        match (counted >= most, counted + kept >= most) {
+            (true, _) => Some(Limit::PerPeer),
+            (false, true) => Some(Limit::KeptOfPeer),
+            (false, false) => None,
+        }
     }
 
-    /// Logs what a stranger can repeat at will.
+    /// How many places a newcomer on a channel of this level leaves free for higher ones; on none, a
+    /// user.
+    fn kept_for_higher(&self, level: Option<Precedence>) -> usize {
+        let most = self.config.limits.associations;
+        // Far from the limit it is not worth counting.
+        if self.links.len() < most / 2 {
+            return 0;
+        }
+        let count = |id| self.roll.channel(id).count();
+        let kept = Levels::of(&self.config, None, count).kept_of_all(level, most);
+        // Those that are about to bind as peers are in these places, or make room.
+        kept.saturating_sub(self.roll.future_peers())
+    }
+
+    /// Logs what a stranger can repeat at will; what follows for the same reason is counted.
     pub(crate) fn hushed(
         &mut self,
         now: Now,
         why: Why,
         origin: Option<Origin>,
         id: Option<AssociationId>,
+        reason: &str,
         line: Repeated,
     ) {
         let Repeated { level, kind, channel, detail } = line.clone();
         let origin = origin.unwrap_or(Origin::Others);
-        if self.hush.says(now.mono, why, origin, line) {
+        if self.hush.says(now.mono, (why, origin, Reason::of(reason)), line) {
             let event = self.event(level, kind, detail).channel(channel);
             match id {
                 Some(id) => drop(event.association(id)),

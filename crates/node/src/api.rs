@@ -36,6 +36,8 @@ pub enum Principal {
 pub enum Input {
     /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
+    /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
+    RecoveredClock(Bytes),
     /// One queue entry found in the store at start; all come before the first [`Input::Started`].
     Recovered {
         /// Precedence part of its key.
@@ -88,6 +90,13 @@ pub enum Input {
         /// In order, any division.
         bytes: Bytes,
     },
+    /// Answers [`Output::Measure`].
+    Taken {
+        /// Which association.
+        association: AssociationId,
+        /// Octets that the peer's transport has taken (TCP acknowledged) on it so far.
+        octets: u64,
+    },
     /// The connection ended, in order or not. The association is forgotten by the edge.
     Closed {
         /// Which.
@@ -131,6 +140,13 @@ pub enum Input {
         token: Token,
         /// For each key the record it was remembered with.
         result: Result<Vec<Option<Bytes>>, String>,
+    },
+    /// Answers [`Output::ForgetSeen`].
+    Forgot {
+        /// The token.
+        token: Token,
+        /// Whether there are more of them, or why nothing was forgotten.
+        result: Result<bool, String>,
     },
     /// Answers [`Output::ReadContent`], after what was written before has left our own buffers: the
     /// delay is the flow control.
@@ -176,6 +192,8 @@ pub enum Input {
         /// When the order ends by itself.
         until: Option<Utc>,
     },
+    /// An operator says that the wall clock is right: expiry waits no longer.
+    AcceptClock,
     /// An operator holds these entries, or lets them go again; answered with [`Output::Operated`].
     Operate {
         /// Pairs it with its answer.
@@ -184,6 +202,14 @@ pub enum Input {
         entries: Vec<EntryId>,
         /// Hold, or release.
         hold: bool,
+    },
+    /// An operator wants this channel opened now: its wait ends. Answered with
+    /// [`Output::ChannelConnected`].
+    ConnectChannel {
+        /// Pairs it with its answer.
+        request: u64,
+        /// Which.
+        channel: ChannelId,
     },
     /// Stop: accept no more, finish or interrupt transfers, release associations. The node gives
     /// [`Output::Stopped`] when all is done; the edge bounds the wait, and then says it again: what
@@ -207,6 +233,12 @@ pub enum Output {
         association: AssociationId,
         /// What.
         bytes: Bytes,
+    },
+    /// See how much of what was written the peer's transport has taken; answered with
+    /// [`Input::Taken`], at once or never. Asked every few seconds while the peer owes something.
+    Measure {
+        /// Which.
+        association: AssociationId,
     },
     /// Close the connection after what was written; answered with [`Input::Closed`].
     Close {
@@ -238,6 +270,8 @@ pub enum Output {
     SpoolSync {
         /// Which.
         spool: SpoolId,
+        /// Where the octets came from.
+        association: AssociationId,
         /// The token.
         token: Token,
     },
@@ -246,10 +280,13 @@ pub enum Output {
         /// Which.
         spool: SpoolId,
     },
-    /// Commit these changes durably, whole, after those asked for before.
+    /// Commit these changes durably, whole; after those asked for before that change the same. Of
+    /// others the higher ones go first.
     Commit {
         /// The token.
         token: Token,
+        /// The highest precedence they are for.
+        precedence: Precedence,
         /// The changes.
         batch: Batch,
     },
@@ -266,8 +303,20 @@ pub enum Output {
     LookUp {
         /// The token.
         token: Token,
+        /// The precedence of what is to be taken.
+        precedence: Precedence,
         /// The keys.
         keys: Vec<Digest>,
+    },
+    /// Forget keys whose time was over before this, the oldest first: at most so many, for every
+    /// commit waits for this one.
+    ForgetSeen {
+        /// The token.
+        token: Token,
+        /// The time.
+        before: Utc,
+        /// Most keys.
+        most: usize,
     },
     /// Read part of a content, to be sent on this association.
     ReadContent {
@@ -297,6 +346,13 @@ pub enum Output {
         request: u64,
         /// What became of each entry, or why nothing was changed.
         result: Result<Vec<(EntryId, crate::operator::Outcome)>, String>,
+    },
+    /// Answers [`Input::ConnectChannel`], once it is open or failed.
+    ChannelConnected {
+        /// Which request.
+        request: u64,
+        /// What came of it.
+        outcome: crate::connect::Connected,
     },
     /// For the log.
     Event(crate::event::Event),

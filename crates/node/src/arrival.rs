@@ -4,19 +4,22 @@
 use crate::access::Name;
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
+use crate::levels;
 use crate::memory::{Charge, Payer};
 use crate::network::Origin;
 use crate::node::{Copies, Node};
 use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
-use crate::recovery::LostReceive;
 use base::ber::Fault;
-use base::{AssociationId, BodyId, Now};
+use base::{AssociationId, BodyId, Instant, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{BodySource, Digest, Op, SpoolId};
 use engine::{NewEntry, Note, NoteKind};
 use osi::api::{AbortReason, Indication, Request};
 use p1::ApduParser;
+
+/// Recipients whose keys and routes are found in one go: some milliseconds, at most.
+const SLICE: usize = 1_000;
 
 impl Node {
     pub(crate) fn receive_indication(
@@ -42,20 +45,31 @@ impl Node {
             Indication::TransferStopped { may_resume } => {
                 self.transfer_stopped(now, id, may_resume);
             }
+            Indication::TransferFaulty { detail } => {
+                if let Some(arrival) = self.arriving(id) {
+                    let spool = arrival.spool;
+                    self.refuse_arrival(spool, AbortReason::PermanentProblem, &detail);
+                }
+            }
             _ => {}
         }
     }
 
     fn transfer_resumed(&mut self, id: AssociationId) {
         let suspended = self.links.get_mut(&id).and_then(|l| l.suspended.take());
-        match suspended {
+        let sound = |spool: &SpoolId| self.arrivals.get(spool).is_some_and(Arrival::is_sound);
+        match suspended.filter(sound) {
             Some(spool) => {
                 if let Some(link) = self.links.get_mut(&id) {
                     link.receiving = Some(spool);
+                    link.turn_deadline = None;
                 }
             }
             // Refused before it was interrupted: there is nothing to go on with.
             None => {
+                if let Some(spool) = suspended {
+                    self.drop_arrival(spool);
+                }
                 self.request(id, Request::TransferRefused(AbortReason::UnrecognizedActivity));
             }
         }
@@ -81,14 +95,17 @@ impl Node {
     }
 
     pub(crate) fn begin_arrival(&mut self, id: AssociationId, mut arrival: Arrival) {
+        let channel = arrival.channel.and_then(|channel| self.peer_and_channel(channel));
+        let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
         if let Some(link) = self.links.get_mut(&id) {
-            arrival.payer = Some(match arrival.channel {
+            let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
                     let mailbox = Name::of(link.mailbox().unwrap_or_default());
                     Payer::User(link.origin.unwrap_or(Origin::Others), mailbox)
                 }
-            });
+            };
+            arrival.held = Some(Charge::new(payer, least.unwrap_or(Precedence::Deferred)));
             link.receiving = Some(arrival.spool);
             link.turn_deadline = None;
             self.arrivals.insert(arrival.spool, arrival);
@@ -110,6 +127,7 @@ impl Node {
             Ok(pieces) => {
                 let content: usize = pieces.iter().map(Bytes::len).sum();
                 let more = bytes.len() - content + arrival.parsed_size() - parsed;
+                self.note_level(spool);
                 if sound && let Err(limit) = self.hold(spool, more) {
                     let why = format!("the envelope finds no memory: {limit}");
                     return self.refuse_arrival(spool, AbortReason::TemporaryProblem, &why);
@@ -140,26 +158,23 @@ impl Node {
     /// So many more octets of an arrival are held in memory, if that is within the limits.
     fn hold(&mut self, spool: SpoolId, octets: usize) -> Result<(), String> {
         let Some(arrival) = self.arrivals.get_mut(&spool) else { return Ok(()) };
-        let Some(payer) = arrival.payer else { return Ok(()) };
-        self.memory.take(payer, octets, &self.config.limits)?;
-        arrival.held += octets;
-        Ok(())
+        let Some(held) = arrival.held.as_mut() else { return Ok(()) };
+        self.memory.take(held, arrival.level, octets, &self.config.limits)
     }
 
     /// What is held for an arrival is free again.
     pub(crate) fn free_memory(&mut self, arrival: &mut Arrival) {
-        if let Some(payer) = arrival.payer {
-            self.memory.give(payer, std::mem::take(&mut arrival.held));
+        if let Some(held) = &mut arrival.held {
+            self.memory.give(held);
         }
     }
 
     /// What is held for an arrival is held until this batch of it is committed, and the batch too:
     /// where many next hops get a copy, it is larger than what came.
     pub(crate) fn charge(&mut self, arrival: &mut Arrival, batch: &[Op]) -> Option<Charge> {
-        let payer = arrival.payer?;
-        let records: usize = batch.iter().map(Op::held).sum();
-        self.memory.add(payer, records);
-        Some(Charge { payer, octets: std::mem::take(&mut arrival.held) + records })
+        let mut held = arrival.held.take()?;
+        self.memory.add(&mut held, batch.iter().map(Op::held).sum());
+        Some(held)
     }
 
     /// This arrival cannot be taken: who sent it is told and keeps it.
@@ -170,8 +185,8 @@ impl Node {
         }
         arrival.parsing = Parsing::Ignoring;
         arrival.head = None;
-        if let Some(payer) = arrival.payer {
-            self.memory.give(payer, std::mem::take(&mut arrival.held));
+        if let Some(held) = &mut arrival.held {
+            self.memory.give(held);
         }
         let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
         if std::mem::take(&mut arrival.spool_open) {
@@ -227,6 +242,7 @@ impl Node {
     fn checkpoint(&mut self, id: AssociationId, octets: u64) {
         let Some(arrival) = self.arriving(id) else { return };
         let spool = arrival.spool;
+        arrival.kept_until = None;
         if !arrival.spool_open {
             // Nothing but envelope so far: it is held in memory, within its limit, and after a lost
             // process the peer begins again.
@@ -241,8 +257,9 @@ impl Node {
     fn sync(&mut self, spool: SpoolId, purpose: SyncFor) {
         let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
         arrival.syncing = Some(purpose);
+        let association = arrival.link;
         let token = self.token(Pending::Sync { spool, purpose });
-        self.output(Output::SpoolSync { spool, token });
+        self.output(Output::SpoolSync { spool, association, token });
     }
 
     fn transfer_end(&mut self, now: Now, id: AssociationId) {
@@ -253,11 +270,34 @@ impl Node {
             self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
             return;
         }
-        let keys = match &arrival.head {
-            Some(Head::Transfer(head)) => engine::arrival_keys(head),
-            _ => return,
-        };
-        self.secure(now, spool, keys);
+        self.prepare(now, spool);
+    }
+
+    /// Finds keys and routes of the next recipients of what has ended. Where there are more, others
+    /// have their turn before it goes on.
+    fn prepare(&mut self, now: Now, spool: SpoolId) {
+        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+        // Refused meanwhile, or gone, it needs no more.
+        let Some(Head::Transfer(head)) = &arrival.head else { return };
+        let prepared = arrival.prepared.get_or_insert_with(|| self.engine.begin(head));
+        if self.engine.prepare(prepared, head, SLICE) {
+            let keys = prepared.keys();
+            self.secure(now, spool, keys);
+        } else {
+            self.preparing.push_back((now.mono, spool));
+        }
+    }
+
+    /// When to go on with what is prepared: at once, but after whatever else there is to do.
+    pub(crate) fn preparing_deadline(&self) -> Option<Instant> {
+        self.preparing.front().map(|(since, _)| *since)
+    }
+
+    /// A slice of what is prepared; several arrivals take turns.
+    pub(crate) fn prepare_more(&mut self, now: Now) {
+        if let Some((_, spool)) = self.preparing.pop_front() {
+            self.prepare(now, spool);
+        }
     }
 
     /// Makes the content durable and asks what was taken before under these keys, both at once. The
@@ -277,8 +317,9 @@ impl Node {
         if keys.is_empty() {
             arrival.seen = Some(Vec::new());
         } else {
+            let precedence = self.classified(spool);
             let token = self.token(Pending::LookUp { spool });
-            self.output(Output::LookUp { token, keys });
+            self.output(Output::LookUp { token, precedence, keys });
         }
         if sync_now {
             self.sync(spool, SyncFor::End);
@@ -313,8 +354,11 @@ impl Node {
         head: p1::MtsApduHead,
         seen: &[Option<Bytes>],
     ) {
-        let seen: Vec<bool> = seen.iter().map(Option::is_some).collect();
-        let taken = self.engine.accept(now.utc, head, &arrival.content(), &seen);
+        let content = arrival.content();
+        let taken = match arrival.prepared.take() {
+            Some(done) => self.engine.accept_prepared(now.utc, head, &content, done, seen),
+            None => self.engine.accept(now.utc, head, &content, seen),
+        };
         let batch = self.batch_with_body(&arrival, &taken.accepted);
         self.log_notes(Some(arrival.link), arrival.channel, &taken.message, &taken.notes);
         let spool = Self::committed_spool(&batch);
@@ -336,9 +380,11 @@ impl Node {
         for note in notes {
             let (level, kind) = match note.kind {
                 NoteKind::Duplicate => (Level::Info, Kind::DuplicateDropped),
+                NoteKind::IdentifierReused => (Level::Warning, Kind::IdentifierReused),
                 NoteKind::ReportMade => (Level::Info, Kind::ReportMade),
                 NoteKind::ReportDiscarded => (Level::Warning, Kind::Discarded),
                 NoteKind::NonDelivery => (Level::Warning, Kind::NonDelivery),
+                NoteKind::TraceDoubted => (Level::Warning, Kind::TraceDoubted),
             };
             let draft =
                 self.event(level, kind, note.detail.clone()).channel(channel).message(message);
@@ -378,6 +424,7 @@ impl Node {
     /// Forgets an arrival and its spool.
     pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
         self.free_keys(spool);
+        self.recovery.not_secured(spool);
         let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
         self.free_memory(&mut arrival);
         if arrival.spool_open {
@@ -387,32 +434,6 @@ impl Node {
 
     pub(crate) fn drop_suspended(&mut self, id: AssociationId) {
         if let Some(spool) = self.links.get_mut(&id).and_then(|l| l.suspended.take()) {
-            self.drop_arrival(spool);
-        }
-    }
-
-    /// The association ended: what was arriving is kept for a recovery where that is possible, else
-    /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer's
-    /// repetition will be recognised.
-    pub(crate) fn drop_receiving(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
-        let interrupted = link.stack.take_interrupted();
-        let (remote, two_way) = (link.remote, link.two_way);
-        let spool = link.receiving.take().or_else(|| link.suspended.take());
-        self.drop_suspended(id);
-        let Some(spool) = spool else { return };
-        let Some(arrival) = self.arrivals.get(&spool).filter(|a| !a.ended || !a.is_sound()) else {
-            return;
-        };
-        let dropped = match (arrival.channel, interrupted) {
-            (Some(channel), Some(state)) if arrival.is_sound() => {
-                let until = self.receive_kept_until(now, channel);
-                let lost = LostReceive { channel, state, spool, remote, two_way };
-                self.recovery.keep_receive(lost, until)
-            }
-            _ => Some(spool),
-        };
-        if let Some(spool) = dropped {
             self.drop_arrival(spool);
         }
     }
@@ -447,7 +468,13 @@ impl Node {
         token: Token,
         result: Result<Vec<Option<Bytes>>, String>,
     ) {
-        let Some(Pending::LookUp { spool }) = self.pending.remove(&token) else { return };
+        let spool = match self.pending.remove(&token) {
+            Some(Pending::LookUp { spool }) => spool,
+            Some(Pending::RerouteLookUp { entry, record, keys }) => {
+                return self.reroute_looked_up(now, entry, &record, keys, result);
+            }
+            _ => return,
+        };
         match result {
             Ok(seen) => {
                 if let Some(arrival) = self.arrivals.get_mut(&spool) {
@@ -473,8 +500,8 @@ impl Node {
     pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
         let (link, entries, after) = match self.pending.remove(&token) {
             Some(Pending::Commit { link, entries, after, charge }) => {
-                if let Some(Charge { payer, octets }) = charge {
-                    self.memory.give(payer, octets);
+                if let Some(mut held) = charge {
+                    self.memory.give(&mut held);
                 }
                 (link, entries, after)
             }
@@ -483,6 +510,7 @@ impl Node {
                 self.asked_to_pay();
                 match result {
                     Ok(()) => {
+                        self.reroutes_made(&debt.batch);
                         self.enqueue_new(now, debt.entries);
                         self.release_bodies(debt.bodies);
                     }
@@ -517,6 +545,7 @@ impl Node {
     fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit, copies: Copies) {
         match after {
             AfterCommit::Secure { arrival, message, .. } => {
+                self.secured_late(arrival);
                 let channel = self.links.get(&id).and_then(|l| l.channel());
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
@@ -553,6 +582,7 @@ impl Node {
         }
         match after {
             AfterCommit::Secure { arrival, .. } => {
+                self.recovery.not_secured(arrival);
                 let refused = Request::TransferRefused(AbortReason::LocalSystemProblem);
                 self.arrival_over(now, id, arrival, refused);
             }

@@ -4,7 +4,7 @@
 //! here what a change of it takes. That table for operators is in `docs/operating.md`.
 
 use crate::api::ChannelId;
-use crate::config::{Channel, Limits, ListenerService, NodeConfig, Peer};
+use crate::config::{Channel, Limits, ListenerService, NodeConfig, Peer, Times};
 use base::PeerId;
 use osi::api::RtseParameters;
 use serde::{Deserialize, Serialize};
@@ -157,9 +157,11 @@ impl Changes {
         let mut keys = Keys::default();
         keys.at_once("route", *routes != new.routes);
         keys.at_once("p3", users_listeners(old) != users_listeners(new));
-        let waiting = *times != new.times || *minimize != new.minimize;
+        let waiting =
+            Times { clock: new.times.clock, ..*times } != new.times || *minimize != new.minimize;
         let precedence = *classify != new.classify || *hold != new.hold || waiting;
         keys.at_once("precedence", precedence);
+        keys.at_once("clock", times.clock != new.times.clock);
         limit_keys(limits, &new.limits, &mut keys);
         let mut changes = Changes {
             restart: [restart.names, edge.restart.clone()].concat(),
@@ -250,10 +252,12 @@ pub(crate) fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
         from,
         addresses: _, // of the channels' `remote`
         dialect,
+        resume,
         local,
         remote,
         tpdu_size,
         content_max,
+        message_aborts,
         channels: _,
     } = old;
     let mut keys = Keys::default();
@@ -263,10 +267,12 @@ pub(crate) fn peer_keys(old: &Peer, new: &Peer, edge: &EdgeChanges) -> Keys {
     keys.reopens("credentials", *octet_credentials != new.octet_credentials);
     keys.reopens("from", *from != new.from);
     keys.at_once("extensions", *dialect != new.dialect);
+    keys.at_once("resume", *resume != new.resume);
     keys.reopens("own_tsel, own_ssel, own_psel", *local != new.local);
     keys.reopens("tsel, ssel, psel", *remote != new.remote);
     keys.reopens("tpdu_size", *tpdu_size != new.tpdu_size);
     keys.at_once("content_max", *content_max != new.content_max);
+    keys.at_once("message_aborts", *message_aborts != new.message_aborts);
     keys.and(edge.peers.get(&old.id()))
 }
 
@@ -290,6 +296,7 @@ pub(crate) fn channel_keys(
         associations_keep,
         minimize,
         rts,
+        checkpoint_adapts,
         setup_timeout,
     } = old;
     let RtseParameters {
@@ -310,7 +317,9 @@ pub(crate) fn channel_keys(
     keys.at_once("associations.grow_at", *grow_at != new.grow_at);
     keys.at_once("associations.keep", *associations_keep != new.associations_keep);
     keys.at_once("minimize", *minimize != new.minimize);
-    keys.reopens("rts.checkpoint", *checkpoint_size != new.rts.checkpoint_size);
+    let checkpoints = (*checkpoint_size, *checkpoint_adapts);
+    let new_checkpoints = (new.rts.checkpoint_size, new.checkpoint_adapts);
+    keys.reopens("rts.checkpoint", checkpoints != new_checkpoints);
     keys.reopens("rts.window", *window != new.rts.window);
     keys.reopens("rts.dialogue", *dialogue != new.rts.dialogue);
     keys.reopens("rts.indefinite", *indefinite_lengths != new.rts.indefinite_lengths);

@@ -1,11 +1,13 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
 use crate::api::ChannelId;
+use crate::blame::Fault;
 use crate::config::{Channel, Connection, Peer, Reopen};
 use crate::event::{Kind, Level};
 use crate::hush::{Repeated, Why};
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
+use crate::pace::Line;
 use crate::refused::Refused;
 use crate::schedule::Schedule;
 use base::{AssociationId, Instant, Now};
@@ -30,11 +32,22 @@ pub(crate) struct ChannelState {
     pub refused: Refused,
     /// Where it has hours.
     pub schedule: Schedule,
+    /// How fast it is.
+    pub line: Line,
+    /// Operators who want it opened and were not answered yet.
+    pub asked: Vec<u64>,
 }
 
 impl ChannelState {
     pub(crate) fn deadline(&self) -> Option<Instant> {
         [self.not_before, self.schedule.deadline()].into_iter().flatten().min()
+    }
+
+    /// The wait before the next try is over: it is tried as soon as it may be.
+    pub(crate) fn end_wait(&mut self) {
+        self.not_before = None;
+        self.short_lived = 0;
+        self.failures = self.failures.min(1);
     }
 
     /// Whether nothing but time or an operator lets us open it, so that it counts as down at once.
@@ -96,7 +109,9 @@ impl Node {
         let drained = link.drain.is_some();
         let leaving = link.leaving;
         link.phase = Phase::Over;
-        let detail = match link.transport_error.take() {
+        let error = link.transport_error.take();
+        let reason = error.clone().unwrap_or_else(|| detail.to_owned());
+        let detail = match error {
             Some(error) => format!("{detail}: {error}"),
             None => detail.to_owned(),
         };
@@ -114,16 +129,25 @@ impl Node {
                 None => detail.to_owned(),
             };
             let line = Repeated { level, kind, channel, detail };
-            self.hushed(now, Why::NoBind, origin, Some(id), line);
+            self.hushed(now, Why::NoBind, origin, Some(id), &reason, line);
         } else if !refused && given_up.is_none() {
             self.event(level, kind, detail).association(id).channel(channel);
         }
         // A scheduled channel's transfer goes on in its next hours, if they are not too far away.
-        self.give_back(now, id, leaving || kind != Kind::AssociationReleased);
-        self.drop_receiving(now, id);
+        let lost = leaving || kind != Kind::AssociationReleased;
+        let fault = self.give_back(now, id, lost);
+        // What one that never opened was to recover stays with the recovery.
+        self.drop_receiving(now, id, was_open, lost);
         // How one ended that had to says nothing of its channel.
         let Some(channel) = channel.filter(|_| initiated && !drained) else { return };
         if kind == Kind::AssociationReleased {
+            return;
+        }
+        if fault != Fault::Link {
+            // What follows was decided by that.
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.last_error = Some(detail.to_owned());
+            }
             return;
         }
         let reopen = self.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();

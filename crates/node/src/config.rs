@@ -6,6 +6,7 @@ pub use crate::limits::Limits;
 pub use crate::minimize::Minimize;
 pub use crate::network::{NoPrefix, Prefix};
 pub use crate::numbers::Numbers;
+pub use crate::wall::ClockRules;
 use base::{PeerId, Precedence, Windows};
 use dscp::Dscp;
 pub use engine::Periods;
@@ -50,6 +51,9 @@ pub struct NodeConfig {
     pub epoch: u32,
 }
 
+/// [`Peer::message_aborts`] where nothing else is configured.
+pub const MESSAGE_ABORTS: u32 = 4;
+
 /// A peer MTA.
 #[derive(Clone, Debug)]
 pub struct Peer {
@@ -68,8 +72,11 @@ pub struct Peer {
     /// Where its channels connect to, as far as those are addresses and not names: with `from`, the
     /// addresses for which places are kept.
     pub addresses: Vec<IpAddr>,
-    /// The form of the extension fields we add.
+    /// The form of all extension fields it is sent, and of none but the standard ones where it is
+    /// that of 1988.
     pub dialect: Dialect,
+    /// Who asks for the recovery of an association that it opened and we were sending on.
+    pub resume: Resume,
     /// Our selectors toward it.
     pub local: Selectors,
     /// Its selectors.
@@ -78,8 +85,21 @@ pub struct Peer {
     pub tpdu_size: Option<u32>,
     /// Most octets of content it takes, where that is known: what is longer is reported at once.
     pub content_max: Option<u64>,
+    /// Transfers of one message that the peer may abort, saying that it is for the message, before it
+    /// is given up; 0 for any number.
+    pub message_aborts: u32,
     /// Its channels, in configuration order.
     pub channels: Vec<Channel>,
+}
+
+/// Who may ask for the recovery of an association on which a transfer was cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// Who opened it, as X.228 7.8.3 has it.
+    #[default]
+    Initiator,
+    /// Who opened it, and after a while the sender too.
+    Either,
 }
 
 impl Peer {
@@ -143,6 +163,9 @@ pub struct Channel {
     pub minimize: Option<Minimize>,
     /// Checkpoints, window, dialogue mode.
     pub rts: RtseParameters,
+    /// Whether the checkpoint follows the rate that was measured on the channel: then that of `rts`
+    /// is the largest, and holds until something was measured.
+    pub checkpoint_adapts: bool,
     /// Wait for each answer while opening and releasing.
     pub setup_timeout: Duration,
 }
@@ -279,6 +302,8 @@ pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
             .iter()
             .filter_map(|peer| Some((peer.id(), peer.content_max?)))
             .collect(),
+        dialects: config.peers.iter().map(|peer| (peer.id(), peer.dialect)).collect(),
+        expire: config.times.expire,
         classify: config.classify,
         epoch: config.epoch,
     }
@@ -295,14 +320,15 @@ pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
     }
 }
 
-/// The stack of a P1 association with a peer, either role.
+/// The stack of a P1 association with a peer, either role, with this checkpoint size.
 pub(crate) fn association_config(
     peer: &Peer,
     channel: &Channel,
     dialogue: Dialogue,
+    checkpoint_size: u32,
     reference: ConnectionReference,
 ) -> osi::api::Config {
-    let rts = RtseParameters { dialogue, ..channel.rts.clone() };
+    let rts = RtseParameters { dialogue, checkpoint_size, ..channel.rts.clone() };
     osi::api::Config {
         service: osi::api::Service::Rtse(rts),
         tpdu_size: peer.tpdu_size,

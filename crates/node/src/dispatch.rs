@@ -6,7 +6,7 @@ use crate::config::{Channel, Peer};
 use crate::event::{Kind, Level};
 use crate::link::{Link, Phase};
 use crate::node::Node;
-use base::{AssociationId, Now, PeerId};
+use base::{AssociationId, EntryId, Now, PeerId};
 use osi::api::Request;
 use scheduler::Associations;
 
@@ -58,7 +58,7 @@ impl Node {
         let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
         let needed = || {
             self.peer_and_channel(channel).is_some_and(permanent)
-                || self.recovery.has_send(channel)
+                || self.recovery.wants(channel)
                 || !self.queue.scheduler.status(channel).is_empty()
         };
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
@@ -105,6 +105,20 @@ impl Node {
         });
         for entry in leaving {
             queue.scheduler.put_back(now.mono, entry);
+        }
+        // Nor does it wait for the next try of a channel that is at fault.
+        let at_fault: Vec<ChannelId> = self.blame.channels(channels_of(peer)).collect();
+        for channel in at_fault {
+            if !self.queue.scheduler.is_down(channel) {
+                continue;
+            }
+            let waiting: Vec<EntryId> = self.blame.waiting(channel).collect();
+            for entry in waiting {
+                let precedence = self.queue.get(entry).map(|e| e.precedence);
+                if precedence.is_some_and(|p| self.queue.scheduler.has_way(peer, p)) {
+                    self.queue.scheduler.hasten(now.mono, entry);
+                }
+            }
         }
     }
 
@@ -168,7 +182,7 @@ impl Node {
 
     // ----- turns --------------------------------------------------------------------------------
 
-    fn want_turn(&mut self, now: Now, id: AssociationId) {
+    pub(crate) fn want_turn(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.links.get_mut(&id) {
             link.turn_wanted = true;
         }

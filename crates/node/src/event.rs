@@ -1,7 +1,7 @@
 //! What happens, for the log: structured, in the field's terms, without secrets or content.
 
 use crate::api::ChannelId;
-use base::{AssociationId, EntryId, Precedence, Utc};
+use base::{AssociationId, EntryId, Precedence, Utc, shown};
 use serde::Serialize;
 use std::borrow::Cow;
 
@@ -57,14 +57,14 @@ impl Event {
             time_us: utc.0,
             mta,
             event: self.kind.name(),
-            mts_id: self.message.as_deref().map(plain),
+            mts_id: self.message.as_deref().map(shown::line),
             entry: self.entry.map(|entry| entry.to_string()),
             precedence: self.precedence,
             peer: place.map(|(peer, _)| peer),
             channel: place.map(|(_, channel)| channel),
             association: self.association.map(|association| association.to_string()),
             bytes: self.bytes,
-            detail: (!self.detail.is_empty()).then(|| plain(&self.detail)),
+            detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
         }
     }
 }
@@ -129,28 +129,17 @@ impl Gap<'_> {
     }
 }
 
-/// A text that others may have chosen, with control characters escaped: one line stays one line, and
-/// no terminal is told anything.
-pub fn plain(text: &str) -> Cow<'_, str> {
-    let bad = |c: char| c.is_control() || matches!(c, '\u{2028}' | '\u{2029}');
-    if !text.contains(bad) {
-        return text.into();
-    }
-    let mut plain = String::with_capacity(text.len());
-    for c in text.chars() {
-        match bad(c) {
-            true => plain.extend(c.escape_default()),
-            false => plain.push(c),
-        }
-    }
-    plain.into()
-}
-
 /// What happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Kind {
     /// The wall clock was set while we ran: the times of what is queued follow it.
     ClockSet,
+    /// The wall clock jumped, and is not trusted: nothing expires.
+    ClockDoubted,
+    /// It is trusted again: it was steady, or an operator says that it is right.
+    ClockTrusted,
+    /// A trace tells a time that is not believed: somebody's clock is wrong.
+    TraceDoubted,
     /// An association is open.
     AssociationOpened,
     /// A peer or user was refused.
@@ -159,6 +148,8 @@ pub enum Kind {
     AssociationReleased,
     /// An association was aborted or lost.
     AssociationLost,
+    /// A channel is tried before its wait is over; the detail says why.
+    WaitEnded,
     /// The hours of a scheduled channel began or ended.
     WindowChanged,
     /// A user submitted a message; the commit is done.
@@ -169,6 +160,8 @@ pub enum Kind {
     Received,
     /// A transfer repeated what was taken before; nothing was stored twice.
     DuplicateDropped,
+    /// The identifier of what was delivered came again with another content, which is delivered too.
+    IdentifierReused,
     /// An arrival could not be taken.
     ReceiveFailed,
     /// A message has waited for longer than its precedence allows; it waits on.
@@ -191,6 +184,12 @@ pub enum Kind {
     TransferFailed,
     /// A message or report was delivered to its user.
     Delivered,
+    /// A transfer failed by the fault of its message, or at the same place again: it alone is delayed.
+    MessageBlamed,
+    /// Different messages failed on a channel, and none got through in between: it backs off.
+    ChannelBlamed,
+    /// Transfers of a message failed too often while others got through: it is given up.
+    GivenUp,
     /// A delivery did not succeed.
     DeliveryFailed,
     /// A report was made.
@@ -214,15 +213,20 @@ impl Kind {
     pub fn name(self) -> &'static str {
         match self {
             Kind::ClockSet => "clock_set",
+            Kind::ClockDoubted => "clock_doubted",
+            Kind::ClockTrusted => "clock_trusted",
+            Kind::TraceDoubted => "trace_doubted",
             Kind::AssociationOpened => "association_opened",
             Kind::AssociationRefused => "association_refused",
             Kind::AssociationReleased => "association_released",
             Kind::AssociationLost => "association_lost",
+            Kind::WaitEnded => "wait_ended",
             Kind::WindowChanged => "window_changed",
             Kind::Submitted => "submitted",
             Kind::SubmissionRefused => "submission_refused",
             Kind::Received => "received",
             Kind::DuplicateDropped => "duplicate_dropped",
+            Kind::IdentifierReused => "identifier_reused",
             Kind::ReceiveFailed => "receive_failed",
             Kind::Overdue => "overdue",
             Kind::Expired => "expired",
@@ -233,6 +237,9 @@ impl Kind {
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",
+            Kind::MessageBlamed => "message_blamed",
+            Kind::ChannelBlamed => "channel_blamed",
+            Kind::GivenUp => "given_up",
             Kind::Delivered => "delivered",
             Kind::DeliveryFailed => "delivery_failed",
             Kind::ReportMade => "report_made",

@@ -1,5 +1,5 @@
-//! Keeps a flood of refusals out of the log: the first of a kind from an address is said at once,
-//! what follows within a minute is counted and said in one line.
+//! Keeps a flood of refusals out of the log: the first of a kind from an address for a reason is said
+//! at once, what follows within a minute is counted and said in one line.
 
 use crate::api::ChannelId;
 use crate::event::{Kind, Level};
@@ -10,8 +10,10 @@ use std::time::Duration;
 
 /// How long what repeats is only counted.
 const ROUND: Duration = Duration::from_secs(60);
-/// Pairs of kind and address told apart; beyond that addresses are counted together, by kind.
-const MOST_PAIRS: usize = 32;
+/// So many of kind, address and reason are told apart; beyond that what is new is counted by kind.
+const MOST_TOLD_APART: usize = 64;
+/// Most octets of a reason.
+const REASON_MAX: usize = 48;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -37,6 +39,22 @@ pub(crate) struct Repeated {
     pub detail: String,
 }
 
+/// What is counted together.
+type Key = (Why, Origin, Reason);
+
+/// What a refusal is for: the field, the layer or the limit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Reason(String);
+
+impl Reason {
+    /// The beginning of a text up to its first colon: what comes behind are details, and values that
+    /// others choose.
+    pub(crate) fn of(text: &str) -> Reason {
+        let head = text.split_once(':').map_or(text, |(head, _)| head);
+        Reason(head.get(..head.floor_char_boundary(REASON_MAX)).unwrap_or_default().to_owned())
+    }
+}
+
 #[derive(Debug)]
 struct Round {
     more: u64,
@@ -45,25 +63,32 @@ struct Round {
 
 #[derive(Debug, Default)]
 pub(crate) struct Hush {
-    rounds: BTreeMap<(Why, Origin), Round>,
+    rounds: BTreeMap<Key, Round>,
     /// When they end, in order: all are of one length.
-    ends: VecDeque<(Instant, (Why, Origin))>,
+    ends: VecDeque<(Instant, Key)>,
 }
 
 impl Hush {
     /// Whether to say it now; else it is counted.
-    pub(crate) fn says(&mut self, now: Instant, why: Why, origin: Origin, line: Repeated) -> bool {
-        let known = self.rounds.contains_key(&(why, origin));
-        let origin = if known || self.rounds.len() < MOST_PAIRS { origin } else { Origin::Others };
-        match self.rounds.get_mut(&(why, origin)) {
+    pub(crate) fn says(
+        &mut self,
+        now: Instant,
+        (why, origin, reason): (Why, Origin, Reason),
+        line: Repeated,
+    ) -> bool {
+        let mut key = (why, origin, reason);
+        if !self.rounds.contains_key(&key) && self.rounds.len() >= MOST_TOLD_APART {
+            key = (why, Origin::Others, Reason::default());
+        }
+        match self.rounds.get_mut(&key) {
             Some(round) => {
                 round.more += 1;
                 round.last = line;
                 false
             }
             None => {
-                self.rounds.insert((why, origin), Round { more: 0, last: line });
-                self.ends.push_back((now + ROUND, (why, origin)));
+                self.rounds.insert(key.clone(), Round { more: 0, last: line });
+                self.ends.push_back((now + ROUND, key));
                 true
             }
         }
@@ -77,10 +102,8 @@ impl Hush {
     /// What was counted in a round that has ended, for the log. Where it goes on, so does the
     /// counting.
     pub(crate) fn next_due(&mut self, now: Instant) -> Option<Repeated> {
-        while let Some((at, key)) = self.ends.front().copied()
-            && at <= now
-        {
-            self.ends.pop_front();
+        while self.ends.front().is_some_and(|(at, _)| *at <= now) {
+            let Some((_, key)) = self.ends.pop_front() else { break };
             let Some(round) = self.rounds.get_mut(&key) else { continue };
             if round.more == 0 {
                 self.rounds.remove(&key);
@@ -119,22 +142,36 @@ mod tests {
         let mut hush = Hush::default();
         let origin = Origin::from("192.0.2.1".parse::<IpAddr>().unwrap());
         let other = Origin::from("192.0.2.2".parse::<IpAddr>().unwrap());
-        assert!(hush.says(at(0), Why::Bind, origin, line("a")));
+        assert!(hush.says(at(0), (Why::Bind, origin, Reason::default()), line("a")));
         for _ in 0..999 {
-            assert!(!hush.says(at(1), Why::Bind, origin, line("b")));
+            assert!(!hush.says(at(1), (Why::Bind, origin, Reason::default()), line("b")));
         }
-        assert!(hush.says(at(1), Why::Busy, origin, line("c")), "another kind");
-        assert!(hush.says(at(1), Why::Bind, other, line("d")), "another address");
+        assert!(
+            hush.says(at(1), (Why::Busy, origin, Reason::default()), line("c")),
+            "another kind"
+        );
+        assert!(
+            hush.says(at(1), (Why::Bind, other, Reason::default()), line("d")),
+            "another address"
+        );
+        let reason = (Why::Bind, origin, Reason::of("mta-name: \"A\" is not B"));
+        assert!(hush.says(at(1), reason, line("n")), "another reason");
+        let reason = (Why::Bind, origin, Reason::of("mta-name: \"C\" is not B"));
+        assert!(!hush.says(at(2), reason, line("n")), "the same with another value");
         assert_eq!(hush.next_due(at(59)), None);
         assert_eq!(hush.deadline(), Some(at(60)));
         let told = hush.next_due(at(60)).unwrap();
         assert_eq!(told.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
+        assert_eq!(hush.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
         assert_eq!(hush.next_due(at(61)), None, "the others came once");
-        assert!(!hush.says(at(70), Why::Bind, origin, line("e")), "still counted");
+        assert!(
+            !hush.says(at(70), (Why::Bind, origin, Reason::default()), line("e")),
+            "still counted"
+        );
         assert!(hush.next_due(at(120)).is_some());
         assert_eq!(hush.next_due(at(180)), None);
         assert!(
-            hush.says(at(181), Why::Bind, origin, line("f")),
+            hush.says(at(181), (Why::Bind, origin, Reason::default()), line("f")),
             "quiet for a minute: said at once"
         );
     }
@@ -145,13 +182,14 @@ mod tests {
         let mut said = 0;
         for n in 0..10_000u32 {
             let origin = Origin::from(IpAddr::V4(n.into()));
-            said += usize::from(hush.says(at(0), Why::Bind, origin, line("x")));
+            said +=
+                usize::from(hush.says(at(0), (Why::Bind, origin, Reason::default()), line("x")));
         }
-        assert_eq!(said, MOST_PAIRS + 1);
+        assert_eq!(said, MOST_TOLD_APART + 1);
         assert_eq!((hush.rounds.len(), hush.ends.len()), (said, said));
         let told = hush.next_due(at(60)).unwrap();
         assert!(
-            told.detail.starts_with("9967 more of this kind from several addresses"),
+            told.detail.starts_with("9935 more of this kind from several addresses"),
             "{told:?}"
         );
         assert_eq!(hush.next_due(at(60)), None);

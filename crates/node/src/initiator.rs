@@ -1,18 +1,20 @@
 //! P1 associations we open, and sending on any P1 association whose turn is ours.
 
 use crate::api::{ChannelId, Output, Principal, Secret, Token};
+use crate::connect::Connected;
 use crate::event::{Kind, Level};
 use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::responder::short;
+use crate::resuming::MOST_RESUMES;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
 use engine::Record;
-use osi::api::{Indication, Payload, Request, ResumePoint};
+use osi::api::{Indication, Payload, Request};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
-use scheduler::{Licence, NEVER};
+use scheduler::Licence;
 
 impl Node {
     /// Our MTABindArgument toward a channel's peer.
@@ -64,18 +66,18 @@ impl Node {
                     s.meter.at(now.mono, point.octets);
                     s.resume = Some(point);
                     // It moved: if it is cut off again, it may go on again.
-                    s.resumed = false;
+                    s.resumes = 0;
                     let entry = s.entry;
                     self.queue.scheduler.progress(now.mono, entry);
                 }
             }
             Indication::Paused => self.paused(id),
             Indication::TransferConfirmed => self.transfer_confirmed(now, id, channel),
-            Indication::TransferFailed { resume, detail } => {
+            Indication::TransferFailed { resume, refused, detail } => {
                 if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.resume = resume;
                 }
-                self.transfer_failed(now, id, &detail);
+                self.transfer_failed(now, id, refused, &detail);
             }
             Indication::TurnPlease(_) => {
                 if let Some(link) = self.links.get_mut(&id) {
@@ -89,11 +91,15 @@ impl Node {
                     link.turn_deadline = None;
                     link.idle_since = now.mono;
                 }
+                self.resume_in_turn(now, id);
             }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }
-            Indication::Aborted { reason: _, detail } => {
+            Indication::Aborted { reason, detail } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.abort = reason;
+                }
                 self.association_over(now, id, Kind::AssociationLost, &detail);
             }
             other => self.receive_indication(now, id, channel, other),
@@ -172,6 +178,7 @@ impl Node {
 
     /// The association is open and the peer is who it should be.
     pub(crate) fn initiator_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
+        let recovered = self.links.get(&id).is_some_and(|l| l.recovered.is_some());
         if let Some(link) = self.links.get_mut(&id) {
             link.phase = Phase::Open;
             link.opened = Some(now.mono);
@@ -184,18 +191,14 @@ impl Node {
             state.last_error = None;
             state.refused.opened();
         }
-        self.event(Level::Info, Kind::AssociationOpened, "as initiator")
+        let how = if recovered { "as initiator, recovered" } else { "as initiator" };
+        self.event(Level::Info, Kind::AssociationOpened, how)
             .association(id)
             .channel(Some(channel));
+        self.answer_connect(channel, &Connected::Opened);
         if self.stopping {
             self.wind_down(now, id);
         }
-    }
-
-    fn association_recovered(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        let Some(lost) = self.recovery.take_offered(id) else { return };
-        self.initiator_open(now, id, channel);
-        self.go_on(now, id, lost.entry, lost.point);
     }
 
     // ----- sending --------------------------------------------------------------------------------
@@ -226,7 +229,7 @@ impl Node {
     }
 
     /// Has the record of an entry read, to be sent.
-    fn load_to_send(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
+    pub(crate) fn load_to_send(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
         let Some(known) = self.queue.get(entry) else {
             self.queue.scheduler.finished(entry);
             return;
@@ -249,12 +252,19 @@ impl Node {
         record: Record,
     ) {
         let Some((peer, _)) = self.peer_and_channel(channel) else { return };
-        let dialect = peer.dialect;
+        let begun = self.links.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let dialect = begun.unwrap_or(peer.dialect);
+        // One that began in another dialect than the peer has now goes on in it.
+        if begun.is_none() && self.engine.would_lose_critical(&record) {
+            return self.route_instead(now, id, &record);
+        }
         let payload = self.engine.transfer_payload(&record, dialect);
         let message = record.message.clone();
-        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
-            return;
-        };
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let written = link.stack.written();
+        let Some(sending) = link.sending.as_mut() else { return };
+        sending.written_before = written;
+        sending.dialect = Some(dialect);
         sending.content_length = payload.content_length;
         sending.message.clone_from(&message);
         let (entry, precedence, resume) =
@@ -263,12 +273,16 @@ impl Node {
             Some(point) => format!("resumed after {} octets", point.octets),
             None => format!("{} octets of content", payload.content_length),
         };
+        if payload.left_out > 0 {
+            detail = format!("{detail}, {} private extensions left out", payload.left_out);
+        }
         if sending.licence != Licence::default() {
             detail = format!("{detail}, {}", sending.licence);
         }
         sending.record = Some(record);
         sending.started = Some(now.mono);
-        sending.meter.at(now.mono, resume.as_ref().map_or(0, |point| point.octets));
+        sending.started_at = resume.as_ref().map_or(0, |point| point.octets);
+        sending.meter.at(now.mono, sending.started_at);
         let bytes = sending.bytes();
         let payload = Payload {
             head: payload.head,
@@ -284,6 +298,18 @@ impl Node {
             .precedence(precedence)
             .bytes(bytes);
         self.pause_at_start(id, entry);
+    }
+
+    /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
+    /// again, which reports it.
+    fn route_instead(&mut self, now: Now, id: AssociationId, record: &Record) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let Some(sending) = link.sending.take() else { return };
+        // At rest, where it is looked up first whether it was delivered already.
+        let seed = self.rng.next_u64();
+        self.queue.scheduler.retry(now.mono, sending.entry, seed);
+        self.reroute(now, sending.entry, record);
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
@@ -308,10 +334,14 @@ impl Node {
         };
         sending.confirmed = true;
         let took = sending.started.map(|at| now.mono.since(at));
+        let octets = sending.content_length.saturating_sub(sending.started_at);
         let (entry, message, precedence, bytes) =
             (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
         if let Some(took) = took {
             self.tally.transfer_took(precedence, took);
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.line.at_least(octets, took);
+            }
         }
         self.event(Level::Info, Kind::TransferConfirmed, "")
             .association(id)
@@ -320,13 +350,13 @@ impl Node {
             .entry(entry)
             .precedence(precedence)
             .bytes(bytes);
-        self.blips.remove(&entry);
+        self.got_through(now, channel, entry);
         let (batch, bodies) = self.queue.forget(entry);
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
         self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after, charge: None });
     }
 
-    fn transfer_failed(&mut self, now: Now, id: AssociationId, detail: &str) {
+    fn transfer_failed(&mut self, now: Now, id: AssociationId, refused: bool, detail: &str) {
         let Some(link) = self.links.get_mut(&id) else { return };
         let (channel, interrupted) = (link.channel(), link.interrupting);
         let Some(sending) = link.sending.take() else { return };
@@ -334,14 +364,18 @@ impl Node {
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
         let keeps = !interrupted || link.leaving;
-        let (again, point) = (sending.resumed, sending.resume.clone());
+        let (again, point) = (sending.resumes > 0, sending.goes_on());
         let goes_on = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: losing its association once more is no fault of its.
-        let if_lost = point.filter(|_| self.queue.scheduler.is_paused(sending.entry));
-        if keeps {
-            link.failed = Some(Failed { entry: sending.entry, goes_on, if_lost });
-        }
+        let paused = self.queue.scheduler.is_paused(sending.entry);
+        let if_lost = point.filter(|_| sending.resumes < MOST_RESUMES || paused);
         let bytes = sending.bytes();
+        if keeps {
+            let (entry, place) = (sending.entry, sending.place(&link.stack).filter(|_| !paused));
+            let message = sending.message.clone();
+            let record = sending.record.map(Box::new);
+            link.failed = Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+        }
         self.event(Level::Warning, Kind::TransferFailed, detail)
             .association(id)
             .channel(channel)
@@ -362,7 +396,8 @@ impl Node {
     pub(crate) fn after_failure(&mut self, now: Now, id: AssociationId) {
         let Some(failed) = self.links.get_mut(&id).and_then(|l| l.failed.take()) else { return };
         match failed.goes_on {
-            Some(point) => self.go_on(now, id, failed.entry, point),
+            Some(goes_on) => self.go_on(now, id, failed.entry, goes_on),
+            None if failed.refused && self.judge_refused(now, id, &failed) => {}
             None => {
                 let seed = self.rng.next_u64();
                 self.queue.scheduler.retry(now.mono, failed.entry, seed);
@@ -370,24 +405,8 @@ impl Node {
         }
     }
 
-    /// Takes up a transfer that was cut off, on an association that is free.
-    pub(crate) fn go_on(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        entry: EntryId,
-        point: ResumePoint,
-    ) {
-        self.queue.scheduler.progress(now.mono, entry);
-        self.load_to_send(id, entry, Licence::default());
-        if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
-            s.resume = Some(point);
-            s.resumed = true;
-        }
-    }
-
     /// Says of a message whose association ended under it that it is not through.
-    fn cut_off(&mut self, id: AssociationId, sending: Sending) {
+    pub(crate) fn cut_off(&mut self, id: AssociationId, sending: &Sending) {
         let bytes = sending.bytes();
         if sending.record.is_none() {
             return; // nothing was said of it yet
@@ -397,66 +416,21 @@ impl Node {
         self.event(Level::Warning, kind, "the association ended")
             .association(id)
             .channel(channel)
-            .message(sending.message)
+            .message(sending.message.clone())
             .entry(sending.entry)
             .precedence(sending.precedence)
             .bytes(bytes);
     }
 
-    /// The association ended: what it was sending waits again. Where the peer had confirmed a
-    /// checkpoint, the channel's next association tries to recover it first.
-    pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) {
-        let offered = self.recovery.take_offered(id);
-        let Some(link) = self.links.get_mut(&id) else { return };
-        let initiator = link.channel().filter(|_| link.is_initiator());
-        // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.stopping && link.drain.is_none();
-        match (offered, initiator) {
-            // The association was lost before the peer had answered: it is asked again.
-            (Some(offered), Some(channel)) if lost => {
-                self.recovery.keep_again(channel, offered);
-            }
-            (Some(offered), _) => {
-                self.queue.scheduler.put_back(now.mono, offered.entry);
-            }
-            (None, _) => {}
-        }
-        let Some(link) = self.links.get_mut(&id) else { return };
-        let sending = link.sending.take().filter(|s| !s.confirmed);
-        let failed = match sending {
-            Some(s) => {
-                let may = !s.resumed || self.queue.scheduler.is_paused(s.entry);
-                let goes_on = s.resume.clone().filter(|_| may);
-                let failed = Failed { entry: s.entry, goes_on, if_lost: None };
-                self.cut_off(id, s);
-                failed
-            }
-            None => match link.failed.take() {
-                Some(failed) => failed,
-                None => return,
-            },
-        };
-        match (failed.goes_on.or(failed.if_lost), initiator) {
-            (Some(point), Some(channel)) if lost => {
-                let expires = self.queue.get(failed.entry).map_or(NEVER, |item| item.expires);
-                let until = self.kept_until(now, channel, expires);
-                self.recovery.keep_send(channel, failed.entry, point, until);
-            }
-            _ if !lost => {
-                self.queue.scheduler.put_back(now.mono, failed.entry);
-            }
-            _ => self.begin_again(now, failed.entry),
-        }
-    }
-
     /// An entry whose transfer was cut off and cannot go on waits again. The first loss is the
     /// link's; one that is lost again waits for longer, so that others get past it.
     pub(crate) fn begin_again(&mut self, now: Now, entry: EntryId) {
-        if self.blips.insert(entry) {
-            self.queue.scheduler.put_back(now.mono, entry);
-        } else {
+        if self.blame.was_put_back(entry) {
             let seed = self.rng.next_u64();
             self.queue.scheduler.retry(now.mono, entry, seed);
+            self.waits_for_bind(entry);
+        } else {
+            self.queue.scheduler.put_back(now.mono, entry);
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::api::Output;
 use crate::event::{Kind, Level};
 use crate::node::Node;
 use crate::pending::{Debt, Pending};
+use crate::wall::ClockRules;
 use base::{EntryId, Instant, Now, PerPrecedence};
 use bytes::Bytes;
 use engine::{NextHop, Periods, Record};
@@ -26,6 +27,8 @@ pub struct Times {
     pub expire: Periods,
     /// Late after so long.
     pub alert: Alerts,
+    /// When a wall clock that was set is believed.
+    pub clock: ClockRules,
 }
 
 /// The age from which on a copy is late, counted from our acceptance or the end of its deferral.
@@ -136,8 +139,9 @@ impl Node {
     fn expire(&mut self, now: Now, id: EntryId, record: &Record) {
         let expires = record.expires(&self.config.times.expire);
         // By the clock that the queue goes by: by another one it might expire again and again.
-        if expires.is_none_or(|at| self.queue.wall.instant(at) > now.mono) {
-            // The wall clock was set back, or more time was allowed since.
+        let wall = &self.queue.wall;
+        if wall.is_doubted() || expires.is_none_or(|at| wall.instant(at) > now.mono) {
+            // The wall clock was set, or more time was allowed since.
             self.queue.begin_again(now, id, record, &self.config.times);
             if self.held.contains(&id) {
                 self.queue.scheduler.hold(id);
@@ -150,7 +154,7 @@ impl Node {
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence);
-        self.blips.remove(&id);
+        self.blame.forget(id);
         let concluded = self.engine.expire(now.utc, record);
         self.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = self.queue.forget(id);

@@ -28,7 +28,8 @@ pub struct Limits {
     pub half_open_per_address: usize,
     /// Longest time from the TCP connection to the open association, in both directions.
     pub bind_timeout: Duration,
-    /// Most octets held in memory for all peers and users. Users get three quarters.
+    /// Most octets held in memory for all peers and users. Users get three quarters. Of this and the
+    /// next, each higher level of messages keeps a sixteenth.
     pub memory: usize,
     /// Most octets held in memory for one peer, for the users at one address, or for one mailbox.
     pub memory_per_peer: usize,
@@ -75,6 +76,9 @@ impl Default for Limits {
 pub(crate) enum Limit {
     Associations,
     PerPeer,
+    /// The places left are kept for higher levels.
+    Kept,
+    KeptOfPeer,
     PerChannel,
     PerUser,
     PerAddress,
@@ -87,6 +91,16 @@ impl Limits {
     /// The limit in words for the log: what, how many, and the key.
     pub(crate) fn tell(&self, limit: Limit) -> String {
         let (what, most, key) = match limit {
+            Limit::Kept => (
+                "associations of this level or below, the rest is kept for higher ones",
+                self.associations,
+                "associations",
+            ),
+            Limit::KeptOfPeer => (
+                "associations of this peer and level or below, the rest is kept for higher ones",
+                self.associations_per_peer,
+                "associations_per_peer",
+            ),
             Limit::Associations => ("associations", self.associations, "associations"),
             Limit::PerPeer => {
                 ("associations of this peer", self.associations_per_peer, "associations_per_peer")

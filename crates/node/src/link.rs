@@ -2,14 +2,19 @@
 
 use crate::access::Name;
 use crate::api::{ChannelId, ListenerId};
+use crate::blame::Place;
 use crate::meter::Meter;
 use crate::network::Origin;
+use crate::recovery::LostSend;
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};
 use dscp::Dscp;
+use engine::Record;
 use engine::journal::SpoolId;
-use osi::api::ResumePoint;
+use osi::api::{AbortReason, ResumePoint};
+use osi::session::service::ConnectionReference;
 use osi::stack::Association;
+use p1::Dialect;
 use scheduler::Licence;
 use std::collections::VecDeque;
 use std::net::IpAddr;
@@ -64,19 +69,27 @@ pub(crate) struct Sending {
     pub entry: EntryId,
     pub precedence: Precedence,
     /// The durable record, once loaded.
-    pub record: Option<engine::Record>,
+    pub record: Option<Record>,
     /// What besides the order let it start.
     pub licence: Licence,
     pub body: Option<BodyId>,
     pub content_length: u64,
     pub handed_out: u64,
+    /// Octets that the association had written before it.
+    pub written_before: u64,
     /// When its transfer began, and how fast it goes.
     pub started: Option<Instant>,
+    /// Octets that were confirmed then, where it went on.
+    pub started_at: u64,
     pub meter: Meter,
     /// Where it may go on if the association is lost.
     pub resume: Option<ResumePoint>,
-    /// It went on after having been cut off.
-    pub resumed: bool,
+    /// How often it went on after having been cut off, with no checkpoint confirmed since.
+    pub resumes: u8,
+    /// The associations it was lost with, the latest last.
+    pub tried: Vec<ConnectionReference>,
+    /// The form of extension fields in which it began: what goes on is the same octets.
+    pub dialect: Option<Dialect>,
     /// Confirmed; the commit that forgets it is under way.
     pub confirmed: bool,
     /// It stands behind a checkpoint, by rule 8.
@@ -104,10 +117,14 @@ impl Sending {
             body,
             content_length: 0,
             handed_out: 0,
+            written_before: 0,
             started: None,
+            started_at: 0,
             meter: Meter::default(),
             resume: None,
-            resumed: false,
+            resumes: 0,
+            tried: Vec::new(),
+            dialect: None,
             confirmed: false,
             paused: false,
             invoke: 0,
@@ -118,9 +135,52 @@ impl Sending {
 }
 
 impl Sending {
+    /// Where it may go on.
+    pub(crate) fn goes_on(&self) -> Option<GoesOn> {
+        Some(GoesOn {
+            point: self.resume.clone()?,
+            dialect: self.dialect,
+            tried: self.tried.clone(),
+            resumes: self.resumes,
+        })
+    }
+
+    /// How far it came on this association, once anything of it was sent.
+    pub(crate) fn place(&self, stack: &Association) -> Option<Place> {
+        let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
+        let taken = stack.taken().saturating_sub(self.written_before);
+        let sent = self.started.is_some() && stack.written() > self.written_before;
+        sent.then_some(Place { confirmed, taken })
+    }
+
     /// Octets of its content, where it has one and is loaded.
     pub(crate) fn bytes(&self) -> Option<u64> {
         (self.body.is_some() && self.record.is_some()).then_some(self.content_length)
+    }
+}
+
+/// Most associations remembered of one transfer.
+const MOST_TRIED: usize = 8;
+
+/// Where a transfer may go on, and what has to be as it was.
+#[derive(Clone, Debug)]
+pub(crate) struct GoesOn {
+    pub point: ResumePoint,
+    /// As in [`Sending`].
+    pub dialect: Option<Dialect>,
+    pub tried: Vec<ConnectionReference>,
+    pub resumes: u8,
+}
+
+impl GoesOn {
+    /// It was lost with this association, too.
+    pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
+        if !self.tried.contains(reference) {
+            if self.tried.len() >= MOST_TRIED {
+                self.tried.remove(0);
+            }
+            self.tried.push(reference.clone());
+        }
     }
 }
 
@@ -129,9 +189,16 @@ impl Sending {
 pub(crate) struct Failed {
     pub entry: EntryId,
     /// Where it may go on.
-    pub goes_on: Option<ResumePoint>,
+    pub goes_on: Option<GoesOn>,
     /// Where it may go on if it turns out that the association was lost.
-    pub if_lost: Option<ResumePoint>,
+    pub if_lost: Option<GoesOn>,
+    /// How far it had come, where anything of it was sent.
+    pub place: Option<Place>,
+    /// The peer said that it will never take it.
+    pub refused: bool,
+    /// Its record, for its report where it is given up, and its MTS identifier.
+    pub record: Option<Box<Record>>,
+    pub message: String,
 }
 
 #[derive(Debug)]
@@ -158,6 +225,8 @@ pub(crate) struct Link {
     pub receiving: Option<SpoolId>,
     /// RTSE: a transfer to us that was interrupted and may be resumed.
     pub suspended: Option<SpoolId>,
+    /// RTSE: a transfer of ours that goes on once the turn comes, and until when it was to be kept.
+    pub resumes: Option<LostSend>,
     /// P3: what data now arriving belongs to, and how many invocations wait for our answer.
     pub unit: Unit,
     pub unanswered: u32,
@@ -172,19 +241,29 @@ pub(crate) struct Link {
     /// Ends an association whose other end neither sends nor gives the turn.
     pub turn_deadline: Option<Instant>,
     /// The session connection reference, for recovery.
-    pub reference: osi::session::service::ConnectionReference,
+    pub reference: ConnectionReference,
+    /// The association that it recovered.
+    pub recovered: Option<ConnectionReference>,
     /// No transfer since.
     pub idle_since: Instant,
     /// P3: ends an association whose user does not answer a delivery.
     pub delivery_deadline: Option<Instant>,
     /// P3: ends an association whose user does not get on with an argument.
     pub argument_deadline: Option<Instant>,
+    /// When to ask how much the peer has taken, and how much it had at an earlier time since which
+    /// something was always outstanding.
+    pub look_at: Option<Instant>,
+    pub looked: Option<(Instant, u64)>,
+    /// How much it had taken when that was last progress.
+    pub progressed: u64,
     /// Ends a connection whose bind does not come (X.411 8.1.1 sets no bound; ours).
     pub bind_deadline: Option<Instant>,
     /// When it opened.
     pub opened: Option<Instant>,
     /// Why we give the peer up for a while.
     pub given_up: Option<String>,
+    /// Why the peer aborted it, where it said so.
+    pub abort: Option<AbortReason>,
     /// What the edge said of the end of the connection.
     pub transport_error: Option<String>,
     pub next_invoke: i64,
@@ -220,6 +299,7 @@ impl Link {
             failed: None,
             receiving: None,
             suspended: None,
+            resumes: None,
             unit: Unit::None,
             unanswered: 0,
             two_way: false,
@@ -227,13 +307,18 @@ impl Link {
             turn_asked: false,
             turn_wanted: false,
             turn_deadline: None,
-            reference: osi::session::service::ConnectionReference::default(),
+            reference: ConnectionReference::default(),
+            recovered: None,
             idle_since: now,
             delivery_deadline: None,
             argument_deadline: None,
+            look_at: None,
+            looked: None,
+            progressed: 0,
             bind_deadline: None,
             opened: None,
             given_up: None,
+            abort: None,
             transport_error: None,
             next_invoke: 1,
             interrupting: false,
@@ -281,6 +366,7 @@ impl Link {
             self.delivery_deadline,
             self.argument_deadline,
             self.turn_deadline,
+            self.look_at,
         ];
         let all = own.into_iter().chain([self.stack.deadline()]);
         all.flatten().min()

@@ -2,13 +2,20 @@
 
 use crate::config::Peer;
 use crate::node::Node;
+use crate::reroute::list;
+use base::shown::line;
 use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
+use bytes::Bytes;
 use engine::Record;
 use scheduler::{Destination, Listed, NEVER, Reason, Whereabouts};
 use serde::{Deserialize, Serialize};
 
 /// Most rows of a page: each costs a look into the store.
 pub const ROWS: usize = 500;
+
+/// Octets of records read for one page, or those of one row: a record may have thousands of
+/// recipients.
+const RECORDS: usize = 8 << 20;
 
 /// Which part of the queue is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -40,6 +47,21 @@ pub struct Cursor {
     precedence: Precedence,
     accepted: Utc,
     entry: EntryId,
+}
+
+impl Cursor {
+    fn of(listed: &Listed) -> Cursor {
+        let item = &listed.item;
+        Cursor {
+            to: match item.destination {
+                Destination::Peer(peer) => Place::Peer(peer),
+                Destination::Mailbox(number) => Place::Mailbox(number),
+            },
+            precedence: item.precedence,
+            accepted: item.accepted,
+            entry: item.id,
+        }
+    }
 }
 
 /// Where an entry goes.
@@ -123,21 +145,51 @@ pub struct QueueRow {
 impl QueueRow {
     /// Fills in what only its record says; a malformed one says nothing.
     pub fn describe(&mut self, record: &[u8]) {
-        let Ok(record) = Record::decode(record) else { return };
-        self.kind = Some(format!("{:?}", record.kind()).to_lowercase());
-        self.originator = match &record.head {
-            p1::MtsApduHead::Message(envelope) => Some(envelope.originator.to_string()),
-            p1::MtsApduHead::Probe(envelope) => Some(envelope.originator.to_string()),
-            p1::MtsApduHead::Report(_) => None,
+        // Not all of it: that takes long where there are many recipients.
+        let (Ok(brief), Ok(originator)) = (Record::peek(record), Record::originator(record)) else {
+            return;
         };
-        self.originator =
-            self.originator.take().map(|name| crate::event::plain(&name).into_owned());
-        self.mts_id = Some(crate::event::plain(&record.message).into_owned());
+        self.kind = Some(format!("{:?}", brief.kind).to_lowercase());
+        self.originator = originator.map(|name| line(&name.to_string()).into_owned());
+        self.mts_id = Some(line(&brief.message).into_owned());
     }
 }
 
-/// A page and, for each of its rows, where its record is.
-pub type Page = (QueuePage, Vec<(Precedence, EntryId)>);
+/// A page whose rows lack what only their records say.
+#[derive(Debug)]
+pub struct Page {
+    page: QueuePage,
+    /// The place of each row.
+    places: Vec<Cursor>,
+}
+
+impl Page {
+    /// Fills in what only the records say, as `record` finds them. Where they are long, the page
+    /// ends early and another one goes on from there.
+    #[must_use]
+    pub fn describe(
+        self,
+        mut record: impl FnMut((Precedence, EntryId)) -> Option<Bytes>,
+    ) -> QueuePage {
+        let Page { mut page, places } = self;
+        let (mut octets, mut rows) = (0, 0);
+        let mut last = None;
+        for (row, place) in page.entries.iter_mut().zip(places) {
+            if octets >= RECORDS {
+                page.next = last;
+                break;
+            }
+            if let Some(record) = record((place.precedence, place.entry)) {
+                octets += record.len();
+                row.describe(&record);
+            }
+            rows += 1;
+            last = Some(place);
+        }
+        page.entries.truncate(rows);
+        page
+    }
+}
 
 impl Node {
     /// A page of the queue.
@@ -148,9 +200,13 @@ impl Node {
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
             let listed = self.queue.scheduler.listed(id);
-            let listed =
-                listed.ok_or_else(|| format!("there is no entry {id}: it may have gone"))?;
-            return Ok(self.page(now, &[listed], None));
+            let listed = listed.ok_or_else(|| match self.reroutes.became(id) {
+                Some(new) => {
+                    format!("there is no entry {id}: it was routed again, as {}", list(new))
+                }
+                None => format!("there is no entry {id}: it may have gone"),
+            })?;
+            return Ok(self.page(now, &[listed], false));
         }
         let mut found: Vec<Listed> = Vec::new();
         let all = self.destinations(asked)?;
@@ -184,16 +240,7 @@ impl Node {
         }
         let more = found.len() > limit;
         found.truncate(limit);
-        let next = found.last().filter(|_| more).map(|last| Cursor {
-            to: match last.item.destination {
-                Destination::Peer(peer) => Place::Peer(peer),
-                Destination::Mailbox(number) => Place::Mailbox(number),
-            },
-            precedence: last.item.precedence,
-            accepted: last.item.accepted,
-            entry: last.item.id,
-        });
-        Ok(self.page(now, &found, next))
+        Ok(self.page(now, &found, more))
     }
 
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
@@ -236,10 +283,11 @@ impl Node {
         matches!(to, Destination::Peer(id) if self.config.peer(id).is_none())
     }
 
-    fn page(&self, now: Now, found: &[Listed], next: Option<Cursor>) -> Page {
-        let keys = found.iter().map(|listed| (listed.item.precedence, listed.item.id)).collect();
+    fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
+        let places: Vec<Cursor> = found.iter().map(Cursor::of).collect();
         let entries = found.iter().map(|listed| self.row(now, listed)).collect();
-        (QueuePage { entries, next }, keys)
+        let next = places.last().filter(|_| more).cloned();
+        Page { page: QueuePage { entries, next }, places }
     }
 
     fn row(&self, now: Now, listed: &Listed) -> QueueRow {

@@ -96,14 +96,17 @@ impl Node {
     /// Brings the floors up to date: at the start, when a window begins or ends, after an order or a
     /// change of configuration.
     pub(crate) fn look_at_minimize(&mut self, now: Now) {
-        self.minimizing.orders.retain(|_, order| order.until.is_none_or(|until| until > now.utc));
+        let earliest = self.queue.wall.earliest(now);
+        self.minimizing.orders.retain(|_, order| order.until.is_none_or(|until| until > earliest));
         let mut next = now.utc + LOOK_EVERY;
         for scope in self.scopes() {
             let (floor, until, ordered) = self.in_force(now, scope);
             next = until.into_iter().fold(next, Utc::min);
             self.set_floor(now, scope, floor, ordered);
         }
+        // An order may have to go on that is over by a clock nobody trusts.
         let wait = next.since(now.utc);
+        let wait = if wait.is_zero() { LOOK_EVERY } else { wait };
         self.minimizing.look_at = self.started.then_some(now.mono + wait);
     }
 
@@ -154,18 +157,7 @@ impl Node {
         let scope = match (&order.peer, &order.channel) {
             (None, None) => Scope::Switch,
             (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
-            (None, Some(name)) => {
-                let channels = self.config.peers.iter().flat_map(|peer| peer.channels());
-                let named = |id| Some((id, label(self.place(id)?)));
-                let all: Vec<(ChannelId, String)> =
-                    channels.filter_map(|(id, _)| named(id)).collect();
-                let found = all.iter().find(|(_, label)| label == name);
-                let (id, _) = found.ok_or_else(|| {
-                    let labels: Vec<&str> = all.iter().map(|(_, label)| label.as_str()).collect();
-                    format!("there is no channel {name:?}; there are: {}", labels.join(", "))
-                })?;
-                Scope::Channel(*id)
-            }
+            (None, Some(name)) => Scope::Channel(self.channel_named(name)?),
         };
         let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
         Ok(Input::Minimize { scope, floor: order.floor, until: time.map(|time| now.utc + time) })

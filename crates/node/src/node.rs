@@ -3,6 +3,8 @@
 use crate::access::Access;
 use crate::agenda::Agenda;
 use crate::api::{ChannelId, Input, Output, Token};
+use crate::blame::Blame;
+use crate::breaks::Breaks;
 use crate::channel::ChannelState;
 use crate::config::{NodeConfig, Peer};
 use crate::configured::Configured;
@@ -18,6 +20,7 @@ use crate::queue::Queue;
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
 use crate::reload::Strays;
+use crate::reroute::Reroutes;
 use crate::roll::Roll;
 use crate::tally::Tally;
 use base::rng::Rng;
@@ -33,7 +36,13 @@ use std::time::Duration;
 pub(crate) const DEBT_RETRY: Duration = Duration::from_secs(5);
 
 /// How often keys whose time is over are dropped from the store.
-const FORGET_EVERY: Duration = Duration::from_secs(600);
+pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(600);
+
+/// Keys dropped by one commit: 10 ms of work, or less, that others' commits wait for.
+const FORGET_MOST: usize = 500;
+
+/// Pause before the next of them are dropped, in which others commit.
+const FORGET_PAUSE: Duration = Duration::from_millis(50);
 
 /// A whole MTA. See [`crate::api`] for the contract.
 #[derive(Debug)]
@@ -48,12 +57,15 @@ pub struct Node {
     pub(crate) access: Access,
     pub(crate) hush: Hush,
     pub(crate) memory: Memory,
+    pub(crate) breaks: Breaks,
     pub(crate) channels: Marked<ChannelId, ChannelState>,
     /// What is to be looked at, because something it depends on was touched or is due.
     pub(crate) agenda: Agenda,
     pub(crate) pending: BTreeMap<Token, Pending>,
     /// What is being received, by its spool.
     pub(crate) arrivals: BTreeMap<SpoolId, Arrival>,
+    /// Arrivals of which a part is done, in the order in which they go on, and since when they wait.
+    pub(crate) preparing: VecDeque<(Instant, SpoolId)>,
     /// Keys whose commit is under way.
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
@@ -69,16 +81,19 @@ pub struct Node {
     /// Records of what was queued by the input that is being handled: what starts at once needs no
     /// other look at the disk.
     pub(crate) fresh: BTreeMap<EntryId, Record>,
-    /// Entries whose association was lost while they were sent, once: they go again at once.
-    pub(crate) blips: BTreeSet<EntryId>,
+    /// Whose fault it was where associations ended under transfers.
+    pub(crate) blame: Blame,
     /// When the store is next asked to forget old keys.
     forget_at: Option<Instant>,
+    /// The request to forget some that is under way.
+    forgetting: Option<Token>,
     pub(crate) recovery: Recovery,
     /// Associations that end because the configuration changed, and removed channels as they were,
     /// as long as there are associations of them.
     pub(crate) draining: BTreeSet<AssociationId>,
     pub(crate) former: Vec<Peer>,
     pub(crate) strays: Strays,
+    pub(crate) reroutes: Reroutes,
     pub(crate) late: Late,
     pub(crate) minimizing: Minimizing,
     pub(crate) tally: Tally,
@@ -117,10 +132,12 @@ impl Node {
             access: Access::new(&config.limits),
             hush: Hush::default(),
             memory: Memory::default(),
+            breaks: Breaks::default(),
             channels,
             agenda: Agenda::default(),
             pending: BTreeMap::new(),
             arrivals: BTreeMap::new(),
+            preparing: VecDeque::new(),
             committing: BTreeSet::new(),
             debts: BTreeMap::new(),
             last_debt: 0,
@@ -129,12 +146,14 @@ impl Node {
             unblock: false,
             held: BTreeSet::new(),
             fresh: BTreeMap::new(),
-            blips: BTreeSet::new(),
+            blame: Blame::default(),
             forget_at: None,
+            forgetting: None,
             recovery: Recovery::default(),
             draining: BTreeSet::new(),
             former: Vec::new(),
             strays: Strays::default(),
+            reroutes: Reroutes::default(),
             late: Late::default(),
             minimizing: Minimizing::default(),
             tally: Tally::default(),
@@ -163,8 +182,12 @@ impl Node {
 
     /// Takes one input; drain [`Node::poll`] afterwards.
     pub fn handle(&mut self, now: Now, input: Input) {
-        self.watch_clock(now);
+        let clock = now;
+        let now = self.watch_clock(clock);
+        self.engine.clock_may_be_ahead(now.utc.since(self.queue.wall.earliest(clock)));
         match input {
+            Input::RecoveredClock(value) => self.recovered_clock(now, &value),
+            Input::AcceptClock => self.accept_clock(now),
             Input::RecoveredHolds(value) => self.recovered_holds(&value),
             Input::Recovered { precedence, id, record } => {
                 self.recovered(now, precedence, id, &record);
@@ -172,6 +195,7 @@ impl Node {
             Input::RecoveredBodies(bodies) => self.drop_unneeded(bodies),
             Input::Started => {
                 self.started = true;
+                self.tell_clock_at_start(now);
                 self.started_at = Some(now.utc);
                 self.look_at_minimize(now);
                 self.tell_late_at_start(now);
@@ -190,6 +214,7 @@ impl Node {
             Input::Bytes { association, bytes } => {
                 self.feed(now, association, stack::Input::Bytes(&bytes));
             }
+            Input::Taken { association, octets } => self.taken(now, association, octets),
             Input::Closed { association, error } => {
                 self.closed(now, association, error.as_deref());
             }
@@ -198,6 +223,7 @@ impl Node {
             Input::Committed { token, result } => self.committed(now, token, result),
             Input::Loaded { token, result } => self.loaded(now, token, result),
             Input::LookedUp { token, result } => self.looked_up(now, token, result),
+            Input::Forgot { token, result } => self.forgot(now, token, &result),
             Input::Content { token, result } => self.content(token, result),
             Input::Verified { token, right } => self.verified(now, token, right),
             Input::Tick => self.tick(now),
@@ -212,6 +238,9 @@ impl Node {
             }
             Input::Operate { request, entries, hold } => {
                 self.hold_or_release(now, request, entries, hold);
+            }
+            Input::ConnectChannel { request, channel } => {
+                self.connect_channel(now, request, channel);
             }
             Input::Stop => self.stop(now),
         }
@@ -239,6 +268,7 @@ impl Node {
             self.late_deadline(),
             self.minimizing.deadline(),
             self.access.deadline(),
+            self.preparing_deadline(),
         ]
         .into_iter()
         .flatten()
@@ -273,12 +303,6 @@ impl Node {
     pub(crate) fn next_reference(&mut self) -> u64 {
         self.last_reference += 1;
         self.last_reference
-    }
-
-    pub(crate) fn commit(&mut self, batch: Batch, pending: Pending) {
-        self.paying += usize::from(matches!(pending, Pending::Debt(_)));
-        let token = self.token(pending);
-        self.output(Output::Commit { token, batch });
     }
 
     pub(crate) fn event(
@@ -348,7 +372,8 @@ impl Node {
         #[cfg(debug_assertions)]
         self.check_settled(now);
         self.see_to_late(now);
-        if self.stopping && !self.stopped && self.links.is_empty() && self.pending.is_empty() {
+        let at_work = !self.pending.is_empty() || !self.preparing.is_empty();
+        if self.stopping && !self.stopped && self.links.is_empty() && !at_work {
             self.stopped = true;
             self.output(Output::Stopped);
         }
@@ -367,6 +392,7 @@ impl Node {
             link.stack.handle(now.mono, stack::Input::Request(request));
             self.drain(now, id);
         }
+        self.plan_look(now, id);
         if let Some(link) = self.links.get(&id) {
             self.deadlines.set(id, link.deadline());
         }
@@ -429,6 +455,9 @@ impl Node {
 
     fn tick(&mut self, now: Now) {
         while let Some(id) = self.deadlines.pop(now.mono) {
+            if self.links.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
+                self.look(id);
+            }
             if let Some(link) = self.links.get_mut(&id) {
                 let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
                 let late_with = [
@@ -450,15 +479,7 @@ impl Node {
             }
             self.feed(now, id, stack::Input::Tick);
         }
-        let (entries, spools) = self.recovery.expire(now.mono);
-        for entry in entries {
-            // Whoever could not recover it for so long lets others get past it.
-            let seed = self.rng.next_u64();
-            self.queue.scheduler.retry(now.mono, entry, seed);
-        }
-        for spool in spools {
-            self.drop_arrival(spool);
-        }
+        self.mind_recovery(now);
         self.mind_channels(now);
         self.close_idle(now);
         self.say_hushed(now);
@@ -466,6 +487,8 @@ impl Node {
         self.tick_minimize(now);
         self.pay_debts(now);
         self.forget_seen(now);
+        self.prepare_more(now);
+        self.keep_clock(now);
     }
 
     /// Lets the store forget keys whose time is over.
@@ -474,9 +497,28 @@ impl Node {
             return;
         }
         self.forget_at = Some(now.mono + FORGET_EVERY);
-        let batch = vec![Op::ForgetSeen { before: now.utc }];
-        let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
-        self.commit(debt.batch.clone(), Pending::Debt(debt));
+        if self.queue.wall.is_doubted() {
+            return; // what is forgotten by a wrong clock may be taken again
+        }
+        self.write_clock(now);
+        // Not among what is pending: nobody waits for it, a stop does not either.
+        self.last_token += 1;
+        let token = Token(self.last_token);
+        self.forgetting = Some(token);
+        self.output(Output::ForgetSeen { token, before: now.utc, most: FORGET_MOST });
+    }
+
+    /// Some keys are forgotten: the next, where there are more, after a pause. After a failure it is
+    /// tried again at the usual time.
+    fn forgot(&mut self, now: Now, token: Token, result: &Result<bool, String>) {
+        if self.forgetting.take_if(|asked| *asked == token).is_some() && *result == Ok(true) {
+            self.forget_at = Some(now.mono + FORGET_PAUSE);
+        }
+    }
+
+    /// The store is asked to pay a debt.
+    pub(crate) fn asks_to_pay(&mut self) {
+        self.paying += 1;
     }
 
     /// A debt was paid, or goes back to the others.
@@ -548,34 +590,6 @@ impl Node {
         }
     }
 
-    /// The peer of this entry is configured no more: it goes where the routes lead now.
-    pub(crate) fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
-        let concluded = self.engine.reroute(now.utc, record);
-        let detail = match record.next_hop {
-            NextHop::Peer(peer) if self.config.peer(peer).is_some() => {
-                "its peer takes no content so long: routed again"
-            }
-            _ => "its peer is not configured: routed again",
-        };
-        self.event(Level::Warning, Kind::Rerouted, detail)
-            .message(record.message.clone())
-            .entry(id)
-            .precedence(record.precedence)
-            .bytes(record.body.map(|_| record.size));
-        // The content is held until the new copies are counted.
-        if let Some(body) = record.body {
-            self.queue.hold(body);
-        }
-        let (mut batch, mut bodies) = self.queue.forget(id);
-        bodies.extend(record.body);
-        batch.extend(engine::put_entries(&concluded.entries));
-        // A report about it is not what the operator holds.
-        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
-        batch.extend(self.pass_on_hold(id, &copies.map(|e| e.id).collect::<Vec<_>>()));
-        let debt = Debt { batch, entries: concluded.entries, bodies };
-        self.commit(debt.batch.clone(), Pending::Debt(debt));
-    }
-
     /// Takes up an entry that is durable.
     pub(crate) fn enqueue(
         &mut self,
@@ -602,6 +616,9 @@ impl Node {
 
     fn stop(&mut self, now: Now) {
         let again = std::mem::replace(&mut self.stopping, true);
+        if !again {
+            self.write_clock(now);
+        }
         let ids: Vec<AssociationId> = self.links.keys().copied().collect();
         for id in ids {
             if again && self.links.get(&id).is_some_and(|link| link.phase != Phase::Connecting) {

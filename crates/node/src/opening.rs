@@ -18,11 +18,18 @@ use std::cmp::Reverse;
 impl Node {
     /// Notes whether a channel is to be opened now, and how much that matters.
     pub(crate) fn file_wish(&mut self, now: Now, channel: ChannelId) {
-        let ours = |link: &Link| link.is_initiator() && link.phase != Phase::Over;
+        self.answer_failed(now, channel);
+        let asked = self.channels.get(&channel).is_some_and(|state| !state.asked.is_empty());
+        // One that is there already has been opened without a recovery.
+        let opening = |link: &Link| {
+            link.is_initiator() && matches!(link.phase, Phase::Connecting | Phase::Opening)
+        };
         let wanted = self.queue.scheduler.is_wanted(now.mono, channel)
-            || (self.recovery.has_send(channel) && !self.links_of(channel).any(ours));
+            || ((asked || self.recovery.wants(channel)) && !self.links_of(channel).any(opening));
+        let has_trial = wanted && self.has_trial(now, channel);
         let is_due = |state: &&ChannelState| {
-            state.schedule.is_open() && state.not_before.is_none_or(|at| at <= now.mono)
+            let waits = state.not_before.is_some_and(|at| at > now.mono);
+            state.schedule.is_open() && (!waits || has_trial)
         };
         let state = self.channels.get(&channel).filter(|_| wanted).filter(is_due);
         let tried = state.map(|state| Reverse(state.tried));
@@ -119,8 +126,9 @@ impl Node {
         let configured = config.rts.dialogue;
         let dialogue =
             self.channels.get(&channel).map_or(configured, |c| c.refused.dialogue(configured));
+        let checkpoint = self.checkpoint_size(channel, config);
         let stack = Association::new(
-            crate::config::association_config(peer, config, dialogue, reference),
+            crate::config::association_config(peer, config, dialogue, checkpoint, reference),
             Role::Initiator,
         );
         let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);
@@ -159,7 +167,7 @@ impl Node {
         // One deadline for all the answers together.
         link.bind_deadline = Some(now.mono + self.config.limits.bind_timeout);
         let request = match self.recovery.offer(channel, id) {
-            Some(reference) => Request::Recover(reference),
+            Some((reference, received)) => Request::Recover { reference, received },
             None => Request::Open { bind: self.bind_argument(channel) },
         };
         self.request(id, request);

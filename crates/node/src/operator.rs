@@ -18,7 +18,7 @@ pub const HELD: &str = "held";
 const MOST: usize = 10_000;
 
 /// What became of one entry an operator named.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// Held, or released, as asked.
@@ -27,6 +27,8 @@ pub enum Outcome {
     Unchanged,
     /// There is no such entry: it may have gone.
     Unknown,
+    /// It was routed again, and is these entries now.
+    Became(Vec<EntryId>),
 }
 
 /// An operator's request, from its change in memory to its commit.
@@ -56,7 +58,9 @@ impl Node {
         let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
         for id in entries {
             let outcome = if self.queue.scheduler.get(id).is_none() {
-                Outcome::Unknown
+                self.reroutes
+                    .became(id)
+                    .map_or(Outcome::Unknown, |new| Outcome::Became(new.to_vec()))
             } else if self.set_held(now, id, hold) {
                 operation.changed.push(id);
                 Outcome::Done
@@ -127,6 +131,7 @@ impl Node {
     /// Whether that changed anything.
     fn set_held(&mut self, now: Now, id: EntryId, hold: bool) -> bool {
         if hold {
+            self.hold_lost(now, id);
             // Not one whose time is over: its report is being made.
             let held = self.queue.scheduler.hold(id);
             if held {

@@ -6,8 +6,8 @@ use crate::network::Origin;
 use crate::operator::Operation;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
-use engine::NewEntry;
 use engine::journal::{Batch, Digest, SpoolId};
+use engine::{NewEntry, Record};
 
 /// Why a spool is being synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,6 +72,8 @@ pub(crate) enum Pending {
     Operation(Operation),
     /// A record is being read, to be sent on this link.
     Load { link: AssociationId, entry: EntryId },
+    /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
+    RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
     /// The record of an entry whose peer is no more is being read, to be routed again.
     Stray { entry: EntryId },
     /// A record is being read of an entry that has expired or is late.

@@ -83,11 +83,11 @@ impl Queue {
         brief: &Brief<'_>,
         times: &Times,
     ) -> Item {
-        let wall = self.wall;
         let destination = match &*brief.next_hop {
             NextHop::Peer(peer) => Destination::Peer(*peer),
             NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
         };
+        let wall = &self.wall;
         let waits_from = brief.not_before.map_or(brief.accepted, |at| at.max(brief.accepted));
         Item {
             id,

@@ -3,13 +3,13 @@
 
 use crate::api::ChannelId;
 use crate::limits::Limits;
-use crate::memory::Payer;
+use crate::memory::Charge;
 use crate::pending::SyncFor;
-use base::AssociationId;
 use base::ber::{Error, Fault, Field};
+use base::{AssociationId, Precedence};
 use bytes::Bytes;
-use engine::Content;
 use engine::journal::{Digest, SpoolId};
+use engine::{Content, Preparation};
 use p1::apdu::MtsApduHead;
 use p1::p3::{ArgumentEvent, MessageSubmissionEnvelope, SubmissionParser};
 use p1::{ApduParser, Event};
@@ -63,13 +63,15 @@ pub(crate) struct Arrival {
     pub operation: i64,
     pub parsing: Parsing,
     pub spool: SpoolId,
-    /// For whom memory is held, and how many octets: all that came and is not content, and what it
-    /// was parsed into.
-    pub payer: Option<Payer>,
-    pub held: usize,
+    /// What is held in memory: all that came and is not content, and what it was parsed into.
+    pub held: Option<Charge>,
+    /// Until when it is kept for a recovery, since its last checkpoint.
+    pub kept_until: Option<base::Instant>,
     /// Whether the edge was asked to begin the spool.
     pub spool_open: bool,
     pub head: Option<Head>,
+    /// Its precedence, as far as is known.
+    pub level: Option<Precedence>,
     pub length: u64,
     /// The length at which its deadline is set again.
     pub paced: u64,
@@ -85,6 +87,8 @@ pub(crate) struct Arrival {
     pub ended: bool,
     /// After the end: the content is stored.
     pub stored: bool,
+    /// After the end: the keys and routes of its recipients, so far.
+    pub prepared: Option<Preparation>,
     /// After the end: the answer to the look-up.
     pub seen: Option<Vec<Option<Bytes>>>,
     /// The keys looked up; reserved in [`crate::Node`] while `reserved`.
@@ -107,10 +111,11 @@ impl Arrival {
             operation: 0,
             parsing,
             spool,
-            payer: None,
-            held: 0,
+            held: None,
+            kept_until: None,
             spool_open: false,
             head: None,
+            level: None,
             length: 0,
             paced: 0,
             hasher: Sha256::new(),
@@ -120,6 +125,7 @@ impl Arrival {
             checkpoint_waiting: None,
             ended: false,
             stored: false,
+            prepared: None,
             seen: None,
             keys: Vec::new(),
             reserved: false,
@@ -133,6 +139,11 @@ impl Arrival {
             digest: self.hasher.clone().finalize().into(),
             prefix: self.prefix.clone().into(),
         }
+    }
+
+    /// The front of the content, where it is kept.
+    pub(crate) fn front(&self) -> Bytes {
+        Bytes::copy_from_slice(&self.prefix)
     }
 
     /// Octets the parsed envelope takes, roughly and rather too many.

@@ -2,8 +2,8 @@
 //!
 //! | Reason | Then |
 //! |---|---|
-//! | busy, or none that says more | the usual wait |
-//! | who we are: authentication, security context | a long wait; the channel counts as down |
+//! | busy, or none that says more | the usual wait; what was to be recovered is kept, where nothing is said a few times |
+//! | who we are: authentication, validation, security context | a long wait; the channel counts as down |
 //! | dialogue mode | the other mode at once; where that is refused too, a long wait |
 //! | cannot recover | a fresh association at once, which sends all again |
 
@@ -13,6 +13,7 @@ use crate::node::Node;
 use base::ber::Element;
 use base::{AssociationId, Now};
 use osi::api::{Dialogue, RefuseReason};
+use osi::shown;
 use p1::bind::MtaBindError;
 
 /// What a channel remembers of refusals.
@@ -24,6 +25,8 @@ pub(crate) struct Refused {
     dialogue: Option<Dialogue>,
     /// Both modes were tried since an association was last open.
     turned: bool,
+    /// Our name or password was refused since then.
+    identity: bool,
 }
 
 impl Refused {
@@ -37,10 +40,17 @@ impl Refused {
         self.turned = false;
     }
 
+    /// What is still so where the channel begins anew with another configuration: how the peer
+    /// counts what it refused.
+    pub(crate) fn reopened(&self) -> Refused {
+        Refused { identity: self.identity, ..Refused::default() }
+    }
+
     /// An association is open: the mode it has is kept for the next.
     pub(crate) fn opened(&mut self) {
         self.down = false;
         self.turned = false;
+        self.identity = false;
     }
 
     /// The mode to propose.
@@ -69,7 +79,7 @@ enum About {
     Dialogue,
 }
 
-fn about(error: Option<MtaBindError>) -> About {
+fn about(reason: RefuseReason, error: Option<MtaBindError>) -> About {
     match error {
         Some(
             MtaBindError::AuthenticationError
@@ -77,7 +87,16 @@ fn about(error: Option<MtaBindError>) -> About {
             | MtaBindError::InadequateAssociationConfidentiality,
         ) => About::Identity,
         Some(MtaBindError::UnacceptableDialogueMode) => About::Dialogue,
-        Some(MtaBindError::Busy | MtaBindError::Other(_)) | None => About::Passing,
+        Some(MtaBindError::Busy | MtaBindError::Other(_)) => About::Passing,
+        None => match reason {
+            RefuseReason::ValidationFailure => About::Identity,
+            RefuseReason::DialogueMode => About::Dialogue,
+            RefuseReason::Busy
+            | RefuseReason::CannotRecover
+            | RefuseReason::Bind
+            | RefuseReason::ApplicationContext
+            | RefuseReason::Unspecified => About::Passing,
+        },
     }
 }
 
@@ -98,36 +117,64 @@ impl Node {
         bind_error: Option<&[u8]>,
         detail: &str,
     ) {
-        let error = bind_error
-            .and_then(|e| Element::parse(e).ok())
-            .and_then(|e| MtaBindError::read(&e).ok());
-        let text = match error {
-            Some(error) => format!("refused: {error}: {detail}"),
-            None => format!("refused: {reason:?}: {detail}"),
+        let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
+        let (error, text) = match read {
+            Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
+            Some((said, Err(unread))) => {
+                let said = shown::value(said);
+                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {said}"))
+            }
+            None => (None, format!("refused: {reason:?}: {detail}")),
         };
-        if reason == RefuseReason::Busy && self.recovery.is_offered(id) {
+        let text = self.counted_perhaps(channel, error, text);
+        let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
+        // Not a word on recoveries: the layers below refused before anybody looked at it.
+        let below = reason == RefuseReason::Unspecified && bind_error.is_none();
+        if (busy || below) && self.recovery.is_offered(id) {
             // It may recover yet: what is to go on stays as it is.
+            if busy {
+                self.recovery.was_answered(id);
+            }
             return self.association_over(now, id, Kind::AssociationRefused, &text);
         }
         let recovering = self.recovery.take_offered(id);
-        match about(error) {
+        match about(reason, error) {
             About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
             About::Identity => {
                 let remedy = self.identity_remedy(channel);
+                if let Some(state) = self.channels.get_mut(&channel) {
+                    state.refused.identity = true;
+                }
                 self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
             }
             About::Dialogue => self.refused_dialogue(now, id, channel, &text),
         }
-        if let Some(lost) = recovering {
+        if let Some(offered) = recovering {
             // Fall back to a fresh association, sending all again.
-            self.begin_again(now, lost.entry);
+            self.give_up_lost(now, offered.lost);
             // What the bind error is about, a fresh one does not change.
-            let of_recovery = error.is_none();
+            let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
             if let Some(state) = self.channels.get_mut(&channel).filter(|_| of_recovery) {
                 state.not_before = None;
                 state.failures = 0;
             }
         }
+    }
+
+    /// Busy, where our name or password was refused before, may be for that.
+    fn counted_perhaps(
+        &self,
+        channel: ChannelId,
+        error: Option<MtaBindError>,
+        text: String,
+    ) -> String {
+        let refused = self.channels.get(&channel).is_some_and(|state| state.refused.identity);
+        if error != Some(MtaBindError::Busy) || !refused {
+            return text;
+        }
+        format!(
+            "{text}; it refused our name or password before and may count that still: time ends it,              or a reload there"
+        )
     }
 
     /// What to look at, here and there.
@@ -172,6 +219,26 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_refusal_is_about_what_its_number_says() {
+        let about = |reason, number: Option<i64>| match about(
+            reason,
+            number.map(MtaBindError::from_number),
+        ) {
+            About::Passing => "passing",
+            About::Identity => "identity",
+            About::Dialogue => "dialogue",
+        };
+        let of_bind: Vec<_> = (0..7).map(|n| about(RefuseReason::Bind, Some(n))).collect();
+        let [id, pass] = ["identity", "passing"];
+        assert_eq!(of_bind, [pass, pass, id, "dialogue", id, id, pass]);
+        // X.410 has a refuseReason of the same number and no bind error.
+        assert_eq!(about(RefuseReason::ValidationFailure, None), "identity");
+        assert_eq!(about(RefuseReason::DialogueMode, None), "dialogue");
+        assert_eq!(about(RefuseReason::Busy, None), "passing");
+        assert_eq!(about(RefuseReason::Bind, None), "passing");
+    }
 
     #[test]
     fn each_mode_is_tried_once_until_one_works() {

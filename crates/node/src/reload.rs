@@ -14,6 +14,7 @@ use crate::changes::{Changes, EdgeChanges, channel_keys, peer_keys};
 use crate::channel::ChannelState;
 use crate::config::{ListenerService, NodeConfig, Peer};
 use crate::configured::Configured;
+use crate::connect::Connected;
 use crate::event::{Kind, Level};
 use crate::link::{Drain, Link, Phase, Purpose};
 use crate::node::{DEBT_RETRY, Node};
@@ -23,6 +24,7 @@ use bytes::Bytes;
 use engine::{NextHop, Record};
 use scheduler::{Destination, Whereabouts};
 use std::collections::BTreeSet;
+use std::time::Duration;
 
 /// Entries being read to be routed again, or not yet durably so, at once.
 const MOST_READ: usize = 32;
@@ -33,11 +35,18 @@ pub(crate) struct Strays {
     /// Peers that something may be queued for.
     peers: BTreeSet<PeerId>,
     /// Entries being read to be routed again.
-    reading: BTreeSet<EntryId>,
+    pub(crate) reading: BTreeSet<EntryId>,
     /// Entries whose record cannot be read.
     damaged: BTreeSet<EntryId>,
     /// The store failed: none is read before.
     not_before: Option<Instant>,
+}
+
+impl Strays {
+    /// None is read before so long.
+    pub(crate) fn read_later(&mut self, now: Now, wait: Duration) {
+        self.not_before = Some(now.mono + wait);
+    }
 }
 
 /// What becomes of the channels there were.
@@ -47,6 +56,8 @@ struct Fate {
     reopened: BTreeSet<ChannelId>,
     /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
     rebound: BTreeSet<ChannelId>,
+    /// Those whose transfers have other octets from now on: what was cut off cannot go on.
+    recoded: BTreeSet<ChannelId>,
 }
 
 impl Fate {
@@ -60,6 +71,9 @@ impl Fate {
                     fate.removed.insert(id);
                     continue;
                 };
+                if channel.rts.indefinite_lengths != now.rts.indefinite_lengths {
+                    fate.recoded.insert(id);
+                }
                 if rebinds {
                     fate.rebound.insert(id);
                 }
@@ -100,10 +114,10 @@ impl Node {
         let peers = self.config.peers.iter().map(Peer::id).collect();
         let old = std::mem::replace(&mut self.config, Configured::new(config)).into_inner();
         self.engine.configure(crate::config::engine_config(&self.config));
-        self.access.set_limits(&self.config.limits);
+        self.access.reload(&self.config.limits);
         let rules = crate::config::channel_rules(&self.config);
         self.queue.scheduler.configure(now.mono, rules, self.config.hold);
-        self.change_channels(&fate);
+        self.change_channels(now, &fate);
         self.look_at_minimize(now);
         self.renew_schedules(now);
         self.keep_former(old, &fate);
@@ -114,14 +128,28 @@ impl Node {
         self.tell_changes(&changes);
     }
 
-    fn change_channels(&mut self, fate: &Fate) {
+    fn change_channels(&mut self, now: Now, fate: &Fate) {
         for id in &fate.removed {
+            let reason = "it was taken out of the configuration".to_owned();
+            self.answer_connect(*id, &Connected::Failed { reason });
+            for entry in self.blame.begin_anew(*id) {
+                self.queue.scheduler.hasten(now.mono, entry);
+            }
             self.channels.remove(id);
         }
-        for (id, _) in self.config.peers.iter().flat_map(Peer::channels) {
-            // What failed with the old configuration may not fail with this one.
+        let ids: Vec<ChannelId> =
+            self.config.peers.iter().flat_map(Peer::channels).map(|(id, _)| id).collect();
+        for id in ids {
+            // What failed with the old configuration may not fail with this one, and where nothing
+            // of the channel changed, perhaps something did at its peer.
+            self.end_waits(now, id, "the configuration was read again");
             if !self.channels.contains_key(&id) || fate.reopened.contains(&id) {
-                self.channels.insert(id, ChannelState::default());
+                let kept = self.channels.get_mut(&id).map(|state| ChannelState {
+                    asked: std::mem::take(&mut state.asked),
+                    refused: state.refused.reopened(),
+                    ..ChannelState::default()
+                });
+                self.channels.insert(id, kept.unwrap_or_default());
             }
         }
     }
@@ -187,7 +215,8 @@ impl Node {
     /// What was cut off waits no longer for its channel.
     fn leave_channels(&mut self, now: Now, fate: &Fate) {
         let leaves = |channel| fate.removed.contains(&channel) || fate.rebound.contains(&channel);
-        for entry in self.recovery.let_go(.., |channel, _| leaves(channel)) {
+        let recoded = |channel| leaves(channel) || fate.recoded.contains(&channel);
+        for entry in self.recovery.let_go(.., |channel, _| recoded(channel)) {
             self.queue.scheduler.put_back(now.mono, entry);
         }
         for spool in self.recovery.let_go_receives(leaves) {
@@ -370,6 +399,6 @@ impl Node {
     }
 }
 
-fn is_at_rest(at: Whereabouts) -> bool {
+pub(crate) fn is_at_rest(at: Whereabouts) -> bool {
     !matches!(at, Whereabouts::InTransfer { .. } | Whereabouts::Expired)
 }

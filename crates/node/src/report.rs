@@ -2,7 +2,6 @@
 
 use crate::api::ChannelId;
 use crate::config::{Channel, Peer};
-use crate::event::plain;
 use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::status::{
@@ -36,6 +35,7 @@ impl Node {
             bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
         });
         Status {
+            clock: self.clock_status(now),
             mta: self.config.mta.0.clone(),
             time: now.utc.to_string(),
             started: self.started_at.map(|at| at.to_string()),
@@ -80,6 +80,13 @@ impl Node {
             held: by_precedence(&queue.held()),
             held_because: queue.first_held().map(|(_, reason)| reason.to_string()),
             oldest_age_seconds: queue.oldest().map(|at| now.utc.since(at).as_secs_f64()),
+            // Far below 2^53.
+            line_kbit_s: self
+                .channels
+                .get(&id)
+                .and_then(|c| c.line.bit_s())
+                .map(|bit_s| bit_s as f64 / 1_000.0),
+            checkpoint_bytes: u64::from(self.checkpoint_size(id, config)) << 10,
             closed: self.channels.get(&id).and_then(|c| c.schedule.tell()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
@@ -118,7 +125,7 @@ impl Node {
     fn message_in_transfer(&self, id: EntryId) -> Option<String> {
         let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
         let found = sending.find(|sending| sending.entry == id)?;
-        Some(plain(&found.message).into_owned()).filter(|message| !message.is_empty())
+        Some(base::shown::line(&found.message).into_owned()).filter(|message| !message.is_empty())
     }
 
     fn association_status(&self, now: Now, link: &Link, dscp: Dscp) -> AssociationStatus {
@@ -147,6 +154,7 @@ impl Node {
             precedence: link.sending.as_ref().map(|s| s.precedence),
             bytes_confirmed: link.sending.as_ref().and_then(|s| s.meter.octets()),
             rate_kbit_s: link.sending.as_ref().and_then(|s| s.meter.kbit_s(now.mono)),
+            checkpoint_bytes: link.stack.checkpoint(),
             bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
             bytes_total: link.sending.as_ref().map(|s| s.content_length),
         }

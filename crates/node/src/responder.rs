@@ -44,7 +44,11 @@ impl Node {
                     }
                 }
             }
-            Indication::RecoverAsked { reference } => {
+            Indication::RecoverAsked { reference, association, dialogue } => {
+                if let Some(link) = self.links.get_mut(&id) {
+                    link.reference = association;
+                    link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
+                }
                 self.recover_asked(now, id, channel, reference);
             }
             other => self.transfer_indication(now, id, channel, other),
@@ -148,7 +152,7 @@ impl Node {
         }
     }
 
-    fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
+    pub(crate) fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
         let remote = self.links.get(&id).and_then(|l| l.remote);
         match (self.config.peer(peer), remote) {
             (Some(p), Some(remote))
@@ -176,7 +180,7 @@ impl Node {
         };
         let (why, told) = self.tell_refusal(refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
-        self.hushed(now, why, origin, Some(id), line);
+        self.hushed(now, why, origin, Some(id), &told, line);
         self.refuse(id, error);
     }
 
@@ -231,6 +235,7 @@ impl Node {
         result.write(&mut writer);
         self.request(id, Request::Accept { bind: writer.into_vec().into() });
         self.mark_open(now, id, "as responder");
+        self.peer_has_bound(now, channel.peer);
     }
 
     pub(crate) fn mark_open(&mut self, now: Now, id: AssociationId, detail: &str) {
@@ -248,48 +253,19 @@ impl Node {
         self.compare_marks(id);
     }
 
-    fn recover_asked(
+    pub(crate) fn refuse_recovery(
         &mut self,
         now: Now,
         id: AssociationId,
-        channel: ChannelId,
-        reference: osi::session::service::ConnectionReference,
+        reason: RefuseReason,
+        why: &str,
     ) {
-        // A recovery carries no credentials: it must come from where the lost association came
-        // from, and name it; the names we give are not to be guessed.
-        let remote = self.links.get(&id).and_then(|l| l.remote);
-        let allowed = self.check_origin(id, channel.peer).is_ok();
-        if allowed && let Some(limit) = self.is_one_too_many(channel) {
-            let why = format!("busy: {}", self.config.limits.tell(limit));
-            return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
-        }
-        let found = match allowed {
-            true => self.recovery.take_receive(channel, remote, &reference),
-            false => None,
-        };
-        let Some(lost) = found else {
-            let why = "no such association here";
-            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
-        };
-        if let Some(arrival) = self.arrivals.get_mut(&lost.spool) {
-            arrival.link = id;
-        }
-        if let Some(link) = self.links.get_mut(&id) {
-            link.reference = reference;
-            link.suspended = Some(lost.spool);
-            link.two_way = lost.two_way;
-        }
-        self.request(id, Request::AcceptRecover(Some(lost.state)));
-        self.mark_open(now, id, "as responder, recovered");
-    }
-
-    fn refuse_recovery(&mut self, now: Now, id: AssociationId, reason: RefuseReason, why: &str) {
         let Some(link) = self.links.get(&id) else { return };
         let (channel, origin) = (link.channel(), link.origin);
         let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");
         let line = Repeated { level: Level::Info, ..refused(channel, detail) };
-        self.hushed(now, Why::Bind, origin, Some(id), line);
+        self.hushed(now, Why::Bind, origin, Some(id), why, line);
         self.begin_refusing(id);
         self.request(id, Request::Refuse { reason, bind_error: None });
     }

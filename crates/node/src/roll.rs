@@ -184,6 +184,11 @@ impl Roll {
         self.users.len() + self.future_users.len()
     }
 
+    /// Half-open ones on the channels of peers.
+    pub(crate) fn future_peers(&self) -> usize {
+        self.half_open.len() - self.future_users.len()
+    }
+
     /// Associations with a peer.
     pub(crate) fn of_peer(&self, peer: PeerId) -> usize {
         self.peer(peer).count()

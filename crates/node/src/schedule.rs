@@ -99,14 +99,20 @@ impl Node {
 
     /// How long a transfer of ours that was cut off now may go on later: until its channel's next
     /// window has begun, but not beyond its expiry.
-    pub(crate) fn kept_until(&self, now: Now, channel: ChannelId, expires: Instant) -> Instant {
-        let usual = now.mono + KEPT;
+    pub(crate) fn kept_until(
+        &self,
+        now: Now,
+        channel: ChannelId,
+        usual: Duration,
+        expires: Instant,
+    ) -> Instant {
+        let usual = now.mono + usual;
         self.opens_next(now, channel).map_or(usual, |at| (at + KEPT).min(expires).max(usual))
     }
 
     /// The same for a transfer to us.
     pub(crate) fn receive_kept_until(&self, now: Now, channel: ChannelId) -> Instant {
-        self.kept_until(now, channel, now.mono + RECEIVE_KEPT)
+        self.kept_until(now, channel, KEPT, now.mono + RECEIVE_KEPT)
     }
 
     /// When a channel that is outside its windows, or will be before a transfer that is cut off now

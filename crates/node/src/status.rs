@@ -15,6 +15,9 @@ pub struct Status {
     /// When the daemon was ready, likewise.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub started: Option<String>,
+    /// That the wall clock is not trusted; absent while it is.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub clock: Option<ClockStatus>,
     /// Whether a stop was asked for.
     pub stopping: bool,
     /// Peers and their channels.
@@ -29,6 +32,21 @@ pub struct Status {
     /// Lines of the event log that could not be written; absent where there is no such log.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub events_lost: Option<u64>,
+}
+
+/// A wall clock that jumped and is not trusted: expiry waits. Times are RFC 3339.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClockStatus {
+    /// When that began, by the clock itself.
+    pub since: String,
+    /// Why, in words.
+    pub because: String,
+    /// When the clock is trusted if nobody sets it until then.
+    pub expiry_waits_until: String,
+    /// What time it would be by the clock as it was before.
+    pub believed: String,
+    /// Messages that would have expired by the clock as it is.
+    pub late: u64,
 }
 
 /// What the node holds in memory for what is under way.
@@ -103,6 +121,12 @@ pub struct ChannelStatus {
     /// Age of the oldest waiting message; absent where none waits.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub oldest_age_seconds: Option<f64>,
+    /// How fast the line was for one association, measured on transfers that took long enough.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub line_kbit_s: Option<f64>,
+    /// The checkpoint that the next association proposes, or accepts at most; 0 for none.
+    #[serde(default)]
+    pub checkpoint_bytes: u64,
     /// Outside the windows of a scheduled channel: so in words, and until when.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub closed: Option<String>,
@@ -184,6 +208,9 @@ pub struct AssociationStatus {
     /// How fast it goes: what the peer confirmed over the last 10 s.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub rate_kbit_s: Option<f64>,
+    /// Octets between checkpoints, as agreed on; absent without checkpoints.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub checkpoint_bytes: Option<u64>,
     /// Content octets handed to the association or received so far.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub bytes_done: Option<u64>,

@@ -23,11 +23,12 @@ use p1::p3::{
     MtsBindError, ObjectName, SubmissionParser, operation,
 };
 use scheduler::Licence;
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 /// Longest wait for a user to take more of a delivery, or to answer it: another association of the
-/// user may be waiting for the message.
-const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
+/// user may be waiting for the message. What his transport takes starts it anew.
+pub(crate) const DELIVERY_TIMEOUT: Duration = Duration::from_secs(120);
 /// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
 /// content; then for each [`PACE`] octets of content. Octets alone do not prolong it: what is held
 /// in memory for a user who dawdles is kept from others.
@@ -239,7 +240,7 @@ impl Node {
         };
         let (why, told) = self.tell_refusal(refusal);
         let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
-        self.hushed(now, why, origin, Some(id), line);
+        self.hushed(now, why, origin, Some(id), &told, line);
         let mut writer = Writer::new();
         error.write(&mut writer);
         self.begin_refusing(id);
@@ -252,6 +253,10 @@ impl Node {
         let number = self.queue.mailbox(mailbox);
         if self.roll.users(number).count() >= self.config.limits.associations_per_user {
             return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
+        }
+        let takes = |l: &Link| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
+        if self.links.get(&id).is_some_and(takes) {
+            self.end_delivery_waits(now, number);
         }
         let waiting = self.messages_waiting(number);
         // responder-credentials must be there; users authenticate us by the connection they made.
@@ -269,14 +274,23 @@ impl Node {
         self.mark_open(now, id, &format!("user {mailbox}"));
     }
 
-    /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1).
+    /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1): for this
+    /// association, or for another try; not for a time or an operator, for who waits for those waits
+    /// in vain.
     fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
         let status = self.queue.scheduler.mailbox_status(mailbox);
+        let mut failed = BTreeMap::<Precedence, u64>::new();
+        self.failed_and_waiting(mailbox).for_each(|level| *failed.entry(level).or_default() += 1);
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()
-                .map(|p| i64::try_from(status.level(*p).queued).unwrap_or(i64::MAX))
-                .sum(),
+                .map(|p| {
+                    let level = status.level(*p);
+                    let others = (level.delayed + level.operator)
+                        .saturating_sub(failed.get(p).copied().unwrap_or_default());
+                    level.queued.saturating_sub(others)
+                })
+                .fold(0, |sum: i64, n| sum.saturating_add_unsigned(n)),
             octets: None,
         };
         MessagesWaiting {
@@ -668,7 +682,7 @@ impl Node {
         concluded: engine::Concluded,
     ) {
         self.log_notes(Some(id), None, message, &concluded.notes);
-        self.blips.remove(&entry);
+        self.blame.forget(entry);
         let (mut batch, bodies) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
         let after = AfterCommit::Sent { batch: batch.clone(), bodies };
@@ -710,5 +724,6 @@ impl Node {
             .bytes(bytes);
         let seed = self.rng.next_u64();
         self.queue.scheduler.retry(now.mono, entry, seed);
+        self.waits_for_bind(entry);
     }
 }

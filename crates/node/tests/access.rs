@@ -11,9 +11,10 @@
 
 mod rig;
 
-use base::AssociationId;
+use base::{AssociationId, Precedence};
 use bytes::Bytes;
-use node::config::Limits;
+use node::ListenerId;
+use node::config::{Channel, Limits, Listener, ListenerService};
 use node::event::Kind;
 use osi::api::{Payload, Request};
 use p1::bind::{Credentials, MtaAuthentication};
@@ -198,6 +199,74 @@ fn a_peer_beyond_its_channel_s_or_its_own_limit_is_told_busy() {
     assert_eq!(rig.outcome(rome), Outcome::Open, "another peer");
 }
 
+/// The listeners of `channels` channels of act, each of its own level or of the one given.
+fn levelled(levels: &[Precedence], limits: Limits) -> Rig {
+    Rig::with(limits, |config| {
+        config.peers.truncate(1);
+        let act = &mut config.peers[0];
+        let model = act.channels[0].clone();
+        act.channels = (0..)
+            .zip(levels)
+            .map(|(index, level)| Channel {
+                index,
+                name: format!("{level}-{index}"),
+                precedences: vec![*level],
+                ..model.clone()
+            })
+            .collect();
+        let peer = act.id();
+        config.listeners = (0..levels.len() as u32)
+            .map(|n| Listener {
+                id: ListenerId(10 + n),
+                service: ListenerService::P1 { peer, channel: n },
+            })
+            .collect();
+    })
+}
+
+#[test]
+fn four_low_channels_do_not_keep_the_higher_ones_out() {
+    use Precedence::{Deferred, Flash, Immediate, Override, Priority, Routine};
+    for low in [[Deferred, Routine, Priority, Immediate], [Routine; 4]] {
+        let levels: Vec<Precedence> = low.into_iter().chain([Flash, Override]).collect();
+        let mut rig = levelled(&levels, Limits { associations: 4_096, ..Limits::default() });
+        let mut open = [0; 6];
+        for n in 0..4 {
+            for _ in 0..64 {
+                let id = rig.mta(ListenerId(10 + n), ACT, "MTA-ACT", "theirs");
+                open[n as usize] += usize::from(rig.outcome(id) == Outcome::Open);
+            }
+        }
+        for (n, level) in [(4, Flash), (5, Override)] {
+            for _ in 0..32 {
+                let id = rig.mta(ListenerId(10 + n), ACT, "MTA-ACT", "theirs");
+                assert_eq!(rig.outcome(id), Outcome::Open, "{level}, beside {open:?}");
+            }
+        }
+        assert_eq!(open.iter().sum::<usize>(), 256 - 64, "{open:?}");
+        assert!(rig.refusals()[0].contains("kept for higher ones"), "{:?}", rig.refusals());
+    }
+}
+
+#[test]
+fn low_channels_of_many_peers_do_not_fill_the_mta() {
+    let levels = [Precedence::Routine, Precedence::Flash];
+    let limits = Limits { associations: 64, ..Limits::default() };
+    let mut rig = levelled(&levels, limits);
+    let mut open = 0;
+    for _ in 0..64 {
+        let id = rig.mta(ListenerId(10), ACT, "MTA-ACT", "theirs");
+        open += usize::from(rig.outcome(id) == Outcome::Open);
+    }
+    assert_eq!(open, 60, "a sixteenth is kept");
+    for _ in 0..4 {
+        let id = rig.mta(ListenerId(11), ACT, "MTA-ACT", "theirs");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    let id = rig.mta(ListenerId(11), ACT, "MTA-ACT", "theirs");
+    assert!(matches!(rig.outcome(id), Outcome::NotEvenThere(_)));
+}
+
 #[test]
 fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
     let limits = Limits { associations: 8, associations_per_channel: 2, ..limits() };
@@ -334,6 +403,24 @@ fn a_flood_is_a_line_with_a_count_in_the_log() {
     assert_eq!(rig.node.holds(), node::status::Holds::default());
 }
 
+#[test]
+fn each_reason_of_refusal_has_a_line_of_its_own() {
+    let mut rig = Rig::new(Limits { failures: 100, ..limits() });
+    for _ in 0..3 {
+        rig.mta(ACT_FLASH, ACT, "MTA-ACT", "guess");
+        rig.mta(ACT_FLASH, ACT, "MTA-ACT-2", "theirs");
+        rig.mta(ACT_FLASH, ACT, "MTA-ACT-3", "theirs");
+    }
+    let lines = rig.refusals();
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].contains("wrong password"), "{lines:?}");
+    assert!(lines[1].contains("MTA-ACT-2"), "{lines:?}");
+    rig.pass(Duration::from_secs(61));
+    let lines = rig.refusals();
+    assert!(lines[2].starts_with("2 more of this kind"), "{lines:?}");
+    assert!(lines[3].starts_with("5 more of this kind"), "{lines:?}");
+}
+
 // ----- access -----------------------------------------------------------------------------------
 
 #[test]
@@ -409,6 +496,25 @@ fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
     assert_eq!(guess(&mut rig, "guess"), busy());
     rig.pass(Duration::from_secs(31));
     assert_eq!(guess(&mut rig, "theirs"), Outcome::Open);
+}
+
+#[test]
+fn a_reload_forgets_what_failed() {
+    let mut rig = Rig::new(limits());
+    for _ in 0..5 {
+        let (peer, user) =
+            (rig.mta(ACT_FLASH, ACT, "MTA-ACT", "old"), rig.user(STRANGER, "OPS", "guess"));
+        assert_eq!(
+            [peer, user].map(|id| rig.outcome(id)),
+            [(); 2].map(|()| authentication_error())
+        );
+    }
+    let id = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    assert_eq!(rig.outcome(id), busy());
+    rig.reload();
+    let peer = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let user = rig.user(STRANGER, "OPS", "secret");
+    assert_eq!([peer, user].map(|id| rig.outcome(id)), [Outcome::Open, Outcome::Open]);
 }
 
 #[test]
@@ -574,6 +680,31 @@ fn what_a_peer_s_envelopes_take_is_bounded_and_the_transfer_kept_by_the_peer() {
     }
     rig.pass(Duration::from_secs(601));
     assert_eq!(rig.node.holds(), node::status::Holds::default());
+}
+
+#[test]
+fn what_nests_too_deep_is_refused_and_the_association_goes_on() {
+    let mut rig = Rig::new(limits());
+    let id = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    // A message envelope with a member that nests deep, and a probe that does nothing else.
+    let member = [&[0xbf, 0x7f, 0x80][..], &[0x30, 0x80].repeat(200), &[0, 0].repeat(201)].concat();
+    let message = [&[0xa0, 0x80, 0x31, 0x80][..], &member, &[0; 4]].concat();
+    let probe = [[0xa2, 0x80].repeat(200), [0, 0].repeat(200)].concat();
+    for (n, apdu) in [message, probe].into_iter().enumerate() {
+        let payload = Payload { head: apdu.into(), content_length: 0, tail: <_>::default() };
+        rig.request(id, Request::Transfer { payload, resume: None });
+        let failed: Vec<&str> = rig
+            .events
+            .iter()
+            .filter(|e| e.kind == Kind::ReceiveFailed)
+            .map(|e| &*e.detail)
+            .collect();
+        assert_eq!(failed.len(), n + 1, "{failed:?}");
+        assert!(failed[n].ends_with("nested deeper than the limit of 32"), "{failed:?}");
+        assert!(rig.failed(id), "the sender keeps it");
+        assert_eq!(rig.outcome(id), Outcome::Open);
+    }
+    assert!(rig.events.iter().all(|e| e.kind != Kind::AssociationLost), "{:?}", rig.events);
 }
 
 #[test]

@@ -13,7 +13,7 @@ mod rig;
 use node::config::Limits;
 use node::event::Kind;
 use osi::api::{Payload, Request};
-use rig::{ACT_FLASH, Outcome, ROME, Rig};
+use rig::{ACT_FLASH, ACT_ROUTINE, Outcome, ROME, Rig};
 use std::time::Duration;
 
 fn bound(rig: &mut Rig, from: &str) -> base::AssociationId {
@@ -111,6 +111,24 @@ fn limits_envelope_is_for_submissions_too() {
 }
 
 #[test]
+fn what_is_deferred_is_not_said_to_wait() {
+    let mut rig = Rig::new(Limits::default());
+    let id = bound(&mut rig, "192.0.2.1");
+    let day = Duration::from_secs(86_400);
+    rig.deferred = Some(rig.clock().utc + day);
+    rig.begin_submission(id, 1, 3);
+    rig.request(id, Request::Content(b"abc"[..].into()));
+    assert_eq!(rig.events.iter().filter(|e| e.kind == Kind::Submitted).count(), 1);
+    rig.feed(node::Input::Closed { association: id, error: None });
+    let early = bound(&mut rig, "192.0.2.1");
+    assert_eq!(rig.waiting(early), 0);
+    rig.feed(node::Input::Closed { association: early, error: None });
+    rig.pass(day + Duration::from_secs(1));
+    let due = bound(&mut rig, "192.0.2.1");
+    assert_eq!(rig.waiting(due), 1);
+}
+
+#[test]
 fn a_user_removed_or_with_another_password_is_bound_no_more() {
     let mut rig = Rig::new(Limits::default());
     let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut rig, from));
@@ -140,13 +158,7 @@ fn two_peers_that_chose_one_name_do_not_lose_each_other_s_transfers() {
     let peers = [(ACT_FLASH, "192.0.2.10", "MTA-ACT"), (ROME, "198.51.100.7", "MTA-ROME")]
         .map(|(listener, from, name)| rig.mta(listener, from, name, "theirs"));
     for id in peers {
-        // The beginning of an envelope of 66,000 octets.
-        let head = [0xa0, 0x83, 1, 1, 0xcb, 0x31, 0x83, 1, 1, 0xc6, 0x9f, 0x7f, 0x83, 1, 1, 0xbf];
-        let mut begun = head.to_vec();
-        begun.resize(9_000, 0);
-        let tail = bytes::Bytes::new();
-        let payload = Payload { head: begun.into(), content_length: 57_000, tail };
-        rig.request(id, Request::Transfer { payload, resume: None });
+        begin_transfer(&mut rig, id, 9_000);
         assert_eq!(rig.outcome(id), Outcome::Open);
     }
     let held = rig.node.holds().octets;
@@ -157,4 +169,57 @@ fn two_peers_that_chose_one_name_do_not_lose_each_other_s_transfers() {
     assert_eq!(rig.node.holds().octets, held, "both may be recovered");
     rig.pass(Duration::from_secs(601));
     assert_eq!(rig.node.holds().octets, 0);
+}
+
+/// The first octets of an envelope of 66,000.
+fn begin_transfer(rig: &mut Rig, id: base::AssociationId, octets: usize) {
+    let head = [0xa0, 0x83, 1, 1, 0xcb, 0x31, 0x83, 1, 1, 0xc6, 0x9f, 0x7f, 0x83, 1, 1, 0xbf];
+    let mut begun = head.to_vec();
+    begun.resize(octets, 0);
+    let tail = bytes::Bytes::new();
+    let payload = Payload { head: begun.into(), content_length: 66_000 - octets as u64, tail };
+    rig.request(id, Request::Transfer { payload, resume: None });
+}
+
+#[test]
+fn transfers_that_stall_on_a_low_channel_leave_memory_to_the_high_one() {
+    use base::Precedence::{Flash, Override, Routine};
+    let limits = Limits { memory_per_peer: 1 << 20, envelope: 128 << 10, ..Limits::default() };
+    let mut rig = Rig::with(limits, |config| {
+        let channels = &mut config.peers[0].channels;
+        channels[0].precedences = vec![Routine];
+        channels[1].precedences = vec![Flash, Override];
+    });
+    for _ in 0..24 {
+        let id = rig.mta(ACT_ROUTINE, "192.0.2.10", "MTA-ACT", "theirs");
+        begin_transfer(&mut rig, id, 60_000);
+    }
+    let failed = |rig: &Rig| rig.events.iter().filter(|e| e.kind == Kind::ReceiveFailed).count();
+    assert_eq!(failed(&rig), 24 - 13, "twelve sixteenths, and the front of one more");
+    for _ in 0..2 {
+        let id = rig.mta(ACT_FLASH, "192.0.2.10", "MTA-ACT", "theirs");
+        begin_transfer(&mut rig, id, 60_000);
+        assert!(!rig.failed(id), "{:?}", rig.events.last());
+    }
+}
+
+/// What breaks off in the middle of an envelope is refused, or not, by what is kept for its level.
+#[test]
+fn stalled_routine_submissions_leave_memory_to_flash_and_override() {
+    use p1::flags::Priority;
+    let mut rig = Rig::new(Limits::default());
+    for _ in 0..12 {
+        let id = bound(&mut rig, "192.0.2.1");
+        rig.submission_at(id, Priority::NonUrgent, 5_500, 100_000);
+        give(&mut rig, id);
+    }
+    assert!(!refused(&rig).is_empty(), "they took all they may");
+    let why = refused(&rig)[0].to_owned();
+    assert!(why.contains("of which 16777216 are kept for higher levels"), "{why}");
+    let before = refused(&rig).len();
+    let id = bound(&mut rig, "192.0.2.1");
+    rig.submission_at(id, Priority::Urgent, 1_000, 3);
+    rig.request(id, Request::Content(b"abc"[..].into()));
+    assert_eq!(refused(&rig).len(), before, "{:?}", refused(&rig));
+    assert_eq!(rig.events.iter().filter(|e| e.kind == Kind::Submitted).count(), 1);
 }

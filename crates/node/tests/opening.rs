@@ -15,17 +15,22 @@ mod world;
 
 use base::ber::Writer;
 use base::rng::Rng;
-use base::{AssociationId, EntryId, Instant, Now, Precedence, Utc};
+use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
-use node::config::{Channel, Connection, Hold, HoldPolicy, Limits, NodeConfig, Peer, Reopen};
+use node::changes::EdgeChanges;
+use node::config::{
+    Channel, Connection, Hold, HoldPolicy, Limits, Listener, ListenerService, NodeConfig, Peer,
+    Reopen,
+};
+use node::connect::Connected;
 use node::event::{Event, Kind, Level};
 use node::status::ChannelStatus;
-use node::{Input, Node, Output, Secret};
+use node::{ChannelId, Input, ListenerId, Node, Output, Secret};
 use osi::api::{Dialogue, Indication, RefuseReason, Request, Role, RtseParameters, Selectors};
 use osi::profiles;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
-use p1::bind::{Credentials, MtaAuthentication, MtaBindError, MtaBindResult};
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError, MtaBindResult};
 use p1::names::{GlobalDomainId, MtaName};
 use proptest::prelude::*;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -46,6 +51,8 @@ enum Answer {
     /// Nobody is there.
     Nothing,
     Refuse(MtaBindError),
+    /// The session layer refuses, with this reason.
+    Session(u8),
     /// Any dialogue mode but this one.
     Only(Dialogue),
 }
@@ -63,8 +70,13 @@ struct Switchboard {
     channel_of: BTreeMap<AssociationId, u32>,
     peers: BTreeMap<AssociationId, Association>,
     proposed: Vec<Dialogue>,
+    /// How often we asked for a recovery.
+    recoveries: usize,
     opening: BTreeSet<AssociationId>,
     most_opening: usize,
+    config: NodeConfig,
+    /// What operators were answered.
+    connected: Vec<(u64, Connected)>,
     /// What is queued, and how many pieces of contents the disk gives before it hangs.
     record: Option<engine::Record>,
     pieces: usize,
@@ -93,6 +105,7 @@ fn channel(index: u32, precedence: Precedence, connection: Connection) -> Channe
             transfer_timeout: 30 * SECOND,
             longest_pause: Duration::ZERO,
         },
+        checkpoint_adapts: false,
         setup_timeout: 10 * SECOND,
     }
 }
@@ -125,14 +138,19 @@ impl Switchboard {
             local: Selectors::default(),
             remote: Selectors::default(),
             tpdu_size: None,
+            resume: node::config::Resume::Initiator,
             content_max: None,
+            message_aborts: node::config::MESSAGE_ABORTS,
             channels,
         };
         let config = NodeConfig {
             mta: MtaName("MTA-HERE".to_owned()),
             domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
             peers: vec![peer],
-            listeners: Vec::new(),
+            listeners: vec![Listener {
+                id: ListenerId(0),
+                service: ListenerService::P1 { peer: PeerId::of_name("act"), channel: 0 },
+            }],
             routes: Vec::new(),
             mailboxes: Vec::new(),
             classify: engine::classify::Policy::default(),
@@ -144,7 +162,9 @@ impl Switchboard {
             epoch: 1,
         };
         let mut board = Switchboard {
-            node: Node::new(config),
+            node: Node::new(config.clone()),
+            config,
+            connected: Vec::new(),
             now: Instant(0),
             step: Duration::ZERO,
             answers,
@@ -153,6 +173,7 @@ impl Switchboard {
             channel_of: BTreeMap::new(),
             peers: BTreeMap::new(),
             proposed: Vec::new(),
+            recoveries: 0,
             opening: BTreeSet::new(),
             most_opening: 0,
             record: None,
@@ -162,7 +183,7 @@ impl Switchboard {
         };
         if !queued.is_empty() {
             let mut record = world::queued_record();
-            record.next_hop = engine::NextHop::Peer(base::PeerId::of_name("act"));
+            record.next_hop = engine::NextHop::Peer(PeerId::of_name("act"));
             (record.size, record.not_before) = (LENGTH, None);
             (record.accepted, record.first_arrival) = (board.utc(), board.utc());
             board.record = Some(record);
@@ -234,12 +255,26 @@ impl Switchboard {
                 peer.handle(self.now, osi::api::Input::Bytes(&bytes));
                 let answer = self.answers[channel as usize];
                 while let Some(output) = peer.poll() {
+                    let asks = matches!(
+                        output,
+                        osi::api::Output::Indication(Indication::RecoverAsked { .. })
+                    );
+                    self.recoveries += usize::from(asks);
                     match output {
                         osi::api::Output::Send(bytes) => {
                             inputs.push_back(Input::Bytes { association, bytes });
                         }
                         osi::api::Output::Close => {
                             inputs.push_back(Input::Closed { association, error: None });
+                        }
+                        osi::api::Output::Indication(
+                            Indication::Open { .. } | Indication::RecoverAsked { .. },
+                        ) if matches!(answer, Answer::Session(_)) => {
+                            let Answer::Session(reason) = answer else { continue };
+                            // TPKT, DT, and RF with its transport disconnect.
+                            let rf = [12, 6, 17, 1, 1, 50, 1, reason];
+                            let bytes = [&[3, 0, 0, 15, 2, 0xf0, 0x80][..], &rf].concat().into();
+                            inputs.push_back(Input::Bytes { association, bytes });
                         }
                         osi::api::Output::Indication(Indication::Open { dialogue, .. }) => {
                             self.proposed.push(dialogue);
@@ -254,6 +289,7 @@ impl Switchboard {
                     }
                 }
             }
+            Output::Measure { .. } => {} // nothing waits in a connection here
             Output::Close { association } => {
                 self.opening.remove(&association);
                 self.silent.remove(&association);
@@ -281,8 +317,14 @@ impl Switchboard {
                 }
                 self.events.push((self.now, event));
             }
+            Output::ChannelConnected { request, outcome } => {
+                self.connected.push((request, outcome));
+            }
             Output::Commit { token, .. } => {
                 inputs.push_back(Input::Committed { token, result: Ok(()) });
+            }
+            Output::ForgetSeen { token, .. } => {
+                inputs.push_back(Input::Forgot { token, result: Ok(false) });
             }
             Output::Load { token, precedence, .. } => {
                 let result = Ok(Some(self.record_of(precedence)));
@@ -345,6 +387,46 @@ impl Switchboard {
                 self.feed(Input::Closed { association, error });
             }
         }
+    }
+
+    /// The configuration is read again, and perhaps is another one.
+    fn reload(&mut self, change: impl FnOnce(&mut NodeConfig)) {
+        change(&mut self.config);
+        let config = Box::new(self.config.clone());
+        self.feed(Input::Configure { config, edge: EdgeChanges::default() });
+    }
+
+    fn connect(&mut self, request: u64, channel: u32) {
+        let channel = ChannelId { peer: PeerId::of_name("act"), index: channel };
+        self.feed(Input::ConnectChannel { request, channel });
+    }
+
+    fn answered(&mut self) -> Connected {
+        assert_eq!(self.connected.len(), 1, "{:?}", self.connected);
+        self.connected.remove(0).1
+    }
+
+    /// The peer binds to us on channel 0.
+    fn peer_binds(&mut self) {
+        let association = self.node.next_association();
+        let reference = ConnectionReference {
+            user: Bytes::from_static(b"\x04\x01a"),
+            common: Bytes::from_static(b"\x17\x0D260102030405Z"),
+            additional: Bytes::new(),
+        };
+        let config = profiles::p1(Selectors::default(), Selectors::default(), reference);
+        let mut stack = Association::new(config, Role::Initiator);
+        let mut writer = Writer::new();
+        let who = MtaAuthentication::new("MTA-ACT", Credentials::simple("theirs"));
+        MtaBindArgument::Authenticated(who).write(&mut writer);
+        let bind = writer.into_vec().into();
+        stack.handle(self.now, osi::api::Input::Request(Request::Open { bind }));
+        self.channel_of.insert(association, 0);
+        let remote = "192.0.2.10".parse().unwrap();
+        self.feed(Input::Accepted { association, listener: ListenerId(0), remote });
+        let Some(osi::api::Output::Send(bytes)) = stack.poll() else { panic!() };
+        self.peers.insert(association, stack);
+        self.feed(Input::Bytes { association, bytes });
     }
 
     fn tries_of(&self, channel: u32) -> Vec<Instant> {
@@ -586,6 +668,34 @@ fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() 
 }
 
 #[test]
+fn what_a_busy_peer_does_not_recover_now_is_kept_and_asked_for_again() {
+    // Reasons 1 and 131 are congestion; 133 says nothing, and is asked a few times.
+    for (answer, tries) in [
+        (Answer::Refuse(MtaBindError::Busy), 9),
+        (Answer::Session(1), 9),
+        (Answer::Session(131), 9),
+        (Answer::Session(133), 4),
+    ] {
+        let mut board = Switchboard::queued(
+            vec![channel(0, Precedence::Routine, Connection::Permanent)],
+            vec![Answer::Accept],
+            8,
+            &[Precedence::Routine],
+        );
+        board.give(10);
+        board.answers[0] = answer;
+        board.cut(0);
+        while board.tries.len() < tries + 1 {
+            board.pass(SECOND / 10);
+        }
+        let waits: Vec<_> = board.tries.windows(2).skip(1).map(|w| w[1].0.since(w[0].0)).collect();
+        assert!(waits[0] >= SECOND / 2 && waits[2] >= 2 * SECOND, "{answer:?}: {waits:?}");
+        assert_eq!(board.recoveries, tries, "{answer:?}: each asked for it");
+        assert_eq!(board.count(Kind::TransferStarted), 1);
+    }
+}
+
+#[test]
 fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
     use Dialogue::{Monologue, TwoWayAlternate};
     let mut board = Switchboard::one(Answer::Only(Monologue));
@@ -623,6 +733,117 @@ fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
     board.pass(602 * SECOND);
     assert_eq!(board.proposed[4..], [TwoWayAlternate, Monologue]);
     assert!(board.is_open(0), "what was changed at the peer is found");
+}
+
+// ----- what ends a wait ----------------------------------------------------------------------------
+
+/// A channel that waits for up to ten minutes: the peer refused our password, which then is mended.
+fn refused_and_mended() -> Switchboard {
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::AuthenticationError));
+    board.pass(20 * SECOND);
+    assert_eq!(board.tries.len(), 1);
+    board.answers[0] = Answer::Accept;
+    board
+}
+
+#[test]
+fn busy_after_a_refused_password_says_what_it_may_be_until_one_is_taken() {
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::AuthenticationError));
+    board.answers[0] = Answer::Refuse(MtaBindError::Busy);
+    board.reload(|config| config.peers[0].own_password = Secret(Bytes::from_static(b"new")));
+    board.pass(SECOND);
+    let detail = board.last(Kind::AssociationRefused).detail.clone();
+    for part in ["refused: busy", "it refused our name or password before", "a reload there"] {
+        assert!(detail.contains(part), "{part} in {detail}");
+    }
+    board.answers[0] = Answer::Accept;
+    board.pass(20 * SECOND);
+    assert!(board.is_open(0));
+    board.answers[0] = Answer::Refuse(MtaBindError::Busy);
+    board.cut(0);
+    board.pass(SECOND);
+    let detail = &board.last(Kind::AssociationRefused).detail;
+    assert!(detail.contains("busy") && !detail.contains("before"), "{detail}");
+}
+
+#[test]
+fn a_reload_ends_the_wait_after_a_refused_password() {
+    let mut board = refused_and_mended();
+    board.reload(|_| {});
+    assert!(board.is_open(0), "at once, though nothing of it changed");
+    assert_eq!(board.last(Kind::WaitEnded).level, Level::Info);
+}
+
+#[test]
+fn a_changed_reopen_shortens_a_wait_under_way() {
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::AuthenticationError));
+    board.pass(20 * SECOND);
+    board.reload(|config| config.peers[0].channels[0].reopen.refused = 10 * SECOND);
+    board.pass(100 * SECOND);
+    let tries = board.tries_of(0);
+    assert!(tries.windows(2).skip(1).all(|t| t[1].since(t[0]) <= 10 * SECOND), "{tries:?}");
+    assert!(tries.len() > 10);
+}
+
+#[test]
+fn a_bind_of_the_peer_ends_the_wait() {
+    let mut board = refused_and_mended();
+    board.peer_binds();
+    assert_eq!(board.count(Kind::AssociationOpened), 2, "its own, and then ours");
+    assert_eq!(board.tries.len(), 2);
+    // A link that is down, too.
+    let mut board = Switchboard::one(Answer::Nothing);
+    board.pass(200 * SECOND);
+    while board.opening.len() == 1 {
+        board.pass(SECOND);
+    }
+    board.answers[0] = Answer::Accept;
+    board.peer_binds();
+    assert!(board.is_open(0));
+}
+
+#[test]
+fn an_operator_opens_a_channel_and_is_told_what_came_of_it() {
+    let mut board = refused_and_mended();
+    board.connect(1, 0);
+    assert_eq!(board.answered(), Connected::Opened);
+    board.connect(2, 0);
+    assert_eq!(board.answered(), Connected::Open { associations: 1 });
+
+    let mut board = Switchboard::one(Answer::Refuse(MtaBindError::AuthenticationError));
+    board.pass(20 * SECOND);
+    board.connect(3, 0);
+    let Connected::Failed { reason } = board.answered() else { panic!() };
+    assert!(reason.contains("authentication-error"), "{reason}");
+    board.connect(4, 7);
+    let Connected::Failed { reason } = board.answered() else { panic!() };
+    assert!(reason.contains("no such channel"), "{reason}");
+    board.answers[0] = Answer::Only(Dialogue::Monologue);
+    board.connect(5, 0);
+    assert_eq!(board.answered(), Connected::Opened, "the other mode is part of it");
+
+    // Nobody there: the answer comes with the end of the try.
+    let mut board = Switchboard::one(Answer::Nothing);
+    board.pass(100 * SECOND);
+    board.connect(6, 0);
+    board.pass(CONNECT_TIMEOUT);
+    let Connected::Failed { reason } = board.answered() else { panic!() };
+    assert!(reason.contains("no answer within 10s"), "{reason}");
+
+    let closed = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
+    let mut board = Switchboard::new(vec![closed], vec![Answer::Accept], 8);
+    board.connect(7, 0);
+    let Connected::Failed { reason } = board.answered() else { panic!() };
+    assert!(reason.starts_with("outside its windows, opens at"), "{reason}");
+    let on_demand = Connection::OnDemand { idle_close: 60 * SECOND };
+    let quiet = channel(0, Precedence::Routine, on_demand);
+    let mut board = Switchboard::new(vec![quiet], vec![Answer::Accept], 8);
+    assert!(board.tries.is_empty());
+    board.connect(8, 0);
+    assert_eq!(board.answered(), Connected::Opened, "without traffic, too");
+    board.connect(9, 0);
+    board.reload(|config| config.peers.clear());
+    board.pass(SECOND);
 }
 
 // ----- hours --------------------------------------------------------------------------------------

@@ -103,6 +103,39 @@ impl Run {
 }
 
 #[test]
+fn the_edge_is_told_the_precedence_of_what_it_does() {
+    for precedence in [Routine, Flash] {
+        let mut run = Run::new(five_channels);
+        run.world.asked = Default::default();
+        run.submit(precedence, 2_000_000);
+        run.until(Kind::TransferStarted, 1);
+        let carries = run.events(Kind::TransferStarted).next().unwrap().association.unwrap();
+        assert_eq!(run.world.sites[NAPLES].node.level(carries), precedence);
+        run.run(60);
+        // A look-up and a commit to take it, one to forget it.
+        assert_eq!(run.world.asked[..2], [vec![precedence; 3], vec![precedence; 3]]);
+        run.finish();
+    }
+}
+
+#[test]
+fn what_a_user_submits_is_neither_high_nor_low_until_its_envelope_tells() {
+    let mut run = Run::new(five_channels);
+    let bound = |e: &&Event| e.kind == Kind::AssociationOpened && e.channel.is_none();
+    let user = run.world.sites[NAPLES].events.iter().map(|(_, e)| e).find(bound).unwrap();
+    let user = user.association.unwrap();
+    assert_eq!(run.world.sites[NAPLES].node.level(user), Precedence::HIGHEST_NOT_URGENT);
+    run.submit(Routine, 2_000_000);
+    let mut levels = BTreeSet::new();
+    while run.events(Kind::Submitted).next().is_none() {
+        run.world.run_for(Duration::from_micros(20));
+        levels.insert(run.world.sites[NAPLES].node.level(user));
+    }
+    assert_eq!(levels, BTreeSet::from([Routine, Precedence::HIGHEST_NOT_URGENT]));
+    run.finish();
+}
+
+#[test]
 fn a_flash_starts_beside_a_routine_and_holds_the_next() {
     let mut run = Run::new(five_channels);
     run.submit(Routine, 10_000_000);
@@ -357,11 +390,9 @@ impl Run {
     fn page(&self, after: Option<Cursor>, limit: usize) -> QueuePage {
         let asked = QueueRequest { after, limit, ..QueueRequest::default() };
         let node = &self.world.sites[NAPLES].node;
-        let (mut page, keys) = node.queue_page(self.world.clock(), &asked).unwrap();
-        for (row, key) in page.entries.iter_mut().zip(&keys) {
-            row.describe(&self.world.sites[NAPLES].store.entries[key]);
-        }
-        page
+        let entries = &self.world.sites[NAPLES].store.entries;
+        let page = node.queue_page(self.world.clock(), &asked).unwrap();
+        page.describe(|key| entries.get(&key).cloned())
     }
 
     fn operate(&mut self, entries: &[EntryId], hold: bool) -> Result<Vec<Outcome>, String> {
@@ -481,6 +512,36 @@ fn channels_that_go_and_come_back_are_measured_as_one() {
     }
 }
 
+/// As with records of thousands of recipients, of which a page of 500 would read a gigabyte.
+#[test]
+fn a_page_reads_so_many_octets_of_records_and_another_goes_on_from_there() {
+    let mut run = Run::new(five_channels);
+    (0..5).for_each(|channel| run.world.block(channel));
+    for _ in 0..5 {
+        run.submit(Routine, 2_000);
+    }
+    run.run(1);
+    let all: Vec<_> = run.page(None, 9).entries.iter().map(id).collect();
+    assert_eq!(all.len(), 5);
+    let (mut found, mut reads, mut after) = (Vec::new(), Vec::new(), None);
+    loop {
+        let asked = QueueRequest { after, limit: 9, ..QueueRequest::default() };
+        let page = run.world.sites[NAPLES].node.queue_page(run.world.clock(), &asked).unwrap();
+        let mut read = 0;
+        let page = page.describe(|_| {
+            read += 1;
+            Some(vec![0; 5 << 20].into())
+        });
+        reads.push(read);
+        found.extend(page.entries.iter().map(id));
+        after = page.next;
+        if after.is_none() {
+            break;
+        }
+    }
+    assert_eq!((found, reads), (all, vec![2, 2, 1]));
+}
+
 #[test]
 fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     let mut run = Run::new(five_channels);
@@ -511,7 +572,10 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     let asked =
         |peer: &str| QueueRequest { peer: Some(peer.to_owned()), limit: 9, ..<_>::default() };
     let page = |run: &Run, asked: QueueRequest| {
-        run.world.sites[NAPLES].node.queue_page(run.world.clock(), &asked).map(|(page, _)| page)
+        run.world.sites[NAPLES]
+            .node
+            .queue_page(run.world.clock(), &asked)
+            .map(|page| page.describe(|_| None))
     };
     assert_eq!(page(&run, asked("act")).unwrap().entries.len(), 1);
     run.world.disk_stuck[NAPLES] = false;

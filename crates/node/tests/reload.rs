@@ -316,6 +316,50 @@ fn without_peer(config: &mut NodeConfig) {
     config.routes.truncate(1);
 }
 
+fn asked(limit: usize) -> node::listing::QueueRequest {
+    node::listing::QueueRequest { limit, ..Default::default() }
+}
+
+#[test]
+fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
+    let mut run = Run::new(with_one_association);
+    run.run(5);
+    run.submit(Routine, 5_000_000);
+    run.submit(Routine, 3_000);
+    run.until(Kind::Submitted, 2);
+    let list = |run: &Run| {
+        let site = &run.world.sites[NAPLES];
+        let page = site.node.queue_page(run.world.clock(), &asked(10)).unwrap();
+        page.describe(|_| None)
+            .entries
+            .iter()
+            .map(|row| base::EntryId(row.entry[1..].parse().unwrap()))
+            .collect::<Vec<base::EntryId>>()
+    };
+    let old = *list(&run).last().unwrap();
+    run.world.feed(NAPLES, Input::Operate { request: 1, entries: vec![old], hold: true });
+    run.run(1);
+    run.configure(NAPLES, renamed);
+    run.run(1);
+    let new = *list(&run).last().unwrap();
+    assert_ne!(old, new);
+    let events = &run.world.sites[NAPLES].events;
+    let of = events.iter().filter(|(_, event)| event.kind == Kind::Rerouted);
+    let said: Vec<&str> = of.map(|(_, event)| event.detail.as_str()).collect();
+    let expected = format!("routed again, as {new} to peer act again");
+    assert!(said.iter().any(|detail| detail.ends_with(&expected)), "{new} in {said:?}");
+    let asked = node::listing::QueueRequest { entry: Some(old), ..asked(10) };
+    let site = &run.world.sites[NAPLES];
+    let why = site.node.queue_page(run.world.clock(), &asked).unwrap_err();
+    assert_eq!(why, format!("there is no entry {old}: it was routed again, as {new}"));
+    run.world.feed(NAPLES, Input::Operate { request: 2, entries: vec![old], hold: false });
+    let (_, outcome) = run.world.sites[NAPLES].operated.last().unwrap();
+    let became = node::operator::Outcome::Became(vec![new]);
+    assert_eq!(outcome.as_ref().unwrap(), &[(old, became)]);
+    run.world.feed(NAPLES, Input::Operate { request: 3, entries: vec![new], hold: false });
+    run.finish(2, 0);
+}
+
 #[test]
 fn what_is_queued_for_a_removed_peer_is_routed_again() {
     let mut run = Run::new(with_one_association);
@@ -414,6 +458,32 @@ fn another_identity_binds_anew() {
     assert_eq!(run.ours("all"), after);
     run.submit(Routine, 10);
     run.finish(1, 0);
+}
+
+#[test]
+fn what_the_new_dialect_has_no_form_for_is_reported_and_the_rest_goes_on() {
+    let mut run = Run::new(five_channels);
+    run.world.link_up = false;
+    run.world.cut();
+    run.world.users[run.sender].critical = true;
+    run.submit(Flash, 1_000);
+    run.world.users[run.sender].critical = false;
+    run.submit(Flash, 1_000);
+    run.until(Kind::Submitted, 2);
+    run.configure(NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    run.world.link_up = true;
+    run.run(100);
+    let details = |run: &Run, kind: Kind| -> Vec<String> {
+        let events = run.world.sites[NAPLES].events.iter();
+        events.filter(|(_, e)| e.kind == kind).map(|(_, e)| e.detail.clone()).collect()
+    };
+    let rerouted = details(&run, Kind::Rerouted);
+    let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };
+    assert!(detail.starts_with("its peer has no form for a critical extension: routed again"));
+    // The peer is sent the other one, without its qualifier; and nothing of the first.
+    let sent = details(&run, Kind::TransferStarted);
+    assert_eq!(sent, ["1000 octets of content, 1 private extensions left out"]);
+    run.finish(1, 1);
 }
 
 #[test]

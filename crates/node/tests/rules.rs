@@ -209,11 +209,16 @@ fn a_report_that_could_not_be_committed_is_made_at_the_next_start() {
     let mut run = to_ghost();
     run.run(100);
     run.world.disk_full[ACT] = true;
-    run.run(60);
+    run.run(150);
     assert_eq!(run.times(ACT, Kind::Expired).count(), 1);
     assert_eq!(reports(&run), [], "not before it is durable");
     run.world.disk_full[ACT] = false;
     run.world.crash(ACT);
+    run.world.run_for(Duration::from_secs(1));
+    // The disk took the time as little as the report: the clock is doubted first.
+    assert_eq!(run.times(ACT, Kind::Expired).count(), 1);
+    run.world.feed(ACT, Input::AcceptClock);
+    assert_eq!(run.times(ACT, Kind::ClockTrusted).count(), 1);
     run.world.run_for(Duration::from_secs(1));
     assert_eq!(run.times(ACT, Kind::Expired).count(), 2, "late already: at once");
     run.run(30);
@@ -340,7 +345,7 @@ fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
     run.run(50);
     run.world.clock_set = step * 1_000_000;
     run.run(5_000);
-    assert_eq!(run.events(Kind::ClockSet).count(), 1);
+    assert_eq!(run.events(Kind::ClockDoubted).count(), 1);
     [Kind::Overdue, Kind::Expired, Kind::Delivered].map(|kind| {
         let at = run.times(NAPLES, kind).map(|(at, _)| at.since(begun).as_secs());
         at.collect::<Vec<_>>()
@@ -349,14 +354,18 @@ fn deferred_over_a_step(until: i64, step: i64) -> [Vec<u64>; 3] {
 
 #[test]
 fn what_is_deferred_leaves_and_expires_by_the_clock_that_was_set() {
-    // Set to the time, 6 years forward, while they wait.
-    let [overdue, expired, delivered] = deferred_over_a_step(YEARS_6 + 200, YEARS_6);
+    // Set to the time, 6 years forward, while they wait: believed when it was steady for 10 min.
+    let [overdue, expired, delivered] = deferred_over_a_step(YEARS_6 + 2_000, YEARS_6);
     let near = |times: &[u64], at: u64| times.first().is_some_and(|t| (at..at + 3).contains(t));
     // Seconds in the message are whole ones.
-    assert!(near(&overdue, 259), "{overdue:?}");
-    assert!(near(&expired, 499), "{expired:?}");
-    assert!(near(&delivered, 199), "{delivered:?}");
+    assert!(near(&overdue, 2_059), "{overdue:?}");
+    assert!(near(&expired, 2_299), "{expired:?}");
+    assert!(near(&delivered, 1_999), "{delivered:?}");
     assert_eq!((overdue.len(), expired.len()), (1, 1));
+    // What has its time before leaves, and expires, then.
+    for times in deferred_over_a_step(YEARS_6 + 200, YEARS_6) {
+        assert!(times.iter().all(|t| (650..720).contains(t)) && !times.is_empty(), "{times:?}");
+    }
     // Not early: what would have left soon waits an hour more.
     let [overdue, expired, delivered] = deferred_over_a_step(100, -3_600);
     assert!((3_758..3_762).contains(&overdue[0]), "{overdue:?}");

@@ -50,9 +50,9 @@ pub struct RtseParameters {
     pub dialogue: Dialogue,
     /// Send indefinite lengths where BER leaves the choice (for peers that want it, and for tests).
     pub indefinite_lengths: bool,
-    /// How long a transfer may stand still: no octet came, no checkpoint or end of activity was
-    /// confirmed, or the peer took nothing of what was sent. On a slow connection it must be longer
-    /// than 64 KiB take.
+    /// How long a transfer may stand still: no octet came; or no checkpoint or end of activity was
+    /// confirmed and the peer's transport took too little of what was sent ([`Input::Taken`],
+    /// [`crate::stack::least_progress`]).
     pub transfer_timeout: Duration,
     /// How long a sender may pause behind a checkpoint we confirmed; what is shorter than
     /// `transfer_timeout` counts for nothing.
@@ -162,6 +162,10 @@ pub enum RefuseReason {
     Busy,
     /// RTSE cannotRecover(1).
     CannotRecover,
+    /// RTSE validationFailure(2), which X.410 has instead of a bind error: our name or password.
+    ValidationFailure,
+    /// RTSE unacceptableDialogueMode(3), of X.410 too.
+    DialogueMode,
     /// The bind error says why.
     Bind,
     /// The ACSE application context is not supported.
@@ -209,6 +213,9 @@ pub enum Input<'a> {
     Bytes(&'a [u8]),
     /// The peer closed its side, or the connection was lost.
     Eof,
+    /// So many octets of all that was written have been taken by the peer's transport by now (TCP
+    /// acknowledged them). A rise, if not too small, is progress for whoever sends, see [`crate::stack::Association::outstanding`].
+    Taken(u64),
     /// The deadline passed.
     Tick,
     /// The user's request.
@@ -223,8 +230,13 @@ pub enum Request {
         /// Bind argument.
         bind: Bytes,
     },
-    /// RT-OPEN with recover (X.228 7.1.2.3): takes up a lost association (initiator, instead of `Open`).
-    Recover(ConnectionReference),
+    /// RT-OPEN with recover (X.228 7.8.3): takes up a lost association (initiator, instead of `Open`).
+    Recover {
+        /// The lost association.
+        reference: ConnectionReference,
+        /// What is left of a transfer to us, for the peer to go on with.
+        received: Option<crate::rtse::InterruptedReceive>,
+    },
     /// Accepts an [`Indication::Open`] with the bind result, a whole BER element.
     Accept {
         /// Bind result.
@@ -345,6 +357,10 @@ pub enum Indication {
     RecoverAsked {
         /// The association it means.
         reference: ConnectionReference,
+        /// Names this association if it has to be recovered in its turn.
+        association: ConnectionReference,
+        /// The dialogue mode the peer asked for.
+        dialogue: Dialogue,
     },
     /// The association is open (initiator).
     Opened {
@@ -400,6 +416,12 @@ pub enum Indication {
         /// Whether it may be resumed.
         may_resume: bool,
     },
+    /// RTSE: what comes of the transfer is beyond a limit of ours. Nothing more of it is handed on;
+    /// the user refuses it ([`Request::TransferRefused`]), and the association goes on.
+    TransferFaulty {
+        /// For the log: the layer, the clause or field, what was wrong.
+        detail: String,
+    },
     /// RTSE sender: the peer has stored up to this point.
     Progress(ResumePoint),
     /// RTSE sender: the transfer pauses, as [`Request::Pause`] asked; each time once.
@@ -410,6 +432,9 @@ pub enum Indication {
     TransferFailed {
         /// Where it may go on, if at all.
         resume: Option<ResumePoint>,
+        /// Whether the receiver said that it will never take this APDU: an exception report with
+        /// unrecoverable procedural error (X.228 7.6.1).
+        refused: bool,
         /// For the log.
         detail: String,
     },
@@ -502,7 +527,7 @@ macro_rules! shown {
 
 shown!(Request {
     Open { bind },
-    Recover(reference),
+    Recover { reference, received },
     Accept { bind },
     AcceptRecover(left),
     Refuse { reason, bind_error },
@@ -526,7 +551,7 @@ shown!(Request {
 
 shown!(Indication {
     Open { bind, application_context, calling, reference, syntaxes, dialogue },
-    RecoverAsked { reference },
+    RecoverAsked { reference, association, dialogue },
     Opened { bind, reference },
     Refused { reason, bind_error, detail },
     NeedContent { offset, max },
@@ -536,10 +561,11 @@ shown!(Indication {
     Checkpoint { octets },
     TransferEnd,
     TransferStopped { may_resume },
+    TransferFaulty { detail },
     Progress(point),
     Paused,
     TransferConfirmed,
-    TransferFailed { resume, detail },
+    TransferFailed { resume, refused, detail },
     TurnPlease(priority),
     TurnGiven,
     Invoked { invoke, operation },

@@ -10,6 +10,7 @@ mod raw;
 mod rose;
 pub mod rtse;
 pub mod session;
+pub mod shown;
 pub mod stack;
 mod table;
 pub mod tpkt;

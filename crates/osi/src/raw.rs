@@ -103,7 +103,9 @@ impl RawReader {
         let mut rest: &[u8] = &whole;
         let mut known = 0;
         let ended = loop {
-            let token = self.tokens.next(&mut rest)?;
+            // Who gets the octets reads them, within limits of his own: how deep they nest is his
+            // to refuse.
+            let token = self.tokens.next_passing(depth, &mut rest)?;
             let used = whole.len() - rest.len();
             match token {
                 Some(Token::End { depth: d }) if d == depth => {
@@ -203,6 +205,18 @@ mod tests {
                     assert_eq!(got, Ok((expected.to_vec(), true)), "cuts at {a} and {b}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn elements_may_nest_as_they_like() {
+        let deep = 1_000;
+        let mut elements = [0x30, 0x80].repeat(deep);
+        elements.extend([0, 0].repeat(deep));
+        let whole = [&[0x30, 0x80, 0xa0, 0x80][..], &elements, &[0; 4]].concat();
+        for cut in 0..whole.len() {
+            let got = inner(&[&whole[..cut], &whole[cut..]], Contents::Elements);
+            assert_eq!(got, Ok((elements.clone(), true)), "cut at {cut}");
         }
     }
 

@@ -12,7 +12,19 @@ use crate::lower::{Lower, LowerOutput};
 use crate::rtse::InterruptedReceive;
 use base::time::Instant;
 use std::collections::VecDeque;
+use std::time::Duration;
 use upper::{Upper, UpperOutput};
+
+/// Most that is demanded.
+const MOST_DEMANDED: u64 = 256;
+
+/// Octets that the peer's transport takes at least within this time for it to be progress, unless it
+/// has taken all there is: a quarter of what a line of 75 bit/s carries, and no more than 256. With
+/// single octets a peer could keep a transfer for ever.
+pub fn least_progress(time: Duration) -> u64 {
+    let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
+    (millis.saturating_mul(75) / (8 * 4 * 1000)).clamp(1, MOST_DEMANDED)
+}
 
 /// One association, either end.
 ///
@@ -30,6 +42,13 @@ pub struct Association {
     out: VecDeque<Output>,
     /// A responder's set-up timer runs.
     started: bool,
+    /// Octets written so far, those of them that end what our user sends now, and those that the
+    /// peer's transport has taken.
+    written: u64,
+    sends_to: u64,
+    taken: u64,
+    /// Those that it had when that was last progress.
+    counted: u64,
     /// The TSDU or packet that is half received while nothing else has a timer, and its bound.
     stall: Option<(u64, Instant)>,
     closed: bool,
@@ -47,6 +66,10 @@ impl Association {
             upper: Upper::new(&config, role),
             out: VecDeque::new(),
             started: role == Role::Initiator,
+            written: 0,
+            sends_to: 0,
+            taken: 0,
+            counted: 0,
             stall: None,
             closed: false,
         }
@@ -63,6 +86,7 @@ impl Association {
         match input {
             Input::Bytes(bytes) => self.lower.bytes(now, bytes),
             Input::Eof => self.lower.eof(now),
+            Input::Taken(octets) => self.peer_took(now, octets),
             Input::Tick => {
                 self.lower.tick(now);
                 self.relay(now);
@@ -71,7 +95,48 @@ impl Association {
             Input::Request(request) => self.upper.request(now, request),
         }
         self.relay(now);
+        if self.upper.sends() {
+            self.sends_to = self.written;
+        }
         self.watch(now);
+    }
+
+    /// The peer's transport took octets: progress, where they are of what our user sends, and enough.
+    fn peer_took(&mut self, now: Instant, octets: u64) {
+        let before = self.taken;
+        self.taken = before.max(octets.min(self.written));
+        let enough = self.taken - self.counted >= least_progress(self.upper.stall_timeout());
+        let all = before < self.sends_to && self.sends_to <= self.taken;
+        if self.taken > before && (enough || all) {
+            self.counted = self.taken;
+            self.upper.peer_took(now, before < self.sends_to);
+        }
+    }
+
+    /// Octets of the transfer or the invocation under way that the peer's transport has not taken, as
+    /// far as [`Input::Taken`] said: while there are any, a fall is progress once it is of
+    /// [`least_progress`] or to 0, and the caller does well to look. 0 where the peer owes nothing for what was sent.
+    pub fn outstanding(&self) -> u64 {
+        if self.closed || !self.upper.awaits_answer() {
+            return 0;
+        }
+        self.sends_to.saturating_sub(self.taken)
+    }
+
+    /// Octets written so far.
+    pub fn written(&self) -> u64 {
+        self.written
+    }
+
+    /// Those of them that the peer's transport has taken, as far as [`Input::Taken`] said.
+    pub fn taken(&self) -> u64 {
+        self.taken
+    }
+
+    /// Octets between checkpoints, as agreed on; `None` before that, without checkpoints, and for
+    /// ROSE.
+    pub fn checkpoint(&self) -> Option<u64> {
+        self.upper.checkpoint()
     }
 
     /// Bounds what the peer has begun to send while no layer waits for anything. Its octets do not
@@ -115,7 +180,10 @@ impl Association {
                 continue;
             }
             match self.lower.poll() {
-                Some(LowerOutput::Send(bytes)) => self.out.push_back(Output::Send(bytes)),
+                Some(LowerOutput::Send(bytes)) => {
+                    self.written += bytes.len() as u64;
+                    self.out.push_back(Output::Send(bytes));
+                }
                 Some(LowerOutput::Close) => self.close(now),
                 Some(LowerOutput::Indication(i)) => self.upper.indication(now, i),
                 None => return,

@@ -424,10 +424,10 @@ fn recover(lost: &mut Pair, unit: &Payload, name: &[u8], pipe: Pipe) -> Option<P
     let config = rtse(config, |p| (p.checkpoint_size, p.window) = (1, 2));
     let mut pair = Pair::new(config.clone(), config);
     pair.pipe = pipe;
-    pair.ask(A, Request::Recover(point.reference.clone()));
+    pair.ask(A, Request::Recover { reference: point.reference.clone(), received: None });
     pair.run();
     let asked = pair.sides[B].find(|i| matches!(i, Indication::RecoverAsked { .. }));
-    let Some(Indication::RecoverAsked { reference: named }) = asked else {
+    let Some(Indication::RecoverAsked { reference: named, .. }) = asked else {
         return Some(pair);
     };
     assert_eq!(named, point.reference);
@@ -545,10 +545,10 @@ fn an_unknown_activity_cannot_be_resumed() {
 #[test]
 fn a_recovery_refused() {
     let mut pair = Pair::new(p1(), p1());
-    pair.ask(A, Request::Recover(reference(b"gone")));
+    pair.ask(A, Request::Recover { reference: reference(b"gone"), received: None });
     pair.run();
     assert!(pair.sides[B].heard(
-        |i| matches!(i, Indication::RecoverAsked { reference: r } if *r == reference(b"gone"))
+        |i| matches!(i, Indication::RecoverAsked { reference: r, .. } if *r == reference(b"gone"))
     ));
     pair.ask(B, Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None });
     pair.run_for(Duration::from_secs(60));

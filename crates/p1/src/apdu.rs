@@ -3,6 +3,9 @@
 use crate::envelope::{
     MessageTransferEnvelope, ProbeTransferEnvelope, ReportTransferContent, ReportTransferEnvelope,
 };
+use crate::extension::Dialect;
+use crate::names::ORName;
+use crate::wire::tag;
 use base::ber::{Element, Error, Fault, Field, Header, Length, Tag, Writer, universal};
 
 pub(crate) const MESSAGE: Tag = Tag::context(0);
@@ -27,6 +30,21 @@ pub struct Report {
     pub envelope: ReportTransferEnvelope,
     /// content.
     pub content: ReportTransferContent,
+}
+
+impl MtsApduHead {
+    /// Brings all extensions into this dialect: of the envelope, of each recipient's fields and of a
+    /// report's content. Gives how many have no form in it and are left out.
+    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
+        match self {
+            MtsApduHead::Message(envelope) => envelope.set_dialect(dialect),
+            MtsApduHead::Probe(envelope) => envelope.set_dialect(dialect),
+            MtsApduHead::Report(report) => {
+                report.envelope.extensions.set_dialect(dialect)
+                    + report.content.set_dialect(dialect)
+            }
+        }
+    }
 }
 
 impl Report {
@@ -92,12 +110,28 @@ pub fn encode_report(report: &Report) -> Vec<u8> {
     w.into_vec()
 }
 
-/// Reads a message envelope that was encoded alone, as [`encode_envelope`] does.
+/// The originator in a message envelope or a probe that was accepted before, without a look at its
+/// other members: there may be thousands of recipients.
+///
+/// # Errors
+/// Malformed as far as it was read, or without originator.
+pub fn originator_of(octets: &[u8]) -> Result<ORName, Error> {
+    let e = Element::parse_accepted(octets).field("envelope")?;
+    let mut members = e.children().field("envelope")?;
+    while let Some(member) = members.next().field("envelope")? {
+        if member.tag == tag::OR_NAME {
+            return ORName::read(&member).field("originator-name");
+        }
+    }
+    Err(Fault::Missing(tag::OR_NAME)).field("originator-name")
+}
+
+/// Reads a message envelope that was accepted before and encoded alone, as [`encode_envelope`] does.
 ///
 /// # Errors
 /// Malformed, a mandatory member missing, or octets after it.
 pub fn decode_envelope(octets: &[u8]) -> Result<MessageTransferEnvelope, Error> {
-    let e = Element::parse(octets).field("message-transfer-envelope")?;
+    let e = Element::parse_accepted(octets).field("message-transfer-envelope")?;
     if e.tag != universal::SET {
         return Err(Fault::Unexpected(e.tag)).field("message-transfer-envelope");
     }

@@ -13,13 +13,15 @@ pub enum ExtensionType {
     Private(Oid),
 }
 
-/// The two encodings of extension-type that are met.
+/// The two encodings of extension-type that are met. A decoder of the one refuses the other, so that
+/// all that goes to a peer is in its own (see [`Extensions::set_dialect`]).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Dialect {
     /// X.411 since 1994 and ISO 10021-4: `[0]` INTEGER or `[3]` OBJECT IDENTIFIER.
     #[default]
     Modern,
-    /// The 1988 Blue Book: `[0]` around an INTEGER or an OBJECT IDENTIFIER.
+    /// The 1988 Blue Book: `[0]` around an INTEGER. Around an OBJECT IDENTIFIER it is read, but not
+    /// sent to a peer: decoders of the time know integers alone.
     BlueBook1988,
 }
 
@@ -144,6 +146,15 @@ impl ExtensionField {
         }
     }
 
+    /// Whether it can be said in this dialect: a private extension cannot in that of 1988, whose
+    /// extension-type is an INTEGER.
+    pub fn has_form(&self, dialect: Dialect) -> bool {
+        match (&self.kind, dialect) {
+            (_, Dialect::Modern) | (ExtensionType::Standard(_), _) => true,
+            (ExtensionType::Private(_), Dialect::BlueBook1988) => false,
+        }
+    }
+
     /// Reads one, in either dialect.
     ///
     /// # Errors
@@ -221,15 +232,17 @@ impl Extensions {
         self.0.retain(|e| e.kind != *kind);
     }
 
-    /// Chooses the dialect for extensions made here, and where `relayed` for all: those lose the
-    /// form they came in.
-    pub fn set_dialect(&mut self, dialect: Dialect, relayed: bool) {
-        for field in &mut self.0 {
-            if field.raw.is_none() || (relayed && field.dialect != dialect) {
-                field.dialect = dialect;
-                field.raw = None;
-            }
+    /// Brings all of them into this dialect: what is in it already stays as it came, the rest loses
+    /// the form it came in. Those for which the dialect has no form ([`ExtensionField::has_form`])
+    /// are taken out; gives how many those are.
+    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
+        let before = self.0.len();
+        self.0.retain(|field| field.has_form(dialect));
+        for field in self.0.iter_mut().filter(|field| field.dialect != dialect) {
+            field.dialect = dialect;
+            field.raw = None;
         }
+        before - self.0.len()
     }
 }
 
@@ -332,21 +345,34 @@ mod tests {
     }
 
     #[test]
-    fn dialects_are_chosen_for_our_own_and_for_others_only_when_asked() {
+    fn all_are_brought_into_a_dialect_and_what_has_no_form_in_it_is_taken_out() {
         let blue = [0x30, 9, 0xa0, 3, 2, 1, 38, 0xa2, 2, 0x30, 0];
         let modern = [0x30, 7, 0x80, 1, 38, 0xa2, 2, 0x30, 0];
         let mut e = Extensions(vec![read(&blue)]);
-        e.set_dialect(Dialect::Modern, false);
+        assert_eq!(e.set_dialect(Dialect::BlueBook1988), 0);
         assert_eq!(written(&e.0[0]), blue);
-        e.set_dialect(Dialect::Modern, true);
+        assert_eq!(e.set_dialect(Dialect::Modern), 0);
         assert_eq!(written(&e.0[0]), modern);
         let own = ExtensionField::standard(38, Criticality::default(), |w| {
             w.constructed(universal::SEQUENCE, |_| {});
         });
         e.set(own);
         assert_eq!(e.0.len(), 1);
-        e.set_dialect(Dialect::BlueBook1988, false);
+        e.set_dialect(Dialect::BlueBook1988);
         assert_eq!(written(&e.0[0]), blue);
+        // What is in the dialect stays as it came, its lengths and an empty criticality too.
+        let odd = [0x30, 0x80, 0xa0, 0x80, 2, 1, 38, 0, 0, 0x81, 2, 5, 0, 0xa2, 2, 0x30, 0, 0, 0];
+        e.set(read(&odd));
+        e.set_dialect(Dialect::BlueBook1988);
+        assert_eq!(written(&e.0[0]), odd);
+        e.set_dialect(Dialect::Modern);
+        assert_eq!(written(&e.0[0]), modern);
+        // A private one, in either form.
+        e.set(read(&[0x30, 4, 0x83, 2, 0x51, 1]));
+        e.set(read(&[0x30, 6, 0xa0, 4, 6, 2, 0x51, 2]));
+        assert_eq!((e.set_dialect(Dialect::Modern), e.0.len()), (0, 3));
+        assert_eq!(written(&e.0[2]), [0x30, 4, 0x83, 2, 0x51, 2]);
+        assert_eq!((e.set_dialect(Dialect::BlueBook1988), e.0.len()), (2, 1));
         e.remove(&ExtensionType::Standard(38));
         assert_eq!(e, Extensions::default());
     }

@@ -37,7 +37,9 @@ pub fn text(most: usize) -> impl Strategy<Value = Text> {
     prop_oneof![
         4 => printable(most).prop_map(Text::printable),
         1 => "[0-9]{1,3}".prop_map(|value| Text { kind: StringType::Numeric, value }),
-        1 => "[a-z\u{e0}-\u{ff}]{1,8}".prop_map(|value| Text { kind: StringType::Teletex, value }),
+        1 => proptest::string::string_regex(&format!("[a-z\u{e0}-\u{ff}]{{1,{}}}", most.min(8)))
+            .map_or_else(|_| Just(String::from("a")).boxed(), Strategy::boxed)
+            .prop_map(|value| Text { kind: StringType::Teletex, value }),
     ]
 }
 

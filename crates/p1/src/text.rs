@@ -2,6 +2,7 @@
 
 use crate::wire::{is_string, latin1, write_latin1};
 use base::ber::{Element, Error, Fault, Tag, Writer, universal};
+use base::shown;
 use std::fmt;
 
 /// Which universal string type carries a [`Text`].
@@ -43,10 +44,10 @@ impl From<&str> for Text {
     }
 }
 
-/// Shown as its characters.
+/// Shown as its characters; control characters as [`shown::line`] has them.
 impl fmt::Display for Text {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.value)
+        f.pad(&shown::line(&self.value))
     }
 }
 

@@ -3,26 +3,38 @@
 
 use crate::heading::{Heading, InvalidHeading};
 use crate::oids;
-use crate::text::Charset;
+use crate::text::{self, Charset};
 use base::ber::{Header, Length, Tag, Writer, universal as u};
 
 /// `id-et-general-text` and `id-ep-general-text` (X.420 Annex C).
 pub(crate) const GENERAL_TEXT: u8 = 11;
+/// `id-et-file-transfer` and `id-ep-file-transfer` (X.420 Annex C).
+pub(crate) const FILE_TRANSFER: u8 = 12;
+/// Longest file name sent, octets: what file systems have.
+pub const MAX_FILE_NAME: usize = 255;
 
 const IA5_TEXT: Tag = Tag::context(0);
 const BILATERALLY_DEFINED: Tag = Tag::context(14);
 const EXTENDED: Tag = Tag::context(15);
 /// single-ASN1-type of EXTERNAL.
 const SINGLE_ASN1_TYPE: Tag = Tag::context(0);
+/// octet-aligned of EXTERNAL.
+const OCTET_ALIGNED: Tag = Tag::context(1);
 
 /// What the octets of a body part are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PartForm {
     /// Text: an ia5-text body part in ASCII, a general text one in the other sets.
     Text(Charset),
     /// Octets of any kind: a bilaterally-defined body part, which is an OCTET STRING that readers
     /// can save without knowing what it is.
     Binary,
+    /// A file with its name: a file transfer body part (X.420 annex for it, from 1992 on) of the
+    /// unstructured binary type. Without a name, readers choose one.
+    File {
+        /// The name alone, without directories; beyond [`MAX_FILE_NAME`] octets its end is left out.
+        name: Option<String>,
+    },
 }
 
 /// A content but for the data of its last body part: send `head`, then the data, and no more.
@@ -65,12 +77,12 @@ impl ContentBuilder {
     #[must_use]
     pub fn text(self, text: &str) -> ContentBuilder {
         let charset = Charset::of(text);
-        self.part(PartForm::Text(charset), &charset.encode(text))
+        self.part(&PartForm::Text(charset), &charset.encode(text))
     }
 
     /// Adds a body part.
     #[must_use]
-    pub fn part(mut self, form: PartForm, data: &[u8]) -> ContentBuilder {
+    pub fn part(mut self, form: &PartForm, data: &[u8]) -> ContentBuilder {
         self.parts.extend(part_head(form, data.len() as u64));
         self.parts.extend_from_slice(data);
         self
@@ -89,7 +101,7 @@ impl ContentBuilder {
     }
 
     /// A content whose last body part has `data_length` octets of data that the caller sends itself.
-    pub fn finish_with(self, form: PartForm, data_length: u64) -> Framing {
+    pub fn finish_with(self, form: &PartForm, data_length: u64) -> Framing {
         self.frame(&part_head(form, data_length), data_length)
     }
 
@@ -111,8 +123,9 @@ impl ContentBuilder {
 }
 
 /// Everything of a body part before its data.
-fn part_head(form: PartForm, data_length: u64) -> Vec<u8> {
+fn part_head(form: &PartForm, data_length: u64) -> Vec<u8> {
     match form {
+        PartForm::File { name } => file_head(name.as_deref(), data_length),
         PartForm::Binary => around(vec![], data_length, &[(BILATERALLY_DEFINED, false, vec![])]),
         PartForm::Text(Charset::Ascii) => {
             // Parameters: an empty SET, which means the IA5 repertoire.
@@ -120,8 +133,49 @@ fn part_head(form: PartForm, data_length: u64) -> Vec<u8> {
             let levels = [(u::IA5_STRING, false, parameters), (IA5_TEXT, true, vec![])];
             around(vec![], data_length, &levels)
         }
-        PartForm::Text(charset) => general_text_head(charset, data_length),
+        PartForm::Text(charset) => general_text_head(*charset, data_length),
     }
+}
+
+/// ExtendedBodyPart of file transfer: FileTransferParameters with the pathname alone, for the type of
+/// its contents is the default, unstructured binary; FileTransferData of one EXTERNAL, octet-aligned.
+fn file_head(name: Option<&str>, data_length: u64) -> Vec<u8> {
+    let mut parameters = Writer::new();
+    parameters.constructed(Tag::context(0), |w| {
+        oids::write_extended_parameters(w, u::OID, FILE_TRANSFER);
+        w.constructed(SINGLE_ASN1_TYPE, |w| {
+            w.constructed(u::SEQUENCE, |w| {
+                let Some(name) = name else { return };
+                // file-attributes, incomplete-pathname.
+                w.constructed(Tag::context(4), |w| {
+                    w.constructed(Tag::context(0), |w| {
+                        let octets = text::teletex(shortened(name));
+                        w.string(oids::GRAPHIC_STRING, octets);
+                    });
+                });
+            });
+        });
+    });
+    let mut reference = Writer::new();
+    oids::write_extended_data(&mut reference, u::OID, FILE_TRANSFER);
+    let mut syntax = Writer::new();
+    syntax.primitive(u::OID, &oids::UNSTRUCTURED_BINARY);
+    let levels = [
+        (OCTET_ALIGNED, false, syntax.into_vec()),
+        (u::EXTERNAL, true, vec![]),
+        (u::SEQUENCE, true, vec![]),
+        (SINGLE_ASN1_TYPE, true, reference.into_vec()),
+        (u::EXTERNAL, true, parameters.into_vec()),
+        (EXTENDED, true, vec![]),
+    ];
+    around(vec![], data_length, &levels)
+}
+
+/// The beginning of a name, up to [`MAX_FILE_NAME`] octets, cut between characters.
+fn shortened(name: &str) -> &str {
+    let fits = |end: &usize| name.is_char_boundary(*end);
+    let end = (0..=name.len().min(MAX_FILE_NAME)).rev().find(fits);
+    name.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
 /// ExtendedBodyPart of general text: parameters `[0]` and data, each an EXTERNAL.

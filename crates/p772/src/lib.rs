@@ -6,6 +6,7 @@
 //! the precedences in a content's first octets.
 
 mod encode;
+mod file;
 mod heading;
 mod military;
 mod oids;
@@ -15,7 +16,7 @@ mod peek;
 mod tests;
 mod text;
 
-pub use encode::{ContentBuilder, Framing, PartForm};
+pub use encode::{ContentBuilder, Framing, MAX_FILE_NAME, PartForm};
 pub use heading::{
     Heading, Importance, InvalidHeading, IpmIdentifier, MAX_LIST, MAX_LOCAL_IDENTIFIER,
     MAX_SUBJECT, NotificationRequests, OrDescriptor, RecipientSpecifier, Sensitivity,

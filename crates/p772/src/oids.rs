@@ -6,6 +6,12 @@ use base::ber::{Tag, Writer, universal as u};
 /// 1.3.26.0.4406.0.
 const MMHS: [u8; 6] = [0x2b, 26, 0, 0xa2, 0x36, 0];
 
+/// 1.0.8571.2.4: the abstract syntax of unstructured binary files (ISO 8571).
+pub(crate) const UNSTRUCTURED_BINARY: [u8; 5] = [0x28, 0xc2, 0x7b, 2, 4];
+
+/// GraphicString.
+pub(crate) const GRAPHIC_STRING: Tag = Tag::universal(25);
+
 /// Writes the heading extension type 1.3.26.0.4406.0.2.`n`, `n` below 128.
 pub(crate) fn write_heading_extension(w: &mut Writer, n: u8) {
     w.primitive(u::OID, &[&MMHS[..], &[2, n]].concat());
@@ -52,6 +58,7 @@ mod tests {
         assert_eq!(written(&|w| write_heading_extension(w, 6)), "1.3.26.0.4406.0.2.6");
         assert_eq!(written(&|w| write_extended_data(w, u::OID, 11)), "2.6.1.4.11");
         assert_eq!(written(&|w| write_extended_parameters(w, u::OID, 11)), "2.6.1.11.11");
+        assert_eq!(written(&|w| w.primitive(u::OID, &UNSTRUCTURED_BINARY)), "1.0.8571.2.4");
         assert_eq!(heading_extension_number(&[0x2b, 26, 0, 0xa2, 0x36, 0, 2, 13]), Some(13));
         assert_eq!(heading_extension_number(&[0x2b, 26, 0, 0xa2, 0x36, 0, 4, 1]), None);
     }

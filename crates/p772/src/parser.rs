@@ -1,6 +1,7 @@
 //! A content taken in pieces: the heading whole, the body parts as they come.
 
-use crate::encode::GENERAL_TEXT;
+use crate::encode::{FILE_TRANSFER, GENERAL_TEXT};
+use crate::file::FileData;
 use crate::heading::Heading;
 use crate::oids;
 use crate::text::Charset;
@@ -22,6 +23,12 @@ pub enum PartKind {
     Text(Charset),
     /// Bilaterally defined. `Data` is its octets.
     Binary,
+    /// File transfer. `Data` is the file's octets.
+    File {
+        /// The last part of its pathname as the sender wrote it: to be made harmless before a file is
+        /// called so.
+        name: Option<String>,
+    },
     /// Any other extended body part. `Data` is the encoding of its value.
     Extended {
         /// What its data is.
@@ -99,6 +106,8 @@ enum Part {
     Encoding { depth: usize, over: bool },
     /// ExtendedBodyPart: before its value.
     Extended(Extended),
+    /// The FileTransferData of one.
+    File(FileData),
 }
 
 #[derive(Debug, Default)]
@@ -252,7 +261,10 @@ impl ContentParser {
     }
 
     fn end_part<'a>(&mut self) -> Result<Option<Event<'a>>, Error> {
-        let begun = matches!(&self.state, State::Part(Part::Octets { .. } | Part::Encoding { .. }));
+        let begun = matches!(
+            &self.state,
+            State::Part(Part::Octets { .. } | Part::Encoding { .. } | Part::File(_))
+        );
         self.state = State::Body;
         if begun { Ok(Some(Event::PartEnd)) } else { Err(Fault::Truncated).field("body part") }
     }
@@ -291,7 +303,12 @@ impl Part {
                 _ => Ok(None),
             },
             Part::Octets { depth, over } => match token {
-                Token::Begin { header, depth: at } if *over || at < *depth => {
+                // Segments are OCTET STRINGs, by X.409 of a character string's own type too.
+                Token::Begin { header, depth: at }
+                    if *over
+                        || at < *depth
+                        || !(header.tag == u::OCTET_STRING || header.tag.is_character_string()) =>
+                {
                     Err(Fault::Unexpected(header.tag)).field("body part")
                 }
                 Token::Data(data) if !*over => Ok(Some(Event::Data(Cow::Borrowed(data)))),
@@ -312,6 +329,10 @@ impl Part {
                 _ if raw.is_empty() => Ok(None),
                 _ => Ok(Some(Event::Data(raw))),
             },
+            Part::File(file) => {
+                let data = file.step(token)?.filter(|data| !data.is_empty());
+                Ok(data.map(|data| Event::Data(Cow::Borrowed(data))))
+            }
             Part::Extended(extended) => {
                 let Some((part, event)) = extended.step(token, &raw)? else { return Ok(None) };
                 *self = part;
@@ -371,6 +392,11 @@ impl Extended {
         let kind = match oids::extended_data_number(data.content()) {
             Some(0) if single => PartKind::Text(Charset::Ascii),
             Some(9) if single => PartKind::Binary,
+            Some(FILE_TRANSFER) if single => {
+                let name = parameters.as_deref().and_then(crate::file::name);
+                let part = Part::File(FileData::default());
+                return Ok((part, Event::PartBegin(PartKind::File { name })));
+            }
             Some(GENERAL_TEXT) if single => PartKind::Text(charset(parameters.as_deref())),
             _ => {
                 let part = Part::Encoding { depth: 4, over: false };

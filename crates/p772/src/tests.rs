@@ -154,6 +154,18 @@ fn a_content_cut_short_never_ends() {
 }
 
 #[test]
+fn segments_of_a_body_part_are_strings() {
+    // Another type in place of the OCTET STRING in the text "hello".
+    let content = foreign();
+    let at = content.windows(4).position(|w| w == [0x36, 0x80, 0x04, 0x05]).unwrap() + 2;
+    for (tag, taken) in [(0x04, true), (0x16, true), (0x02, false), (0x03, false), (0x80, false)] {
+        let mut content = content.clone();
+        content[at] = tag;
+        assert_eq!(read(&[&content]).is_ok(), taken, "{tag:02X}");
+    }
+}
+
+#[test]
 fn notifications_are_handed_on_whole() {
     let ipn = hex(r#"A1 12 6B 08 13 06 "MSG-01" A0 06 A0 04 80 02 01 00 00 00"#);
     let ipn = &ipn[..ipn.len() - 2];
@@ -301,7 +313,7 @@ fn a_small_military_message_is_these_octets() {
         ..Heading::default()
     };
     let content =
-        ContentBuilder::new(&heading).unwrap().text("hello").part(PartForm::Binary, &[1, 2]);
+        ContentBuilder::new(&heading).unwrap().text("hello").part(&PartForm::Binary, &[1, 2]);
     assert_eq!(content.finish(), small_message());
 }
 
@@ -333,11 +345,63 @@ fn general_text_is_these_octets() {
 }
 
 #[test]
+fn a_file_is_these_octets() {
+    let heading =
+        Heading { this_ipm: IpmIdentifier { user: None, local: "M".into() }, ..Heading::default() };
+    let content = |name: Option<&str>| {
+        let form = PartForm::File { name: name.map(str::to_owned) };
+        ContentBuilder::new(&heading).unwrap().part(&form, &[0, 255, 10]).finish()
+    };
+    let expected = hex(r#"A0 3C 31 05 6B 03 13 01 "M" 30 33
+             AF 31 A0 15 06 04 56 01 0B 0C A0 0D 30 0B A4 09 A0 07 19 05 "A.BIN"
+                   28 18 06 04 56 01 04 0C A0 10 30 0E 28 0C 06 05 28 C2 7B 02 04 81 03 00 FF 0A"#);
+    assert_eq!(content(Some("A.BIN")), expected);
+    let long = "ø".repeat(200);
+    for (name, read_as) in [
+        (Some("A.BIN"), Some("A.BIN")),
+        (Some("Tromsø ✓.txt"), Some("Tromsø ✓.txt")),
+        (Some("../x\n"), Some("../x\n")),
+        (Some(long.as_str()), long.get(..254)),
+        (Some(""), None),
+        (None, None),
+    ] {
+        let name = content(name);
+        let pieces: Vec<&[u8]> = name.chunks(1).collect();
+        for seen in [read(&[&name]).unwrap(), read(&pieces).unwrap()] {
+            let kind = PartKind::File { name: read_as.map(str::to_owned) };
+            assert_eq!(seen[1], Seen::Part(kind, vec![0, 255, 10]));
+            assert_eq!(seen[2], Seen::End);
+        }
+    }
+}
+
+#[test]
+fn a_file_of_another_writer_is_read() {
+    // Indefinite lengths, another syntax, octets in segments, in two EXTERNALs of both encodings; a
+    // related file and the complete pathname before and in the attributes.
+    let seen = read(&[&hex(r#"A0 80 31 05 6B 03 13 01 "M" 30 80
+             AF 80 A0 80 06 04 56 01 0B 0C A0 80 30 80 A0 00 A4 80 B7 80 19 03 "tmp" 19 01 "f" 00 00
+                      00 00 00 00 00 00 00 00
+                   28 80 06 04 56 01 04 0C A0 80 30 80
+                     28 80 06 02 2A 03 02 01 05 A1 80 04 01 01 24 80 04 01 02 00 00 00 00 00 00
+                     28 80 A0 03 04 01 03 00 00
+                   00 00 00 00 00 00 00 00
+             AF 1A 28 18 06 04 56 01 04 0C A0 10 30 0E 28 0C 06 05 28 C2 7B 02 04 81 03 04 05 06
+             00 00 00 00"#)])
+    .unwrap();
+    let name = Some("f".to_owned());
+    assert_eq!(seen[1], Seen::Part(PartKind::File { name }, vec![1, 2, 3]));
+    // Without parameters.
+    assert_eq!(seen[2], Seen::Part(PartKind::File { name: None }, vec![4, 5, 6]));
+    assert_eq!(seen[3..], [Seen::End]);
+}
+
+#[test]
 fn a_gigabyte_passes_in_pieces() {
     let heading = full_heading();
     let length = 1_000_000_000u64;
     let builder = ContentBuilder::new(&heading).unwrap().text("with this comes a file");
-    let framing = builder.finish_with(PartForm::Binary, length);
+    let framing = builder.finish_with(&PartForm::Binary, length);
     assert_eq!(framing.content_length(), framing.head.len() as u64 + length);
     let mut parser = ContentParser::new();
     let (piece, mut sent, mut received) = (vec![0u8; 1_000_000], 0, 0);
@@ -468,7 +532,7 @@ proptest! {
         for text in &texts {
             builder = builder.text(text);
         }
-        let framing = builder.finish_with(PartForm::Binary, data.len() as u64);
+        let framing = builder.finish_with(&PartForm::Binary, data.len() as u64);
         let content = [framing.head.clone(), data.clone()].concat();
         prop_assert_eq!(content.len() as u64, framing.content_length());
 

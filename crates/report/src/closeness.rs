@@ -2,19 +2,35 @@
 
 use crate::number;
 use study::Row;
+use study::row::Measure;
 
-/// A row beside what was printed of it: ours divided by theirs.
+/// A value beside what was printed of it: ours divided by theirs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Comparison {
     /// Both are known.
     Exactly(f64),
     /// Ours was given up: it is more than this.
     MoreThan(f64),
-    /// Theirs was given up: it is less than this.
+    /// Only a bound of ours is known: it is less than this.
     LessThan(f64),
-    /// Both were given up.
+    /// What was printed is a bound or a range, and ours is within it; or both are nothing at all.
+    Within,
+    /// 0 was printed, and ours is not.
+    NotZero,
+    /// Of both only bounds are known, and they say nothing about each other.
     Neither,
 }
+
+/// What is known of a value.
+#[derive(Clone, Copy, Debug, Default)]
+struct Known {
+    exactly: Option<f64>,
+    more_than: Option<f64>,
+    less_than: Option<f64>,
+}
+
+/// Below it a value counts as the 0 that was printed.
+const ZERO: f64 = 0.05;
 
 /// In steps a reader cares for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -38,38 +54,58 @@ impl Comparison {
     /// Seconds where they were printed, otherwise rates; nothing where neither was, or where ours is
     /// not known.
     pub fn of(row: &Row) -> Option<Comparison> {
-        let paper = |name: &str| row.paper.get(name).copied();
-        let theirs = row.paper_seconds.or(paper("seconds"));
-        let seconds = Comparison::between(
-            (row.seconds, row.seconds_more_than),
-            (theirs, paper("seconds_more_than")),
-        );
-        seconds.or_else(|| {
-            let (ours, theirs) = (row.kbit_s?, paper("kbit_s")?);
-            divided(ours, theirs).map(Comparison::Exactly)
-        })
+        Comparison::of_value(row, Measure::Seconds)
+            .or_else(|| Comparison::of_value(row, Measure::KbitS))
+    }
+
+    /// A value of a row beside what was printed of it; nothing where nothing was, or where ours is
+    /// not known.
+    pub fn of_value(row: &Row, measure: Measure) -> Option<Comparison> {
+        Comparison::between(known(row, measure), printed(row, measure)?)
     }
 
     /// Whether it is of rates, so that more is better.
     pub(crate) fn is_of_rates(row: &Row) -> bool {
-        let printed = |name: &str| row.paper.contains_key(name);
-        row.paper_seconds.is_none() && !printed("seconds") && !printed("seconds_more_than")
+        printed(row, Measure::Seconds).is_none()
     }
 
-    fn between(
-        ours: (Option<f64>, Option<f64>),
-        theirs: (Option<f64>, Option<f64>),
-    ) -> Option<Comparison> {
-        match (ours, theirs) {
-            ((Some(ours), _), (Some(theirs), _)) => divided(ours, theirs).map(Comparison::Exactly),
-            ((None, Some(ours)), (Some(theirs), _)) => {
-                divided(ours, theirs).map(Comparison::MoreThan)
+    fn between(ours: Known, theirs: Known) -> Option<Comparison> {
+        match theirs.exactly {
+            Some(0.0) => ours.exactly.map(|ours| match ours.abs() < ZERO {
+                true => Comparison::Within,
+                false => Comparison::NotZero,
+            }),
+            Some(theirs) => {
+                let exactly = ours.exactly.map(|ours| Comparison::Exactly(ours / theirs));
+                let more = ours.more_than.map(|ours| Comparison::MoreThan(ours / theirs));
+                let less = ours.less_than.map(|ours| Comparison::LessThan(ours / theirs));
+                exactly.or(more).or(less)
             }
-            ((Some(ours), _), (None, Some(theirs))) => {
-                divided(ours, theirs).map(Comparison::LessThan)
-            }
-            ((None, Some(_)), (None, Some(_))) => Some(Comparison::Neither),
-            _ => None,
+            None => Comparison::with_bounds(ours, theirs),
+        }
+    }
+
+    /// Where a bound was printed, or two.
+    fn with_bounds(ours: Known, theirs: Known) -> Option<Comparison> {
+        let (low, high) = (theirs.more_than, theirs.less_than);
+        let short = |value: f64| low.filter(|low| value < *low);
+        let long = |value: f64| high.filter(|high| value > *high);
+        match (ours.exactly, ours.more_than, ours.less_than) {
+            (Some(value), _, _) => Some(match short(value).or(long(value)) {
+                Some(bound) => Comparison::Exactly(value / bound),
+                None => Comparison::Within,
+            }),
+            (None, Some(value), _) => Some(match (long(value), short(value), high) {
+                (Some(bound), _, _) => Comparison::MoreThan(value / bound),
+                (None, None, None) => Comparison::Within,
+                _ => Comparison::Neither,
+            }),
+            (None, None, Some(value)) => Some(match (short(value), long(value), low) {
+                (Some(bound), _, _) => Comparison::LessThan(value / bound),
+                (None, None, None) => Comparison::Within,
+                _ => Comparison::Neither,
+            }),
+            (None, None, None) => None,
         }
     }
 
@@ -79,7 +115,8 @@ impl Comparison {
         match self {
             Comparison::Exactly(ratio) if within(NEAR, ratio) => Closeness::Near,
             Comparison::Exactly(ratio) if within(FACTOR, ratio) => Closeness::Factor,
-            Comparison::Exactly(_) => Closeness::Far,
+            Comparison::Exactly(_) | Comparison::NotZero => Closeness::Far,
+            Comparison::Within => Closeness::Near,
             Comparison::MoreThan(ratio) if ratio > FACTOR.1 => Closeness::Far,
             Comparison::LessThan(ratio) if ratio < FACTOR.0 => Closeness::Far,
             // Not nearer than this, and perhaps farther.
@@ -95,12 +132,18 @@ impl Comparison {
             Comparison::Exactly(ratio) => number::ratio(ratio),
             Comparison::MoreThan(ratio) => format!("> {}", number::ratio(ratio)),
             Comparison::LessThan(ratio) => format!("< {}", number::ratio(ratio)),
+            Comparison::Within => "as printed".to_owned(),
+            Comparison::NotZero => "not 0".to_owned(),
             Comparison::Neither => "both given up".to_owned(),
         }
     }
 }
 
 impl Closeness {
+    /// All, the nearest first.
+    pub const ALL: [Closeness; 4] =
+        [Closeness::Near, Closeness::Factor, Closeness::Far, Closeness::Unknown];
+
     /// A sign that can be told without its colour.
     pub(crate) fn sign(self) -> &'static str {
         match self {
@@ -132,9 +175,32 @@ impl Closeness {
     }
 }
 
-fn divided(ours: f64, theirs: f64) -> Option<f64> {
-    let ratio = ours / theirs;
-    (ratio.is_finite() && theirs > 0.0).then_some(ratio)
+/// What we have of a value.
+fn known(row: &Row, measure: Measure) -> Known {
+    let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
+    Known {
+        exactly: row.value(measure),
+        more_than: match measure {
+            Measure::Seconds => row.seconds_more_than,
+            _ => bound("_more_than"),
+        },
+        less_than: match measure {
+            Measure::KbitS => row.kbit_s_less_than,
+            _ => bound("_less_than"),
+        },
+    }
+}
+
+/// What was printed of it, if anything was.
+fn printed(row: &Row, measure: Measure) -> Option<Known> {
+    let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
+    let seconds = row.paper_seconds.filter(|_| measure == Measure::Seconds);
+    let known = Known {
+        exactly: of("").or(seconds),
+        more_than: of("_more_than"),
+        less_than: of("_less_than"),
+    };
+    [known.exactly, known.more_than, known.less_than].iter().any(Option::is_some).then_some(known)
 }
 
 #[cfg(test)]
@@ -162,12 +228,31 @@ mod tests {
         assert_eq!(of(&row(Some(110.0), None, &printed)), Some(Comparison::Exactly(1.1)));
         assert_eq!(of(&row(None, Some(300.0), &printed)), Some(Comparison::MoreThan(3.0)));
         let more = [("seconds_more_than", 580.0)];
-        assert_eq!(of(&row(Some(290.0), None, &more)), Some(Comparison::LessThan(0.5)));
-        assert_eq!(of(&row(None, Some(600.0), &more)), Some(Comparison::Neither));
+        assert_eq!(of(&row(Some(290.0), None, &more)), Some(Comparison::Exactly(0.5)));
+        assert_eq!(of(&row(Some(600.0), None, &more)), Some(Comparison::Within));
+        assert_eq!(of(&row(None, Some(600.0), &more)), Some(Comparison::Within));
+        assert_eq!(of(&row(None, Some(300.0), &more)), Some(Comparison::Neither));
         let rate = [("kbit_s", 500.0)];
         assert_eq!(of(&row(None, None, &rate)), Some(Comparison::Exactly(0.96)));
         assert_eq!(of(&row(Some(1.0), None, &[])), None);
-        assert_eq!(of(&row(Some(1.0), None, &[("seconds", 0.0)])), None);
+        assert_eq!(of(&row(Some(1.0), None, &[("seconds", 0.0)])), Some(Comparison::NotZero));
+        assert_eq!(of(&row(Some(0.01), None, &[("seconds", 0.0)])), Some(Comparison::Within));
+    }
+
+    #[test]
+    fn every_kind_of_printed_value_is_compared() {
+        let mut row = row(None, None, &[("loss_percent", 10.0), ("delay_ms_less_than", 5.0)]);
+        row.more =
+            BTreeMap::from([("loss_percent".to_owned(), 30.0), ("delay_ms".to_owned(), 4.0)]);
+        let of = |row: &Row, measure| Comparison::of_value(row, measure);
+        assert_eq!(of(&row, Measure::LossPercent), Some(Comparison::Exactly(3.0)));
+        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Within));
+        assert_eq!(of(&row, Measure::JitterMs), None, "not printed");
+        row.more.insert("delay_ms".to_owned(), 20.0);
+        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Exactly(4.0)));
+        row.paper.insert("delay_ms_more_than".to_owned(), 1.0);
+        row.more.insert("delay_ms".to_owned(), 0.5);
+        assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Exactly(0.5)), "below the range");
     }
 
     #[test]

@@ -5,6 +5,7 @@
 //!                                                             ├▶ pictures()  SVG and PNG
 //!                                                             ├▶ json()      every number
 //!                                                             ├▶ text()      a short table
+//!                                                             ├▶ markdown()  the printed values
 //!                                                             └▶ write()     all of them as files
 //! ```
 //!
@@ -16,7 +17,9 @@ mod closeness;
 mod figures;
 mod html;
 mod machine;
+mod markdown;
 mod number;
+mod score;
 mod text;
 mod view;
 mod write;
@@ -25,6 +28,7 @@ pub use closeness::{Closeness, Comparison};
 pub use figures::{Drawn, Picture};
 pub use html::{EXPECTATIONS_MAX, PICTURES_BYTES_MAX, ROWS_MAX, RUN_FIGURES_MAX};
 pub use machine::Machine;
+pub use score::Score;
 pub use write::{WriteError, Written};
 
 use serde::Serialize;
@@ -60,18 +64,31 @@ impl Report<'_> {
         figures::all(self)
     }
 
-    /// All numbers, as one object: `study`, `rows`, `verdicts`, `measured` and `machine`.
+    /// All numbers, as one object: `study`, `rows`, `verdicts`, `measured`, `machine` and `score`.
     ///
     /// # Errors
     /// A parameter is something that JSON has not.
     pub fn json(&self) -> Result<String, serde_json::Error> {
-        let mut text = serde_json::to_string(self)?;
+        #[derive(Serialize)]
+        struct Scored<'a> {
+            #[serde(flatten)]
+            report: &'a Report<'a>,
+            score: Score,
+        }
+        let scored = Scored { report: self, score: Score::of(self) };
+        let mut text = serde_json::to_string(&scored)?;
         text.push('\n');
         Ok(text)
     }
 
-    /// A line for each row and for each expectation that does not hold, for a terminal.
+    /// The score and every printed value beside ours, as Markdown.
+    pub fn markdown(&self) -> String {
+        markdown::page(self)
+    }
+
+    /// A line for each row, the score, and a line for each expectation that does not hold, for a
+    /// terminal.
     pub fn text(&self) -> String {
-        text::table(self.rows, self.verdicts)
+        text::table(self.rows, Score::of(self), self.verdicts)
     }
 }

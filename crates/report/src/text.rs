@@ -1,7 +1,10 @@
 //! The short table at the end of a run, for a terminal.
 
-use crate::closeness::{Closeness, Comparison};
+use crate::closeness::Closeness;
+use crate::closeness::Comparison;
 use crate::number::{self, NONE};
+use crate::score::{self, Score};
+use base::shown;
 use study::row::Measure;
 use study::{Row, Verdict};
 
@@ -17,9 +20,9 @@ struct Column {
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
-const COLUMNS: [Column; 17] = [
+const COLUMNS: [Column; 19] = [
     Column { head: "table", cell: |row| row.table.clone() },
-    Column { head: "row", cell: |row| row.row.clone() },
+    Column { head: "row", cell: marked },
     Column { head: "paper s", cell: |row| printed(row, Measure::Seconds) },
     Column { head: "ours s", cell: seconds },
     Column { head: "ours kbit/s", cell: kbit_s },
@@ -27,6 +30,8 @@ const COLUMNS: [Column; 17] = [
         head: "ratio",
         cell: |row| Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
     },
+    Column { head: "paper % of base", cell: |row| printed(row, Measure::BasePercent) },
+    Column { head: "ours % of base", cell: percent_of_base },
     Column { head: "paper loss %", cell: |row| printed(row, Measure::LossPercent) },
     Column { head: "ours loss %", cell: |row| ours(row, Measure::LossPercent) },
     Column { head: "paper delay ms", cell: |row| printed(row, Measure::DelayMs) },
@@ -43,7 +48,7 @@ const COLUMNS: [Column; 17] = [
 const NAMES: usize = 2;
 
 /// A line for each row, then what does not hold or is not known.
-pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
+pub(crate) fn table(rows: &[Row], score: Score, verdicts: &[Verdict]) -> String {
     let shown = rows.get(..rows.len().min(ROWS_MAX)).unwrap_or_default();
     // Each table has the columns that say something in it.
     let tables = shown.chunk_by(|one, next| one.table == next.table);
@@ -51,6 +56,7 @@ pub(crate) fn table(rows: &[Row], verdicts: &[Verdict]) -> String {
     if rows.len() > ROWS_MAX {
         text.push_str(&format!("... and {} rows more\n", rows.len() - ROWS_MAX));
     }
+    text.push_str(&scored(score));
     text.push_str(&missed(rows));
     text.push_str(&expectations(verdicts));
     text
@@ -155,18 +161,53 @@ fn aligned(lines: &[Vec<String>]) -> String {
     text
 }
 
-/// The rows that no setting brings near what was printed.
+/// A row's name, with a sign where it has settings of its own.
+fn marked(row: &Row) -> String {
+    let sign = if score::has_own_settings(row) { " *" } else { "" };
+    format!("{}{sign}", row.row)
+}
+
+/// Only where it was printed: it is counted from a rate that stands in the table.
+fn percent_of_base(row: &Row) -> String {
+    match printed(row, Measure::BasePercent).as_str() {
+        NONE => NONE.to_owned(),
+        _ => ours(row, Measure::BasePercent),
+    }
+}
+
+/// How many of the printed values came out near.
+fn scored(score: Score) -> String {
+    if score.printed == 0 {
+        return String::new();
+    }
+    let mut text = format!("\nprinted values: {}", score.printed);
+    for closeness in Closeness::ALL {
+        text.push_str(&format!("; {}: {}", closeness.words(), score.count(closeness)));
+    }
+    text.push_str(&format!("; not measured: {}\n", score.missing));
+    if score.own_settings > 0 {
+        text.push_str(&format!(
+            "* settings of its own: {} of the {} rows with printed values\n",
+            score.own_settings, score.rows
+        ));
+    }
+    text
+}
+
+/// Whether the file says why a row is not near, and some value of it is not.
+pub(crate) fn is_missed(row: &Row) -> bool {
+    !row.missed.is_empty() && !score::of_row(row).iter().all(|of| *of == Some(Closeness::Near))
+}
+
+/// Why rows are not near what was printed, as the study's file says.
 fn missed(rows: &[Row]) -> String {
-    let is_near =
-        |row: &&Row| Comparison::of(row).is_some_and(|of| of.closeness() == Closeness::Near);
-    let missed: Vec<&Row> =
-        rows.iter().filter(|row| !row.missed.is_empty() && !is_near(row)).collect();
+    let missed: Vec<&Row> = rows.iter().filter(|row| is_missed(row)).collect();
     if missed.is_empty() {
         return String::new();
     }
-    let mut text = "\nno setting brings these near what was printed:\n".to_owned();
+    let mut text = "\nnot near what was printed, and why:\n".to_owned();
     for row in missed.iter().take(ROWS_MAX) {
-        let why: String = row.missed.chars().map(visible).collect();
+        let why = shown::line(&row.missed);
         text.push_str(&format!("  {} {}: {why}\n", plain(&row.table), plain(&row.row)));
     }
     text
@@ -185,7 +226,7 @@ fn expectations(verdicts: &[Verdict]) -> String {
             "  {}: {}: {} ({})\n",
             if verdict.holds.is_some() { "does not hold" } else { "not known" },
             plain(&verdict.experiment),
-            verdict.what.chars().map(visible).collect::<String>(),
+            shown::line(&verdict.what),
             bounds(verdict)
         );
         text.push_str(&line);
@@ -211,12 +252,9 @@ pub(crate) fn bounds(verdict: &Verdict) -> String {
 
 /// Nothing that a terminal would obey, and not too long.
 fn plain(text: &str) -> String {
+    let text = shown::line(text);
     if text.chars().count() <= CELL_MAX {
-        return text.chars().map(visible).collect();
+        return text.into_owned();
     }
-    text.chars().take(CELL_MAX - 1).map(visible).chain(['…']).collect()
-}
-
-fn visible(c: char) -> char {
-    if c.is_control() { '?' } else { c }
+    text.chars().take(CELL_MAX - 1).chain(['…']).collect()
 }

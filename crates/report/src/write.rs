@@ -12,6 +12,8 @@ pub struct Written {
     pub html: PathBuf,
     /// All numbers.
     pub json: PathBuf,
+    /// Every printed value beside ours, as Markdown.
+    pub markdown: PathBuf,
     /// The directory of the pictures.
     pub pictures: PathBuf,
     /// How many there are, each as SVG and as PNG.
@@ -37,7 +39,7 @@ pub enum WriteError {
 }
 
 impl Report<'_> {
-    /// Writes `report.html`, `results.json` and `pictures/` into a directory, which is made where it is
+    /// Writes `report.html`, `results.json`, `printed.md` and `pictures/` into a directory, which is made where it is
     /// not there; files of an earlier report are replaced, its further pictures stay.
     ///
     /// # Errors
@@ -46,12 +48,14 @@ impl Report<'_> {
         let mut written = Written {
             html: directory.join("report.html"),
             json: directory.join("results.json"),
+            markdown: directory.join("printed.md"),
             pictures: directory.join("pictures"),
             ..Written::default()
         };
         fs::create_dir_all(&written.pictures).map_err(at(&written.pictures))?;
         put(&written.html, self.html().as_bytes())?;
         put(&written.json, self.json()?.as_bytes())?;
+        put(&written.markdown, self.markdown().as_bytes())?;
         for picture in self.pictures() {
             match (picture.svg(), picture.png()) {
                 (Ok(svg), Ok(png)) => {

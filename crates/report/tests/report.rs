@@ -191,7 +191,7 @@ fn json_has_every_number() {
     let made = Made::usual();
     let json: serde_json::Value = serde_json::from_str(&made.report().json().unwrap()).unwrap();
     let keys: Vec<&String> = json.as_object().unwrap().keys().collect();
-    assert_eq!(keys, ["machine", "measured", "rows", "study", "verdicts"]);
+    assert_eq!(keys, ["machine", "measured", "rows", "score", "study", "verdicts"]);
     let rows = json["rows"].as_array().unwrap();
     assert_eq!(rows.len(), made.rows.len());
     let first = &rows[0];
@@ -205,6 +205,13 @@ fn json_has_every_number() {
     assert_eq!(steps.as_array().unwrap().len(), 40);
     assert_eq!(json["machine"]["kernel"], "Linux & others");
     assert_eq!(json["verdicts"][1]["holds"], false);
+    assert_eq!((&json["score"]["printed"], &json["score"]["far"]), (&12.into(), &2.into()));
+}
+
+#[test]
+fn every_printed_value_has_a_row_of_markdown() {
+    let made = Made::usual();
+    insta::assert_snapshot!(made.report().markdown());
 }
 
 #[test]
@@ -227,10 +234,13 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
     let (html, text) = (report.html(), report.text());
     assert!(html.contains("1.80<small> (1.25–given up)</small>"), "{html}");
     assert!(html.contains("median of 5 (lowest–highest)"));
-    assert!(html.contains("no setting fits: chance &lt;script&gt;"));
+    assert!(html.contains("not near: chance &lt;script&gt;"));
     assert_eq!(unbalanced(&html), Vec::<String>::new());
     assert!(text.contains("1.80 (1.25–given up)"), "{text}");
-    assert!(text.contains("near what was printed:\n  t1 large: chance <script>"), "{text}");
+    assert!(
+        text.contains("near what was printed, and why:\n  t1 large: chance <script>"),
+        "{text}"
+    );
     assert!(!text.contains("never said"));
     let json: serde_json::Value = serde_json::from_str(&report.json().unwrap()).unwrap();
     assert_eq!(json["rows"][0]["range"]["seconds"], serde_json::json!([1.25, null]));

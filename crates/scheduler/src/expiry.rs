@@ -22,6 +22,50 @@ impl Scheduler {
         self.overdue.pop_first().map(|(_, id)| id)
     }
 
+    /// From now on nothing expires, or what has expired by now does again: for a caller who does not
+    /// trust its wall clock. What would expire meanwhile goes on as if it were in time. What was told
+    /// to have expired already stays so; the caller puts it back. O(k log n) in the number of those
+    /// that it concerns.
+    pub fn let_expiry_wait(&mut self, now: Instant, waits: bool) {
+        self.tick(now);
+        if std::mem::replace(&mut self.expiry_waits, waits) == waits {
+            return;
+        }
+        let concerned: Vec<EntryId> = if waits {
+            std::mem::take(&mut self.expired).into_iter().map(|(_, id)| id).collect()
+        } else {
+            std::mem::take(&mut self.spared).into_iter().collect()
+        };
+        for id in concerned {
+            self.take_out(id);
+            let Some(slot) = self.items.get_mut(id) else { continue };
+            slot.set_spared(false);
+            if slot.state == State::Expired {
+                slot.state = State::Ready; // nobody was told: it is looked at anew
+            }
+            let to = slot.destination();
+            self.settle(id);
+            self.refresh_to(to);
+        }
+        self.tick(now);
+    }
+
+    /// How many items would have expired since expiry waits.
+    pub fn spared_count(&self) -> usize {
+        self.spared.len()
+    }
+
+    /// How many items would have expired by this time, if expiry did not wait. O(k log n) in the number
+    /// of those with something to come until then.
+    pub fn late_count(&self, by: Instant) -> usize {
+        let due = self.timers.iter().map(|timer| timer.0).take_while(|(at, _)| *at <= by);
+        let is_late = |id| {
+            let late = self.items.get(id).is_some_and(|slot| slot.expires() <= by);
+            late && !self.spared.contains(&id)
+        };
+        self.spared.len() + due.filter(|(_, id)| is_late(*id)).count()
+    }
+
     /// How many items of a precedence for a destination are overdue and still here.
     pub fn overdue_count(&self, to: Destination, precedence: Precedence) -> u64 {
         let queue = self.queues(to).and_then(|queues| queues.get(precedence));
@@ -71,6 +115,10 @@ impl Scheduler {
         let now = self.now;
         let Some(slot) = self.items.get_mut(id) else { return };
         if slot.state != State::InTransfer && slot.state != State::Expired {
+            if self.expiry_waits && slot.expires() <= now {
+                slot.set_spared(true);
+                self.spared.insert(id);
+            }
             slot.state = slot.waiting(now);
             if slot.state == State::Expired {
                 self.expired.insert((slot.expires(), id));

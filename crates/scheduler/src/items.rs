@@ -88,6 +88,8 @@ const OPERATOR: u8 = 1 << 2;
 const TOLD: u8 = 1 << 3;
 /// It is overdue.
 const OVERDUE: u8 = 1 << 4;
+/// It would have expired, but expiry waits.
+const SPARED: u8 = 1 << 5;
 
 impl Slot {
     pub(crate) fn new(item: &Item) -> Slot {
@@ -139,7 +141,7 @@ impl Slot {
 
     /// Where an item that is not in transfer belongs now.
     pub(crate) fn waiting(&self, now: Instant) -> State {
-        if self.expires <= now {
+        if self.expires <= now && !self.has(SPARED) {
             State::Expired
         } else if self.has(OPERATOR) {
             State::Operator
@@ -153,7 +155,7 @@ impl Slot {
     /// When time alone next does something to it.
     pub(crate) fn timer(&self) -> Option<Instant> {
         let delay = if self.state == State::Delayed { self.until } else { NEVER };
-        let waits = !matches!(self.state, State::InTransfer | State::Expired);
+        let waits = !matches!(self.state, State::InTransfer | State::Expired) && !self.has(SPARED);
         let expires = if waits { self.expires } else { NEVER };
         let alert = if self.has(OVERDUE) { NEVER } else { self.alert_at };
         Some(delay.min(expires).min(alert)).filter(|at| *at != NEVER)
@@ -197,6 +199,10 @@ impl Slot {
 
     pub(crate) fn set_overdue(&mut self, on: bool) {
         self.set(OVERDUE, on);
+    }
+
+    pub(crate) fn set_spared(&mut self, on: bool) {
+        self.set(SPARED, on);
     }
 
     pub(crate) fn set_times(&mut self, expires: Instant, alert_at: Instant) {

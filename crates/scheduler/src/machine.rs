@@ -76,6 +76,9 @@ pub struct Scheduler {
     pub(crate) deadlines: BTreeSet<(Instant, PeerId)>,
     /// Given up, and not told yet.
     pub(crate) expired: BTreeSet<(Instant, EntryId)>,
+    /// Whether expiry waits, and what would have expired meanwhile.
+    pub(crate) expiry_waits: bool,
+    pub(crate) spared: BTreeSet<EntryId>,
     /// Overdue, and not told yet.
     pub(crate) overdue: BTreeSet<(Instant, EntryId)>,
     /// Paused or going on, and not told yet.
@@ -102,6 +105,8 @@ impl Scheduler {
             timers: BTreeSet::new(),
             deadlines: BTreeSet::new(),
             expired: BTreeSet::new(),
+            expiry_waits: false,
+            spared: BTreeSet::new(),
             overdue: BTreeSet::new(),
             pausing: BTreeSet::new(),
             wanting: BTreeMap::new(),
@@ -184,6 +189,7 @@ impl Scheduler {
         let (to, precedence) = (slot.destination(), slot.precedence);
         self.expired.remove(&(slot.expires(), id));
         self.overdue.remove(&(slot.alert_at(), id));
+        self.spared.remove(&id);
         let queues = self.queues_mut(to);
         queues.at(precedence).overdue -= u64::from(slot.is_overdue());
         queues.tidy(precedence);
@@ -238,6 +244,39 @@ impl Scheduler {
         self.settle(id);
         self.refresh_of(id);
         ended
+    }
+
+    /// An item that is not wanted before `until`, for no fault known to be its own: neither it nor its
+    /// peer counts a failure. One in transfer comes back. False where it is unknown or given up.
+    pub fn delay(&mut self, now: Instant, id: EntryId, until: Instant) -> bool {
+        self.tick(now);
+        if self.items.get(id).is_none_or(|slot| slot.state == State::Expired) {
+            return false;
+        }
+        self.take_out(id);
+        self.end_transfer(id);
+        if let Some(slot) = self.items.get_mut(id) {
+            slot.until = until;
+        }
+        self.settle(id);
+        self.refresh_of(id);
+        true
+    }
+
+    /// Ends an item's delay, be it of a retry, of [`Scheduler::delay`] or a deferral. False where
+    /// there is none.
+    pub fn hasten(&mut self, now: Instant, id: EntryId) -> bool {
+        self.tick(now);
+        if self.items.get(id).is_none_or(|slot| slot.state != State::Delayed) {
+            return false;
+        }
+        self.take_out(id);
+        if let Some(slot) = self.items.get_mut(id) {
+            slot.until = Instant(0);
+        }
+        self.settle(id);
+        self.refresh_of(id);
+        true
     }
 
     /// An operator holds an item: it does not start, and holds nothing. One in transfer goes on,

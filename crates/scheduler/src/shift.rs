@@ -60,6 +60,9 @@ impl Scheduler {
         if self.expired.remove(&(slot.expires(), id)) {
             slot.state = State::Ready; // nobody was told: it is looked at anew
         }
+        if self.spared.remove(&id) {
+            slot.set_spared(false); // it may have more time now
+        }
         let untold = self.overdue.remove(&(slot.alert_at(), id));
         slot.shift(shift);
         let (to, precedence, alert_at) = (slot.destination(), slot.precedence, slot.alert_at());

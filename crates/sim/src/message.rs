@@ -124,7 +124,7 @@ impl Messages {
                 marks.associations.extend(event.association);
             }
             Kind::TransferConfirmed => marks.confirmed = Some(now),
-            Kind::NonDelivery | Kind::Expired => marks.undeliverable = true,
+            Kind::NonDelivery | Kind::Expired | Kind::GivenUp => marks.undeliverable = true,
             _ => return,
         }
         match self.by_identifier.get(identifier).copied() {

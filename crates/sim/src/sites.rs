@@ -63,6 +63,8 @@ pub struct ChannelSetup {
     pub grow_at: u32,
     /// Checkpoints and window.
     pub rts: RtseParameters,
+    /// Whether the checkpoint follows the rate measured.
+    pub checkpoint_adapts: bool,
     /// What a higher message does to lower ones.
     pub hold: HoldPolicy,
 }
@@ -84,6 +86,7 @@ impl Default for ChannelSetup {
                 transfer_timeout: Duration::from_secs(120),
                 longest_pause: Duration::ZERO,
             },
+            checkpoint_adapts: true,
             hold: HoldPolicy::default(),
         }
     }
@@ -199,6 +202,7 @@ fn peer(here: &Place, there: &Place, setup: &ChannelSetup) -> Peer {
         associations_keep: Duration::from_secs(10),
         minimize: None,
         rts: setup.rts.clone(),
+        checkpoint_adapts: setup.checkpoint_adapts,
         setup_timeout: Duration::from_secs(30),
     });
     Peer {
@@ -213,7 +217,9 @@ fn peer(here: &Place, there: &Place, setup: &ChannelSetup) -> Peer {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        resume: node::config::Resume::Initiator,
         content_max: None,
+        message_aborts: node::config::MESSAGE_ABORTS,
         channels: channels.collect(),
     }
 }

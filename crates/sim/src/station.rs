@@ -232,11 +232,12 @@ impl Station {
                 self.connect(ground, association, channel);
             }
             Output::Write { association, bytes } => self.write(ground, association, bytes),
+            Output::Measure { association } => self.measure(ground, association),
             Output::Close { association } => self.close(ground, association),
             Output::Drop { association } => self.drop_now(ground, association),
             Output::SpoolOpen { spool } => self.store.open(spool)?,
             Output::SpoolAppend { spool, bytes, .. } => self.store.append(spool, &bytes)?,
-            Output::SpoolSync { spool, token } => {
+            Output::SpoolSync { spool, token, .. } => {
                 let result = Ok(self.store.spooled(spool)?);
                 self.answer(ground, self.disk, Input::Synced { spool, token, result });
             }
@@ -244,16 +245,22 @@ impl Station {
                 // One that a commit used up meanwhile is fine.
                 let _ = self.store.discard(spool);
             }
-            Output::Commit { token, batch } => {
+            Output::Commit { token, batch, .. } => {
                 ground.later(self.disk, Happening::Commit { site, token, batch });
             }
             Output::Load { token, precedence, id } => {
                 let record = self.store.entries.get(&(precedence, id)).cloned();
                 self.answer(ground, Duration::ZERO, Input::Loaded { token, result: Ok(record) });
             }
-            Output::LookUp { token, keys } => {
+            Output::LookUp { token, keys, .. } => {
                 let found = self.store.look_up(&keys, ground.clock().utc);
                 self.answer(ground, Duration::ZERO, Input::LookedUp { token, result: Ok(found) });
+            }
+            Output::ForgetSeen { token, before, most } => {
+                let forget = vec![engine::journal::Op::ForgetSeen { before, most }];
+                self.store.apply(forget)?;
+                let result = Ok(self.store.has_expired_keys(before));
+                self.answer(ground, self.disk, Input::Forgot { token, result });
             }
             Output::ReadContent { token, association, body, offset, len } => {
                 let wanted = Wanted { token, body, offset, len };
@@ -264,7 +271,7 @@ impl Station {
                 self.answer(ground, VERIFY, Input::Verified { token, right: true });
             }
             Output::Event(event) => self.told.push_back((site, Told::Event(event))),
-            Output::Operated { .. } | Output::Stopped => {}
+            Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
         }
         Ok(())
     }
@@ -329,6 +336,15 @@ impl Station {
                 }
             }
             None => ground.later(PIPE, Happening::ToUser { site, association, bytes }),
+        }
+    }
+
+    /// Says how much of what was written the other end's TCP has acknowledged.
+    fn measure(&mut self, ground: &mut Ground, association: AssociationId) {
+        let Some(id) = self.connections.get(&association).copied() else { return };
+        let octets = ground.host(self.host).and_then(|host| host.taken(id));
+        if let Some(octets) = octets {
+            self.answer(ground, Duration::ZERO, Input::Taken { association, octets });
         }
     }
 

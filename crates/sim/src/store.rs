@@ -101,6 +101,17 @@ impl Store {
         found.map(|row| row.map(|(_, record)| record.clone())).collect()
     }
 
+    /// What is remembered only until before this time.
+    fn expired(&self, before: Utc) -> impl Iterator<Item = (Utc, Digest)> {
+        let seen = self.seen.iter().map(|(key, (until, _))| (*until, *key));
+        seen.filter(move |(until, _)| *until < before)
+    }
+
+    /// Whether there is anything to forget.
+    pub fn has_expired_keys(&self, before: Utc) -> bool {
+        self.expired(before).next().is_some()
+    }
+
     /// Makes all changes of a batch.
     ///
     /// # Errors
@@ -129,12 +140,22 @@ impl Store {
                     self.bodies.remove(&id);
                 }
                 Op::PutSeen { key, until, record } => {
-                    let taken = self.seen.insert(key, (until, record));
-                    if taken.is_some_and(|(old, _)| old + REMEMBERED >= until) {
+                    let taken = self.seen.insert(key, (until, record.clone()));
+                    // One identifier with another content is another delivery, and says so.
+                    let adds = |before: &Bytes| {
+                        !before.is_empty()
+                            && record.len() > before.len()
+                            && record.starts_with(before)
+                    };
+                    if taken.is_some_and(|(old, of)| old + REMEMBERED >= until && !adds(&of)) {
                         return Err(Unsound::TakenTwice);
                     }
                 }
-                Op::ForgetSeen { before } => self.seen.retain(|_, (until, _)| *until >= before),
+                Op::ForgetSeen { before, most } => {
+                    let mut due: Vec<(Utc, Digest)> = self.expired(before).collect();
+                    due.sort_unstable();
+                    due.iter().take(most).for_each(|(_, key)| drop(self.seen.remove(key)));
+                }
                 Op::PutMeta { name, value } => {
                     self.meta.insert(name, value);
                 }

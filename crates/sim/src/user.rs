@@ -314,7 +314,7 @@ impl User {
                 }
             }
             Unit::Report(invoke) => {
-                match Element::parse(&octets).and_then(|e| ReportDelivery::read(&e)) {
+                match Element::parse_accepted(&octets).and_then(|e| ReportDelivery::read(&e)) {
                     Ok(report) => {
                         let report = Box::new(report);
                         self.heard.push_back(Heard::Report { invoke, report });

@@ -78,6 +78,8 @@ impl Filler {
                 routes: vec![to_peer],
                 mailboxes: [mailbox.clone()].into(),
                 content_max: Default::default(),
+                dialects: Default::default(),
+                expire: Default::default(),
                 classify: engine::classify::Policy::default(),
                 epoch: 1,
             }),

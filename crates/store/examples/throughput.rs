@@ -54,7 +54,11 @@ fn produce(committer: &Committer, producer: u64, batches: &AtomicU64, start: Ins
         let put = Op::PutEntry { precedence, id, record: record.clone() };
         for op in [put, Op::DeleteEntry { precedence, id }] {
             let done = done.clone();
-            committer.submit(vec![op], Box::new(move |outcome| drop(done.send(outcome))));
+            committer.submit(
+                precedence,
+                vec![op],
+                Box::new(move |outcome| drop(done.send(outcome))),
+            );
             if !matches!(wait.recv(), Ok(Ok(()))) {
                 return;
             }

@@ -24,6 +24,7 @@ pub mod committer;
 pub mod disk;
 mod error;
 pub mod faulty;
+mod order;
 pub mod queue;
 mod recent;
 mod redb_store;

@@ -3,7 +3,7 @@
 use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest};
+use engine::journal::{Batch, Digest, Op};
 
 /// The key of a queue entry; ordered by precedence (lowest first), then by identifier.
 pub type EntryKey = (Precedence, EntryId);
@@ -33,6 +33,11 @@ pub trait QueueStore: Send + Sync {
     /// An `Ok` batch is durable. The spools of a failed batch stay open, to be committed again
     /// or discarded; those of a committed one are used up. Blocks on the disk.
     fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
+
+    /// Octets that a batch writes, about.
+    fn octets(&self, batch: &Batch) -> usize {
+        batch.iter().map(Op::held).fold(0, usize::saturating_add)
+    }
 
     /// The record under a key.
     ///

@@ -143,6 +143,16 @@ impl Spools {
         }
     }
 
+    /// Octets that a commit of this spool writes into the database: none of one in a file. Never
+    /// waits: of one that somebody is writing none is known.
+    pub(crate) fn held_by(&self, id: SpoolId) -> usize {
+        let Ok(spool) = self.find(id) else { return 0 };
+        match spool.try_lock().as_deref() {
+            Ok(Spool::Memory(octets)) => octets.len(),
+            _ => 0,
+        }
+    }
+
     /// Drops a spool and its file; absent is fine.
     pub fn discard(&self, id: SpoolId) {
         let Some(spool) = lock(&self.open).remove(&id) else {

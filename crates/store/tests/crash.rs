@@ -32,7 +32,7 @@ fn script() -> Script {
         (vec![], vec![vec![delete(1)], vec![seen(2, 20, b"b"), put(3, b"three")]]),
         (vec![2, 3], vec![vec![spooled(2, 2), put(4, b"4")], vec![spooled(3, 3), put(5, b"5")]]),
         (vec![], vec![vec![drop_body(1), delete(2)]]),
-        (vec![4], vec![vec![spooled(2, 4), Op::ForgetSeen { before: base::Utc(15) }]]),
+        (vec![4], vec![vec![spooled(2, 4), Op::ForgetSeen { before: base::Utc(15), most: 9 }]]),
         (vec![], vec![vec![drop_body(2), drop_body(3), delete(4), meta("epoch", b"2")]]),
     ];
     let mut universe = Model::default();

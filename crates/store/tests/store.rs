@@ -38,7 +38,8 @@ fn op() -> impl Strategy<Value = Op> {
         (id.clone(), Just((1 << 20) + 1)).prop_map(|(id, length)| body(id, octets(length, 8))),
         id.clone().prop_map(drop_body),
         (0u8..4, 0u64..9).prop_map(|(key, until)| seen(key, until, b"answer")),
-        (0u64..9).prop_map(|before| Op::ForgetSeen { before: Utc(before) }),
+        (0u64..9, 0usize..3)
+            .prop_map(|(before, most)| Op::ForgetSeen { before: Utc(before), most }),
         (id, record).prop_map(|(n, value)| Op::PutMeta { name: format!("m{n}"), value }),
     ]
 }
@@ -290,7 +291,7 @@ fn what_waits_commits_as_one_group() {
             outcome.unwrap();
             done.lock().unwrap().push(n);
         };
-        committer.submit(vec![put(n, b"x")], Box::new(on_done));
+        committer.submit(Precedence::Routine, vec![put(n, b"x")], Box::new(on_done));
     };
     submit(0);
     has_started.recv().unwrap();
@@ -303,6 +304,40 @@ fn what_waits_commits_as_one_group() {
     assert_eq!(*done.lock().unwrap(), [0, 1, 2, 3, 4, 5]);
     assert_eq!(*slow.groups.lock().unwrap(), [1, 5]);
     assert_eq!(slow.entries(None, 10).unwrap().len(), 6);
+}
+
+#[test]
+fn a_higher_one_does_not_wait_for_the_lower_ones_before_it() {
+    let (go, wait) = channel();
+    let (started, has_started) = channel();
+    let slow = Arc::new(Slow {
+        groups: Mutex::default(),
+        go: Mutex::new(wait),
+        started,
+        store: on(&FaultyDisk::new()),
+    });
+    let committer = Committer::start(Arc::clone(&slow) as Arc<dyn QueueStore>).unwrap();
+    let done = Arc::new(Mutex::new(Vec::new()));
+    let submit = |precedence, n: u64| {
+        let done = Arc::clone(&done);
+        let on_done = move |outcome: Result<(), StoreError>| {
+            outcome.unwrap();
+            done.lock().unwrap().push(n);
+        };
+        committer.submit(precedence, vec![put(n, b"x")], Box::new(on_done));
+    };
+    submit(Precedence::Routine, 0);
+    has_started.recv().unwrap();
+    for n in 1..=3 {
+        submit(Precedence::Routine, n);
+    }
+    submit(Precedence::Flash, 4);
+    for _ in 0..3 {
+        go.send(()).unwrap();
+    }
+    committer.shutdown();
+    assert_eq!(*done.lock().unwrap(), [0, 4, 1, 2, 3]);
+    assert_eq!(*slow.groups.lock().unwrap(), [1, 1, 3]);
 }
 
 /// Each batch puts an entry and its body together, or removes both: no reader sees one alone
@@ -340,7 +375,10 @@ fn readers_beside_the_committer_see_whole_batches() {
                 _ => pair.map(delete).to_vec(),
             };
             batch.push(if n % 2 == 0 { body(1, octets(9, 7)) } else { drop_body(1) });
-            committer.submit(batch, Box::new(|outcome| outcome.unwrap()));
+            committer.submit(Precedence::Routine, batch, Box::new(|outcome| outcome.unwrap()));
+            while n == 30 && reads.load(Ordering::Relaxed) == 0 {
+                std::thread::yield_now();
+            }
         }
         committer.shutdown();
         stop.store(true, Ordering::Relaxed);
@@ -376,7 +414,7 @@ fn what_was_never_remembered_is_told_without_the_database_once_all_keys_are_know
     let store = on(&disk);
     assert!(!store.cannot_have_seen(&key(2)), "it does not know yet");
     commit(&store, vec![remember(3)]).unwrap();
-    store.learn_seen().unwrap();
+    store.learn_seen(&false.into()).unwrap();
     assert!(store.cannot_have_seen(&key(2)));
     assert!(!store.cannot_have_seen(&key(1)), "from before it was opened");
     assert!(!store.cannot_have_seen(&key(3)), "from before it learned");

@@ -285,7 +285,7 @@ pub struct Message {
     /// What was printed, by the names of a row's values, or those with `_more_than` or `_less_than`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
-    /// Why no setting brings it near what was printed, where none does.
+    /// Why it is not near what was printed, where that is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub missed: String,
 }
@@ -401,7 +401,7 @@ pub struct Load {
     /// The TOS octets with which it arrived, as printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper_tos: Vec<u8>,
-    /// Why no setting brings it near what was printed, where none does.
+    /// Why it is not near what was printed, where that is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub missed: String,
 }

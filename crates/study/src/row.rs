@@ -145,7 +145,7 @@ pub struct Row {
     /// All that was printed.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
-    /// Why no setting brings it near what was printed, where none does.
+    /// Why it is not near what was printed, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub missed: String,
     /// Where it was made.

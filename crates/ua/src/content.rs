@@ -107,7 +107,7 @@ impl Content {
     pub fn check(&self, offset: u64, arrived: &[u8]) -> Result<()> {
         let (mut at, mut rest) = (offset, arrived);
         while !rest.is_empty() {
-            let piece = self.piece(at, rest.len())?;
+            let piece = self.read(at, rest.len())?;
             let (now, later) = rest.split_at_checked(piece.len()).unwrap_or((rest, &[]));
             if piece.is_empty() || now != &piece[..] {
                 bail!("what was delivered differs from what was submitted, after octet {at}");
@@ -118,7 +118,11 @@ impl Content {
         Ok(())
     }
 
-    fn piece(&self, offset: u64, max: usize) -> Result<Bytes> {
+    /// Up to `max` octets from `offset` on; none only at the end.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has become shorter.
+    pub fn read(&self, offset: u64, max: usize) -> Result<Bytes> {
         let head = self.head.len() as u64;
         match offset.checked_sub(head) {
             Some(offset) => self.source.read(offset, max),

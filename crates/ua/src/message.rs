@@ -109,7 +109,7 @@ impl Message {
             ..Heading::default()
         };
         let builder = ContentBuilder::new(&heading).context("the heading")?;
-        Ok(builder.finish_with(self.form, self.source.len()).head)
+        Ok(builder.finish_with(&self.form, self.source.len()).head)
     }
 
     fn military(&self) -> Military {

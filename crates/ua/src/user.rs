@@ -30,6 +30,9 @@ const CHUNK: usize = 64 << 10;
 /// How long a TCP connection may take, and how long a write may make no progress.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
+/// How often a look is taken at how much the MTA's TCP has taken, while it owes an answer: on a slow
+/// line what is sent waits in the system for minutes.
+const LOOK: Duration = Duration::from_secs(5);
 /// How long an answer may take, where nobody says.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
 /// How long an MTA that takes nothing is given after an interrupt.
@@ -78,7 +81,7 @@ pub struct Login {
     pub password: Password,
     /// Selectors to call, where the MTA wants them.
     pub called: Selectors,
-    /// How long an answer may take once all of what it answers went out; then the association is
+    /// How long an answer may take once the MTA's TCP has taken all of what it answers; then the association is
     /// aborted, and what was asked is [`Lost`].
     pub answer_timeout: Duration,
 }
@@ -93,6 +96,8 @@ pub struct User {
     scratch: Box<[u8]>,
     /// Octets handed to the system so far.
     written: u64,
+    /// How long an answer may take.
+    patience: Duration,
     trace: Option<TraceWriter<BufWriter<File>>>,
     interrupted: Interrupted,
     /// The transport connection is to be closed once all is written.
@@ -132,6 +137,7 @@ impl User {
             unwritten: BytesMut::new(),
             scratch: vec![0; CHUNK].into(),
             written: 0,
+            patience: login.answer_timeout,
             trace,
             interrupted,
             closing: false,
@@ -252,7 +258,8 @@ impl User {
             self.drain();
             return Ok(());
         }
-        let next = [until, deadline].into_iter().flatten().min();
+        let look = (self.stack.outstanding() > 0).then(|| now + LOOK.min(self.patience / 4));
+        let next = [until, deadline, look].into_iter().flatten().min();
         let clock = self.clock;
         let wake = async {
             match next {
@@ -263,7 +270,12 @@ impl User {
         let arrived = tokio::select! {
             biased;
             read = self.stream.read(&mut self.scratch) => read,
-            () = wake => return Ok(()),
+            () = wake => {
+                if look.is_some() {
+                    self.look();
+                }
+                return Ok(());
+            }
             () = self.interrupted.wait() => return Ok(()),
         };
         match arrived {
@@ -279,6 +291,21 @@ impl User {
         }
         self.drain();
         Ok(())
+    }
+
+    /// Whether the MTA's TCP has taken more than when this was asked last: the system may hold far
+    /// more than a slow line carries within [`WRITE_TIMEOUT`].
+    fn has_taken_more(&self, before: &mut Option<u64>) -> bool {
+        let now = dscp::socket::taken(&self.stream);
+        std::mem::replace(before, now) < now
+    }
+
+    /// What the MTA's TCP has taken is progress.
+    fn look(&mut self) {
+        if let Some(octets) = dscp::socket::taken(&self.stream) {
+            self.stack.handle(self.clock.now(), Input::Taken(octets));
+            self.drain();
+        }
     }
 
     fn drain(&mut self) {
@@ -300,6 +327,7 @@ impl User {
     /// The trace cannot be written. What ends the connection is told by the next [`User::next`],
     /// for the MTA may have said something before.
     pub async fn flush(&mut self) -> Result<()> {
+        let mut taken = None;
         while !self.unwritten.is_empty() && !self.is_over() {
             let interrupted = &self.interrupted;
             let given_up = async {
@@ -323,6 +351,7 @@ impl User {
                 }
                 Err(e) if e.kind() == ErrorKind::Interrupted => {}
                 Err(e) if e.kind() == ErrorKind::Other => self.over = Some(INTERRUPTED),
+                Err(e) if e.kind() == ErrorKind::TimedOut && self.has_taken_more(&mut taken) => {}
                 Err(e) if e.kind() == ErrorKind::TimedOut => {
                     self.over = Some("the MTA takes nothing more");
                 }

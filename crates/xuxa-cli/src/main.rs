@@ -1,13 +1,19 @@
 //! The client `xuxa`: submits canned messages at any precedence, and receives them.
 
 mod burst;
+mod extract;
 mod inbox;
+mod part;
 mod profile;
 mod quantity;
+mod reading;
 mod receive;
+mod report;
+mod say;
 mod send;
 mod show;
 mod submission;
+mod words;
 
 use crate::submission::{Prepared, Way};
 use anyhow::{Result, bail};
@@ -76,7 +82,7 @@ struct Body {
     /// Canned text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = quantity::parse_size)]
     size: Vec<u64>,
-    /// A file, as a binary body part; streamed, of any size
+    /// A file, with its name, as a file transfer body part; streamed, of any size
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
     /// These words
@@ -115,8 +121,9 @@ struct SendArgs {
     /// Which reports to ask for
     #[arg(long, value_enum, default_value_t)]
     report: ReportArg,
-    /// A civil interpersonal message (P22) instead of a military one (P772)
-    #[arg(long)]
+    /// A civil interpersonal message (P22) instead of a military one (P772): its heading has no
+    /// precedence, SIC, message type or instruction
+    #[arg(long, conflicts_with_all = ["sic", "message_type", "instruction", "copy_precedence"])]
     civil: bool,
     /// Content identifier, 1 to 16 characters: sending again with the same one makes no second
     /// message of the same content; the date-time group is part of it
@@ -144,9 +151,13 @@ struct ReceiveArgs {
     /// Stop after so many seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
-    /// Keep no contents, only their identifiers
+    /// Keep no contents, only their identifiers and digests
     #[arg(long)]
     discard: bool,
+    /// Put the files in messages into this directory, under their names; nothing is overwritten: a
+    /// number is added to the name
+    #[arg(long, value_name = "DIR")]
+    extract: Option<PathBuf>,
 }
 
 fn parse_message_type(text: &str) -> Result<MessageType, String> {
@@ -185,12 +196,12 @@ fn main() -> ExitCode {
         }
     });
     if let Err(error) = set {
-        eprintln!("xuxa: Ctrl-C will not unbind in order: {error}");
+        say::complain(&format!("Ctrl-C will not unbind in order: {error}"));
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            eprintln!("xuxa: cannot start: {error}");
+            say::complain(&format!("cannot start: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -201,7 +212,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let is_terminal = std::io::stderr().is_terminal();
     if let Verb::Burst(args) = &cli.verb {
         if cli.pcap.is_some() {
-            eprintln!("xuxa: --pcap writes one association, and a burst has several: leave it out");
+            say::complain("--pcap writes one association, and a burst has several: leave it out");
             return ExitCode::from(2);
         }
         let profiles =
@@ -211,12 +222,13 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     if let Some(path) = &cli.pcap {
-        eprintln!("xuxa: warning: {} will hold passwords and contents in clear", path.display());
+        let shown = path.display();
+        say::complain(&format!("warning: {shown} will hold passwords and contents in clear"));
     }
     let way = Way {
         profile: &profile,
@@ -240,18 +252,18 @@ async fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
     let messages = match messages(way, args) {
         Ok(messages) => messages,
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     let outcome = send::send(way, &messages, args.retry_for).await;
     if json {
-        println!("{}", serde_json::json!(outcome));
+        say::print_json(&outcome);
     } else if !outcome.messages.is_empty() {
-        println!("{}", show::sent(&outcome.messages));
+        say::print(&show::sent(&outcome.messages).to_string());
     }
     for line in show::unsent(&outcome) {
-        eprintln!("xuxa: {line}");
+        say::complain(&line);
     }
     ExitCode::from(sent_code(&outcome))
 }
@@ -273,7 +285,7 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             ExitCode::from(match some {
                 true => 3,
                 false if error.is::<profile::Wrong>() => 2,
@@ -326,7 +338,8 @@ fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
 
 fn bodies(body: &Body) -> Result<Vec<(PartForm, Source)>> {
     if let Some(path) = &body.file {
-        return Ok(vec![(PartForm::Binary, Source::open(path)?)]);
+        let name = path.file_name().map(|name| name.to_string_lossy().into_owned());
+        return Ok(vec![(PartForm::File { name }, Source::open(path)?)]);
     }
     if let Some(text) = &body.text {
         let charset = Charset::of(text);
@@ -355,44 +368,64 @@ fn check_identifier(identifier: &str) -> Result<()> {
 }
 
 async fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
-    let mut inbox = match inbox::Inbox::open(&way.profile.inbox(), !args.discard) {
-        Ok(inbox) => inbox,
+    let opened = || {
+        let inbox = inbox::Inbox::open(&way.profile.inbox(), !args.discard)?;
+        let files = args.extract.as_deref().map(extract::Extraction::open).transpose()?;
+        anyhow::Ok((inbox, files))
+    };
+    let (mut inbox, files) = match opened() {
+        Ok(opened) => opened,
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
+    if inbox.unreadable_lines() > 0 {
+        say::complain(&format!(
+            "warning: {} lines of received.log in {} cannot be read: what they named is kept again \
+             should the MTA deliver it again",
+            inbox.unreadable_lines(),
+            way.profile.inbox().display()
+        ));
+    }
     let until = receive::Until {
         wait: args.wait,
         count: args.count,
         timeout: args.timeout.map(Duration::from_secs),
     };
     let mut lines = Vec::new();
-    let outcome = receive::receive(way, &mut inbox, until, |line| {
+    let mut to = receive::To { inbox: &mut inbox, files: files.as_ref() };
+    let outcome = receive::receive(way, &mut to, until, |line| {
+        if let Some(warning) = show::warning(line) {
+            say::complain(&warning);
+        }
         if !json && args.wait {
             let line = std::slice::from_ref(line);
-            println!("{}{}", show::received(line), show::texts(line));
+            say::print(&format!("{}\n{}", show::received(line), show::details(line)));
         }
         lines.push(line.clone());
     })
     .await;
     if json {
-        println!("{}", serde_json::json!({ "deliveries": lines }));
+        say::print_json(&serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {
         if lines.is_empty() && matches!(outcome, Ok(0)) {
-            println!("nothing waits");
+            say::print("nothing waits");
         } else if !lines.is_empty() {
-            println!("{}{}", show::received(&lines), show::texts(&lines));
+            say::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
         }
     }
     let short = args.count.is_some_and(|n| (lines.len() as u64) < n);
     match outcome {
         Ok(_) if short => {
-            eprintln!("xuxa: {} of {} deliveries came", lines.len(), args.count.unwrap_or(0));
+            let wanted = args.count.unwrap_or(0);
+            say::complain(&format!("{} of {wanted} deliveries came", lines.len()));
             ExitCode::from(if lines.is_empty() { 1 } else { 3 })
         }
         Ok(left) if left > 0 => {
-            eprintln!("xuxa: {left} still wait: the MTA has not delivered them, try again later");
+            say::complain(&format!(
+                "{left} still wait: the MTA has not delivered them, try again later"
+            ));
             ExitCode::from(3)
         }
         other => finish(other.map(drop), !lines.is_empty()),
@@ -402,6 +435,26 @@ async fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_civil_heading_has_not_is_refused() {
+        use clap::error::ErrorKind;
+        let parse = |more: &[&str]| {
+            let all = [&["xuxa", "send", "--to", "/C=XX/S=A", "--text", "x"], more].concat();
+            Cli::try_parse_from(all).map(drop).map_err(|error| error.kind())
+        };
+        assert_eq!(parse(&["--civil", "--dtg", "260504030201Z", "--precedence", "flash"]), Ok(()));
+        for military in [
+            ["--sic", "ABC"],
+            ["--message-type", "drill"],
+            ["--instruction", "BY HAND"],
+            ["--copy-precedence", "routine"],
+        ] {
+            assert_eq!(parse(&military), Ok(()));
+            let both = [&["--civil"][..], &military].concat();
+            assert_eq!(parse(&both), Err(ErrorKind::ArgumentConflict), "{military:?}");
+        }
+    }
 
     #[test]
     fn what_is_in_doubt_has_a_code_of_its_own() {

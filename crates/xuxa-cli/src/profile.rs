@@ -7,12 +7,15 @@ use p1::bind::{Password, PasswordForm};
 use p1::names::ORName;
 use serde::Deserialize;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::Read as _;
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 
 /// The file: named profiles.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct File {
+struct Profiles {
     /// The profile used when none is named.
     default: Option<String>,
     #[serde(default)]
@@ -71,12 +74,7 @@ impl PasswordSource {
             (Some(name), None) => std::env::var(name).with_context(|| {
                 Wrong(format!("the password is expected in the environment variable {name}"))
             })?,
-            (None, Some(path)) => {
-                let text = std::fs::read_to_string(path).with_context(|| {
-                    Wrong(format!("cannot read the password file {}", path.display()))
-                })?;
-                text.lines().next().unwrap_or_default().to_owned()
-            }
+            (None, Some(path)) => from_file(path)?,
             _ => bail!(Wrong(
                 "give the password as { env = \"NAME\" } or { file = \"PATH\" }".to_owned()
             )),
@@ -86,6 +84,25 @@ impl PasswordSource {
         }
         Ok(password)
     }
+}
+
+/// The first line of a password file that is its owner's alone, as the daemon wants its own to be.
+fn from_file(path: &Path) -> Result<String> {
+    let shown = path.display();
+    let unread = || Wrong(format!("cannot read the password file {shown}"));
+    let mut file = File::open(path).with_context(unread)?;
+    // Of what was opened, whatever the name leads to by now.
+    let mode = file.metadata().with_context(unread)?.permissions().mode();
+    if mode & 0o077 != 0 {
+        bail!(Wrong(format!(
+            "others may read the password file {shown}, whose mode is {:04o}: chmod 600 it, and \
+             change the password if others have been here",
+            mode & 0o7777
+        )));
+    }
+    let mut text = String::new();
+    file.read_to_string(&mut text).with_context(unread)?;
+    Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
 /// Reads an O/R address; `what` it is for is said where it is none, and its text once.
@@ -161,7 +178,7 @@ pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
             path.display()
         )
     })?;
-    let file: File = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
+    let file: Profiles = toml::from_str(&text).with_context(|| format!("in {}", path.display()))?;
     let names: Vec<&str> = file.profile.keys().map(String::as_str).collect();
     let only = match names.as_slice() {
         [one] => Some(*one),
@@ -185,6 +202,12 @@ pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs::Permissions;
+
+    fn write_private(path: &Path, text: &str) {
+        std::fs::write(path, text).unwrap();
+        std::fs::set_permissions(path, Permissions::from_mode(0o600)).unwrap();
+    }
 
     const TWO: &str = r#"
         default = "ops"
@@ -210,7 +233,7 @@ mod tests {
         assert!(load(Some(&file), Some("log")).unwrap().user.ends_with("LOG"));
         let missing = load(Some(&file), Some("x")).unwrap_err().to_string();
         assert!(missing.contains("log, ops"), "{missing}");
-        std::fs::write(dir.path().join("ops.pw"), "secret\n").unwrap();
+        write_private(&dir.path().join("ops.pw"), "secret\n");
         assert_eq!(ops.password.read().unwrap(), "secret");
     }
 
@@ -234,8 +257,15 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let file = dir.path().join("pw");
         assert!(read(None, Some(file.clone())).contains("cannot read the password file"));
-        std::fs::write(&file, "\n").unwrap();
-        assert!(read(None, Some(file)).contains("empty"));
+        write_private(&file, "\n");
+        assert!(read(None, Some(file.clone())).contains("empty"));
+        std::fs::write(&file, "secret\n").unwrap();
+        for mode in [0o644, 0o640, 0o604, 0o620] {
+            std::fs::set_permissions(&file, Permissions::from_mode(mode)).unwrap();
+            let text = read(None, Some(file.clone()));
+            assert!(text.contains("others may read") && text.contains("chmod 600"), "{text}");
+            assert!(text.contains(&format!("0{mode:03o}")) && !text.contains("secret"), "{text}");
+        }
         assert!(read(None, None).contains("{ env = \"NAME\" }"));
     }
 

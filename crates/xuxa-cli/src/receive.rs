@@ -1,30 +1,26 @@
 //! `xuxa receive`: takes what the MTA delivers, keeps it, and only then confirms it.
 
-use crate::inbox::{Inbox, Incoming, NotKept};
+use crate::extract::Extraction;
+use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
+use crate::reading::Reading;
+use crate::report::{Report, ReportReading};
 use crate::show;
 use crate::submission::Way;
 use anyhow::{Context, Result, bail};
 use base::Precedence;
-use base::ber::{Element, Writer};
+use base::ber::Writer;
 use osi::api::{Indication, Problem, Request};
-use p1::envelope::ReportType;
 use p1::p3::{
-    ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope,
-    ReportDelivery, operation,
+    ArgumentEvent, DeliveryParser, DeliveryResult, EMPTY_RESULT, MessageDeliveryEnvelope, operation,
 };
-use p772::{Charset, ContentParser, Event, Heading, PartKind};
+use p772::RecipientSpecifier;
 use serde::Serialize;
-use sha2::{Digest as _, Sha256};
+use std::path::PathBuf;
 use std::time::Duration;
 use ua::{Clock, Lost, Services, User, describe};
 
 /// Without `--wait`, the end comes when what waited is there, or nothing came for so long.
 const QUIET: Duration = Duration::from_secs(5);
-/// Most octets of a report.
-const MOST_REPORT: usize = 1 << 20;
-/// Most octets of text shown.
-const MOST_TEXT: usize = 256;
-
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
@@ -34,6 +30,13 @@ pub(crate) struct Until {
     pub count: Option<u64>,
     /// Stop after so long.
     pub timeout: Option<Duration>,
+}
+
+/// Where deliveries go.
+pub(crate) struct To<'a> {
+    pub inbox: &'a mut Inbox,
+    /// Where the files in them go, if anywhere.
+    pub files: Option<&'a Extraction>,
 }
 
 /// One line of the result.
@@ -48,6 +51,13 @@ pub(crate) enum Received {
 pub(crate) struct Message {
     pub mts_identifier: String,
     pub originator: String,
+    /// Whom it was delivered to.
+    pub this_recipient: String,
+    /// For action and for information, from the heading; blind ones in it are for information, too.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub to: Vec<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub copy: Vec<String>,
     /// From the heading, where the content is P772; else absent.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub precedence: Option<Precedence>,
@@ -58,10 +68,15 @@ pub(crate) struct Message {
     pub content_identifier: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
+    /// Date-time group of the heading, in the form of `xuxa send --dtg`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub dtg: Option<String>,
     pub sics: Vec<String>,
     /// In the form of `xuxa send --message-type`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub message_type: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub instructions: Vec<String>,
     /// Octets of the body parts.
     pub size: u64,
     pub content_length: u64,
@@ -77,43 +92,34 @@ pub(crate) struct Message {
     pub kbit_s: f64,
     /// Delivered before: confirmed again, kept once.
     pub duplicate: bool,
+    /// Another content was delivered under the same identifier: one of the two is not what it says.
+    pub identifier_reused: bool,
     /// The beginning of the text, where the body has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
+    /// Whether that is all of the body.
+    #[serde(skip)]
+    pub text_is_all: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
+    /// The files of its body, where they were to be extracted.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub extracted: Vec<String>,
+    /// Files of its body for which there was no room; they are in its content.
+    #[serde(skip_serializing_if = "is_none")]
+    pub not_extracted: u64,
 }
 
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct Report {
-    /// Of the message reported on.
-    pub mts_identifier: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub content_identifier: Option<String>,
-    pub recipients: Vec<ReportLine>,
-    /// Delivered before: confirmed again, kept once.
-    pub duplicate: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct ReportLine {
-    pub recipient: String,
-    pub delivered: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub delivery_time: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub diagnostic: Option<String>,
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_none(count: &u64) -> bool {
+    *count == 0
 }
 
 /// Takes deliveries until told to stop; how many still wait of those that did when it began, where
 /// it was to take those.
 pub(crate) async fn receive(
     way: &Way<'_>,
-    inbox: &mut Inbox,
+    to: &mut To<'_>,
     until: Until,
     each: impl FnMut(&Received),
 ) -> Result<u64> {
@@ -122,7 +128,7 @@ pub(crate) async fn receive(
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
-    match deliveries(way, &mut user, inbox, until, waiting, each).await {
+    match deliveries(way, &mut user, to, until, waiting, each).await {
         Ok(count) => {
             user.unbind().await?;
             let all = until.wait || until.count.is_some();
@@ -139,7 +145,7 @@ pub(crate) async fn receive(
 async fn deliveries(
     way: &Way<'_>,
     user: &mut User,
-    inbox: &mut Inbox,
+    to: &mut To<'_>,
     until: Until,
     waiting: u64,
     mut each: impl FnMut(&Received),
@@ -162,8 +168,8 @@ async fn deliveries(
             None => break,
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
-                    operation::MESSAGE_DELIVERY => take_message(way, user, inbox, invoke).await,
-                    operation::REPORT_DELIVERY => take_report(user, inbox, invoke).await,
+                    operation::MESSAGE_DELIVERY => take_message(way, user, to, invoke).await,
+                    operation::REPORT_DELIVERY => take_report(user, to.inbox, invoke).await,
                     _ => {
                         reject(user, invoke, UNRECOGNIZED_OPERATION).await?;
                         continue;
@@ -202,208 +208,157 @@ async fn reject(user: &mut User, invoke: i64, problem: Problem) -> Result<()> {
     user.flush().await
 }
 
-/// What a content said of itself.
-#[derive(Default)]
-struct Reading {
-    heading: Option<Box<Heading>>,
-    size: u64,
-    /// The beginning of the first text, undecoded: a piece may end within a character.
-    text: Option<(Charset, Vec<u8>)>,
-    in_text: bool,
-    /// The content is of no kind we can read: it is kept all the same.
-    opaque: bool,
+/// A message that is coming.
+struct Coming<'a> {
+    envelope: Box<MessageDeliveryEnvelope>,
+    identifier: String,
+    incoming: Incoming,
+    reading: Reading<'a>,
+    length: u64,
+}
+
+impl<'a> Coming<'a> {
+    fn begin(to: &mut To<'a>, envelope: Box<MessageDeliveryEnvelope>) -> Result<Coming<'a>> {
+        let identifier = envelope.identifier.to_string();
+        let incoming = to.inbox.begin(&identifier)?;
+        let otherwise = || format!("{}.bin", file_name(&identifier, ""));
+        let files = to.files.map(|files| files.message(otherwise()));
+        Ok(Coming { envelope, incoming, reading: Reading::new(files), identifier, length: 0 })
+    }
+
+    fn take(&mut self, octets: &[u8]) -> Result<()> {
+        self.length += octets.len() as u64;
+        self.reading.take(octets)?;
+        self.incoming.write(octets)
+    }
 }
 
 async fn take_message(
     way: &Way<'_>,
     user: &mut User,
-    inbox: &mut Inbox,
+    to: &mut To<'_>,
     invoke: i64,
 ) -> Result<Received> {
     let start = way.clock.now();
     let mut parser = DeliveryParser::default();
-    let mut content = ContentParser::new();
-    let mut reading = Reading::default();
-    let mut hasher = Sha256::new();
-    let mut length = 0u64;
-    let mut head: Option<(Box<MessageDeliveryEnvelope>, String, Incoming)> = None;
+    let mut coming: Option<Coming<'_>> = None;
     loop {
         let (bytes, last) = user.data().await?;
         let mut rest: &[u8] = &bytes;
         while let Some(event) = parser.next(&mut rest).context("in the message delivery")? {
-            match event {
-                ArgumentEvent::Envelope(envelope) => {
-                    let identifier = envelope.identifier.to_string();
-                    let incoming = inbox.begin(&identifier)?;
-                    head = Some((envelope, identifier, incoming));
+            match (event, &mut coming) {
+                (ArgumentEvent::Envelope(envelope), _) => {
+                    coming = Some(Coming::begin(to, envelope)?);
                 }
-                ArgumentEvent::Content(octets) => {
-                    length += octets.len() as u64;
-                    hasher.update(octets);
-                    reading.take(&mut content, octets);
-                    if let Some((_, _, incoming)) = &mut head {
-                        incoming.write(octets)?;
-                    }
-                }
-                ArgumentEvent::End => {}
+                (ArgumentEvent::Content(octets), Some(coming)) => coming.take(octets)?,
+                (ArgumentEvent::Content(_) | ArgumentEvent::End, _) => {}
             }
         }
         if last {
             break;
         }
     }
-    let Some((envelope, identifier, incoming)) = head else {
+    let Some(mut coming) = coming else {
         bail!("the MTA delivered a message without an envelope");
     };
     if !parser.is_done() {
         bail!("the MTA's message delivery was cut short");
     }
     let elapsed = way.clock.now().since(start);
-    let kept = inbox.finish(incoming, &identifier, "content")?;
+    let files = coming.reading.files();
+    let not_extracted = files.as_ref().map_or(0, |files| files.left_out);
+    let mut extracted = Vec::new();
+    let publish = |taking: &mut Taking<'_>| {
+        extracted = files.map_or(Ok(Vec::new()), |files| files.publish(taking))?;
+        Ok(())
+    };
+    let kept = to.inbox.finish(coming.incoming, &coming.identifier, "content", publish)?;
     let received_at = Clock::utc().to_string();
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
     user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
-    let military = reading.heading.as_deref().map(|h| &h.military);
-    Ok(Received::Message(Box::new(Message {
-        mts_identifier: identifier,
-        originator: envelope.originator.address.to_string(),
-        precedence: military.and_then(|m| m.primary_precedence).and_then(|p| p.level()),
-        priority: show::priority(envelope.priority).to_owned(),
-        content_type: show::content_type(&envelope.content_type),
-        content_identifier: envelope.content_identifier.clone(),
-        subject: reading.heading.as_deref().and_then(|h| h.subject.clone()),
-        sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
-        message_type: military.and_then(|m| m.message_type.as_ref()).map(show::message_type),
-        size: if reading.opaque { length } else { reading.size },
-        content_length: length,
-        content_sha256: show::hex(&hasher.finalize()),
-        submission_time: envelope.submission_time.utc.map(|t| t.to_string()),
-        delivery_time: envelope.delivery_time.utc.map(|t| t.to_string()),
-        received_at,
-        receive_ms: elapsed.as_secs_f64() * 1e3,
-        kbit_s: show::kbit_s(length, elapsed),
-        duplicate: kept.duplicate,
-        text: reading.text(),
-        file: kept.file.map(|p| p.display().to_string()),
-    })))
+    let said = Said { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
+    let length = coming.length;
+    let mut message = said.message(coming.identifier.clone(), length);
+    message.not_extracted = not_extracted;
+    message.received_at = received_at;
+    message.receive_ms = elapsed.as_secs_f64() * 1e3;
+    message.kbit_s = show::kbit_s(length, elapsed);
+    Ok(Received::Message(Box::new(message)))
 }
 
-impl Reading {
-    /// The beginning of the first text.
-    fn text(&self) -> Option<String> {
-        let (charset, octets) = self.text.as_ref()?;
-        let mut whole = octets.as_slice();
-        if *charset == Charset::Utf8 && octets.len() == MOST_TEXT {
-            // Cut there, perhaps within a character.
-            if let Err(error) = std::str::from_utf8(octets)
-                && error.error_len().is_none()
-            {
-                whole = octets.get(..error.valid_up_to()).unwrap_or(octets);
-            }
-        }
-        Some(charset.decode(whole))
-    }
+/// What envelope and content say of a message, and what became of it.
+struct Said<'a> {
+    envelope: &'a MessageDeliveryEnvelope,
+    reading: &'a Reading<'a>,
+    kept: Kept,
+    extracted: Vec<PathBuf>,
+}
 
-    fn take(&mut self, parser: &mut ContentParser, octets: &[u8]) {
-        let mut rest = octets;
-        while !self.opaque {
-            match parser.next(&mut rest) {
-                Ok(None) => break,
-                // The MTA carries contents of any type: one we cannot read is kept unread.
-                Err(_) => self.opaque = true,
-                Ok(Some(Event::Heading(heading))) => self.heading = Some(heading),
-                Ok(Some(Event::PartBegin(kind))) => {
-                    self.in_text = false;
-                    if let (PartKind::Text(charset), None) = (kind, &self.text) {
-                        self.in_text = true;
-                        self.text = Some((charset, Vec::new()));
-                    }
-                }
-                Ok(Some(Event::Data(data))) => {
-                    self.size += data.len() as u64;
-                    if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
-                        let room = MOST_TEXT.saturating_sub(text.len()).min(data.len());
-                        text.extend_from_slice(data.get(..room).unwrap_or_default());
-                    }
-                }
-                Ok(Some(Event::PartEnd)) => self.in_text = false,
-                Ok(Some(Event::Notification(_) | Event::End)) => {}
-            }
+impl Said<'_> {
+    /// The line of the result, but for what was measured.
+    fn message(self, mts_identifier: String, length: u64) -> Message {
+        let (envelope, reading) = (self.envelope, self.reading);
+        let heading = reading.heading.as_deref();
+        let military = heading.map(|h| &h.military);
+        let names = |all: &[RecipientSpecifier]| all.iter().map(show::recipient).collect();
+        let mut copy: Vec<String> = heading.map_or(Vec::new(), |h| names(&h.copy_recipients));
+        copy.extend(heading.map_or(Vec::new(), |h| names(&h.blind_copy_recipients)));
+        let path = |path: PathBuf| path.display().to_string();
+        Message {
+            mts_identifier,
+            originator: envelope.originator.address.to_string(),
+            this_recipient: envelope.this_recipient.address.to_string(),
+            to: heading.map_or(Vec::new(), |h| names(&h.primary_recipients)),
+            copy,
+            precedence: military.and_then(|m| m.primary_precedence).and_then(|p| p.level()),
+            priority: show::priority(envelope.priority).to_owned(),
+            content_type: show::content_type(&envelope.content_type),
+            content_identifier: envelope.content_identifier.clone(),
+            subject: heading.and_then(|h| h.subject.clone()),
+            dtg: military.and_then(|m| m.authorised_at).map(base::Utc::to_utc_time),
+            sics: military.map(|m| m.distribution_codes.sics.clone()).unwrap_or_default(),
+            message_type: military.and_then(|m| m.message_type.as_ref()).map(show::message_type),
+            instructions: military.map(|m| m.message_instructions.clone()).unwrap_or_default(),
+            size: if reading.opaque { length } else { reading.size },
+            content_length: length,
+            content_sha256: self.kept.sha256,
+            submission_time: envelope.submission_time.utc.map(|t| t.to_string()),
+            delivery_time: envelope.delivery_time.utc.map(|t| t.to_string()),
+            received_at: String::new(),
+            receive_ms: 0.0,
+            kbit_s: 0.0,
+            duplicate: self.kept.duplicate,
+            identifier_reused: self.kept.identifier_reused,
+            text: reading.text(),
+            text_is_all: reading.text_is_all(),
+            file: self.kept.file.map(path),
+            extracted: self.extracted.into_iter().map(path).collect(),
+            not_extracted: 0,
         }
     }
 }
 
+/// Takes a report, of any length: it goes to the inbox as it comes.
 pub(crate) async fn take_report(
     user: &mut User,
     inbox: &mut Inbox,
     invoke: i64,
 ) -> Result<Received> {
-    let mut octets = Vec::new();
+    let mut incoming = inbox.begin("report")?;
+    let mut reading = ReportReading::default();
     loop {
         let (bytes, last) = user.data().await?;
-        if octets.len() + bytes.len() > MOST_REPORT {
-            bail!("the MTA delivered a report of more than {MOST_REPORT} octets");
-        }
-        octets.extend_from_slice(&bytes);
+        incoming.write(&bytes)?;
+        reading.take(&bytes);
         if last {
             break;
         }
     }
-    let element = Element::parse(&octets).context("in the report delivery")?;
-    let report = ReportDelivery::read(&element).context("in the report delivery")?;
-    // A report is delivered without its own identifier: what says the same is the same report.
-    let hash = show::hex(&Sha256::digest(&octets));
-    let name =
-        format!("report {} on {}", hash.get(..16).unwrap_or(&hash), report.subject_identifier);
-    let mut incoming = inbox.begin(&name)?;
-    incoming.write(&octets)?;
-    let kept = inbox.finish(incoming, &name, "report")?;
+    let (name, mut report) = reading.finish()?;
+    let kept = inbox.finish(incoming, &name, "report", |_| Ok(()))?;
     user.answer(invoke, operation::REPORT_DELIVERY, EMPTY_RESULT.to_vec()).await?;
-    let recipients = report.recipients.iter().map(|r| {
-        let mut line = ReportLine {
-            recipient: r.actual_recipient.address.to_string(),
-            delivered: false,
-            delivery_time: None,
-            reason: None,
-            diagnostic: None,
-        };
-        match &r.report {
-            ReportType::Delivery { time, .. } => {
-                line.delivered = true;
-                line.delivery_time = time.utc.map(|t| t.to_string());
-            }
-            ReportType::NonDelivery { reason, diagnostic } => {
-                line.reason = Some(reason.to_string());
-                line.diagnostic = diagnostic.as_ref().map(ToString::to_string);
-            }
-        }
-        line
-    });
-    Ok(Received::Report(Report {
-        mts_identifier: report.subject_identifier.to_string(),
-        content_identifier: report.content_identifier.clone(),
-        recipients: recipients.collect(),
-        duplicate: kept.duplicate,
-        file: kept.file.map(|p| p.display().to_string()),
-    }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn text(charset: Charset, octets: &[u8]) -> Option<String> {
-        Reading { text: Some((charset, octets.to_vec())), ..Reading::default() }.text()
-    }
-
-    #[test]
-    fn text_is_read_in_its_own_characters_and_cut_between_them() {
-        assert_eq!(text(Charset::Latin1, b"\xdcbung").as_deref(), Some("Übung"));
-        assert_eq!(text(Charset::Utf8, "Übung".as_bytes()).as_deref(), Some("Übung"));
-        let mut long = vec![b'x'; MOST_TEXT - 1];
-        long.push(0xc3);
-        assert_eq!(text(Charset::Utf8, &long), Some("x".repeat(MOST_TEXT - 1)));
-        assert_eq!(Reading::default().text(), None);
-    }
+    report.duplicate = kept.duplicate;
+    report.file = kept.file.map(|p| p.display().to_string());
+    Ok(Received::Report(report))
 }

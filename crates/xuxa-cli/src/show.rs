@@ -1,11 +1,14 @@
 //! What a person reads: aligned tables; and the forms shared with JSON.
 
-use crate::receive::Received;
+use crate::receive::{Message, Received};
+use crate::report::{Report, ReportLine};
 use crate::send::{Outcome, Sent};
-use comfy_table::{CellAlignment, Table, presets};
+use base::shown;
+use comfy_table::{CellAlignment, presets};
 use p1::content_type::ContentType;
 use p1::flags::Priority;
-use p772::MessageType;
+use p772::{MessageType, RecipientSpecifier};
+use std::fmt;
 use std::time::Duration;
 
 /// Lower-case hexadecimal.
@@ -52,6 +55,14 @@ pub(crate) fn message_type(message_type: &MessageType) -> String {
     }
 }
 
+/// A recipient of a heading: the address, or the words where there is none.
+pub(crate) fn recipient(of: &RecipientSpecifier) -> String {
+    let of = &of.recipient;
+    let address = of.formal_name.as_ref().map(|name| name.address.to_string());
+    let address = address.filter(|address| !address.is_empty());
+    address.or_else(|| of.free_form_name.clone()).unwrap_or_else(|| "?".to_owned())
+}
+
 /// A size as people write it, decimal.
 pub(crate) fn size(octets: u64) -> String {
     for (unit, factor) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)] {
@@ -74,14 +85,42 @@ pub(crate) fn ms(ms: Option<f64>) -> String {
 
 /// An aligned table; these columns to the right.
 pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
     for column in right {
         if let Some(column) = table.column_mut(*column) {
             column.set_cell_alignment(CellAlignment::Right);
         }
     }
-    table
+    Table(table)
+}
+
+/// Characters in a cell of a table: what is longer widens every row.
+const CELL: usize = 256;
+
+/// A table of whose cells no terminal obeys anything, each on one line, and cut where it is long.
+pub(crate) struct Table(comfy_table::Table);
+
+impl Table {
+    pub(crate) fn add_row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        self.0.add_row(cells.into_iter().map(|cell| in_cell(cell.as_ref())));
+    }
+}
+
+fn in_cell(text: &str) -> String {
+    // Shown, a character is longer, never shorter: no more than these can stay.
+    let end = text.char_indices().nth(CELL + 1).map_or(text.len(), |(at, _)| at);
+    let shown = shown::line(text.get(..end).unwrap_or(text));
+    if shown.chars().count() <= CELL {
+        return shown.into_owned();
+    }
+    shown.chars().take(CELL - 1).chain(['…']).collect()
+}
+
+impl fmt::Display for Table {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
 }
 
 /// The messages accepted.
@@ -126,23 +165,79 @@ pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
         ));
     }
     lines.extend(outcome.unbind.iter().map(|error| format!("after the last answer: {error}")));
-    lines
+    lines.iter().map(|line| shown::line(line).into_owned()).collect()
 }
 
-/// The beginnings of short texts, under their identifiers.
-pub(crate) fn texts(lines: &[Received]) -> String {
+/// Recipients named one by one; of more the rest is counted.
+const MOST_NAMED: usize = 20;
+
+/// All of these in a line, `; ` between them, or the first ones and how many more.
+fn several(names: &[String]) -> String {
+    let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let more = names.len().saturating_sub(named.len());
+    let more = if more > 0 { format!("; and {more} more") } else { String::new() };
+    named.join("; ") + &more
+}
+
+/// What must not be overlooked, whoever reads the rest.
+pub(crate) fn warning(line: &Received) -> Option<String> {
+    match line {
+        Received::Message(m) if m.identifier_reused => Some(format!(
+            "warning: {} was delivered before with another content: both are kept, and one of them \
+             is not what it says",
+            shown::line(&m.mts_identifier)
+        )),
+        _ => None,
+    }
+}
+
+/// What there is to say of each message besides its row, under its identifier.
+pub(crate) fn details(lines: &[Received]) -> String {
     let mut out = String::new();
     for line in lines {
-        if let Received::Message(m) = line
-            && let Some(text) =
-                m.text.as_deref().filter(|t| !t.is_empty() && t.len() as u64 == m.size)
-        {
-            out.push_str(&format!(
-                "\n{}\n  {}\n",
-                m.mts_identifier,
-                text.trim_end().replace('\n', "\n  ")
-            ));
+        if let Received::Message(m) = line {
+            out.push_str(&message_details(m));
         }
+    }
+    out
+}
+
+fn message_details(m: &Message) -> String {
+    let mut out = format!("\n{}\n", shown::line(&m.mts_identifier));
+    let mut say = |what: &str, value: &str| {
+        if !value.is_empty() {
+            out.push_str(&format!("  {what:<12}  {}\n", shown::line(value)));
+        }
+    };
+    let text = |text: &Option<String>| text.clone().unwrap_or_default();
+    say("from", &m.originator);
+    say("to", &several(&m.to));
+    say("copy", &several(&m.copy));
+    let listed = |address: &String| *address == m.this_recipient;
+    if !m.to.iter().chain(&m.copy).any(listed) {
+        say("delivered to", &m.this_recipient);
+    }
+    say("subject", &text(&m.subject));
+    say("DTG", &text(&m.dtg));
+    say("SIC", &m.sics.join(", "));
+    say("type", &text(&m.message_type));
+    m.instructions.iter().for_each(|instruction| say("instruction", instruction));
+    say("content id", &text(&m.content_identifier));
+    if m.duplicate {
+        say("again", "it was delivered before, and is kept once");
+    }
+    if m.identifier_reused {
+        say("WARNING", "another content came under this identifier: one is not what it says");
+    }
+    say("kept", &text(&m.file));
+    m.extracted.iter().for_each(|file| say("extracted", file));
+    if m.not_extracted > 0 {
+        say("WARNING", &format!("{} more files are in its content only", m.not_extracted));
+    }
+    if let Some(words) = m.text.as_deref().filter(|t| m.text_is_all && !t.is_empty()) {
+        let words = shown::text(words);
+        // Further in than what is said of the message: no text looks like it.
+        out.push_str(&format!("\n    {}\n", words.trim_end().replace('\n', "\n    ")));
     }
     out
 }
@@ -155,7 +250,11 @@ pub(crate) fn received(lines: &[Received]) -> Table {
     for line in lines {
         match line {
             Received::Message(m) => {
-                let what = if m.duplicate { "message (again)" } else { "message" };
+                let what = match (m.duplicate, m.identifier_reused) {
+                    (true, _) => "message (again)",
+                    (false, true) => "message (identifier known)",
+                    (false, false) => "message",
+                };
                 table.add_row([
                     what.to_owned(),
                     m.originator.clone(),
@@ -166,34 +265,61 @@ pub(crate) fn received(lines: &[Received]) -> Table {
                     m.subject.clone().unwrap_or_default(),
                 ]);
             }
-            Received::Report(r) => {
-                for line in &r.recipients {
-                    let outcome = if line.delivered {
-                        "delivered".to_owned()
-                    } else {
-                        let reason = line.reason.clone().unwrap_or_default();
-                        let diagnostic = line.diagnostic.clone().unwrap_or_default();
-                        format!("not delivered: {reason}, {diagnostic}")
-                    };
-                    table.add_row([
-                        "report".to_owned(),
-                        line.recipient.clone(),
-                        String::new(),
-                        String::new(),
-                        String::new(),
-                        String::new(),
-                        outcome,
-                    ]);
-                }
-            }
+            Received::Report(r) => report_rows(&mut table, r),
         }
     }
     table
 }
 
+/// A row for each recipient, which says of which message it is.
+fn report_rows(table: &mut Table, r: &Report) {
+    let what = if r.duplicate { "report (again)" } else { "report" };
+    let mut row = |about: &str, outcome: String| {
+        let empty = String::new;
+        table.add_row([
+            what.to_owned(),
+            about.to_owned(),
+            empty(),
+            empty(),
+            empty(),
+            empty(),
+            outcome,
+        ]);
+    };
+    if r.recipients.is_empty() {
+        row("", format!("{}: too long to be read, kept as it came", size(r.length)));
+    }
+    let mut message = format!("message {}", r.mts_identifier);
+    let known = [("content id", &r.content_identifier), ("subject", &r.subject)];
+    for (what, value) in known {
+        if let Some(value) = value {
+            message.push_str(&format!(", {what} {value}"));
+        }
+    }
+    for line in &r.recipients {
+        row(&line.recipient, format!("{}; {message}", outcome(line)));
+    }
+}
+
+/// What became of it for one recipient, in words and by the names of X.411.
+fn outcome(line: &ReportLine) -> String {
+    let said = line.supplementary.as_ref().map(|said| format!("; the MTA says {said:?}"));
+    let said = said.unwrap_or_default();
+    if line.delivered {
+        let at = line.delivery_time.as_ref().map(|at| format!(" at {at}"));
+        return format!("delivered{}{said}", at.unwrap_or_default());
+    }
+    let names: Vec<&str> =
+        [&line.reason, &line.diagnostic].into_iter().flatten().map(String::as_str).collect();
+    let because = line.because.as_deref().unwrap_or_default();
+    format!("not delivered: {because} ({}){said}", names.join(", "))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::send::Unsent;
+    use base::Precedence;
 
     #[test]
     fn sizes_and_rates_read_well() {
@@ -205,5 +331,163 @@ mod tests {
         let exercise = MessageType { kind: 0, identifier: Some("STEADY".to_owned()) };
         assert_eq!(message_type(&exercise), "exercise=STEADY");
         assert_eq!(message_type(&MessageType { kind: 130, identifier: None }), "130");
+    }
+
+    #[test]
+    fn a_cell_is_cut_where_it_is_long() {
+        assert_eq!(in_cell("short"), "short");
+        let whole = "x".repeat(CELL);
+        assert_eq!(in_cell(&whole), whole);
+        for long in ["x".repeat(CELL + 1), "x".repeat(70_000), "\u{1b}".repeat(CELL)] {
+            let cut = in_cell(&long);
+            assert!(cut.chars().count() == CELL && cut.ends_with('…'), "{cut}");
+        }
+    }
+
+    /// What a sender may try: clears, titles, the clipboard, forged lines and turned words.
+    const EVIL: &str = "\u{1b}[2J\u{9b}2J\u{1b}]52;c;cm0=\u{7}\r\nreport\u{0} \u{202e}exe\u{2066}";
+
+    fn message() -> Message {
+        let evil = || EVIL.to_owned();
+        Message {
+            mts_identifier: evil(),
+            originator: evil(),
+            this_recipient: evil(),
+            to: vec![evil()],
+            copy: vec![evil()],
+            precedence: None,
+            priority: "normal".to_owned(),
+            content_type: "P772".to_owned(),
+            content_identifier: Some(evil()),
+            subject: Some(evil()),
+            dtg: Some("260504030201Z".to_owned()),
+            sics: vec![evil()],
+            message_type: Some(evil()),
+            instructions: vec![evil()],
+            size: 5,
+            content_length: 100,
+            content_sha256: String::new(),
+            submission_time: None,
+            delivery_time: None,
+            received_at: String::new(),
+            receive_ms: 1.0,
+            kbit_s: 1.0,
+            duplicate: false,
+            identifier_reused: true,
+            text: Some(format!("line 1\r\nline 2 {EVIL}")),
+            text_is_all: true,
+            file: Some(evil()),
+            extracted: vec![evil()],
+            not_extracted: 1,
+        }
+    }
+
+    fn report() -> Report {
+        let line = ReportLine {
+            recipient: EVIL.to_owned(),
+            because: Some("there is no such recipient".to_owned()),
+            reason: Some("unable-to-transfer".to_owned()),
+            diagnostic: Some("unrecognised-OR-name".to_owned()),
+            supplementary: Some(EVIL.to_owned()),
+            ..ReportLine::default()
+        };
+        Report {
+            mts_identifier: EVIL.to_owned(),
+            content_identifier: Some(EVIL.to_owned()),
+            subject: Some(EVIL.to_owned()),
+            recipients: vec![line],
+            ..Report::default()
+        }
+    }
+
+    #[test]
+    fn nothing_that_others_wrote_is_obeyed_or_makes_a_line() {
+        let lines = [Received::Message(Box::new(message())), Received::Report(report())];
+        let table = received(&lines).to_string();
+        assert_eq!(table.lines().count(), 3, "a header and two rows: {table}");
+        let sent = Sent {
+            mts_identifier: EVIL.to_owned(),
+            content_identifier: EVIL.to_owned(),
+            precedence: Precedence::Flash,
+            size: 1,
+            content_length: 1,
+            content_sha256: String::new(),
+            submission_time: None,
+            submitted_at: String::new(),
+            submit_ms: 1.0,
+            kbit_s: 1.0,
+            tries: 1,
+        };
+        let unsent = Unsent {
+            content_identifier: EVIL.to_owned(),
+            dtg: String::new(),
+            precedence: Precedence::Flash,
+            size: 1,
+            tries: 1,
+            reason: EVIL.to_owned(),
+        };
+        let outcome = Outcome { refused: vec![unsent], ..Outcome::default() };
+        let unsent = super::unsent(&outcome);
+        assert_eq!(unsent.len(), 2);
+        for said in [table, details(&lines), super::sent(&[sent]).to_string(), unsent.join("\n")] {
+            let obeyed = |c: char| shown::is_obeyed(c) && c != '\n';
+            assert!(!said.contains(obeyed), "{said:?}");
+            assert!(said.contains("\\u{1b}[2J") && said.contains("\\u{202e}exe"), "{said}");
+            let forged =
+                |line: &str| line.strip_prefix("  ").unwrap_or(line).starts_with("report\\u");
+            assert!(!said.lines().any(forged), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_message_and_a_report_say_what_they_are() {
+        let address = |user: &str| format!("/S={user}/PRMD=ACT/ADMD=NATO/C=XX");
+        let message = Message {
+            mts_identifier: "[/C=XX/;A.1]".to_owned(),
+            originator: address("ALPHA"),
+            this_recipient: address("BRAVO"),
+            to: (0..22).map(|n| address(&format!("U{n}"))).collect(),
+            copy: vec![address("BRAVO")],
+            content_identifier: Some("CID-1".to_owned()),
+            subject: Some("CONVOY".to_owned()),
+            sics: vec!["ABC".to_owned(), "DEF".to_owned()],
+            message_type: Some("exercise=STEADY".to_owned()),
+            instructions: vec!["BY HAND".to_owned(), "TWICE".to_owned()],
+            identifier_reused: false,
+            text: Some("hello\nworld".to_owned()),
+            file: Some("inbox/m.content".to_owned()),
+            extracted: vec!["out/chart.bin".to_owned()],
+            not_extracted: 0,
+            ..message()
+        };
+        let details = details(&[Received::Message(Box::new(message))]);
+        for wanted in [
+            "\n[/C=XX/;A.1]\n  from          /S=ALPHA/",
+            "/S=U19/PRMD=ACT/ADMD=NATO/C=XX; and 2 more\n",
+            "\n  copy          /S=BRAVO/",
+            "\n  DTG           260504030201Z\n",
+            "\n  SIC           ABC, DEF\n",
+            "\n  type          exercise=STEADY\n",
+            "\n  instruction   BY HAND\n  instruction   TWICE\n",
+            "\n  extracted     out/chart.bin\n",
+            "\n\n    hello\n    world\n",
+        ] {
+            assert!(details.contains(wanted), "{wanted:?} in {details}");
+        }
+        assert!(!details.contains("delivered to") && !details.contains("WARNING"), "{details}");
+        let mut report = report();
+        report.mts_identifier = "[/C=XX/;A.1]".to_owned();
+        report.content_identifier = Some("CID-1".to_owned());
+        report.subject = None;
+        report.recipients[0].recipient = address("NOBODY");
+        report.recipients[0].supplementary = Some("gone".to_owned());
+        let table = received(&[Received::Report(report)]).to_string();
+        for wanted in [
+            "/S=NOBODY/PRMD=ACT/ADMD=NATO/C=XX",
+            "not delivered: there is no such recipient (unable-to-transfer, unrecognised-OR-name); \
+             the MTA says \"gone\"; message [/C=XX/;A.1], content id CID-1",
+        ] {
+            assert!(table.contains(wanted), "{wanted:?} in {table}");
+        }
     }
 }

@@ -1,6 +1,7 @@
 //! A message submitted until the MTA has answered: again where an answer was lost.
 
 use crate::profile::{Profile, Wrong};
+use crate::say;
 use anyhow::Result;
 use base::{Precedence, Utc};
 use p1::p3::{MessageSubmissionEnvelope, SubmissionResult};
@@ -186,7 +187,8 @@ pub(crate) async fn submit(
             return Err(Failure { fate, tries, reason, is_wrong_use, is_away });
         }
         if pause.is_zero() {
-            eprintln!("xuxa: {error:#}; submitting {} again", message.content_identifier);
+            let id = &message.content_identifier;
+            say::complain(&format!("{error:#}; submitting {id} again"));
         }
         // An MTA that is away gives no event to wait for.
         let _ = tokio::time::timeout(pause, way.interrupted.wait()).await;

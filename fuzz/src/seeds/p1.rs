@@ -33,6 +33,8 @@ pub(super) fn engine() -> Engine {
         ],
         mailboxes: [canonical(&address(REMOTE))].into(),
         content_max: Default::default(),
+        dialects: Default::default(),
+        expire: Default::default(),
         classify: engine::classify::Policy::default(),
         epoch: 9,
     })

@@ -22,10 +22,12 @@ pub fn contents() -> Vec<Seed> {
     military.originator_reference = Some("REF 1".to_owned());
     military.codress = Some(3);
     let build = |heading: &Heading| ContentBuilder::new(heading).expect("a heading within bounds");
-    let mixed = build(&heading).text("Grüße").part(PartForm::Binary, &[0, 1, 2, 3]);
+    let mixed = build(&heading).text("Grüße").part(&PartForm::Binary, &[0, 1, 2, 3]);
+    let file = PartForm::File { name: Some("A.BIN".to_owned()) };
     named(&[
         ("p22", build(&plain).text("hello").finish()),
         ("p772", mixed.finish()),
+        ("file", build(&plain).part(&file, &[0, 255]).finish()),
         ("empty-body", build(&heading).finish()),
         ("notification", hex("a1 80 31 04 80 02 01 02 00 00")),
         ("foreign", hex(FOREIGN)),

@@ -2,7 +2,9 @@
 
 use base::Instant;
 use bytes::Bytes;
-use osi::api::{Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Service};
+use osi::api::{
+    AbortReason, Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Service,
+};
 use osi::profiles::abstract_syntax;
 use osi::stack::Association;
 use p1::p3::operation::MESSAGE_DELIVERY;
@@ -247,6 +249,10 @@ impl Driver {
                 }
                 self.open_unit = false;
                 None
+            }
+            I::TransferFaulty { .. } => {
+                self.open_unit = false;
+                Some(Request::TransferRefused(AbortReason::PermanentProblem))
             }
             I::Progress(_) | I::Paused | I::TransferFailed { .. } | I::TurnPlease(_) => None,
             I::TransferConfirmed | I::Rejected { .. } => self.go_on(),

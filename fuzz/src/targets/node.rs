@@ -56,7 +56,9 @@ fn config() -> NodeConfig {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        resume: node::config::Resume::Initiator,
         content_max: None,
+        message_aborts: node::config::MESSAGE_ABORTS,
         channels: vec![Channel {
             index: 0,
             name: "all".to_owned(),
@@ -70,6 +72,7 @@ fn config() -> NodeConfig {
             associations_keep: Duration::from_secs(10),
             minimize: None,
             rts,
+            checkpoint_adapts: false,
             setup_timeout: Duration::from_secs(10),
         }],
     };
@@ -186,6 +189,10 @@ impl Site {
                 let written = self.written.get_mut(&association);
                 written.expect("a connection that is open").extend_from_slice(&bytes);
             }
+            Output::Measure { association } => {
+                let octets = self.written.get(&association).map_or(0, Vec::len) as u64;
+                self.inputs.push_back(Input::Taken { association, octets });
+            }
             Output::Close { association } => {
                 assert!(self.written.contains_key(&association), "closed twice");
                 if self.closed.insert(association) {
@@ -204,14 +211,14 @@ impl Site {
                 octets.extend_from_slice(&bytes);
                 assert!(octets.len() as u64 <= CONTENT + 70_000, "more than the limit on contents");
             }
-            Output::SpoolSync { spool, token } => {
+            Output::SpoolSync { spool, token, .. } => {
                 let stored = self.spools.get(&spool).expect("a spool that is open").len() as u64;
                 self.inputs.push_back(Input::Synced { spool, token, result: Ok(stored) });
             }
             Output::SpoolDiscard { spool } => {
                 assert!(self.spools.remove(&spool).is_some(), "discarded twice");
             }
-            Output::Commit { token, batch } => {
+            Output::Commit { token, batch, .. } => {
                 self.commit(batch);
                 self.inputs.push_back(Input::Committed { token, result: Ok(()) });
             }
@@ -219,9 +226,12 @@ impl Site {
                 let record = self.entries.get(&(precedence, id)).cloned();
                 self.inputs.push_back(Input::Loaded { token, result: Ok(record) });
             }
-            Output::LookUp { token, keys } => {
+            Output::LookUp { token, keys, .. } => {
                 let found = keys.iter().map(|key| self.seen.get(key).cloned()).collect();
                 self.inputs.push_back(Input::LookedUp { token, result: Ok(found) });
+            }
+            Output::ForgetSeen { token, .. } => {
+                self.inputs.push_back(Input::Forgot { token, result: Ok(false) });
             }
             Output::ReadContent { token, body, offset, len, .. } => {
                 let octets = self.bodies.get(&body).expect("a body that is kept");
@@ -232,7 +242,7 @@ impl Site {
             Output::Verify { token, .. } => {
                 self.inputs.push_back(Input::Verified { token, right: true });
             }
-            Output::Operated { .. } => {}
+            Output::Operated { .. } | Output::ChannelConnected { .. } => {}
             Output::Event(event) => {
                 assert!(event.detail.len() < 10_000, "a long line for the log");
                 self.events.push(event);

@@ -113,18 +113,11 @@ fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
     let events = site.events().unwrap();
     assert!(events.iter().any(is_why), "{events:#?}");
 
-    // The MTA tries again when it thinks fit.
+    // Who binds again is there for what he could not take.
     fs::remove_file(ballast).unwrap();
-    let received = loop {
-        let run = site.xuxa("OPS", &["--json", "receive"]).unwrap();
-        let received: Received = run.json_anyway().unwrap();
-        if !received.deliveries.is_empty() {
-            assert_eq!(run.code, 0, "{}", run.stderr);
-            break received;
-        }
-        assert_eq!(run.code, 3, "{}", run.stderr);
-        assert!(run.stderr.contains("1 still wait"), "{}", run.stderr);
-    };
+    let run = site.xuxa("OPS", &["--json", "receive"]).unwrap();
+    assert_eq!(run.code, 0, "{}", run.stderr);
+    let received: Received = run.json_anyway().unwrap();
     assert_arrived(&sent.messages, &received);
     assert_eq!(site.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
     assert_eq!(names().len(), 2, "{:?}", names());

@@ -6,6 +6,7 @@ use lab::answer::Sent;
 use lab::clock::Deadline;
 use lab::{Link, Pair, Site, clock};
 use nix::sys::signal::Signal;
+use std::net::TcpListener;
 use std::time::Duration;
 
 /// Where the way is barred: in the middle of 10 MB, past many checkpoints.
@@ -40,6 +41,24 @@ fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
     // 10 MB, and again what was sent beyond the last confirm: at most 16 checkpoints of 64 KiB,
     // and what the cut took from the network.
     let carried = proxy.to_server();
+    assert!((10_000_000..12_500_000).contains(&carried), "{carried} octets for 10 MB");
+}
+
+#[test]
+fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
+    let builder = Pair::builder(Link::default()).unwrap();
+    let proxy = Proxy::start(builder.act_listens()[0], Fate::CutAnswers(MIDDLE));
+    // Nobody listens there: ACT sends on what Naples opened.
+    let nowhere = TcpListener::bind((proxy.address.ip(), 0)).unwrap().local_addr().unwrap();
+    let builder = builder.naples_connects(vec![proxy.address]).act_connects(vec![nowhere]);
+    let pair = builder.start().unwrap();
+    let to = pair.naples.address("OPS");
+    let sent = pair.act.send("OPS", &["--to", &to, "--size", "10MB"]).unwrap();
+    proxy.wait_until_struck(SOON);
+    assert_arrived(&sent.messages, &pair.naples.receive("OPS", 1).unwrap());
+    pair.act.wait_until("nothing left to send", SOON, |s| s.queued() == 0).unwrap();
+    assert_eq!(pair.naples.receive_waiting("OPS").unwrap().deliveries.len(), 0, "only once");
+    let carried = proxy.to_client();
     assert!((10_000_000..12_500_000).contains(&carried), "{carried} octets for 10 MB");
 }
 

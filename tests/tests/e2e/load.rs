@@ -24,6 +24,7 @@ fn plan(pair: &Pair, users: usize, size: usize, count: u64) -> Plan {
         seconds: SOON.as_secs_f64(),
         count,
         pause_ms: None,
+        rate: None,
         held: false,
         drain_seconds: SOON.as_secs_f64(),
         journal: pair.act.path().join("journal"),

@@ -5,6 +5,7 @@ mod captures;
 mod disk_full;
 mod exchange;
 mod faults;
+mod files;
 mod interrupt;
 mod load;
 mod operation;

@@ -13,6 +13,8 @@ use std::time::Duration;
 pub(super) enum Fate {
     /// After so many octets the connection is cut, both ways.
     Cut(u64),
+    /// After so many octets the other way, from the server, the connection is cut, both ways.
+    CutAnswers(u64),
     /// After so many octets nothing passes any more, either way, until [`Proxy::release`].
     Hold(u64),
     /// After so many octets the server's next answer is lost, with the connection.
@@ -22,9 +24,15 @@ pub(super) enum Fate {
 }
 
 impl Fate {
+    /// Whether it counts what goes to the server.
+    fn counts_to_server(self) -> bool {
+        !matches!(self, Fate::CutAnswers(_))
+    }
+
     fn after(self) -> u64 {
         match self {
             Fate::Cut(octets)
+            | Fate::CutAnswers(octets)
             | Fate::LoseAnswer(octets)
             | Fate::Hold(octets)
             | Fate::HoldAnswers(octets) => octets,
@@ -53,6 +61,7 @@ enum Held {
 struct State {
     fate: Mutex<Option<Fate>>,
     to_server: AtomicU64,
+    to_client: AtomicU64,
     held: Mutex<Held>,
     released: Condvar,
     strike: Sender<()>,
@@ -66,6 +75,7 @@ impl Proxy {
         let state = Arc::new(State {
             fate: Mutex::new(Some(fate)),
             to_server: AtomicU64::new(0),
+            to_client: AtomicU64::new(0),
             held: Mutex::new(Held::Nothing),
             released: Condvar::new(),
             strike,
@@ -91,6 +101,11 @@ impl Proxy {
     /// Octets that went to the server so far, over all connections.
     pub(super) fn to_server(&self) -> u64 {
         self.state.to_server.load(Ordering::Relaxed)
+    }
+
+    /// Octets that came the other way so far, over all connections.
+    pub(super) fn to_client(&self) -> u64 {
+        self.state.to_client.load(Ordering::Relaxed)
     }
 
     /// Waits until the client has sent nothing for half a second: it waits for what is held.
@@ -134,11 +149,12 @@ impl State {
             if n == 0 {
                 return Ok(());
             }
-            let struck = counts.then(|| self.strikes(passed + n as u64)).flatten();
+            let passes = if counts { &self.to_server } else { &self.to_client };
+            let struck = self.strikes(counts, passed + n as u64);
             match struck {
-                Some(Fate::Cut(at)) => {
+                Some(Fate::Cut(at) | Fate::CutAnswers(at)) => {
                     to.write_all(&buffer[..usize::try_from(at - passed).unwrap_or(n).min(n)])?;
-                    self.to_server.fetch_add(at - passed, Ordering::Relaxed);
+                    passes.fetch_add(at - passed, Ordering::Relaxed);
                     from.shutdown(Shutdown::Both)?;
                     to.shutdown(Shutdown::Both)?;
                     let _ = self.strike.send(());
@@ -163,9 +179,7 @@ impl State {
             drop(held);
             to.write_all(&buffer[..n])?;
             passed += n as u64;
-            if counts {
-                self.to_server.fetch_add(n as u64, Ordering::Relaxed);
-            }
+            passes.fetch_add(n as u64, Ordering::Relaxed);
         }
     }
 
@@ -175,8 +189,8 @@ impl State {
     }
 
     /// The fate, where it strikes now: it does so once.
-    fn strikes(&self, octets: u64) -> Option<Fate> {
+    fn strikes(&self, to_server: bool, octets: u64) -> Option<Fate> {
         let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
-        fate.take_if(|fate| octets > fate.after())
+        fate.take_if(|fate| fate.counts_to_server() == to_server && octets > fate.after())
     }
 }

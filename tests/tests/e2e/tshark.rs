@@ -73,6 +73,7 @@ const FIELDS: &[&str] = &[
     "p772.CopyPrecedence",
     "p772.Sic",
     "p22.subject",
+    "ftam.Pathname_item",
 ];
 
 /// What must not be there at all: what tshark shows where it does not understand.

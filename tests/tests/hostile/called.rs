@@ -53,7 +53,7 @@ pub(super) fn cases() -> Vec<Case> {
         opening("called: CR instead of CC", cr())
             .must("CR, ER(2), closed", "Cr in Wfcc (X.224 6.22)"),
         opening("called: DR, congestion", tpkt(&[6, 0x80, cc[6], cc[7], 0, 0, 0x81]))
-            .must("CR, closed", "Unspecified: transport: disconnect request, reason 129: remote"),
+            .must("CR, closed", "Busy: transport: disconnect request, reason 129: remote"),
         opening("called: DR of no known reason", tpkt(&[6, 0x80, cc[6], cc[7], 0, 0, 0xee]))
             .must("CR, closed", "Unspecified: transport: disconnect request, reason 238:"),
         opening("called: ER", tpkt(&[4, 0x70, cc[6], cc[7], 1]))
@@ -74,7 +74,7 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         connecting("called: session refused, congestion", refuse(&[1])).must(
             "CR, CN, closed",
-            "Unspecified: session: refused, reason 1: temporary congestion",
+            "Busy: session: refused, reason 1: temporary congestion",
         ),
         connecting("called: session refused, no such selector", refuse(&[0x81]))
             .must("CR, CN, closed", "Unspecified: session: refused, reason 129: session selector"),
@@ -85,7 +85,7 @@ pub(super) fn cases() -> Vec<Case> {
         .must("CR, CN, closed", "Unspecified: session: refused, reason 0: reason not specified"),
         connecting("called: CPR, congestion", refuse(&[&[2][..], &cpr(1)].concat())).must(
             "CR, CN, closed",
-            "Unspecified: session: refused, reason 2: rejected by the called",
+            "Busy: session: refused, reason 2: rejected by the called",
         ),
         connecting("called: CPR of no known reason", refuse(&[&[2][..], &cpr(99)].concat())).must(
             "CR, CN, closed",
@@ -139,7 +139,7 @@ pub(super) fn cases() -> Vec<Case> {
             .waits(120)
             .must(
                 "CR, CN, AS, DT APDU 04, AE(1), AB(user) ARU ABRT(0) RTAB(3), closed",
-                "Timeout in Sta22 (X.228 7.9.1): no answer within the transfer",
+                "Timeout in Sta22 (X.228 7.9.1): no answer, and the peer took nothing within the transfer",
             ),
         sending("called: confirm of checkpoint 9", confirm(&spdu(0x32, &[b"\x2a\x019"]))).must(
             "CR, CN, AS, DT APDU 04, AE(1), AB(protocol error), closed",
@@ -177,18 +177,18 @@ pub(super) fn cases() -> Vec<Case> {
         ),
         sending("called: an exception of no known reason", confirm(&[0x30, 3, 0x32, 1, 77])).must(
             "CR, CN, AS, DT APDU 04, AE(1), AD, AB(user) ARU ABRT(0) RTAB(3), closed",
-            "Timeout in Sta24 (X.228 7.9.1): no answer within the transfer",
+            "Timeout in Sta24 (X.228 7.9.1): no answer, and the peer took nothing within the transfer",
         ),
         sending("called: exceptions without end", confirm(&[0x30, 3, 0x32, 1, 1]).repeat(100))
             .must(
                 // Once our AD has left, exceptions may have crossed it (X.225 table A-9).
                 "CR, CN, AS, DT APDU 04, AE(1), AD, AB(user) ARU ABRT(0) RTAB(3), closed",
-                "Timeout in Sta24 (X.228 7.9.1): no answer within the transfer",
+                "Timeout in Sta24 (X.228 7.9.1): no answer, and the peer took nothing within the transfer",
             ),
         sending("called: tokens asked for a hundred times", dt(&[2, 3, 0x10, 1, 0x15]).repeat(100))
             .must(
                 "CR, CN, AS, DT APDU 04, AE(1), AB(user) ARU ABRT(0) RTAB(3), closed",
-                "Timeout in Sta22 (X.228 7.9.1): no answer within the transfer",
+                "Timeout in Sta22 (X.228 7.9.1): no answer, and the peer took nothing within the transfer",
             ),
         sending("called: data of its own", data(&user_data(3, &[4, 1, 0]))).must(
             "CR, CN, AS, DT APDU 04, AE(1), AB(protocol error), closed",

@@ -267,7 +267,7 @@ impl Ground {
     }
 
     /// What was logged of the hostile association; that it was opened is no news.
-    fn logged(&self) -> String {
+    pub(crate) fn logged(&self) -> String {
         let events = self.site.events.iter().skip(self.before);
         let theirs = events.filter(|event| event.association == Some(self.association));
         let lines = theirs.filter(|event| event.kind != ::node::event::Kind::AssociationOpened);

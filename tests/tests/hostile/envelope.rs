@@ -232,6 +232,14 @@ fn amounts() -> Vec<Case> {
             "amount: a surname of 5,000 octets",
             &message_with("originator", &name_of(b"THERE", &[b'S'; 5_000])),
         )
+        .must(
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "personal-name: it has 5000 characters instead of 0 to 256",
+        ),
+        sends(
+            "amount: a surname of 200 octets",
+            &message_with("originator", &name_of(b"THERE", &[b'S'; 200])),
+        )
         .must("open, AEA(1)", "received:"),
         sends(
             "amount: a recipient of 5,000 octets",
@@ -246,9 +254,14 @@ fn amounts() -> Vec<Case> {
                 ),
             ),
         )
-        .must("open, AEA(1)", "no such recipient here"),
-        sends("amount: a local identifier of 100 octets", &message_with("identifier", &long))
-            .must("open, AEA(1)", "received:"),
+        .must(
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "personal-name: it has 5000 characters instead of 0 to 256",
+        ),
+        sends("amount: a local identifier of 100 octets", &message_with("identifier", &long)).must(
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "local-identifier: it has 100 characters instead of 1 to 32",
+        ),
         sends("amount: a content beyond the limit", &message(&envelope(), &vec![b'x'; 200_001]))
             .must(
                 "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
@@ -288,24 +301,24 @@ fn amounts() -> Vec<Case> {
             ),
         )
         .must(
-            "open, AB(user) ARU ABRT(0) RTAB(1), closed",
-            "EXTERNAL: nested deeper than the limit of 32",
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "mts-apdu: nested deeper than the limit of 32",
         ),
         sends(
             "amount: an envelope 1,000 levels deep",
             &message_and(&nested(0xbf, 0, &nested(0xa9, 1_000, &[5, 0]))),
         )
         .must(
-            "open, AB(user) ARU ABRT(0) RTAB(1), closed",
-            "EXTERNAL: nested deeper than the limit of 32",
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "mts-apdu: nested deeper than the limit of 32",
         ),
         sends(
             "amount: an envelope of indefinite lengths that never end",
             &[&[0xa0, 0x80, 0x31, 0x80][..], &[0xa9, 0x80].repeat(3_000)].concat(),
         )
         .must(
-            "open, AB(user) ARU ABRT(0) RTAB(1), closed",
-            "EXTERNAL: nested deeper than the limit of 32",
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "mts-apdu: nested deeper than the limit of 32",
         ),
         sends(
             "amount: an attribute a thousand times",

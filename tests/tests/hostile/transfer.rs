@@ -45,8 +45,8 @@ pub(super) fn cases() -> Vec<Case> {
             data(&user_data(3, &nested(0x24, 200, &[4, 1, 0]))),
         )
         .must(
-            "open, AB(user) ARP(6, 7), closed",
-            "presentation-data-values: nested deeper than the limit of 32",
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "RTTR: nested deeper than the limit of 32",
         ),
         within(
             "rttr: a string of 2^31 octets",
@@ -176,8 +176,8 @@ pub(super) fn cases() -> Vec<Case> {
             vec![activity_start(1), rttr(front), rttr(front), rttr(back), activity_end("1")],
         )
         .must(
-            "open, AB(user) ARU ABRT(0) RTAB(1), closed",
-            "EXTERNAL: truncated: the element is longer than what holds it ",
+            "open, ED(6), AB(user) ARU ABRT(0) RTAB(3), closed",
+            "mts-apdu: truncated: the element is longer than what holds it ",
         ),
         sends(
             "external: one octet an RTTR",

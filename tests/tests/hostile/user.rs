@@ -162,8 +162,8 @@ fn roses() -> Vec<Case> {
             [vec![data(&aligned_data(5, &broken)); 300], vec![invoke(1, SUBMIT, &good)]].concat(),
         )
         .must(
-            "open, DT reject(0, 1) x300, DT result, DT invoke 5",
-            "RORJ GeneralProblem mistypedAPDU to the peer's APDU of invocation 1",
+            "open, DT reject(1, 2) x300, DT result, DT invoke 5",
+            "submission_refused: truncated: the element is longer than what holds it",
         ),
         sends(
             "rose: two hundred invocations at once",
@@ -214,7 +214,7 @@ fn submissions() -> Vec<Case> {
             m[2] =
                 tlv(0xa1, &[&tlv(0x31, &[&name_of(b"THERE", &[b'R'; 5_000]), &[0x80, 2, 3, 8]])]);
         })
-        .must("open, DT result", "submitted:"),
+        .must("open, DT reject(1, 2)", "personal-name: it has 5000 characters instead of 0 to 256"),
         with("submission: to a name without attributes", &|m| {
             m[2] = tlv(0xa1, &[&tlv(0x31, &[&[0x60, 2, 0x30, 0], &[0x80, 2, 3, 8]])]);
         })
@@ -222,7 +222,10 @@ fn submissions() -> Vec<Case> {
         with("submission: a content identifier of 500 octets", &|m| {
             m.push(tlv(0x4a, &[&[b'i'; 500]]));
         })
-        .must("open, DT result", "submitted:"),
+        .must(
+            "open, DT reject(1, 2)",
+            "content-identifier: it has 500 characters instead of 0 to 64",
+        ),
         with("submission: an extension unknown and critical", &|m| {
             m.push(tlv(
                 0xa2,

@@ -238,11 +238,13 @@ pub(super) fn inbox(site: &Site, user: &str) -> PathBuf {
 pub(super) fn received(site: &Site, user: &str) -> (Vec<String>, Vec<String>) {
     let log = fs::read_to_string(inbox(site, user).join("received.log")).unwrap_or_default();
     let (mut messages, mut reports) = (Vec::new(), Vec::new());
-    for line in log.lines() {
+    for line in log.split_inclusive('\n').filter(|line| line.ends_with('\n')) {
+        let line: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = line["id"].as_str().unwrap();
         // report HASH on IDENTIFIER
-        match line.strip_prefix("report ").and_then(|rest| rest.split_once(" on ")) {
+        match id.strip_prefix("report ").and_then(|rest| rest.split_once(" on ")) {
             Some((_, subject)) => reports.push(subject.to_owned()),
-            None => messages.push(line.to_owned()),
+            None => messages.push(id.to_owned()),
         }
     }
     (messages, reports)

@@ -7,6 +7,7 @@ mod failing;
 mod marks;
 mod precedence;
 mod routers;
+mod slow;
 mod study;
 mod wire;
 

@@ -178,7 +178,7 @@ impl User {
                     Request::Refuse { reason: RefuseReason::Bind, bind_error }
                 });
             }
-            Indication::RecoverAsked { reference } => {
+            Indication::RecoverAsked { reference, .. } => {
                 self.events.push(event);
                 if let Some(lost) = self.lost.take_if(|lost| lost.reference() == reference) {
                     return Some(Request::AcceptRecover(Some(lost)));

@@ -3,7 +3,7 @@
 
 use super::backlog::{self, HEADER, STAGES};
 use super::figures::markdown;
-use super::{build, relay, report, restart};
+use super::{build, flood, relay, report, restart, resume};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The page the tables are in.
-const PAGE: &str = "docs/performance.md";
+pub(super) const PAGE: &str = "docs/performance.md";
 
 /// Runs every bench, one after the other, some 10 minutes on a machine that has nothing else to do;
 /// then `--write` puts the tables into docs/performance.md, between its marks.
@@ -28,6 +28,9 @@ pub(crate) struct Args {
     /// Takes the figures from this file, which an earlier `--json` made, instead of measuring
     #[arg(long, value_name = "FILE")]
     from: Option<PathBuf>,
+    /// An older `mta`, for the bench of the flood: beside the one of today
+    #[arg(long, value_name = "PROGRAM")]
+    before: Option<PathBuf>,
     /// The programs as they are built, from this directory, instead of building them
     #[arg(long, value_name = "DIR")]
     programs: Option<PathBuf>,
@@ -39,7 +42,10 @@ struct Figures {
     machine: Machine,
     relay: report::Report,
     backlog: backlog::Report,
+    #[serde(default)]
+    flood: Option<flood::Report>,
     restart: restart::Report,
+    resume: resume::Report,
 }
 
 /// What it was measured on.
@@ -65,17 +71,15 @@ impl Args {
             None => self.measure(workspace)?,
         };
         if self.write {
-            let path = workspace.root().join(PAGE);
-            let page = fs::read_to_string(&path).with_context(|| format!("reading {PAGE}"))?;
-            fs::write(&path, figures.put_into(&page)?)
-                .with_context(|| format!("writing {PAGE}"))?;
-            eprintln!("wrote {PAGE}");
+            write_page(workspace, |page| figures.put_into(page))?;
         }
         if self.json {
             println!("{}", serde_json::to_string_pretty(&figures)?);
         } else if !self.write {
-            let Figures { relay, backlog, restart, .. } = &figures;
-            println!("{}\n{}\n{}", relay.text(), backlog.text(), restart.text());
+            let Figures { relay, backlog, flood, restart, resume, .. } = &figures;
+            let flood = flood.as_ref().map(flood::Report::text).unwrap_or_default();
+            println!("{}\n{}\n{flood}\n{}", relay.text(), backlog.text(), restart.text());
+            println!("{}", resume.text());
         }
         Ok(Outcome::of(figures.relay.is_sound()))
     }
@@ -86,8 +90,10 @@ impl Args {
         let machine = Machine::here(workspace)?;
         let relay = relay::Args::whole().measure(&programs)?;
         let backlog = backlog::Args::whole().measure(&programs)?;
+        let flood = flood::Args::whole(self.before.clone()).measure(&programs)?;
         let restart = restart::measure(&programs, 1_000_000, 1_000)?;
-        Ok(Figures { machine, relay, backlog, restart })
+        let resume = resume::measure(&programs)?;
+        Ok(Figures { machine, relay, backlog, flood: Some(flood), restart, resume })
     }
 }
 
@@ -133,20 +139,54 @@ impl Figures {
             )
         });
         page = replace(&page, "stages", &stages.collect::<Vec<_>>().join("\n"))?;
-        replace(&page, "restart", &self.restart.markdown())
+        if let Some(flood) = &self.flood {
+            page = flood.put_into(&page)?;
+        }
+        page = replace(&page, "restart", &self.restart.markdown())?;
+        replace(&page, "resume", &self.resume.markdown())
     }
 }
 
+/// Writes the page anew.
+fn write_page(workspace: &Workspace, change: impl FnOnce(&str) -> Result<String>) -> Result<()> {
+    let path = workspace.root().join(PAGE);
+    let page = fs::read_to_string(&path).with_context(|| format!("reading {PAGE}"))?;
+    fs::write(&path, change(&page)?).with_context(|| format!("writing {PAGE}"))?;
+    eprintln!("wrote {PAGE}");
+    Ok(())
+}
+
+/// Puts one table into the page.
+pub(super) fn write_part(workspace: &Workspace, name: &str, by: &str) -> Result<()> {
+    write_page(workspace, |page| replace(page, name, by))
+}
+
 /// The page with other lines between `<!-- figures: NAME -->` and the next `<!-- end -->`.
-fn replace(page: &str, name: &str, by: &str) -> Result<String> {
+pub(crate) fn replace(page: &str, name: &str, by: &str) -> Result<String> {
     let begin = format!("<!-- figures: {name} -->\n");
     let Some((before, rest)) = page.split_once(&begin) else {
-        bail!("{PAGE} has no line {:?}", begin.trim());
+        bail!("the page has no line {:?}", begin.trim());
     };
     let Some((_, after)) = rest.split_once("<!-- end -->\n") else {
-        bail!("{PAGE} has no line \"<!-- end -->\" after {:?}", begin.trim());
+        bail!("the page has no line \"<!-- end -->\" after {:?}", begin.trim());
     };
     Ok(format!("{before}{begin}\n{}\n\n<!-- end -->\n{after}", by.trim_end()))
+}
+
+/// What stands between the marks of this name.
+#[cfg(test)]
+pub(crate) fn between<'a>(page: &'a str, name: &str) -> Result<&'a str> {
+    let begin = format!("<!-- figures: {name} -->\n");
+    let rest = page.split_once(&begin).with_context(|| format!("no mark {name}"))?.1;
+    Ok(rest.split_once("<!-- end -->\n").with_context(|| format!("no end of {name}"))?.0)
+}
+
+/// The rows of the tables between the marks of this name, without their heads.
+#[cfg(test)]
+pub(crate) fn rows(page: &str, name: &str) -> Result<usize> {
+    let tables = between(page, name)?.split("\n\n");
+    let rows = |table: &str| table.lines().filter(|line| line.starts_with('|')).skip(2).count();
+    Ok(tables.map(rows).sum())
 }
 
 #[cfg(test)]
@@ -168,13 +208,33 @@ mod tests {
     }
 
     #[test]
-    fn the_page_has_a_mark_for_each_table() {
+    fn a_part_without_a_row_is_empty() {
+        let page =
+            |part: &str| format!("<!-- figures: x -->\n{part}<!-- end -->\n| a |\n|--|\n| 1 |\n");
+        let rows = |part: &str| rows(&page(part), "x").unwrap();
+        assert_eq!(rows("\n| a |\n|--:|\n| 1 |\n| 2 |\n\n"), 2);
+        assert_eq!(rows("b:\n\n| a |\n|---|\n| 1 |\n\nc:\n\n| a |\n|---|\n| 1 |\n\n"), 2);
+        for empty in ["", "\n\n", "words\n", "\n| a | b |\n|---|--:|\n\n"] {
+            assert_eq!(rows(empty), 0, "{empty:?}");
+        }
+    }
+
+    #[test]
+    fn the_page_has_a_row_in_each_table_and_a_mark_for_no_other() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
         let page = fs::read_to_string(root.join(PAGE)).unwrap();
-        let names = ["machine", "backlog", "stages", "restart"];
-        for name in names.into_iter().chain(report::PARTS) {
-            replace(&page, name, "").unwrap();
-        }
-        assert_eq!(page.matches("<!-- figures: ").count(), names.len() + report::PARTS.len());
+        let slow = super::super::slow::PART;
+        let names = ["machine", "backlog", "stages", "restart", "resume", slow];
+        // These are sentences.
+        let words = ["machine", "disk", "idle", "memory"];
+        let all = names.into_iter().chain(report::PARTS).chain(flood::PARTS);
+        let is_empty = |name: &&str| match words.contains(name) {
+            true => between(&page, name).unwrap().trim().is_empty(),
+            false => rows(&page, name).unwrap() == 0,
+        };
+        let empty: Vec<_> = all.filter(is_empty).collect();
+        assert!(empty.is_empty(), "nothing between the marks of {empty:?} in {PAGE}");
+        let all = names.len() + report::PARTS.len() + flood::PARTS.len();
+        assert_eq!(page.matches("<!-- figures: ").count(), all);
     }
 }

@@ -1,20 +1,19 @@
 //! `cargo xtask bench backlog`: what a long queue of Routine does to a Flash.
 
 use super::figures::{aligned, thousands};
+use super::running::Load;
 use super::stages::{Passages, Stage};
 use super::{Programs, build, close, login, user};
 use crate::Outcome;
 use crate::workspace::Workspace;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use base::Precedence;
 use lab::clock::{self, Deadline};
 use lab::{Link, Pair};
 use load::{Plan, Summary};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
-use std::io::{BufRead as _, BufReader, Write as _};
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 /// Users who submit, and users who receive, the Routine.
@@ -166,10 +165,10 @@ impl Args {
         let (mut empty, mut backlog) = (Flights::default(), Flights::default());
         let (mut left, mut drained, mut seconds) = (u64::MAX, 0, 0.0);
         for round in 0..self.rounds {
-            empty.add(&Load::start(programs, pair, &self.flash(pair))?.begin()?.end()?);
+            empty.add(&self.load(programs, pair, &self.flash(pair))?.begin()?.end()?);
             // Bound before the receiver stands still; begun when it goes on.
-            let flash = Load::start(programs, pair, &self.flash(pair))?;
-            let routine = Load::start(programs, pair, &self.filling(pair))?;
+            let flash = self.load(programs, pair, &self.flash(pair))?;
+            let routine = self.load(programs, pair, &self.filling(pair))?;
             pair.act.signal(Signal::SIGSTOP)?;
             let routine = routine.begin()?;
             let filled = (round + 1) * (self.routine + LEAD + 2 * self.flashes) - self.flashes;
@@ -198,6 +197,11 @@ impl Args {
         })
     }
 
+    fn load(&self, programs: &Programs, pair: &Pair, plan: &Plan) -> Result<Load> {
+        let name = format!("plan-{}", plan.precedence);
+        Load::start(programs, pair.naples.path(), &name, plan)
+    }
+
     fn flash(&self, pair: &Pair) -> Plan {
         Plan {
             submitters: vec![login(&pair.naples, CHIEF)],
@@ -219,6 +223,7 @@ impl Args {
             seconds: LONG.as_secs_f64(),
             count: self.routine + LEAD,
             pause_ms: None,
+            rate: None,
             drain_seconds: LONG.as_secs_f64(),
             journal: pair.act.path().join("journal"),
             held: true,
@@ -250,60 +255,6 @@ fn wait_until_submitted(pair: &Pair, count: u64) -> Result<()> {
         clock::pause(LOOK);
         Ok((pair.naples.status()?.counters.submitted >= count).then_some(()))
     })
-}
-
-/// A load that runs beside us.
-struct Load {
-    child: Child,
-    output: BufReader<ChildStdout>,
-}
-
-impl Load {
-    /// Started, and all its users bound.
-    fn start(programs: &Programs, pair: &Pair, plan: &Plan) -> Result<Load> {
-        let path = pair.naples.path().join(format!("plan-{}.json", plan.precedence));
-        std::fs::write(&path, serde_json::to_vec(plan)?).context("writing the plan")?;
-        let mut command = Command::new(&programs.load);
-        command.arg(&path).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
-        let mut child = command.spawn().context("starting the load")?;
-        let output = child.stdout.take().context("the load's output")?;
-        let mut load = Load { child, output: BufReader::new(output) };
-        let mut line = String::new();
-        load.output.read_line(&mut line).context("what the load says")?;
-        if line.trim() != "ready" {
-            bail!("the load failed");
-        }
-        Ok(load)
-    }
-
-    /// It submits from now on.
-    fn begin(mut self) -> Result<Load> {
-        let input = self.child.stdin.as_mut().context("the load's input")?;
-        input.write_all(b"\n").context("telling the load to begin")?;
-        Ok(self)
-    }
-
-    /// What came of it, once all is delivered.
-    fn end(mut self) -> Result<load::Outcome> {
-        let mut line = String::new();
-        self.output.read_line(&mut line).context("what the load says")?;
-        if !self.child.wait().context("the load")?.success() {
-            bail!("the load failed");
-        }
-        let outcome: load::Outcome = serde_json::from_str(&line).context("what the load says")?;
-        if outcome.delivered != outcome.accepted || outcome.again > 0 {
-            bail!("{} of {} came, {} again", outcome.delivered, outcome.accepted, outcome.again);
-        }
-        Ok(outcome)
-    }
-}
-
-impl Drop for Load {
-    fn drop(&mut self) {
-        // Ended long ago, unless something went wrong.
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
 }
 
 /// The headings of the table.

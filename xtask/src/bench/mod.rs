@@ -1,13 +1,17 @@
 //! `cargo xtask bench`: the figures of docs/performance.md, measured again.
 
-mod all;
+pub(crate) mod all;
 mod backlog;
 mod disk;
 mod figures;
+mod flood;
 mod relay;
 mod report;
 mod restart;
+mod resume;
 mod router;
+mod running;
+mod slow;
 mod stages;
 
 use crate::Outcome;
@@ -30,11 +34,17 @@ enum What {
     Relay(relay::Args),
     /// A Flash while 5,000 Routine are queued, beside the same Flash on an empty system
     Backlog(backlog::Args),
+    /// A Flash while Routine floods both MTAs, at 70 % of what they can relay and beyond it
+    Flood(flood::Args),
     /// The start with a million messages queued, and what each takes of memory
     Restart(restart::Args),
+    /// 10 MB cut off at 90 percent: what is sent again, by who opened the association
+    Resume(resume::Args),
     /// Packets a second and delay of the lab's data paths, beside the kernel's forwarding
     Router(router::Args),
-    /// All of them but the router's, for docs/performance.md
+    /// Messages over lines of 2.4 to 64 kbit/s, in virtual time, beside the line's own time
+    Slow(slow::Args),
+    /// All of them but the router's and the slow lines', for docs/performance.md
     All(all::Args),
 }
 
@@ -43,14 +53,18 @@ impl Args {
         match self.what {
             What::Relay(args) => args.run(workspace),
             What::Backlog(args) => args.run(workspace),
+            What::Flood(args) => args.run(workspace),
             What::Restart(args) => args.run(workspace),
+            What::Resume(args) => args.run(workspace),
             What::Router(args) => args.run(workspace),
+            What::Slow(args) => args.run(workspace),
             What::All(args) => args.run(workspace),
         }
     }
 }
 
 /// The release builds that are measured, and those that measure.
+#[derive(Clone)]
 struct Programs {
     site: lab::Programs,
     load: PathBuf,

@@ -237,6 +237,7 @@ impl Bench<'_> {
             seconds: self.seconds,
             count: u64::try_from(most).unwrap_or(u64::MAX),
             pause_ms: None,
+            rate: None,
             drain_seconds: DRAIN.as_secs_f64(),
             journal: pair.act.path().join("journal"),
             held: false,

@@ -238,6 +238,6 @@ impl Large {
 }
 
 fn times(summary: &Summary) -> String {
-    let Summary { median, p99, max } = summary;
+    let Summary { median, p99, max, .. } = summary;
     format!("median {median:.2} ms, p99 {p99:.2} ms, longest {max:.2} ms")
 }

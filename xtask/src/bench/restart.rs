@@ -15,12 +15,14 @@ use std::time::Duration;
 
 /// The shorter queue, to tell what a message takes from what the daemon takes.
 const FEW: u64 = 100_000;
+/// What the daemon's log says where the database has to be read whole.
+const REPAIR: &str = "all of it is read to open it";
 /// Longest start.
 const START: Duration = Duration::from_secs(300);
 
-/// Fills the store of a site with messages for a peer that is not there, starts the daemon until it
-/// answers, kills it and starts it again; and measures its memory. Takes about 3 minutes with a
-/// million messages.
+/// Fills the store of a site with messages for a peer that is not there, stops a daemon on it in order,
+/// starts it until it answers, kills it and starts it again; says whether the database had to be
+/// repaired, and measures its memory. Takes about 3 minutes with a million messages.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// One JSON object on standard output instead of a table
@@ -51,10 +53,12 @@ pub(super) struct Report {
 #[derive(Debug, Deserialize, Serialize)]
 struct Row {
     messages: u64,
-    /// From the start of the process until it answers with all of them.
-    ready_ms: f64,
+    /// How long an orderly stop took.
+    stop_ms: f64,
+    /// After it, from the start of the process until it answers with all of them.
+    after_stop: Start,
     /// The same after kill -9.
-    ready_after_kill_ms: f64,
+    after_kill: Start,
     /// Processor time from the start until it answered.
     cpu_ms: f64,
     /// Resident octets then, and the most until then.
@@ -62,6 +66,14 @@ struct Row {
     peak: u64,
     /// Of the database on disk.
     database: u64,
+}
+
+/// A start of the daemon.
+#[derive(Debug, Deserialize, Serialize)]
+struct Start {
+    ready_ms: f64,
+    /// Whether the database was read whole to open it.
+    repaired: bool,
 }
 
 impl Args {
@@ -99,21 +111,30 @@ fn row(programs: &Programs, messages: u64, size: u64) -> Result<Row> {
     fill(programs, &site, messages, size)?;
     let database = site.path().join("data/queue/queue.redb");
     let database = database.metadata().context("the database that was filled")?.len();
-    let ready = ready(&mut site, messages)?;
+    ready(&mut site, messages)?;
+    let (stopped, stop) = timed(|| site.stop());
+    if !stopped?.success() {
+        bail!("it did not stop in order; its log ends:\n{}", site.log_tail());
+    }
+    let after_stop = ready(&mut site, messages)?;
     let (memory, cpu) = (site.memory()?, site.processor_time()?);
     site.kill()?;
-    let again = self::ready(&mut site, messages)?;
+    let after_kill = ready(&mut site, messages)?;
     site.stop()?;
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
     Ok(Row {
         messages,
-        ready_ms: ms(ready),
-        ready_after_kill_ms: ms(again),
+        stop_ms: ms(stop),
+        after_stop,
+        after_kill,
         cpu_ms: ms(cpu),
         resident: memory.resident,
         peak: memory.peak,
         database,
     })
+}
+
+fn ms(time: Duration) -> f64 {
+    time.as_secs_f64() * 1e3
 }
 
 fn fill(programs: &Programs, site: &Site, messages: u64, size: u64) -> Result<()> {
@@ -129,7 +150,8 @@ fn fill(programs: &Programs, site: &Site, messages: u64, size: u64) -> Result<()
 }
 
 /// Starts the daemon; how long it took to answer with as many messages as there are.
-fn ready(site: &mut Site, messages: u64) -> Result<Duration> {
+fn ready(site: &mut Site, messages: u64) -> Result<Start> {
+    let before = repairs(site);
     let (answered, took) = timed(|| {
         site.launch()?;
         Deadline::after(START).wait_for("an answer of the daemon", || {
@@ -143,14 +165,22 @@ fn ready(site: &mut Site, messages: u64) -> Result<Duration> {
     if queued != messages {
         bail!("{queued} of {messages} messages were queued; its log ends:\n{}", site.log_tail());
     }
-    Ok(took)
+    Ok(Start { ready_ms: ms(took), repaired: repairs(site) > before })
+}
+
+/// How often the daemon's log says that the database was repaired.
+fn repairs(site: &Site) -> usize {
+    std::fs::read_to_string(site.log()).map_or(0, |log| log.matches(REPAIR).count())
 }
 
 /// The headings of the table.
-const HEADER: [&str; 7] = [
+const HEADER: [&str; 10] = [
     "queued",
-    "ready, s",
+    "stop, s",
+    "ready after it, s",
+    "repair",
     "after kill -9, s",
+    "repair",
     "CPU, s",
     "resident, MB",
     "peak, MB",
@@ -184,11 +214,15 @@ impl Report {
 impl Row {
     fn cells(&self) -> Vec<String> {
         let mb = |octets: u64| format!("{:.1}", octets as f64 / 1e6);
+        let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();
         let seconds = |ms: f64| format!("{:.2}", ms / 1e3);
         vec![
             thousands(self.messages),
-            seconds(self.ready_ms),
-            seconds(self.ready_after_kill_ms),
+            seconds(self.stop_ms),
+            seconds(self.after_stop.ready_ms),
+            yes(self.after_stop.repaired),
+            seconds(self.after_kill.ready_ms),
+            yes(self.after_kill.repaired),
             seconds(self.cpu_ms),
             mb(self.resident),
             mb(self.peak),

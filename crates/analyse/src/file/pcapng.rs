@@ -142,8 +142,8 @@ fn describe(order: Order, body: &[u8]) -> Result<Interface, Fault> {
             (option::NAME, name) => {
                 let name = name.get(..name.len().min(NAME_MAX)).unwrap_or_default();
                 let text = String::from_utf8_lossy(name);
-                let text: String = text.chars().filter(|c| !c.is_control()).collect();
-                interface.name = (!text.is_empty()).then_some(text);
+                let text = base::shown::line(text.trim_end_matches('\0'));
+                interface.name = (!text.is_empty()).then(|| text.into_owned());
             }
             (option::RESOLUTION, [power, ..]) => {
                 let unit = if power & 0x80 == 0 { Unit::Decimal } else { Unit::Binary };

@@ -40,6 +40,21 @@ pub enum Fault {
     /// The contents do not fit the type.
     #[error("invalid {0}")]
     Value(&'static str),
+    /// A string with a character that it may not have: its code, and where that stands.
+    #[error("it holds the character 0x{0:02X}, which it must not ({1})")]
+    Character(u8, &'static str),
+    /// A string of another length than it may have.
+    #[error("it has {length} characters instead of {least} to {most} ({clause})")]
+    Size {
+        /// Characters it has.
+        length: usize,
+        /// Fewest.
+        least: usize,
+        /// Most.
+        most: usize,
+        /// Where that stands.
+        clause: &'static str,
+    },
 }
 
 /// A decoding error: what is wrong, and in which field where that is known.

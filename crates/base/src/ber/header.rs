@@ -41,6 +41,12 @@ impl Tag {
     pub const fn private(number: u32) -> Tag {
         Tag { class: Class::Private, number }
     }
+
+    /// Whether this is the universal tag of a character string or time type, UTF8String and
+    /// NumericString to BMPString (X.680 8.4): types that are encoded as an OCTET STRING is.
+    pub const fn is_character_string(self) -> bool {
+        matches!(self.class, Class::Universal) && matches!(self.number, 7 | 12 | 18..=28 | 30)
+    }
 }
 
 impl fmt::Display for Tag {

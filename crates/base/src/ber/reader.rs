@@ -1,4 +1,4 @@
-use super::{Error, Fault, Header, Length, MAX_DEPTH, Oid, Tag};
+use super::{Error, Fault, Header, Length, MAX_DEPTH, Oid, Tag, universal};
 use crate::Utc;
 use std::borrow::Cow;
 
@@ -7,6 +7,7 @@ use std::borrow::Cow;
 pub struct Reader<'a> {
     rest: &'a [u8],
     depth: usize,
+    accepted: bool,
 }
 
 /// One element of a buffered encoding.
@@ -21,6 +22,7 @@ pub struct Element<'a> {
     /// The whole element: header, contents and any end-of-contents octets.
     pub raw: &'a [u8],
     depth: usize,
+    accepted: bool,
 }
 
 /// A BIT STRING's value.
@@ -83,7 +85,12 @@ fn element_size(input: &[u8], header: &Header, depth: usize) -> Result<usize, Fa
 impl<'a> Reader<'a> {
     /// Over the elements in `octets`.
     pub fn new(octets: &'a [u8]) -> Reader<'a> {
-        Reader { rest: octets, depth: 0 }
+        Reader { rest: octets, depth: 0, accepted: false }
+    }
+
+    /// Over the elements in `octets`, which were accepted before: see [`Element::is_accepted`].
+    pub fn of_accepted(octets: &'a [u8]) -> Reader<'a> {
+        Reader { accepted: true, ..Reader::new(octets) }
     }
 
     /// The next element, or `None` at the end.
@@ -113,6 +120,7 @@ impl<'a> Reader<'a> {
             content,
             raw,
             depth: self.depth + 1,
+            accepted: self.accepted,
         }))
     }
 
@@ -161,7 +169,24 @@ impl<'a> Element<'a> {
     /// # Errors
     /// As [`Reader::next`]; none, or trailing octets.
     pub fn parse(octets: &'a [u8]) -> Result<Element<'a>, Error> {
-        let mut reader = Reader::new(octets);
+        Element::only(Reader::new(octets))
+    }
+
+    /// As [`Element::parse`], of octets that were accepted before: see [`Element::is_accepted`].
+    ///
+    /// # Errors
+    /// As [`Element::parse`].
+    pub fn parse_accepted(octets: &'a [u8]) -> Result<Element<'a>, Error> {
+        Element::only(Reader::of_accepted(octets))
+    }
+
+    /// Whether this was accepted before, be it by an earlier version, as what is queued was. Who reads
+    /// values refuses none then for its characters or its length: it would be lost.
+    pub fn is_accepted(&self) -> bool {
+        self.accepted
+    }
+
+    fn only(mut reader: Reader<'a>) -> Result<Element<'a>, Error> {
         let element = reader.next()?.ok_or(Fault::Truncated)?;
         reader.finish()?;
         Ok(element)
@@ -173,7 +198,7 @@ impl<'a> Element<'a> {
     /// The element is primitive.
     pub fn children(&self) -> Result<Reader<'a>, Error> {
         if self.constructed {
-            Ok(Reader { rest: self.content, depth: self.depth })
+            Ok(Reader { rest: self.content, depth: self.depth, accepted: self.accepted })
         } else {
             Err(Fault::Value("primitive form, constructed is required").into())
         }
@@ -192,24 +217,45 @@ impl<'a> Element<'a> {
 
     /// A string's octets, its segments put together where it is constructed (X.690 8.7.3, 8.23).
     ///
+    /// A segment is an OCTET STRING; of a character string also one of that very type, as encoders
+    /// by X.409 make them.
+    ///
     /// # Errors
-    /// A segment that is malformed or no string.
+    /// A segment that is malformed or of another type: an explicit tag, say, where none is due.
     pub fn octets(&self) -> Result<Cow<'a, [u8]>, Error> {
         if !self.constructed {
             return Ok(Cow::Borrowed(self.content));
         }
+        let own = self.tag.is_character_string().then_some(self.tag);
         let mut out = Vec::new();
+        self.segments([Some(universal::OCTET_STRING), own], |segment| {
+            out.extend_from_slice(segment.content);
+            Ok(())
+        })?;
+        Ok(Cow::Owned(out))
+    }
+
+    /// Hands on the primitive segments of a constructed string, in order, which must have one of
+    /// these tags, as must the constructed ones they stand in.
+    fn segments(
+        &self,
+        tags: [Option<Tag>; 2],
+        mut take: impl FnMut(Element<'a>) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let mut open = vec![self.children()?];
         while let Some(level) = open.last_mut() {
             match level.next()? {
                 None => {
                     open.pop();
                 }
+                Some(segment) if !tags.contains(&Some(segment.tag)) => {
+                    return Err(Fault::Unexpected(segment.tag).into());
+                }
                 Some(segment) if segment.constructed => open.push(segment.children()?),
-                Some(segment) => out.extend_from_slice(segment.content),
+                Some(segment) => take(segment)?,
             }
         }
-        Ok(Cow::Owned(out))
+        Ok(())
     }
 
     /// A character string's text where it is ASCII or UTF-8; T.61 and Latin-1 octets above 127 are
@@ -246,10 +292,10 @@ impl<'a> Element<'a> {
     /// BOOLEAN.
     ///
     /// # Errors
-    /// Not one octet.
+    /// Constructed, or not one octet.
     pub fn boolean(&self) -> Result<bool, Error> {
-        match self.content {
-            [b] => Ok(*b != 0),
+        match (self.content, self.constructed) {
+            ([b], false) => Ok(*b != 0),
             _ => Err(Fault::Value("BOOLEAN (X.690 8.2)").into()),
         }
     }
@@ -257,15 +303,18 @@ impl<'a> Element<'a> {
     /// OBJECT IDENTIFIER.
     ///
     /// # Errors
-    /// Malformed.
+    /// Constructed, or malformed.
     pub fn oid(&self) -> Result<Oid, Error> {
+        if self.constructed {
+            return Err(Fault::Value("OBJECT IDENTIFIER (X.690 8.19)").into());
+        }
         Ok(Oid::from_content(self.content)?)
     }
 
     /// BIT STRING, put together where it is constructed (X.690 8.6.4).
     ///
     /// # Errors
-    /// Malformed, or a segment other than the last with unused bits.
+    /// Malformed, a segment that is no BIT STRING, or one other than the last with unused bits.
     pub fn bits(&self) -> Result<Bits<'a>, Error> {
         let bad = || Error::from(Fault::Value("BIT STRING (X.690 8.6)"));
         if !self.constructed {
@@ -276,23 +325,15 @@ impl<'a> Element<'a> {
             return Ok(Bits { octets: Cow::Borrowed(octets), unused });
         }
         let (mut out, mut unused) = (Vec::new(), 0u8);
-        let mut open = vec![self.children()?];
-        while let Some(level) = open.last_mut() {
-            match level.next()? {
-                None => {
-                    open.pop();
-                }
-                Some(segment) if segment.constructed => open.push(segment.children()?),
-                Some(segment) => {
-                    let part = segment.bits()?;
-                    if unused != 0 {
-                        return Err(bad());
-                    }
-                    unused = part.unused;
-                    out.extend_from_slice(&part.octets);
-                }
+        self.segments([Some(universal::BIT_STRING), None], |segment| {
+            let part = segment.bits()?;
+            if unused != 0 {
+                return Err(bad());
             }
-        }
+            unused = part.unused;
+            out.extend_from_slice(&part.octets);
+            Ok(())
+        })?;
         Ok(Bits { octets: Cow::Owned(out), unused })
     }
 
@@ -318,6 +359,31 @@ mod tests {
         let e = Element::parse(&e).unwrap();
         assert_eq!(e.text().unwrap(), "hello");
         assert_eq!(e.tag, u::IA5_STRING);
+    }
+
+    #[test]
+    fn segments_are_of_the_string_s_type() {
+        let octets = |e: &[u8]| Element::parse(e).unwrap().octets().map(Cow::into_owned);
+        let bits = |e: &[u8]| Element::parse(e).unwrap().bits().map(|b| b.octets.into_owned());
+        let fault = |tag: Tag| Err(Error::from(Fault::Unexpected(tag)));
+        // Of the string's own type, as X.409 has it, at any level.
+        assert_eq!(octets(&[0x36, 5, 0x36, 3, 0x16, 1, b'x']), Ok(b"x".to_vec()));
+        assert_eq!(octets(&[0x33, 6, 0x04, 1, b'x', 0x13, 1, b'y']), Ok(b"xy".to_vec()));
+        assert_eq!(octets(&[0x80, 1, b'x']), Ok(b"x".to_vec()));
+        // An INTEGER, another string type, an explicit tag read as an implicit one, a SEQUENCE.
+        assert_eq!(octets(&[0x24, 3, 0x02, 1, 5]), fault(u::INTEGER));
+        assert_eq!(octets(&[0x24, 3, 0x16, 1, b'x']), fault(u::IA5_STRING));
+        assert_eq!(octets(&[0x36, 3, 0x13, 1, b'x']), fault(u::PRINTABLE_STRING));
+        assert_eq!(octets(&[0xa0, 3, 0x16, 1, b'x']), fault(u::IA5_STRING));
+        assert_eq!(octets(&[0xa0, 5, 0x24, 3, 0x02, 1, 5]), fault(u::INTEGER));
+        assert_eq!(octets(&[0x24, 5, 0x30, 3, 0x04, 1, b'x']), fault(u::SEQUENCE));
+        assert_eq!(octets(&[0x24, 3, 0x80, 1, b'x']), fault(Tag::context(0)));
+        assert_eq!(bits(&[0x23, 6, 0x23, 4, 0x03, 2, 4, 0xf0]), Ok(vec![0xf0]));
+        assert_eq!(bits(&[0x23, 4, 0x04, 2, 0, 0xf0]), fault(u::OCTET_STRING));
+        assert_eq!(bits(&[0xa1, 5, 0x30, 3, 0x03, 1, 0]), fault(u::SEQUENCE));
+        // What has no constructed form at all.
+        assert!(Element::parse(&[0x21, 1, 0xff]).unwrap().boolean().is_err());
+        assert!(Element::parse(&[0x26, 2, 0x51, 1]).unwrap().oid().is_err());
     }
 
     #[test]

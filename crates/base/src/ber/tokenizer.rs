@@ -42,6 +42,8 @@ struct Frame {
     /// Octets of contents left, or `None` for the indefinite form.
     left: Option<u64>,
     constructed: bool,
+    /// Elements of the indefinite form that are open inside and were passed over.
+    passed: u64,
 }
 
 /// An incremental reader: takes any slice of an encoding and gives its tokens as far as they are
@@ -94,12 +96,37 @@ impl Tokenizer {
     /// Malformed headers, an element longer than the one around it, or a limit passed. The
     /// tokenizer is of no use afterwards.
     pub fn next<'a>(&mut self, input: &mut &'a [u8]) -> Result<Option<Token<'a>>, Fault> {
+        self.step(input, None)
+    }
+
+    /// As [`Tokenizer::next`], but what stands in elements deeper than `depth` is passed over: it is
+    /// neither looked at nor counted against the limit on nesting, and costs no memory however deep
+    /// it nests. An element at `depth` + 1 with a definite length has its octets as one `Data`, even
+    /// if it is constructed; of one with the indefinite length only the ends inside are counted.
+    ///
+    /// The depth may change between calls only while no element deeper than it is open.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::next`].
+    pub fn next_passing<'a>(
+        &mut self,
+        depth: usize,
+        input: &mut &'a [u8],
+    ) -> Result<Option<Token<'a>>, Fault> {
+        self.step(input, Some(depth))
+    }
+
+    fn step<'a>(
+        &mut self,
+        input: &mut &'a [u8],
+        pass: Option<usize>,
+    ) -> Result<Option<Token<'a>>, Fault> {
         if self.done {
             return Ok(None);
         }
         match self.frames.last() {
             Some(Frame { left: Some(0), .. }) => return Ok(Some(self.end())),
-            Some(Frame { left: Some(left), constructed: false }) => {
+            Some(Frame { left: Some(left), constructed: false, .. }) => {
                 let take = usize::try_from(*left).unwrap_or(usize::MAX).min(input.len());
                 let Some((data, rest)) = input.split_at_checked(take) else { return Ok(None) };
                 if data.is_empty() {
@@ -112,7 +139,7 @@ impl Tokenizer {
             _ => {}
         }
         let Some(header) = self.take_header(input)? else { return Ok(None) };
-        self.begin(header).map(Some)
+        self.begin(header, pass).map(Some)
     }
 
     fn take_header(&mut self, input: &mut &[u8]) -> Result<Option<Header>, Fault> {
@@ -133,15 +160,28 @@ impl Tokenizer {
         Ok(None)
     }
 
-    fn begin<'a>(&mut self, header: Header) -> Result<Token<'a>, Fault> {
+    fn begin<'a>(&mut self, header: Header, pass: Option<usize>) -> Result<Token<'a>, Fault> {
         self.consume(header.size as u64)?;
+        let depth = self.frames.len();
+        let passes = pass.is_some_and(|outer| depth > outer);
         if header.is_end_of_contents() {
-            return match self.frames.last() {
+            return match self.frames.last_mut() {
+                Some(Frame { left: None, passed: passed @ 1.., .. }) => {
+                    *passed -= 1;
+                    Ok(Token::End { depth })
+                }
                 Some(Frame { left: None, .. }) => Ok(self.end()),
                 _ => Err(Fault::UnexpectedEnd),
             };
         }
-        let depth = self.frames.len();
+        // Inside an element that is passed over, of the indefinite form.
+        if let Some(frame) = self.frames.last_mut()
+            && pass.is_some_and(|outer| depth > outer + 1)
+            && header.length == Length::Indefinite
+        {
+            frame.passed += 1;
+            return Ok(Token::Begin { header, depth });
+        }
         if depth >= self.limits.depth {
             return Err(Fault::TooDeep(self.limits.depth));
         }
@@ -163,7 +203,8 @@ impl Tokenizer {
             }
             Length::Indefinite => None,
         };
-        self.frames.push(Frame { left, constructed: header.constructed });
+        let constructed = header.constructed && (left.is_none() || !passes);
+        self.frames.push(Frame { left, constructed, passed: 0 });
         Ok(Token::Begin { header, depth })
     }
 
@@ -246,6 +287,50 @@ mod tests {
         assert!(matches!(tokens(&[&huge]), Err(Fault::TooLong(_))));
     }
 
+    /// The octets inside the element at `depth` as [`Tokenizer::next_passing`] shows them, and its end.
+    fn passed(depth: usize, pieces: &[&[u8]]) -> Result<(usize, bool), Fault> {
+        let mut t = Tokenizer::new(Limits::default());
+        let (mut data, mut ended) = (0, false);
+        for piece in pieces {
+            let mut rest = *piece;
+            while let Some(token) = t.next_passing(depth, &mut rest)? {
+                match token {
+                    Token::Data(octets) => data += octets.len(),
+                    Token::End { depth: d } => ended |= d == depth,
+                    Token::Begin { .. } => {}
+                }
+            }
+            assert!(t.frames.len() <= depth + 3, "{} elements are open", t.frames.len());
+        }
+        Ok((data, ended))
+    }
+
+    #[test]
+    fn what_is_passed_over_may_nest_as_it_likes() {
+        // [0] { indefinite, 5,000 deep }, and the same of definite lengths.
+        let deep = 5_000;
+        let mut indefinite = vec![0xa0, 0x80];
+        indefinite.extend([0x30, 0x80].repeat(deep));
+        indefinite.extend([0, 0].repeat(deep + 1));
+        assert_eq!(tokens(&[&indefinite]), Err(Fault::TooDeep(MAX_DEPTH)));
+        assert_eq!(passed(0, &[&indefinite]), Ok((0, true)));
+        let (all, last) = (indefinite.len(), indefinite.len() - 1);
+        assert_eq!(passed(0, &[&indefinite[..last]]), Ok((0, false)));
+        for cut in (0..all).step_by(997) {
+            assert_eq!(passed(0, &[&indefinite[..cut], &indefinite[cut..]]), Ok((0, true)));
+        }
+        let definite: Vec<u8> = (0..40).rev().flat_map(|n: u8| [0x30, n * 2]).collect();
+        let whole = [&[0xa0, 80][..], &definite].concat();
+        assert_eq!(passed(0, &[&whole]), Ok((78, true)));
+        // One of each in turn: the octets of the definite are not looked at.
+        let mixed =
+            [0xa0, 0x80, 0x30, 0x80, 0x30, 3, 0x30, 0x80, 0xff, 0x30, 0x80, 0, 0, 0, 0, 0, 0];
+        assert_eq!(passed(0, &[&mixed]), Ok((3, true)));
+        assert_eq!(passed(0, &[&[0xa0, 2, 0x30, 1]]), Err(Fault::Truncated));
+        assert_eq!(passed(0, &[&[0xa0, 4, 0x30, 0x80, 0, 0]]), Ok((0, true)));
+        assert_eq!(passed(0, &[&[0xa0, 2, 0x30, 0x80, 0, 0]]), Err(Fault::Truncated));
+    }
+
     proptest! {
         #[test]
         fn any_octets_at_any_cut_agree(
@@ -255,6 +340,10 @@ mod tests {
             let cut = cut.min(bytes.len());
             let (a, b) = (tokens(&[&bytes]), tokens(&[&bytes[..cut], &bytes[cut..]]));
             prop_assert_eq!(a, b);
+            for depth in 0..2 {
+                let (a, b) = (passed(depth, &[&bytes]), passed(depth, &[&bytes[..cut], &bytes[cut..]]));
+                prop_assert_eq!(a, b);
+            }
         }
     }
 }

@@ -270,6 +270,8 @@ fn intervals(file: &mut impl Write, of: u64, series: &::analyse::Series<u64>) ->
 /// A line; a cell with a comma, a quotation mark or a line's end is quoted (RFC 4180 2).
 fn write(file: &mut impl Write, cells: &[String]) -> Result<()> {
     for (place, cell) in cells.iter().enumerate() {
+        // Names of points and messages are what the capture says.
+        let cell = base::shown::line(cell);
         let comma = if place > 0 { "," } else { "" };
         if cell.contains([',', '"', '\n', '\r']) {
             write!(file, "{comma}\"{}\"", cell.replace('"', "\"\""))?;
@@ -290,6 +292,10 @@ mod tests {
         let cells = ["a", "b,c", "d\"e", ""].map(str::to_owned);
         write(&mut line, &cells).unwrap();
         assert_eq!(String::from_utf8(line).unwrap(), "a,\"b,c\",\"d\"\"e\",\n");
+        let mut line = Vec::new();
+        write(&mut line, &["a\u{1b}[2J\nforged,row\u{202e}".to_owned()]).unwrap();
+        let line = String::from_utf8(line).unwrap();
+        assert_eq!(line, "\"a\\u{1b}[2J\\nforged,row\\u{202e}\"\n");
     }
 
     #[test]

@@ -2,10 +2,11 @@
 
 use super::json::{kbit_s, ms, percent, signed_ms, utc};
 use super::{Cut, Rows};
+use crate::cells::Table;
 use ::analyse::packet::protocol;
 use ::analyse::report::{Aggregate, Flow, Hop, Kind, Message};
 use ::analyse::{Analysis, Summary, Totals};
-use comfy_table::{CellAlignment, Table, presets};
+use comfy_table::{CellAlignment, presets};
 use std::fmt::Write as _;
 
 /// What stands where there is nothing to say.

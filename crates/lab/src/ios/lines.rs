@@ -29,7 +29,7 @@ pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
         if raw.len() > LINE_MAX {
             return Err(format!("line {number} has more than {LINE_MAX} octets"));
         }
-        if raw.chars().any(|c| c.is_control() && !matches!(c, '\t' | '\r' | '\u{3}')) {
+        if raw.chars().any(|c| base::shown::is_obeyed(c) && !matches!(c, '\t' | '\r' | '\u{3}')) {
             return Err(format!("line {number} has control characters: this is no text"));
         }
         if let Some(end) = &banner {

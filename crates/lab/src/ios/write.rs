@@ -16,7 +16,7 @@ pub fn to_toml(policy: &Policy, comments: &[String]) -> anyhow::Result<String> {
     let mut text = String::new();
     for comment in comments {
         // A comment ends with its line.
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let clean = |c: char| if base::shown::is_obeyed(c) { ' ' } else { c };
         let comment: String = comment.chars().map(clean).collect();
         text.push_str(format!("# {comment}").trim_end());
         text.push('\n');
@@ -61,7 +61,7 @@ fn key(key: &str) -> String {
     for c in key.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if base::shown::is_obeyed(c) => quoted.push_str(&format!("\\U{:08X}", u32::from(c))),
             c => quoted.push(c),
         }
     }

@@ -64,7 +64,7 @@ impl Progress {
 
 impl Line<'_> {
     pub(super) fn tell(&self, what: &str) {
-        self.bar.set_message(format!("{}: {what}", self.id));
+        self.bar.set_message(base::shown::line(&format!("{}: {what}", self.id)).into_owned());
     }
 
     pub(super) fn end(self, result: &Result<Measured>) {
@@ -77,6 +77,7 @@ impl Line<'_> {
             Ok(measured) => format!("{}: {:.1} s", self.id, measured.seconds),
             Err(error) => format!("{}: {error:#}", self.id),
         };
+        let told = base::shown::text(&told);
         if self.of.plain {
             eprintln!("{told}");
         } else if result.is_err() {

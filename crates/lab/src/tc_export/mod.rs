@@ -150,7 +150,7 @@ impl Builder<'_> {
 
     fn leave_out(&mut self, what: impl Into<String>) {
         // A name may hold anything; a comment ends with its line.
-        let clean = |c: char| if c.is_control() { ' ' } else { c };
+        let clean = |c: char| if base::shown::is_obeyed(c) { ' ' } else { c };
         let what: String = what.into().chars().map(clean).collect();
         if !self.script.left_out.contains(&what) {
             self.script.left_out.push(what);

@@ -64,7 +64,8 @@ impl Files {
             };
             let read = PolicyFile::read(&found).map_err(|mistake| refused(&mistake))?;
             for warning in read.policy().warnings() {
-                eprintln!("warning: {}", read.mistake(&warning).render(false).trim_end());
+                let shown = read.mistake(&warning).render(false);
+                eprintln!("warning: {}", base::shown::text(shown.trim_end()));
             }
             policies.insert(policy.clone(), read.policy().clone());
             policy_files.insert(policy.clone(), read);

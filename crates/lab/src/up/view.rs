@@ -4,7 +4,8 @@
 //! enough. A library of widgets would bring more code than it would save.
 
 use super::status::{PartStatus, RowStatus, Status, Total};
-use comfy_table::{CellAlignment, Table, presets};
+use crate::cells::Table;
+use comfy_table::{CellAlignment, presets};
 use std::collections::BTreeMap;
 use std::io::{IsTerminal as _, Write as _};
 
@@ -43,7 +44,7 @@ impl View {
         let mut out = std::io::stderr().lock();
         let text = match &mut self.how {
             How::Nothing => return,
-            How::Lines => format!("{}\n", line(before, now)),
+            How::Lines => format!("{}\n", base::shown::line(&line(before, now))),
             How::Screen { entered } => {
                 let enter = if *entered { "" } else { ENTER };
                 *entered = true;
@@ -54,7 +55,9 @@ impl View {
                     now.uptime_seconds,
                     line(before, now)
                 );
-                let table = format!("{title}\n{}\n\nCtrl-C ends it\n", table(Some(before), now));
+                let table = table(Some(before), now);
+                let table = format!("{title}\n{table}\n\nCtrl-C ends it\n");
+                let table = base::shown::text(&table);
                 let height = terminal_size::terminal_size().map_or(24, |(_, height)| height.0);
                 let whole = fit(&table, height.into()).join(&format!("{CLEAR_LINE}\r\n"));
                 format!("{enter}{HOME}{whole}{CLEAR_LINE}{CLEAR_BELOW}")

@@ -104,17 +104,20 @@ impl Args {
         }
         if let Some(directory) = &self.plots {
             for path in pictures(&analysis, &rows, directory)? {
-                eprintln!("lab: {}", path.display());
+                super::note(&format!("lab: {}", path.display()));
             }
         }
         let cuts: Vec<Cut> = sources.iter().filter_map(|of| of.cut().cloned()).collect();
         let text = match self.json {
-            true => format!("{:#}\n", json(&analysis, &rows, &feed, &cuts)),
+            true => {
+                let all = format!("{:#}\n", json(&analysis, &rows, &feed, &cuts));
+                base::shown::json(&all).into_owned()
+            }
             false => table(&analysis, &rows, &cuts, self.top),
         };
-        print(&text)?;
+        print(&base::shown::text(&text))?;
         for cut in &cuts {
-            eprintln!("lab: {}: {}", cut.file, cut.reason);
+            super::note(&format!("lab: {}: {}", cut.file, cut.reason));
         }
         if missed > 0 {
             eprintln!("lab: {missed} frames missed: they came faster than they can be read");
@@ -137,7 +140,8 @@ impl Args {
     /// The tables so far, where a person looks on.
     fn view(&self, analysis: &Analysis, rows: &Rows) -> Result<()> {
         if !self.json && std::io::stdout().is_terminal() {
-            print(&format!("\x1b[H\x1b[J{}", table(analysis, rows, &[], self.top)))?;
+            let table = table(analysis, rows, &[], self.top);
+            print(&format!("\x1b[H\x1b[J{}", base::shown::text(&table)))?;
         }
         Ok(())
     }

@@ -1,7 +1,8 @@
 //! `lab doctor`: what this machine can do, and what to install or allow.
 
 use anyhow::{Context as _, Result};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, presets};
+use lab::cells::Table;
 use lab::probe::{Finding, Probe};
 use lab::up::Kind;
 use serde::Serialize;
@@ -51,7 +52,7 @@ impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let report = Report::make()?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&report)?);
+            super::print_json(&report)?;
         } else {
             report.print();
         }

@@ -66,7 +66,8 @@ impl Args {
             None => Qdiscs::all(),
         };
         let script = script(policy, interface, dev, &kernel, None);
-        print!("{}", script.map_err(|why| Usage::error(why.to_string()))?);
+        let script = script.map_err(|why| Usage::error(why.to_string()))?;
+        super::print(&script.to_string())?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -1,8 +1,9 @@
 //! `lab import-ios`.
 
 use anyhow::{Context as _, Result};
-use comfy_table::{ContentArrangement, Table, presets};
+use comfy_table::{ContentArrangement, presets};
 use lab::Usage;
+use lab::cells::Table;
 use lab::ios::{Imported, Renamed, import, to_toml};
 use lab::toml_file::{FILE_MAX as POLICY_MAX, read_bounded};
 use serde_json::json;
@@ -64,12 +65,12 @@ impl Args {
         }
         if self.json {
             let object = json!({ "policy": imported.policy, "unmapped": unmapped });
-            println!("{}", serde_json::to_string_pretty(&object)?);
+            super::print_json(&object)?;
         } else if self.output.is_none() {
-            print!("{toml}");
+            super::print(&toml)?;
         }
         if !unmapped.is_empty() {
-            eprintln!("{}", table(&imported));
+            super::note(&table(&imported).to_string());
         }
         Ok(ExitCode::from(if unmapped.is_empty() { 0 } else { IN_PART }))
     }

@@ -1,7 +1,8 @@
 //! `lab list`: the networks that are up, and the studies.
 
 use anyhow::Result;
-use comfy_table::{CellAlignment, ContentArrangement, Table, presets};
+use comfy_table::{CellAlignment, ContentArrangement, presets};
+use lab::cells::Table;
 use lab::run::{self, Found};
 use router::policy::Span;
 use serde_json::{Value, json};
@@ -35,7 +36,7 @@ impl Args {
             });
             let studies: Vec<Value> = studies.collect();
             let all = json!({ "networks": networks, "studies": studies });
-            return super::print(&format!("{all}\n"));
+            return super::print(&format!("{}\n", base::shown::json(&all.to_string())));
         }
         let mut text = match networks.is_empty() {
             true => "no network is up (lab up TOPOLOGY)\n".to_owned(),
@@ -71,7 +72,7 @@ impl Args {
             });
             let experiments: Vec<Value> = experiments.collect();
             let all = json!({ "study": found.name, "experiments": experiments });
-            return super::print(&format!("{all}\n"));
+            return super::print(&format!("{}\n", base::shown::json(&all.to_string())));
         }
         let mut table = Table::new();
         table.load_preset(presets::NOTHING);

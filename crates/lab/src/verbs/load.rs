@@ -177,8 +177,8 @@ impl SendArgs {
     fn run(&self) -> Result<ExitCode> {
         let sent = Sender::new(self.plan()?)?.run()?;
         match self.json {
-            true => println!("{}", serde_json::to_string_pretty(&sent_json(&sent))?),
-            false => print!("{}", sent_table(&sent)),
+            true => super::print_json(&sent_json(&sent))?,
+            false => super::print(&sent_table(&sent))?,
         }
         let whole = sent.flows.iter().all(|flow| flow.errors.is_empty() && flow.given_up == 0);
         Ok(if sent.flows.iter().all(|flow| flow.sent == 0) {
@@ -212,8 +212,8 @@ impl ReceiveArgs {
             std::fs::write(path, text).with_context(|| path.display().to_string())?;
         }
         match self.json {
-            true => println!("{}", serde_json::to_string_pretty(&received_json(&received))?),
-            false => print!("{}", received_table(&received)),
+            true => super::print_json(&received_json(&received))?,
+            false => super::print(&received_table(&received))?,
         }
         let any = received.measured.counts.received > 0;
         Ok(if any { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -17,6 +17,7 @@ mod run;
 mod status;
 mod up;
 
+use base::shown;
 use clap::Subcommand;
 use lab::clock;
 use std::io::{Read as _, Write as _};
@@ -103,12 +104,22 @@ fn end_with_standard_input() {
     });
 }
 
-/// Prints a text. That nobody reads to its end is no mistake.
+/// Prints a text, of which no terminal obeys anything. That nobody reads to its end is no mistake.
 fn print(text: &str) -> anyhow::Result<()> {
-    match std::io::stdout().lock().write_all(text.as_bytes()) {
+    match std::io::stdout().lock().write_all(shown::text(text).as_bytes()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => Err(error.into()),
         _ => Ok(()),
     }
+}
+
+/// Prints one JSON object.
+fn print_json(value: &impl serde::Serialize) -> anyhow::Result<()> {
+    print(&format!("{}\n", shown::json(&serde_json::to_string_pretty(value)?)))
+}
+
+/// Prints to standard error what is of the program, not what it was asked for.
+pub(crate) fn note(text: &str) {
+    let _ = writeln!(std::io::stderr().lock(), "{}", shown::text(text));
 }
 
 /// Tells who started this that it is at work.

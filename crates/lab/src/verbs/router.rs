@@ -2,8 +2,9 @@
 
 use anyhow::Result;
 use clap::Subcommand;
-use comfy_table::{Table, presets};
+use comfy_table::presets;
 use dscp::Dscp;
+use lab::cells::Table;
 use lab::client::Client;
 use lab::up::FlowAsk;
 use router::Rate;
@@ -140,9 +141,10 @@ impl Args {
                 let tables =
                     tables.iter().map(|(name, flows)| json!({ "name": name, "flows": flows }));
                 let tables: Vec<_> = tables.collect();
-                println!("{}", json!({ "router": self.router, "tables": tables }));
+                let all = json!({ "router": self.router, "tables": tables }).to_string();
+                super::print(&format!("{}\n", base::shown::json(&all)))?;
             }
-            Some(false) => println!("{}", shown(&tables)),
+            Some(false) => super::print(&format!("{}\n", shown(&tables)))?,
         }
         Ok(ExitCode::SUCCESS)
     }

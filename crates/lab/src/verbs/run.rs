@@ -108,13 +108,13 @@ impl Args {
             None => report.text(),
         };
         for set in &self.set {
-            eprintln!("set on the command line: {set}");
+            super::note(&format!("set on the command line: {set}"));
         }
         super::print(&format!("{}\n", printed.trim_end()))?;
         for (id, why) in &outcome.failed {
-            eprintln!("failed: {id}: {why}");
+            super::note(&format!("failed: {id}: {why}"));
         }
-        eprintln!("report: {}", options.directory.join("report.html").display());
+        super::note(&format!("report: {}", options.directory.join("report.html").display()));
         Ok(code(&outcome, options.only.is_empty()))
     }
 }

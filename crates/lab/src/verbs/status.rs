@@ -17,13 +17,13 @@ impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let status = Client::find(self.name.as_deref())?.status()?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
+            super::print_json(&status)?;
             return Ok(ExitCode::SUCCESS);
         }
         let carried = status.carried;
-        println!(
+        super::print(&format!(
             "{}: data path {}, up {:.1} s; {} packets from hosts ({} more not read), \
-             {} to hosts, {} not taken\n\n{}",
+             {} to hosts, {} not taken\n\n{}\n",
             status.name,
             status.path,
             status.uptime_seconds,
@@ -32,7 +32,7 @@ impl Args {
             carried.to_hosts.packets,
             carried.not_taken,
             table(None, &status)
-        );
+        ))?;
         Ok(ExitCode::SUCCESS)
     }
 }

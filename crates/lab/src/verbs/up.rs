@@ -56,7 +56,7 @@ impl Args {
         };
         let status = up::run(&options)?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&status)?);
+            super::print_json(&status)?;
         }
         Ok(ExitCode::SUCCESS)
     }

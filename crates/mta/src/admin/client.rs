@@ -6,8 +6,8 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for an answer.
-const TIMEOUT: Duration = Duration::from_secs(10);
+/// Longest wait for an answer: longer than the daemon takes to say that it cannot give one.
+const TIMEOUT: Duration = Duration::from_secs(15);
 
 /// Why there is no answer.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +23,26 @@ pub enum AskError {
     /// The socket is another user's.
     #[error("{path} may be used only by the daemon's user")]
     Denied {
+        /// The socket.
+        path: PathBuf,
+    },
+    /// It said nothing for long.
+    #[error(
+        "the daemon on {path} did not answer within {} s: it is busy or hangs; \
+         try again, and see its log",
+        waited.as_secs_f64()
+    )]
+    Late {
+        /// The socket.
+        path: PathBuf,
+        /// How long it was waited for.
+        waited: Duration,
+    },
+    /// It hung up before the end of its answer.
+    #[error(
+        "the daemon closed {path} before it had answered: it is ending or has ended; see its log"
+    )]
+    Closed {
         /// The socket.
         path: PathBuf,
     },
@@ -49,28 +69,41 @@ pub enum AskError {
 /// # Errors
 /// [`AskError`].
 pub fn ask(path: &Path, request: &Request) -> Result<Answer, AskError> {
-    let failed = |error: io::Error| {
-        let path = path.to_owned();
-        match error.kind() {
-            io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
-                AskError::NoDaemon { path }
-            }
-            io::ErrorKind::PermissionDenied => AskError::Denied { path },
-            _ => AskError::Io { path, error },
-        }
-    };
-    let line = exchange(path, request).map_err(failed)?;
-    if line.is_empty() {
-        return Err(AskError::Denied { path: path.to_owned() });
-    }
-    serde_json::from_str(&line)
-        .map_err(|e| AskError::Other { path: path.to_owned(), reason: e.to_string() })
+    ask_within(path, request, TIMEOUT)
 }
 
-fn exchange(path: &Path, request: &Request) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
-    stream.set_write_timeout(Some(TIMEOUT))?;
+pub(super) fn ask_within(
+    path: &Path,
+    request: &Request,
+    waited: Duration,
+) -> Result<Answer, AskError> {
+    let owned = || path.to_owned();
+    let stream = UnixStream::connect(path).map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound | io::ErrorKind::ConnectionRefused => {
+            AskError::NoDaemon { path: owned() }
+        }
+        io::ErrorKind::PermissionDenied => AskError::Denied { path: owned() },
+        _ => AskError::Io { path: owned(), error },
+    })?;
+    let line = exchange(stream, request, waited).map_err(|error| match error.kind() {
+        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+            AskError::Late { path: owned(), waited }
+        }
+        io::ErrorKind::BrokenPipe | io::ErrorKind::ConnectionReset => {
+            AskError::Closed { path: owned() }
+        }
+        _ => AskError::Io { path: owned(), error },
+    })?;
+    if !line.ends_with('\n') && (line.len() as u64) < LINE_MAX {
+        return Err(AskError::Closed { path: owned() });
+    }
+    serde_json::from_str(&line)
+        .map_err(|e| AskError::Other { path: owned(), reason: e.to_string() })
+}
+
+fn exchange(mut stream: UnixStream, request: &Request, waited: Duration) -> io::Result<String> {
+    stream.set_read_timeout(Some(waited))?;
+    stream.set_write_timeout(Some(waited))?;
     let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
     match stream.write_all(&request) {

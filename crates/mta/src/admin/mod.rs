@@ -8,10 +8,11 @@ pub use client::{AskError, ask};
 use crate::config::Report;
 use base::EntryId;
 use node::changes::Changes;
+use node::connect::Connected;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
 use node::operator::Outcome;
-use node::status::{MinimizeStatus, Status};
+use node::status::{ClockStatus, MinimizeStatus, Status};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
@@ -43,6 +44,13 @@ pub enum Request {
         /// What, where and for how long.
         order: MinimizeOrder,
     },
+    /// The wall clock is right.
+    AcceptClock,
+    /// End the wait of this channel, and open it.
+    Connect {
+        /// Which, as `PEER/CHANNEL`.
+        channel: String,
+    },
     /// Read `users.toml` again.
     ReloadUsers,
     /// Stop in order, as on SIGTERM.
@@ -63,6 +71,10 @@ pub enum Answer {
     Operated(Vec<(EntryId, Outcome)>),
     /// What MINIMIZE there is now.
     Minimized(Vec<MinimizeStatus>),
+    /// That the wall clock is not trusted, or nothing.
+    Clock(Option<ClockStatus>),
+    /// What came of opening a channel.
+    Connected(Connected),
     /// Done, or begun.
     Done(Request),
     /// The request was not understood.

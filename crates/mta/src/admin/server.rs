@@ -3,10 +3,11 @@
 use super::{Answer, Reloaded, Request};
 use base::EntryId;
 use nix::sys::stat::{Mode, umask};
+use node::connect::Connected;
 use node::listing::{QueuePage, QueueRequest};
 use node::minimize::MinimizeOrder;
 use node::operator::Outcome;
-use node::status::{MinimizeStatus, Status};
+use node::status::{ClockStatus, MinimizeStatus, Status};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -24,7 +25,13 @@ const REQUEST_MAX: u64 = 64 << 10;
 const AT_ONCE: usize = 8;
 
 /// Longest time an administrator may take.
-const TIMEOUT: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+/// Longest time for an answer; then that is the answer.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// Longest wait for a channel to open, within [`TIMEOUT`].
+const OPENING: Duration = Duration::from_secs(8);
 
 /// A request for the driver, with where to answer.
 pub(crate) enum Asked {
@@ -33,6 +40,8 @@ pub(crate) enum Asked {
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, String>>),
     Operate { entries: Vec<EntryId>, hold: bool, answer: oneshot::Sender<Operated> },
     Minimize(MinimizeOrder, oneshot::Sender<Result<Vec<MinimizeStatus>, String>>),
+    AcceptClock(oneshot::Sender<Option<ClockStatus>>),
+    Connect(String, oneshot::Sender<Result<Connected, String>>),
     ReloadUsers(oneshot::Sender<()>),
     Stop(oneshot::Sender<()>),
 }
@@ -162,10 +171,15 @@ async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Res
     let mut line = String::new();
     BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line).await?;
     let answer = match serde_json::from_str::<Request>(&line) {
-        Ok(request) => {
-            let answered = put(request, &questions).await;
-            answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
-        }
+        Ok(request) => match tokio::time::timeout(ANSWER, put(request, &questions)).await {
+            Ok(answered) => {
+                answered.unwrap_or_else(|| Answer::Error("the daemon is ending".to_owned()))
+            }
+            Err(_) => Answer::Error(format!(
+                "no answer within {} s: the daemon is busy, or its disk is slow; try again",
+                ANSWER.as_secs()
+            )),
+        },
         Err(error) => Answer::Error(format!("not understood: {error}")),
     };
     let mut octets = serde_json::to_vec(&answer)?;
@@ -201,6 +215,19 @@ async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer
             questions.send(Asked::Minimize(order, sender)).await.ok()?;
             return Some(minimized.await.ok()?.map_or_else(Answer::Error, Answer::Minimized));
         }
+        Request::AcceptClock => {
+            let (sender, doubt) = oneshot::channel();
+            questions.send(Asked::AcceptClock(sender)).await.ok()?;
+            return Some(Answer::Clock(doubt.await.ok()?));
+        }
+        Request::Connect { channel } => {
+            let (sender, connected) = oneshot::channel();
+            questions.send(Asked::Connect(channel, sender)).await.ok()?;
+            let Ok(connected) = tokio::time::timeout(OPENING, connected).await else {
+                return Some(Answer::Connected(Connected::Opening));
+            };
+            return Some(connected.ok()?.map_or_else(Answer::Error, Answer::Connected));
+        }
         Request::ReloadUsers => questions.send(Asked::ReloadUsers(sender)).await.ok()?,
         Request::Stop => questions.send(Asked::Stop(sender)).await.ok()?,
     }
@@ -210,7 +237,7 @@ async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer
 
 #[cfg(test)]
 mod tests {
-    use super::super::{AskError, ask};
+    use super::super::{AskError, ask, client};
     use super::*;
 
     #[tokio::test(flavor = "multi_thread")]
@@ -240,6 +267,37 @@ mod tests {
         assert!(AdminServer::open(&path).is_err(), "one daemon only");
         drop(server);
         assert!(!path.exists());
+    }
+
+    /// A daemon that hangs up, or hangs, is not one whose socket is another user's.
+    #[test]
+    fn what_went_wrong_is_said_as_it_is() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("admin.sock");
+        let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
+        let answer_with = |octets: &'static [u8]| {
+            let listener = listener.try_clone().unwrap();
+            let peer = std::thread::spawn(move || {
+                let (mut stream, _) = listener.accept().unwrap();
+                let mut asked = io::BufReader::new(stream.try_clone().unwrap());
+                io::BufRead::read_line(&mut asked, &mut String::new()).unwrap();
+                stream.write_all(octets).unwrap();
+            });
+            let answer = ask(&path, &Request::Status);
+            peer.join().unwrap();
+            answer
+        };
+        for cut in [&b""[..], b"{\"status\":{", b"{\"error\":\"x\"}"] {
+            let error = answer_with(cut).unwrap_err();
+            assert!(matches!(error, AskError::Closed { .. }), "{error}");
+            assert!(error.to_string().contains("before it had answered"), "{error}");
+        }
+        assert_eq!(answer_with(b"{\"error\":\"x\"}\n").unwrap(), Answer::Error("x".to_owned()));
+        // It accepts, and says nothing.
+        let waited = Duration::from_millis(10);
+        let error = client::ask_within(&path, &Request::Status, waited).unwrap_err();
+        assert!(matches!(error, AskError::Late { .. }), "{error}");
+        assert!(error.to_string().contains("did not answer within 0.01 s"), "{error}");
     }
 
     #[test]

@@ -1,6 +1,9 @@
 //! What this system permits and does, as far as a channel is concerned.
 
+use nix::ifaddrs::getifaddrs;
+use nix::sys::socket::SockaddrStorage;
 use std::fs;
+use std::net::IpAddr;
 
 /// Bits of a capability set (capability.h).
 const CAP_NET_BIND_SERVICE: u32 = 10;
@@ -23,6 +26,12 @@ pub struct Facts {
     pub available: Option<Vec<String>>,
     /// `net.ipv4.tcp_allowed_congestion_control`.
     pub allowed: Option<Vec<String>>,
+    /// The addresses of all interfaces.
+    pub addresses: Option<Vec<IpAddr>>,
+    /// `net.ipv4.ip_nonlocal_bind`: listening on addresses of nobody is permitted.
+    pub nonlocal_v4: Option<bool>,
+    /// The same of IPv6.
+    pub nonlocal_v6: Option<bool>,
 }
 
 impl Facts {
@@ -43,8 +52,19 @@ impl Facts {
             may_administer: has(CAP_NET_ADMIN),
             available: setting("tcp_available_congestion_control").map(words),
             allowed: setting("tcp_allowed_congestion_control").map(words),
+            addresses: addresses(),
+            nonlocal_v4: is_on("ip_nonlocal_bind"),
+            nonlocal_v6: is_on("../ipv6/ip_nonlocal_bind"),
         }
     }
+}
+
+fn addresses() -> Option<Vec<IpAddr>> {
+    let ip = |address: SockaddrStorage| {
+        let v4 = address.as_sockaddr_in().map(|v4| IpAddr::V4(v4.ip()));
+        v4.or_else(|| address.as_sockaddr_in6().map(|v6| IpAddr::V6(v6.ip())))
+    };
+    Some(getifaddrs().ok()?.filter_map(|interface| ip(interface.address?)).collect())
 }
 
 /// The effective capability set in `/proc/self/status` (proc(5): `CapEff`, hexadecimal).
@@ -69,6 +89,8 @@ mod tests {
     fn this_system_can_be_read() {
         let facts = Facts::read();
         assert!(facts.may_bind_low.is_some());
+        let loopback = std::net::Ipv4Addr::LOCALHOST.into();
+        assert!(facts.addresses.is_none_or(|own| own.is_empty() || own.contains(&loopback)));
         assert!(facts.available.is_none_or(|names| names.contains(&"reno".to_owned())));
     }
 }

@@ -5,6 +5,7 @@ use super::{DONE, WRONG};
 use crate::advice::{self, Advice, Facts};
 use crate::config::problem::ProblemJson;
 use crate::config::{self, Site, Tcp};
+use crate::data_dir;
 use base::{PeerId, Precedence};
 use node::ChannelId;
 use node::config::{Connection, ListenerService, Target};
@@ -23,7 +24,7 @@ pub(super) struct Arguments {
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
-    let (site, report) = match config::load(&arguments.config) {
+    let (site, report) = match config::load(&arguments.config, &data_dir::unfit) {
         Ok(loaded) => loaded,
         Err(error) => {
             complain(&error.to_string());

@@ -1,6 +1,6 @@
 //! `mta minimize`: an operator's order of MINIMIZE, and what is in force.
 
-use super::output::{Daemon, complain, dash, print, print_json, table, trimmed};
+use super::output::{Daemon, Table, complain, dash, print, print_json, table, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use crate::config::value::duration_of;
@@ -92,7 +92,7 @@ fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, Stri
 }
 
 /// What MINIMIZE there is.
-pub(super) fn minimize_table(minimize: &[MinimizeStatus]) -> comfy_table::Table {
+pub(super) fn minimize_table(minimize: &[MinimizeStatus]) -> Table {
     let mut rows = table(["MINIMIZE ON", "FLOOR", "BY", "UNTIL"]);
     for row in minimize {
         rows.add_row([

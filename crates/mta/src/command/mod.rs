@@ -1,6 +1,8 @@
 //! The command line: one verb a file.
 
+mod channel;
 mod check;
+mod clock;
 mod minimize;
 mod output;
 mod queue;
@@ -41,10 +43,14 @@ enum Verb {
     Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
+    /// Opens a channel now, whatever it waits for.
+    Channel(channel::Arguments),
     /// Shows what waits and why; holds entries back, and lets them go again.
     Queue(queue::Arguments),
     /// Orders MINIMIZE: lets only what is urgent enough go out.
     Minimize(minimize::Arguments),
+    /// Shows whether the wall clock is trusted; accepts it after a jump.
+    Clock(clock::Arguments),
     /// Adds, removes or lists the users who have a mailbox here.
     User(user::Arguments),
 }
@@ -58,8 +64,10 @@ pub fn main() -> ExitCode {
         Verb::Check(arguments) => check::run(&arguments),
         Verb::Reload(arguments) => reload::run(&arguments),
         Verb::Status(arguments) => status::run(&arguments),
+        Verb::Channel(arguments) => channel::run(&arguments),
         Verb::Queue(arguments) => queue::run(&arguments),
         Verb::Minimize(arguments) => minimize::run(&arguments),
+        Verb::Clock(arguments) => clock::run(&arguments),
         Verb::User(arguments) => user::run(&arguments),
     })
 }

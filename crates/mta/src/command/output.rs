@@ -1,7 +1,9 @@
 //! What commands share in what they print.
 
 use crate::config::{self, Paths, Report, Routes, Site, Unreadable};
-use comfy_table::{ContentArrangement, Table, presets};
+use crate::data_dir;
+use base::shown;
+use comfy_table::{ContentArrangement, presets};
 use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
@@ -45,9 +47,23 @@ pub(super) fn age(seconds: f64) -> String {
     format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), (minutes % 60.0).floor())
 }
 
+/// A table of whose cells no terminal obeys anything, each on one line.
+pub(super) struct Table(comfy_table::Table);
+
+impl Table {
+    pub(super) fn add_row<T: AsRef<str>>(&mut self, cells: impl IntoIterator<Item = T>) {
+        let cells = cells.into_iter().map(|cell| shown::line(cell.as_ref()).into_owned());
+        self.0.add_row(cells);
+    }
+
+    pub(super) fn row_count(&self) -> usize {
+        self.0.row_count()
+    }
+}
+
 /// A table without lines: columns aligned, two spaces between them.
 pub(super) fn table<const N: usize>(head: [&str; N]) -> Table {
-    let mut table = Table::new();
+    let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
     if let Some((width, _)) =
         terminal_size::terminal_size().filter(|_| std::io::stdout().is_terminal())
@@ -55,41 +71,46 @@ pub(super) fn table<const N: usize>(head: [&str; N]) -> Table {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width.0);
     }
     table.set_header(head);
-    table
+    Table(table)
 }
 
 /// The table without the spaces before and after each line.
 pub(super) fn trimmed(table: &Table) -> String {
-    table.lines().map(|line| format!("{}\n", line.trim_end().trim_start_matches(' '))).collect()
+    table.0.lines().map(|line| format!("{}\n", line.trim_end().trim_start_matches(' '))).collect()
 }
 
-/// Prints to standard output; a closed pipe is no matter.
+/// Prints to standard output, for no terminal to obey; a closed pipe is no matter.
 pub(super) fn print(text: &str) {
+    control(&shown::text(text));
+}
+
+/// Prints what a terminal is to obey: nothing in it is of others.
+pub(super) fn control(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
 
 /// Prints one JSON object.
 pub(super) fn print_json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
-        Ok(text) => print(&format!("{text}\n")),
+        Ok(text) => print(&format!("{}\n", shown::json(&text))),
         Err(error) => complain(&format!("this cannot be shown as JSON: {error}")),
     }
 }
 
 /// Prints to standard error.
 pub(super) fn complain(text: &str) {
-    let _ = writeln!(std::io::stderr().lock(), "mta: {text}");
+    let _ = writeln!(std::io::stderr().lock(), "mta: {}", shown::text(text));
 }
 
 /// Prints what was found in a configuration file to standard error.
 pub(super) fn complain_of(report: &Report) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
-    let _ = std::io::stderr().lock().write_all(report.render(color).as_bytes());
+    let _ = std::io::stderr().lock().write_all(shown::coloured(&report.render(color)).as_bytes());
 }
 
 /// The site of a configuration file, or `None` once it was said why there is none.
 pub(super) fn load(path: &Path) -> Option<Site> {
-    said(config::load(path))
+    said(config::load(path, &data_dir::unfit))
 }
 
 /// The paths of a configuration file, or `None` once it was said why there are none.
@@ -113,5 +134,20 @@ fn said<T>(read: Result<(Option<T>, Report), Unreadable>) -> Option<T> {
             complain(&error.to_string());
             None
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cell_is_one_line_that_no_terminal_obeys() {
+        let mut rows = table(["PEER", "LAST ERROR"]);
+        rows.add_row(["act\u{1b}]0;x\u{7}", "it said \r\nflash  queued\u{9b}2J\u{202e}"]);
+        let text = trimmed(&rows);
+        assert_eq!(text.lines().count(), 2, "{text}");
+        assert!(!text.contains(|c| shown::is_obeyed(c) && c != '\n'), "{text:?}");
+        assert!(text.contains("act\\u{1b}]0;x\\u{7}") && text.contains("\\r\\nflash"), "{text}");
     }
 }

@@ -176,7 +176,7 @@ fn state(row: &QueueRow) -> String {
     if let Some(until) = &row.delayed_until {
         return format!("{words} until {until}");
     }
-    let rate = row.rate_kbit_s.map(|rate| format!(", {rate:.0} kbit/s"));
+    let rate = row.rate_kbit_s.map(|kbit_s| format!(", {}", super::status::rate(kbit_s)));
     match (&row.channel, row.bytes_confirmed) {
         (Some(channel), Some(done)) => {
             format!("{words} on {channel}, {done} confirmed{}", rate.unwrap_or_default())
@@ -203,7 +203,7 @@ fn show(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
             let fields = serde_json::to_value(row).unwrap_or_default();
             for (name, value) in fields.as_object().into_iter().flatten() {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                print(&format!("{name:<16} {value}\n"));
+                print(&format!("{name:<16} {}\n", base::shown::line(&value)));
             }
             print("\n");
         }
@@ -223,11 +223,15 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
     }
     let word = if hold { "held" } else { "released" };
     if json {
-        let named = outcomes.iter().map(|(id, outcome)| (id.to_string(), *outcome));
+        let named = outcomes.iter().map(|(id, outcome)| (id.to_string(), outcome.clone()));
         print_json(&named.collect::<std::collections::BTreeMap<_, _>>());
     } else {
         for (id, outcome) in &outcomes {
             print(&match outcome {
+                Outcome::Became(new) => {
+                    let new = new.iter().map(EntryId::to_string).collect::<Vec<_>>().join(" ");
+                    format!("{id} was routed again, and is {new} now: name that\n")
+                }
                 Outcome::Done => format!("{id} {word}\n"),
                 Outcome::Unchanged if hold => format!("{id} was held already\n"),
                 Outcome::Unchanged => format!("{id} was not held\n"),
@@ -235,7 +239,9 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
             });
         }
     }
-    let known = outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Unknown);
+    let known = outcomes
+        .iter()
+        .filter(|(_, outcome)| !matches!(outcome, Outcome::Unknown | Outcome::Became(_)));
     partly(known.count(), entries.len())
 }
 

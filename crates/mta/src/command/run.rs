@@ -7,9 +7,13 @@ use crate::driver;
 use crate::driver::log::LogFormat;
 use crate::pcap::Pcap;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Threads for the disk and password hashes.
 const BLOCKING_THREADS: usize = 64;
+
+/// Wait for threads that still do something when all else is done.
+const LEFT_OVER: Duration = Duration::from_secs(1);
 
 /// Runs the daemon until SIGTERM or SIGINT; SIGHUP reads configuration and users again.
 #[derive(Debug, clap::Args)]
@@ -61,8 +65,9 @@ pub(super) fn run(arguments: Arguments) -> u8 {
         }
     };
     let ended = runtime.block_on(driver::run(site, arguments.config, clock, pcap));
-    // What still runs (a name being resolved, a connection that lingers) is not waited for.
-    runtime.shutdown_background();
+    // What still runs (a password being checked) has a moment to end; what may take long (a name
+    // being resolved) is not waited for.
+    runtime.shutdown_timeout(LEFT_OVER);
     match ended {
         Ok(()) => DONE,
         Err(error) => {

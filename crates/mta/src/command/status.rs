@@ -1,7 +1,7 @@
 //! `mta status`: what the daemon is doing, once or again and again.
 
 use super::minimize::minimize_table;
-use super::output::{Daemon, age, complain, dash, print, print_json, table, trimmed};
+use super::output::{Daemon, Table, age, complain, dash, print, print_json, table, trimmed};
 use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -58,12 +58,17 @@ fn status(socket: &Path) -> Result<Box<Status>, String> {
 }
 
 fn one_line(status: &Status) -> String {
-    serde_json::to_string(status).map_or_else(|error| error.to_string(), |line| line + "\n")
+    serde_json::to_string(status)
+        .map_or_else(|error| error.to_string(), |line| base::shown::json(&line).into_owned() + "\n")
 }
 
 fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
+    if let Some(doubt) = &status.clock {
+        text.push_str(&super::clock::in_words(doubt));
+        text.push('\n');
+    }
     let c = &status.counters;
     let mut counters = table([
         "SUBMITTED",
@@ -104,6 +109,7 @@ fn channel_table(text: &mut String, status: &Status) {
         "BYTES",
         "OLDEST",
         "HELD",
+        "LINE",
         "LAST ERROR",
     ]);
     for peer in &status.peers {
@@ -117,6 +123,7 @@ fn channel_table(text: &mut String, status: &Status) {
                 channel.queued_bytes.to_string(),
                 channel.oldest_age_seconds.map_or_else(dash, age),
                 held(channel),
+                channel.line_kbit_s.map_or_else(dash, rate),
                 channel.closed.clone().or(channel.last_error.clone()).unwrap_or_else(dash),
             ]);
         }
@@ -166,6 +173,11 @@ fn level_table(text: &mut String, status: &Status) {
     section(text, &levels);
 }
 
+/// A rate, with a decimal where it is low.
+pub(super) fn rate(kbit_s: f64) -> String {
+    if kbit_s < 10.0 { format!("{kbit_s:.1} kbit/s") } else { format!("{kbit_s:.0} kbit/s") }
+}
+
 /// How many are held, and why the oldest is.
 fn held(channel: &ChannelStatus) -> String {
     match &channel.held_because {
@@ -185,6 +197,7 @@ fn association_table(text: &mut String, status: &Status) {
         "MESSAGE",
         "BYTES DONE",
         "RATE",
+        "CHECKPOINT",
     ]);
     let mut mismatch = false;
     for peer in &status.peers {
@@ -202,7 +215,8 @@ fn association_table(text: &mut String, status: &Status) {
                     if differs { seen + " !" } else { seen },
                     a.message.clone().unwrap_or_else(dash),
                     progress(a),
-                    a.rate_kbit_s.map_or_else(dash, |rate| format!("{rate:.0} kbit/s")),
+                    a.rate_kbit_s.map_or_else(dash, rate),
+                    a.checkpoint_bytes.map_or_else(dash, |octets| format!("{} KiB", octets >> 10)),
                 ]);
             }
         }
@@ -217,7 +231,7 @@ fn association_table(text: &mut String, status: &Status) {
 }
 
 /// Appends a table that has rows.
-fn section(text: &mut String, table: &comfy_table::Table) {
+fn section(text: &mut String, table: &Table) {
     if table.row_count() > 0 {
         text.push('\n');
         text.push_str(&trimmed(table));
@@ -275,6 +289,7 @@ mod tests {
             bytes_done: Some(65_536),
             bytes_total: Some(1_000_000),
             rate_kbit_s: Some(511.6),
+            checkpoint_bytes: Some(65_536),
             ..association("a7", "sending")
         };
         let seen = |dscp: Dscp| AssociationStatus {
@@ -317,6 +332,7 @@ mod tests {
             name: "routine".to_owned(),
             dscp_name: "CS0".to_owned(),
             last_error: Some("127.0.0.1:5100: connection refused".to_owned()),
+            line_kbit_s: Some(2.36),
             ..ChannelStatus::default()
         };
         let status = Status {

@@ -1,7 +1,8 @@
 //! Shows something again and again: in place on a terminal, block after block elsewhere.
 
-use super::output::{complain, print};
+use super::output::{complain, control, print};
 use super::{DONE, FAILED};
+use base::shown;
 use std::io::IsTerminal;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -44,14 +45,14 @@ struct Screen;
 
 impl Screen {
     fn enter() -> Screen {
-        print(ENTER);
+        control(ENTER);
         Screen
     }
 }
 
 impl Drop for Screen {
     fn drop(&mut self) {
-        print(LEAVE);
+        control(LEAVE);
     }
 }
 
@@ -122,7 +123,7 @@ fn show(seen: &Result<String, String>, in_place: bool, apart: bool) {
             let size = terminal_size::terminal_size();
             let height = size.map_or(LINES, |(_, height)| height.0);
             let text = seen.as_ref().map_or_else(|error| format!("{error}\n"), String::clone);
-            print(&frame(&text, usize::from(height)));
+            control(&frame(&text, usize::from(height)));
         }
         Ok(text) => print(&format!("{}{text}", if apart { "\n" } else { "" })),
         Err(error) => complain(error),
@@ -135,8 +136,8 @@ fn frame(text: &str, height: usize) -> String {
     let hidden = text.lines().count().saturating_sub(room);
     let mut out = HOME.to_owned();
     for line in text.lines().take(room) {
-        // Names come from configuration files and errors from peers: no control characters.
-        out.extend(line.chars().map(|c| if c.is_control() { '?' } else { c }));
+        // Names come from configuration files and errors from peers.
+        out.push_str(&shown::line(line));
         out.push_str(CLEAR_LINE);
         out.push_str("\r\n");
     }
@@ -155,7 +156,7 @@ mod tests {
         let shown = |text, height| frame(text, height).replace('\x1b', "ESC").replace("\r\n", "|");
         assert_eq!(shown("a\n\nb\n", 24), "ESC[HaESC[K|ESC[K|bESC[K|ESC[J");
         assert_eq!(shown("a\nb\nc\n", 3), "ESC[HaESC[K|bESC[K|… 1 more linesESC[KESC[J");
-        assert_eq!(shown("\x1b[2Jx\n", 3), "ESC[H?[2JxESC[K|ESC[J");
+        assert_eq!(shown("\x1b[2Jx\n", 3), "ESC[H\\u{1b}[2JxESC[K|ESC[J");
         assert_eq!(shown("a\nb\n", 0), "ESC[HaESC[K|… 1 more linesESC[KESC[J");
     }
 

@@ -3,24 +3,30 @@
 
 use super::budget::Share;
 use super::gauge::Gauge;
+use super::inbox::{Inbox, Ready};
+use super::patience::Patience;
 use crate::pcap::Tap;
-use base::AssociationId;
+use base::{AssociationId, Instant, Precedence};
 use bytes::{Buf, Bytes};
 use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::io::{self, IoSlice};
-use std::pin::pin;
+use std::pin::{Pin, pin};
+use std::rc::{Rc, Weak};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, Wake as _, Waker};
 use std::time::Duration;
 use tokio::io::AsyncWriteExt;
 use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
-use tokio::task::AbortHandle;
 
-/// Most octets read at once.
-const CHUNK: usize = 64 << 10;
+/// A slice: most octets read, and most written, before others are served.
+const CHUNK: usize = 16 << 10;
+
+/// Reads of one slice, where the first one found less.
+const READS: usize = 2;
 
 /// Octets read and neither handled nor stored at which reading stops.
 const UNSTORED_MAX: usize = 256 << 10;
@@ -44,7 +50,10 @@ pub(super) enum Arrival {
     Closed { association: AssociationId, error: Option<String> },
 }
 
-/// The driver's side of a connection.
+/// What a connection has for the driver, in order.
+type Arrivals = Rc<RefCell<VecDeque<Arrival>>>;
+
+/// A connection. Nothing happens but where it is served.
 pub(super) struct Connection {
     /// Dropped to close.
     writes: Option<mpsc::UnboundedSender<Bytes>>,
@@ -53,22 +62,32 @@ pub(super) struct Connection {
     /// Octets read and neither handled nor stored.
     pub(super) incoming: Arc<Gauge>,
     closing: Arc<AtomicBool>,
-    task: AbortHandle,
+    /// As long as it is there.
+    socket: Weak<OwnedReadHalf>,
+    ready: Arc<Ready>,
+    arrivals: Arrivals,
+    patience: Patience,
+    /// Gone once it is over.
+    served: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl Connection {
-    /// Serves a connection until it ends; its arrivals go to `arrivals`.
+    /// A connection of this level, to be served whenever `inbox` names it.
     pub(super) fn start(
-        association: AssociationId,
+        (association, level): (AssociationId, Precedence),
         stream: TcpStream,
-        arrivals: mpsc::Sender<Arrival>,
+        inbox: &Arc<Inbox>,
         share: Share,
         tap: Option<Tap>,
     ) -> Connection {
         let (writes, queue) = mpsc::unbounded_channel();
         let (outgoing, incoming) = (share.gauge(), share.gauge());
         let closing = Arc::<AtomicBool>::default();
+        let arrivals = Arrivals::default();
+        let patience = Patience::of(&stream);
         let (read_half, write_half) = stream.into_split();
+        let read_half = Rc::new(read_half);
+        let socket = Rc::downgrade(&read_half);
         let reader = Reader {
             association,
             half: read_half,
@@ -76,30 +95,60 @@ impl Connection {
             outgoing: Arc::clone(&outgoing),
             closing: Arc::clone(&closing),
             share,
-            arrivals: arrivals.clone(),
+            arrivals: Rc::clone(&arrivals),
             tap: tap.clone(),
         };
         let writer =
             Writer { half: write_half, queue, outgoing: Arc::clone(&outgoing), tap: tap.clone() };
-        let sent = Arc::clone(&outgoing);
-        let task = tokio::spawn(async move {
+        let (sent, last) = (Arc::clone(&outgoing), Rc::clone(&arrivals));
+        let served = Box::pin(async move {
             let ended = serve(reader, writer).await;
             sent.release();
             if let Some(tap) = tap {
                 tap.closed();
             }
             let error = ended.err().map(|e| e.to_string());
-            // The driver is gone only when all is over.
-            let _ = arrivals.send(Arrival::Closed { association, error }).await;
+            last.borrow_mut().push_back(Arrival::Closed { association, error });
         });
-        let task = task.abort_handle();
-        Connection { writes: Some(writes), outgoing, incoming, closing, task }
+        let ready = Arc::new(Ready::new(association, level, Arc::clone(inbox)));
+        ready.wake_by_ref();
+        let served: Pin<Box<dyn Future<Output = ()>>> = served;
+        Connection {
+            writes: Some(writes),
+            outgoing,
+            incoming,
+            closing,
+            socket,
+            ready,
+            arrivals,
+            patience,
+            served: Some(served),
+        }
+    }
+
+    /// Reads and writes a slice; what came of it is taken with [`Connection::arrival`].
+    pub(super) fn serve(&mut self) {
+        self.ready.begin();
+        let Some(served) = &mut self.served else { return };
+        let waker = Waker::from(Arc::clone(&self.ready));
+        if served.as_mut().poll(&mut Context::from_waker(&waker)).is_ready() {
+            self.served = None;
+        }
+    }
+
+    /// What came of its slices.
+    pub(super) fn arrival(&self) -> Option<Arrival> {
+        self.arrivals.borrow_mut().pop_front()
+    }
+
+    /// From now on it is served with this precedence.
+    pub(super) fn set_level(&self, level: Precedence) {
+        self.ready.set_level(level);
     }
 
     /// Ends it at once, whatever was not read or written. Nothing is told.
     pub(super) fn drop_now(self) {
         self.outgoing.release();
-        self.task.abort();
     }
 
     /// Queues octets.
@@ -109,6 +158,20 @@ impl Connection {
             // Refused only once the connection ended, which the driver will hear.
             let _ = writes.send(bytes);
         }
+    }
+
+    /// Octets that the peer has acknowledged, where that is known.
+    pub(super) fn taken(&self) -> Option<u64> {
+        let socket = self.socket.upgrade()?;
+        let stream: &TcpStream = (*socket).as_ref();
+        dscp::socket::taken(stream)
+    }
+
+    /// Looks whether the peer takes what is sent; see [`Patience`].
+    pub(super) fn look(&mut self, now: Instant) {
+        let Some(socket) = self.socket.upgrade() else { return };
+        let stream: &TcpStream = (*socket).as_ref();
+        self.patience.look(now, stream);
     }
 
     /// Closes after what was queued.
@@ -137,17 +200,18 @@ async fn serve(reader: Reader, writer: Writer) -> io::Result<()> {
 
 struct Reader {
     association: AssociationId,
-    half: OwnedReadHalf,
+    half: Rc<OwnedReadHalf>,
     incoming: Arc<Gauge>,
     outgoing: Arc<Gauge>,
     closing: Arc<AtomicBool>,
     share: Share,
-    arrivals: mpsc::Sender<Arrival>,
+    arrivals: Arrivals,
     tap: Option<Tap>,
 }
 
 impl Reader {
     async fn run(self) -> io::Result<()> {
+        let mut reads = 0;
         loop {
             self.incoming.below(UNSTORED_MAX).await;
             self.outgoing.below(UNSENT_MAX).await;
@@ -158,19 +222,25 @@ impl Reader {
             let bytes = match self.read_some() {
                 Ok(bytes) if bytes.is_empty() => return Ok(()),
                 Ok(bytes) => bytes,
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    reads = 0;
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
+            let length = bytes.len();
             if let Some(tap) = &self.tap {
                 tap.received(&bytes);
             }
-            if self.closing.load(Ordering::Acquire) {
-                continue;
+            if !self.closing.load(Ordering::Acquire) {
+                self.incoming.add(length);
+                let arrival = Arrival::Bytes { association: self.association, bytes };
+                self.arrivals.borrow_mut().push_back(arrival);
             }
-            self.incoming.add(bytes.len());
-            let arrival = Arrival::Bytes { association: self.association, bytes };
-            if self.arrivals.send(arrival).await.is_err() {
-                return Ok(()); // the driver ended
+            reads += 1;
+            if length == CHUNK || reads == READS {
+                reads = 0;
+                next_slice().await;
             }
         }
     }
@@ -205,13 +275,19 @@ impl Writer {
         let mut batch = Vec::with_capacity(GATHERED);
         while self.queue.recv_many(&mut batch, GATHERED).await > 0 {
             let mut waiting: VecDeque<Bytes> = batch.drain(..).collect();
+            let mut of_slice = 0;
             while !waiting.is_empty() {
-                let slices: Vec<IoSlice<'_>> = waiting.iter().map(|b| IoSlice::new(b)).collect();
+                if of_slice >= CHUNK {
+                    of_slice = 0;
+                    next_slice().await;
+                }
+                let slices = first_of(&waiting, CHUNK - of_slice);
                 let mut written = self.half.write_vectored(&slices).await?;
                 if written == 0 && waiting.iter().any(|b| !b.is_empty()) {
                     return Err(io::ErrorKind::WriteZero.into());
                 }
                 self.outgoing.sub(written);
+                of_slice += written;
                 while let Some(front) = waiting.front_mut() {
                     let part = written.min(front.len());
                     if let (Some(tap), Some(octets)) = (&self.tap, front.get(..part)) {
@@ -230,6 +306,33 @@ impl Writer {
     }
 }
 
+/// The first octets of all, so many at most.
+fn first_of(waiting: &VecDeque<Bytes>, mut most: usize) -> Vec<IoSlice<'_>> {
+    let mut slices = Vec::with_capacity(waiting.len());
+    for bytes in waiting {
+        let part = bytes.get(..most).unwrap_or(bytes);
+        most -= part.len();
+        slices.push(IoSlice::new(part));
+        if most == 0 {
+            break;
+        }
+    }
+    slices
+}
+
+/// Goes on in the next slice.
+async fn next_slice() {
+    let mut asked = false;
+    std::future::poll_fn(|context| {
+        if std::mem::replace(&mut asked, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::budget::{Budgets, Payer};
@@ -244,17 +347,44 @@ mod tests {
         Budgets::new(&Limits::default()).share(Payer::Users([127, 0, 0, 1].into()))
     }
 
-    async fn pair() -> (Connection, TcpStream, mpsc::Receiver<Arrival>) {
+    /// A connection with a driver of its own.
+    struct Served {
+        connection: Connection,
+        inbox: Arc<Inbox>,
+    }
+
+    impl Served {
+        fn start(stream: TcpStream, share: Share) -> Served {
+            let inbox = Arc::<Inbox>::default();
+            let who = (ID, Precedence::Routine);
+            let connection = Connection::start(who, stream, &inbox, share, None);
+            Served { connection, inbox }
+        }
+
+        /// Serves it until something comes of that.
+        async fn recv(&mut self) -> Arrival {
+            loop {
+                if let Some(arrival) = self.connection.arrival() {
+                    return arrival;
+                }
+                self.inbox.filled().await;
+                assert!(self.inbox.pop().is_some());
+                self.connection.serve();
+                tokio::task::yield_now().await;
+            }
+        }
+    }
+
+    async fn pair() -> (Served, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (ours, _) = listener.accept().await.unwrap();
-        let (arrivals, received) = mpsc::channel(16);
-        (Connection::start(ID, ours, arrivals, roomy(), None), peer, received)
+        (Served::start(ours, roomy()), peer)
     }
 
-    async fn closed(received: &mut mpsc::Receiver<Arrival>) -> Option<String> {
+    async fn closed(served: &mut Served) -> Option<String> {
         loop {
-            match received.recv().await.unwrap() {
+            match served.recv().await {
                 Arrival::Closed { error, .. } => return error,
                 Arrival::Bytes { .. } => {}
             }
@@ -263,25 +393,27 @@ mod tests {
 
     #[tokio::test]
     async fn what_was_written_arrives_before_the_close_even_against_unread_octets() {
-        let (mut connection, mut peer, mut received) = pair().await;
+        let (mut served, mut peer) = pair().await;
         peer.write_all(&[1; 100]).await.unwrap();
         let parts: Vec<Bytes> = (0..500u32).map(|n| vec![n as u8; n as usize].into()).collect();
         for part in &parts {
-            connection.write(part.clone());
+            served.connection.write(part.clone());
         }
-        connection.close();
+        served.connection.close();
         peer.write_all(&[2; 100]).await.unwrap();
-        let mut got = Vec::new();
-        peer.read_to_end(&mut got).await.unwrap();
-        assert_eq!(got, parts.concat());
-        drop(peer);
-        assert_eq!(closed(&mut received).await, None);
-        connection.outgoing.below(1).await;
+        let reader = tokio::spawn(async move {
+            let mut got = Vec::new();
+            peer.read_to_end(&mut got).await.unwrap();
+            got
+        });
+        assert_eq!(closed(&mut served).await, None);
+        assert_eq!(reader.await.unwrap(), parts.concat());
+        served.connection.outgoing.below(1).await;
     }
 
     #[tokio::test]
     async fn reading_stops_while_too_much_is_not_stored() {
-        let (connection, peer, mut received) = pair().await;
+        let (mut served, peer) = pair().await;
         let (mut peer_read, mut peer_write) = peer.into_split();
         const TOTAL: usize = 64 << 20;
         let sender = tokio::spawn(async move {
@@ -291,28 +423,28 @@ mod tests {
         });
         let mut got = 0;
         while got <= UNSTORED_MAX - CHUNK {
-            let Arrival::Bytes { bytes, .. } = received.recv().await.unwrap() else { panic!() };
+            let Arrival::Bytes { bytes, .. } = served.recv().await else { panic!() };
             got += bytes.len();
         }
         // Beyond the limit at most the chunk that crossed it comes.
         let more = tokio::time::timeout(Duration::from_millis(300), async {
-            while let Some(Arrival::Bytes { bytes, .. }) = received.recv().await {
+            while let Arrival::Bytes { bytes, .. } = served.recv().await {
                 got += bytes.len();
             }
         });
         assert!(more.await.is_err());
         assert!(got < UNSTORED_MAX + CHUNK, "{got}");
         assert!(!sender.is_finished());
-        connection.incoming.sub(got);
+        served.connection.incoming.sub(got);
         while got < TOTAL {
-            let Arrival::Bytes { bytes, .. } = received.recv().await.unwrap() else { panic!() };
-            connection.incoming.sub(bytes.len());
+            let Arrival::Bytes { bytes, .. } = served.recv().await else { panic!() };
+            served.connection.incoming.sub(bytes.len());
             got += bytes.len();
         }
         sender.await.unwrap();
-        drop(connection);
+        served.connection.close();
+        assert_eq!(closed(&mut served).await, None);
         assert_eq!(peer_read.read(&mut [0; 1]).await.unwrap(), 0);
-        assert_eq!(closed(&mut received).await, None);
     }
 
     #[tokio::test]
@@ -329,17 +461,37 @@ mod tests {
             let mut peer = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
             peer.write_all(b"hello").await.unwrap();
             let (ours, _) = listener.accept().await.unwrap();
-            let (arrivals, received) = mpsc::channel(16);
-            connections.push((Connection::start(ID, ours, arrivals, share, None), peer, received));
+            connections.push((Served::start(ours, share), peer));
         }
-        let heard = |n: usize, connections: &mut Vec<(_, _, mpsc::Receiver<Arrival>)>| {
-            connections[n].2.try_recv().is_ok()
-        };
-        assert!(connections[1].2.recv().await.is_some(), "another is read");
-        tokio::time::sleep(Duration::from_millis(200)).await;
-        assert!(!heard(0, &mut connections));
+        let is_octets = |arrival| matches!(arrival, Arrival::Bytes { .. });
+        assert!(is_octets(connections[1].0.recv().await), "another is read");
+        let quiet = Duration::from_millis(200);
+        assert!(tokio::time::timeout(quiet, connections[0].0.recv()).await.is_err());
         other.sub(1);
-        assert!(connections[0].2.recv().await.is_some());
+        assert!(is_octets(connections[0].0.recv().await));
+    }
+
+    #[tokio::test]
+    async fn no_more_is_read_or_written_at_once_than_a_slice() {
+        let (mut served, mut peer) = pair().await;
+        peer.write_all(&[7; 8 * CHUNK]).await.unwrap();
+        served.connection.write(Bytes::from(vec![8; 3 * CHUNK]));
+        let mut got = 0;
+        while got < 8 * CHUNK || served.connection.outgoing.octets() > 0 {
+            served.inbox.filled().await;
+            assert!(served.inbox.pop().is_some());
+            let before = served.connection.outgoing.octets();
+            served.connection.serve();
+            assert!(before - served.connection.outgoing.octets() <= CHUNK);
+            let mut read = 0;
+            while let Some(Arrival::Bytes { bytes, .. }) = served.connection.arrival() {
+                served.connection.incoming.sub(bytes.len());
+                read += bytes.len();
+            }
+            assert!(read <= 2 * CHUNK, "{read}");
+            got += read;
+            tokio::task::yield_now().await;
+        }
     }
 
     /// Answers each octet that arrives with this many.
@@ -357,7 +509,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_peer_that_asks_and_does_not_read_is_not_read_until_it_does() {
-        let (connection, peer, mut received) = pair().await;
+        let (mut served, peer) = pair().await;
         let (mut peer_read, mut peer_write) = peer.into_split();
         const TOTAL: usize = 16 << 20;
         let sender = tokio::spawn(async move {
@@ -366,15 +518,16 @@ mod tests {
             }
             peer_write // not closed yet
         });
-        while connection.outgoing.octets() < UNSENT_MAX {
-            assert!(answer(&connection, received.recv().await.unwrap()));
+        while served.connection.outgoing.octets() < UNSENT_MAX {
+            let arrival = served.recv().await;
+            assert!(answer(&served.connection, arrival));
         }
         // Beyond the limit comes only what had been read by then.
         let mut most = 0;
         let quiet = Duration::from_millis(300);
-        while let Ok(arrival) = tokio::time::timeout(quiet, received.recv()).await {
-            assert!(answer(&connection, arrival.unwrap()));
-            most = most.max(connection.outgoing.octets());
+        while let Ok(arrival) = tokio::time::timeout(quiet, served.recv()).await {
+            assert!(answer(&served.connection, arrival));
+            most = most.max(served.connection.outgoing.octets());
         }
         assert!(most < UNSENT_MAX + (UNSTORED_MAX + CHUNK) * ANSWERS, "{most}");
         assert!(!sender.is_finished());
@@ -391,7 +544,7 @@ mod tests {
         let got = loop {
             tokio::select! {
                 got = &mut reader => break got.unwrap(),
-                arrival = received.recv() => assert!(answer(&connection, arrival.unwrap())),
+                arrival = served.recv() => assert!(answer(&served.connection, arrival)),
             }
         };
         let _peer_write = sender.await.unwrap();
@@ -405,26 +558,74 @@ mod tests {
         let (ours, _) = listener.accept().await.unwrap();
         let timeout = Some(Duration::from_secs(1));
         socket2::SockRef::from(&ours).set_tcp_user_timeout(timeout).unwrap();
-        let (arrivals, mut received) = mpsc::channel(16);
-        let connection = Connection::start(ID, ours, arrivals, roomy(), None);
+        let mut served = Served::start(ours, roomy());
         let sender =
             tokio::spawn(async move { while peer.write_all(&[7; CHUNK]).await.is_ok() {} });
         let error = loop {
-            match received.recv().await.unwrap() {
+            match served.recv().await {
                 Arrival::Closed { error, .. } => break error.unwrap(),
-                arrival => assert!(answer(&connection, arrival)),
+                arrival => assert!(answer(&served.connection, arrival)),
             }
         };
         assert!(error.contains("timed out"), "{error}");
         sender.await.unwrap();
     }
 
+    /// The window never opens for all that the kernel has, but it does for a little, all the time.
+    #[tokio::test]
+    async fn a_peer_that_reads_slowly_all_the_time_is_not_dropped() {
+        let listener = tokio::net::TcpSocket::new_v4().unwrap();
+        listener.set_recv_buffer_size(2_048).unwrap();
+        listener.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+        let listener = listener.listen(1).unwrap();
+        let ours = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (mut peer, _) = listener.accept().await.unwrap();
+        let limit = Duration::from_secs(2);
+        socket2::SockRef::from(&ours).set_tcp_user_timeout(Some(limit)).unwrap();
+        let mut served = Served::start(ours, roomy());
+        served.connection.write(Bytes::from(vec![7; 200_000]));
+        let clock = crate::clock::Clock::start();
+        let began = clock.now().mono;
+        let mut buffer = [0; 24];
+        while clock.now().mono.since(began) < 3 * limit {
+            tokio::select! {
+                arrival = served.recv() => {
+                    if let Arrival::Closed { error, .. } = arrival { panic!("{error:?}") }
+                }
+                () = tokio::time::sleep(Duration::from_millis(20)) => {}
+            }
+            assert!(peer.read(&mut buffer).await.unwrap() > 0);
+            served.connection.look(clock.now().mono);
+        }
+    }
+
+    #[tokio::test]
+    async fn what_the_peer_has_taken_is_known_and_what_waits_is_not_taken() {
+        let (mut served, mut peer) = pair().await;
+        served.connection.write(Bytes::from(vec![7; 1_000]));
+        let reader = tokio::spawn(async move {
+            peer.read_exact(&mut [0; 1_000]).await.unwrap();
+            // What the peer says acknowledges what it has.
+            peer.write_all(&[8]).await.unwrap();
+            peer
+        });
+        let arrival = served.recv().await;
+        assert!(answer(&served.connection, arrival));
+        assert!((1_000..1_100).contains(&served.connection.taken().unwrap()));
+        // More than all buffers hold.
+        served.connection.write(Bytes::from(vec![7; 64 << 20]));
+        assert!(served.connection.taken().unwrap() < 64 << 20);
+        drop(reader.await.unwrap());
+        let _ = closed(&mut served).await;
+        assert_eq!(served.connection.taken(), None, "nothing is kept open by looking");
+    }
+
     #[tokio::test]
     async fn a_reset_is_told() {
-        let (_connection, peer, mut received) = pair().await;
+        let (mut served, peer) = pair().await;
         socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
         drop(peer);
-        let error = closed(&mut received).await.unwrap();
+        let error = closed(&mut served).await.unwrap();
         assert!(error.contains("reset"), "{error}");
     }
 }

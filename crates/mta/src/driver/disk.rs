@@ -1,7 +1,9 @@
-//! The store, off the node's thread: spools in order each, commits in order all, reads beside.
+//! The store, off the node's thread: spools in order each, commits the highest first, reads beside.
 
 use super::Answer;
 use super::gauge::Gauge;
+use super::inbox::Inbox;
+use super::pool::Pool;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
@@ -9,7 +11,10 @@ use node::listing::QueuePage;
 use node::{Input, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
 use store::{Committer, EntryKey, QueueStore, RedbStore, Spools, StoreError};
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
@@ -19,16 +24,36 @@ const SPOOL_JOBS: usize = 64;
 /// Content read at once at most, whatever was asked.
 const READ_MAX: usize = 1 << 20;
 
+/// Threads that append to files, sync them and read contents.
+const THREADS: usize = 6;
+
+/// The same, kept for what is Immediate and higher.
+const URGENT_THREADS: usize = 2;
+
 /// The driver's side of the store. Nothing here waits for the disk: what is in memory is done at
 /// once, so that a small message crosses to another thread for its commit only.
 pub(super) struct DiskDesk {
     store: Arc<RedbStore>,
-    answers: mpsc::UnboundedSender<Answer>,
+    answers: Arc<Inbox>,
     spools: BTreeMap<SpoolId, Place>,
     committer: Arc<Committer>,
     /// Commits that wait for the files they use up.
     waiting: JoinSet<()>,
-    reads: std::sync::mpsc::Sender<Read>,
+    /// What writes contents into files.
+    spooling: JoinSet<()>,
+    /// Looks things up in the database: one thread, and one for what is urgent.
+    reader: Pool,
+    learner: Learner,
+    /// Does what takes longer.
+    threads: Arc<Pool>,
+}
+
+/// The thread that reads all remembered keys once, at the start. Dropping it ends it, and waits
+/// until it has.
+struct Learner {
+    ending: Arc<AtomicBool>,
+    /// `None` only while dropping.
+    thread: Option<JoinHandle<()>>,
 }
 
 /// Where a spool is.
@@ -42,11 +67,22 @@ enum Place {
 }
 
 enum SpoolJob {
-    Append(Bytes, Option<Arc<Gauge>>),
-    Sync(Token),
+    Append(Precedence, Bytes, Option<Arc<Gauge>>),
+    Sync(Precedence, Token),
     /// Answered when all jobs before are done and the file is synced, or cannot be.
-    Reached(oneshot::Sender<()>),
+    Reached(Precedence, oneshot::Sender<()>),
     Discard,
+}
+
+impl SpoolJob {
+    fn level(&self) -> Precedence {
+        match self {
+            SpoolJob::Append(level, ..)
+            | SpoolJob::Sync(level, _)
+            | SpoolJob::Reached(level, _) => *level,
+            SpoolJob::Discard => Precedence::Deferred,
+        }
+    }
 }
 
 /// Something to look up in the database.
@@ -58,31 +94,21 @@ enum Read {
 impl DiskDesk {
     pub(super) fn start(
         store: Arc<RedbStore>,
-        answers: mpsc::UnboundedSender<Answer>,
+        answers: Arc<Inbox>,
     ) -> Result<DiskDesk, StoreError> {
         let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>)?;
-        let (reads, wanted) = std::sync::mpsc::channel();
-        let reader = (Arc::clone(&store), answers.clone());
-        std::thread::Builder::new()
-            .name("reader".to_owned())
-            .spawn(move || read_all(&reader.0, &reader.1, &wanted))
-            .map_err(|e| StoreError::Io { doing: "starting the reader", source: Arc::new(e) })?;
-        let learner = Arc::clone(&store);
-        std::thread::Builder::new()
-            .name("learner".to_owned())
-            .spawn(move || {
-                if let Err(error) = learner.learn_seen() {
-                    tracing::warn!(%error, "every key will be looked up in the database");
-                }
-            })
-            .map_err(|e| StoreError::Io { doing: "starting the learner", source: Arc::new(e) })?;
+        let learner = Learner::start(&store)?;
         Ok(DiskDesk {
             store,
             answers,
             spools: BTreeMap::new(),
             committer: Arc::new(committer),
             waiting: JoinSet::new(),
-            reads,
+            spooling: JoinSet::new(),
+            // A repeated message of many recipients takes long: what is urgent does not wait for it.
+            reader: Pool::start("reader", 1, 1)?,
+            learner,
+            threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
         })
     }
 
@@ -90,15 +116,22 @@ impl DiskDesk {
         let place = match self.store.spools().open(id) {
             Ok(()) => Place::Memory,
             Err(error) => {
-                let _ = self.answers.send(spool_failed(id, &error));
+                self.answers.answer(Precedence::Immediate, spool_failed(id, &error));
                 Place::Nowhere
             }
         };
         self.spools.insert(id, place);
     }
 
-    /// Appends; `incoming` counts the octets until they are stored.
-    pub(super) fn spool_append(&mut self, id: SpoolId, bytes: Bytes, incoming: Option<Arc<Gauge>>) {
+    /// Appends what came on an association of this level; `incoming` counts the octets until they
+    /// are stored.
+    pub(super) fn spool_append(
+        &mut self,
+        id: SpoolId,
+        level: Precedence,
+        bytes: Bytes,
+        incoming: Option<Arc<Gauge>>,
+    ) {
         let Some(place) = self.spools.get_mut(&id) else { return };
         if matches!(place, Place::Memory) {
             if self.store.spools().append_in_memory(id, &bytes) {
@@ -106,7 +139,9 @@ impl DiskDesk {
             }
             let (jobs, queue) = mpsc::unbounded_channel();
             let spools = Arc::clone(self.store.spools());
-            tokio::spawn(run_spool(id, spools, queue, self.answers.clone()));
+            while self.spooling.try_join_next().is_some() {}
+            let desk = (Arc::clone(&self.threads), Arc::clone(&self.answers));
+            self.spooling.spawn(run_spool(id, spools, queue, desk));
             *place = Place::File(jobs);
         }
         if let Place::File(jobs) = place {
@@ -114,20 +149,20 @@ impl DiskDesk {
                 gauge.add(bytes.len());
             }
             // Refused only if the task panicked, which ends the daemon.
-            let _ = jobs.send(SpoolJob::Append(bytes, incoming));
+            let _ = jobs.send(SpoolJob::Append(level, bytes, incoming));
         }
     }
 
-    pub(super) fn spool_sync(&mut self, id: SpoolId, token: Token) {
+    pub(super) fn spool_sync(&mut self, id: SpoolId, level: Precedence, token: Token) {
         let result = match self.spools.get(&id) {
             Some(Place::File(jobs)) => {
-                let _ = jobs.send(SpoolJob::Sync(token));
+                let _ = jobs.send(SpoolJob::Sync(level, token));
                 return;
             }
             Some(Place::Memory) => self.store.spools().sync(id),
             Some(Place::Nowhere) | None => Err(StoreError::NoSpool { id }),
         };
-        let _ = self.answers.send(synced(id, token, result));
+        self.answers.answer(level, synced(id, token, result));
     }
 
     pub(super) fn spool_discard(&mut self, id: SpoolId) {
@@ -140,7 +175,7 @@ impl DiskDesk {
 
     /// Commits, after all that was asked of the spools it uses up. One that waits for a large
     /// file's sync lets the others pass: no two commits under way concern the same entry or body.
-    pub(super) fn commit(&mut self, token: Token, batch: Batch) {
+    pub(super) fn commit(&mut self, token: Token, precedence: Precedence, batch: Batch) {
         let spools: Vec<SpoolId> = batch
             .iter()
             .filter_map(|op| match op {
@@ -152,22 +187,22 @@ impl DiskDesk {
         for id in &spools {
             if let Some(Place::File(jobs)) = self.spools.get(id) {
                 let (at, when) = oneshot::channel();
-                if jobs.send(SpoolJob::Reached(at)).is_ok() {
+                if jobs.send(SpoolJob::Reached(precedence, at)).is_ok() {
                     reached.push(when);
                 }
             }
         }
-        let answers = self.answers.clone();
+        let answers = Arc::clone(&self.answers);
         let on_done = Box::new(move |result: Result<(), StoreError>| {
             let reason = fatal(&result);
             let result = result.map_err(|e| e.to_string());
-            let _ = answers.send(Answer::Committed { token, result, spools });
+            answers.answer(precedence, Answer::Committed { token, result, spools });
             if let Some(reason) = reason {
-                let _ = answers.send(Answer::Fatal(reason));
+                answers.answer(precedence, Answer::Fatal(reason));
             }
         });
         if reached.is_empty() {
-            self.committer.submit(batch, on_done);
+            self.committer.submit(precedence, batch, on_done);
             return;
         }
         let committer = Arc::clone(&self.committer);
@@ -176,7 +211,7 @@ impl DiskDesk {
             for when in reached {
                 let _ = when.await; // the spool's task may have ended
             }
-            committer.submit(batch, on_done);
+            committer.submit(precedence, batch, on_done);
         });
     }
 
@@ -191,48 +226,59 @@ impl DiskDesk {
         let key = (precedence, id);
         match self.store.recent_entry(key) {
             Some(record) => {
-                answer(&self.answers, None, Input::Loaded { token, result: Ok(Some(record)) });
+                let loaded = Input::Loaded { token, result: Ok(Some(record)) };
+                answer(&self.answers, precedence, None, loaded);
             }
-            None => self.read(Read::Load(token, key)),
+            None => self.read(precedence, Read::Load(token, key)),
         }
     }
 
-    pub(super) fn look_up(&self, token: Token, keys: Vec<Digest>, now: Utc) {
+    /// By no clock: what is to be forgotten is told with [`Op::ForgetSeen`].
+    pub(super) fn look_up(&self, token: Token, precedence: Precedence, keys: Vec<Digest>) {
         if keys.iter().all(|key| self.store.cannot_have_seen(key)) {
             let result = Ok(vec![None; keys.len()]);
-            answer(&self.answers, None, Input::LookedUp { token, result });
+            answer(&self.answers, precedence, None, Input::LookedUp { token, result });
         } else {
-            self.read(Read::LookUp(token, keys, now));
+            self.read(precedence, Read::LookUp(token, keys, Utc(0)));
         }
     }
 
     /// Fills in what only the records say, on a thread that may wait for the disk.
     pub(super) fn describe(
         &self,
-        (mut page, keys): node::listing::Page,
+        page: node::listing::Page,
         answer: oneshot::Sender<Result<QueuePage, String>>,
     ) {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || {
-            for (row, key) in page.entries.iter_mut().zip(keys) {
-                // It may have gone meanwhile; a failure is met again, and told, when it is sent.
-                if let Ok(Some(record)) = store.entry(key) {
-                    row.describe(&record);
-                }
-            }
-            let _ = answer.send(Ok(page));
+            // It may have gone meanwhile; a failure is met again, and told, when it is sent.
+            let _ = answer.send(Ok(page.describe(|key| store.entry(key).ok().flatten())));
         });
     }
 
-    fn read(&self, read: Read) {
-        // Refused only if the reader panicked, which ends the daemon.
-        let _ = self.reads.send(read);
+    fn read(&self, level: Precedence, read: Read) {
+        let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
+        self.reader.submit(level, move || look(&store, &answers, level, read));
     }
 
-    /// Reads content once `outgoing` is below `limit`.
+    /// Has keys forgotten, and answers whether there are more.
+    pub(super) fn forget_seen(&self, token: Token, before: Utc, most: usize) {
+        const LEVEL: Precedence = Precedence::Deferred; // nobody waits for it
+        let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
+        let on_done = Box::new(move |result: Result<(), StoreError>| {
+            let result = result.and_then(|()| store.has_expired_keys(before));
+            let fatal = fatal(&result);
+            let result = result.map_err(|e| e.to_string());
+            answer(&answers, LEVEL, fatal, Input::Forgot { token, result });
+        });
+        self.committer.submit(LEVEL, vec![Op::ForgetSeen { before, most }], on_done);
+    }
+
+    /// Reads content for an association of this level, once `outgoing` is below `limit`.
     pub(super) fn read_content(
         &self,
         token: Token,
+        level: Precedence,
         (body, offset, len): (BodyId, u64, usize),
         outgoing: Option<Arc<Gauge>>,
         limit: usize,
@@ -243,11 +289,11 @@ impl DiskDesk {
             && let Some(octets) = self.store.recent_body(body, offset, len)
             && !octets.is_empty()
         {
-            answer(&self.answers, None, Input::Content { token, result: Ok(octets) });
+            answer(&self.answers, level, None, Input::Content { token, result: Ok(octets) });
             return;
         }
-        let store = Arc::clone(&self.store);
-        let answers = self.answers.clone();
+        let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
+        let threads = Arc::clone(&self.threads);
         tokio::spawn(async move {
             if let Some(outgoing) = outgoing {
                 outgoing.below(limit).await;
@@ -261,43 +307,75 @@ impl DiskDesk {
                     Ok(None) => Err(format!("there is no body {body}")),
                     Err(error) => Err(error.to_string()),
                 };
-                answer(&answers, fatal, Input::Content { token, result });
+                answer(&answers, level, fatal, Input::Content { token, result });
             };
-            let _ = tokio::task::spawn_blocking(read).await;
+            threads.submit(level, read);
         });
     }
 
-    /// Commits what waits, then ends.
-    pub(super) async fn shutdown(mut self) {
-        drop(self.spools);
-        while self.waiting.join_next().await.is_some() {}
-        // Dropping waits for the thread, which commits what is queued.
-        let committer = self.committer;
-        let _ = tokio::task::spawn_blocking(move || drop(committer)).await;
+    /// Commits what waits, then ends all threads and closes the database, on a thread of its own:
+    /// who waits no longer for that is free.
+    pub(super) fn shutdown(self) -> tokio::task::JoinHandle<()> {
+        let runtime = Handle::current();
+        let close = move || {
+            let DiskDesk { store, spools, committer, mut waiting, mut spooling, .. } = self;
+            let DiskDesk { reader, learner, threads, .. } = self;
+            drop(spools);
+            runtime.block_on(async {
+                while spooling.join_next().await.is_some() {}
+                while waiting.join_next().await.is_some() {}
+            });
+            // Dropping waits for the threads; the committer's commits what is queued.
+            drop(committer);
+            drop((reader, learner));
+            threads.close();
+            drop(threads);
+            store.close();
+        };
+        tokio::task::spawn_blocking(close)
     }
 }
 
-/// Looks things up in the database, all that waits in one go, until nobody asks any more.
-fn read_all(
-    store: &RedbStore,
-    answers: &mpsc::UnboundedSender<Answer>,
-    wanted: &std::sync::mpsc::Receiver<Read>,
-) {
-    for read in wanted {
-        match read {
-            Read::Load(token, key) => {
-                let result = store.entry(key);
-                let fatal = fatal(&result);
-                let result = result.map_err(|e| e.to_string());
-                answer(answers, fatal, Input::Loaded { token, result });
+impl Learner {
+    fn start(store: &Arc<RedbStore>) -> Result<Learner, StoreError> {
+        let ending = Arc::<AtomicBool>::default();
+        let (store, until) = (Arc::clone(store), Arc::clone(&ending));
+        let thread = std::thread::Builder::new().name("learner".to_owned()).spawn(move || {
+            if let Err(error) = store.learn_seen(&until) {
+                tracing::warn!(%error, "every key will be looked up in the database");
             }
-            Read::LookUp(token, keys, now) => {
-                let result: Result<Vec<_>, _> =
-                    keys.iter().map(|key| store.seen(key, now)).collect();
-                let fatal = fatal(&result);
-                let result = result.map_err(|e| e.to_string());
-                answer(answers, fatal, Input::LookedUp { token, result });
-            }
+        });
+        let doing = "starting the learner";
+        let thread = thread.map_err(|e| StoreError::Io { doing, source: Arc::new(e) })?;
+        Ok(Learner { ending, thread: Some(thread) })
+    }
+}
+
+impl Drop for Learner {
+    fn drop(&mut self) {
+        self.ending.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take()
+            && thread.join().is_err()
+        {
+            tracing::error!("a reader of the database panicked");
+        }
+    }
+}
+
+/// Looks something up in the database.
+fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
+    match read {
+        Read::Load(token, key) => {
+            let result = store.entry(key);
+            let fatal = fatal(&result);
+            let result = result.map_err(|e| e.to_string());
+            answer(answers, level, fatal, Input::Loaded { token, result });
+        }
+        Read::LookUp(token, keys, now) => {
+            let result = store.seen_all(&keys, now);
+            let fatal = fatal(&result);
+            let result = result.map_err(|e| e.to_string());
+            answer(answers, level, fatal, Input::LookedUp { token, result });
         }
     }
 }
@@ -310,11 +388,10 @@ fn fatal<T>(result: &Result<T, StoreError>) -> Option<String> {
     }
 }
 
-fn answer(answers: &mpsc::UnboundedSender<Answer>, fatal: Option<String>, input: Input) {
-    // Refused only once the driver ended.
-    let _ = answers.send(Answer::Input(input));
+fn answer(answers: &Inbox, level: Precedence, fatal: Option<String>, input: Input) {
+    answers.answer(level, Answer::Input(input));
     if let Some(reason) = fatal {
-        let _ = answers.send(Answer::Fatal(reason));
+        answers.answer(level, Answer::Fatal(reason));
     }
 }
 
@@ -332,42 +409,53 @@ async fn run_spool(
     id: SpoolId,
     spools: Arc<Spools>,
     mut jobs: mpsc::UnboundedReceiver<SpoolJob>,
-    answers: mpsc::UnboundedSender<Answer>,
+    (threads, answers): (Arc<Pool>, Arc<Inbox>),
 ) {
     let mut usable = true;
     let mut batch = Vec::new();
     while jobs.recv_many(&mut batch, SPOOL_JOBS).await > 0 {
         let work = std::mem::take(&mut batch);
-        let (spools, answers) = (Arc::clone(&spools), answers.clone());
-        let blocking = move || {
-            let mut usable = usable;
-            for job in work {
-                match job {
-                    SpoolJob::Append(bytes, incoming) => {
-                        let length = bytes.len();
-                        let result = if usable { spools.append(id, bytes) } else { Ok(()) };
-                        if let Some(gauge) = incoming {
-                            gauge.sub(length);
-                        }
-                        if let Err(error) = result {
-                            usable = false; // told once; what follows would leave a hole
-                            let _ = answers.send(spool_failed(id, &error));
-                        }
-                    }
-                    SpoolJob::Sync(token) => {
-                        let _ = answers.send(synced(id, token, spools.sync(id)));
-                    }
-                    SpoolJob::Reached(at) => {
-                        // Here, so that the commits of others do not wait for this file. A failure
-                        // is met again, and told, by the commit itself.
-                        let _ = spools.sync(id);
-                        let _ = at.send(());
-                    }
-                    SpoolJob::Discard => spools.discard(id),
-                }
-            }
-            usable
-        };
-        usable = tokio::task::spawn_blocking(blocking).await.unwrap_or(false);
+        let level = work.iter().map(SpoolJob::level).max().unwrap_or(Precedence::Deferred);
+        let (spools, answers) = (Arc::clone(&spools), Arc::clone(&answers));
+        let (done, when) = oneshot::channel();
+        threads.submit(level, move || {
+            let still = work
+                .into_iter()
+                .fold(usable, |usable, job| do_job(id, &spools, &answers, usable, job));
+            let _ = done.send(still);
+        });
+        usable = when.await.unwrap_or(false);
     }
 }
+
+/// Does one job; whether the spool is still of use.
+fn do_job(id: SpoolId, spools: &Spools, answers: &Inbox, usable: bool, job: SpoolJob) -> bool {
+    match job {
+        SpoolJob::Append(level, bytes, incoming) => {
+            let length = bytes.len();
+            let result = if usable { spools.append(id, bytes) } else { Ok(()) };
+            if let Some(gauge) = incoming {
+                gauge.sub(length);
+            }
+            if let Err(error) = result {
+                // Told once; what follows would leave a hole.
+                answers.answer(level, spool_failed(id, &error));
+                return false;
+            }
+        }
+        SpoolJob::Sync(level, token) => {
+            answers.answer(level, synced(id, token, spools.sync(id)));
+        }
+        SpoolJob::Reached(_, at) => {
+            // Here, so that the commits of others do not wait for this file. A failure is met
+            // again, and told, by the commit itself.
+            let _ = spools.sync(id);
+            let _ = at.send(());
+        }
+        SpoolJob::Discard => spools.discard(id),
+    }
+    usable
+}
+
+#[cfg(test)]
+mod tests;

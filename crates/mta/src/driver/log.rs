@@ -1,7 +1,8 @@
 //! The node's events as structured log lines, and where lines go.
 
 use super::labels::Labels;
-use node::event::{Event, Level, plain};
+use base::shown;
+use node::event::{Event, Level};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
@@ -32,8 +33,8 @@ pub fn start(format: LogFormat, verbose: bool) {
 /// Logs one event.
 pub(super) fn event(labels: &Labels, event: &Event) {
     // Not a field `message`: the subscriber writes one of that name as it is.
-    let mts_id = event.message.as_deref().map(plain);
-    let detail = (!event.detail.is_empty()).then(|| plain(&event.detail));
+    let mts_id = event.message.as_deref().map(shown::line);
+    let detail = (!event.detail.is_empty()).then(|| shown::line(&event.detail));
     macro_rules! log {
         ($level:ident) => {
             tracing::$level!(

@@ -35,8 +35,11 @@ const OPENMETRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
+/// Where the answer to a question for the values goes.
+pub(super) type Question = oneshot::Sender<Vec<Family>>;
+
 /// Where the values are asked for.
-pub(super) type Questions = mpsc::Sender<oneshot::Sender<Vec<Family>>>;
+pub(super) type Questions = mpsc::Sender<Question>;
 
 /// Serves until the driver ends.
 pub(super) async fn serve(listener: TcpListener, questions: Questions) {

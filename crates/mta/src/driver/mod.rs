@@ -1,13 +1,17 @@
 //! Drives the node: one task owns it, hands it what happens and does what it says.
 //!
 //! ```text
-//!  listeners ─┐                    ┌─▶ connection tasks (read, write)  1 per connection
-//!  connects ──┤  answers, arrivals ├─▶ committer thread                1
-//!  connections┼────▶ Driver ───────┼─▶ reader thread (look-ups)        1
-//!  disk ──────┤     owns Node      ├─▶ spool tasks ─▶ blocking threads 1 per spool in a file
-//!  admin ─────┤                    ├─▶ blocking threads: reads, argon2 bounded
+//!  listeners ─┐                    ┌─▶ connections (read, write)   by slices
+//!  connects ──┤  answers, ready    ├─▶ committer thread            1
+//!  connections┼────▶ Driver ───────┼─▶ reader thread (look-ups)    1
+//!  disk ──────┤     owns Node      ├─▶ disk threads: spools, reads 8
+//!  admin ─────┤                    ├─▶ blocking threads: argon2    bounded
 //!  signals ───┘                    └─▶ log
 //! ```
+//!
+//! What is highest is served first: what waits for the driver (answers, and connections that can be
+//! read or written) has the precedence of the association, entry or batch it is about, and so has
+//! what waits for a thread of the disk. One of eight is what has waited longest.
 //!
 //! Arrivals are bounded: a connection is not read while too much of it is unhandled or unstored, or
 //! while too much waits to be written to it. Answers are not, but each answers one output, so the
@@ -17,13 +21,17 @@ mod budget;
 mod connection;
 mod disk;
 mod gauge;
+mod inbox;
 mod journal;
 mod labels;
 pub mod log;
 mod metrics;
+mod patience;
+mod pool;
 mod reload;
 mod socket;
 mod start;
+mod stopping;
 pub(crate) mod verify;
 
 pub use start::DriverError;
@@ -34,14 +42,16 @@ use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
 use crate::pcap::Pcap;
 use crate::users::Users;
-use base::{AssociationId, Now};
+use base::{AssociationId, Now, Precedence};
 use budget::{Budgets, Payer};
 use connection::{Arrival, Connection};
 use disk::DiskDesk;
 use dscp::Dscp;
 use engine::journal::SpoolId;
+use inbox::{Inbox, Work};
 use journal::Journal;
 use labels::Labels;
+use node::connect;
 use node::metrics::{Family, Sample, Value};
 use node::{ChannelId, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
@@ -51,6 +61,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+use stopping::{LAST_WORDS, StopSignals, disk_wait, in_time};
 use store::queue::{for_each_entry, for_each_page_of_bodies};
 use store::{Entry, QueueStore as _, RedbStore};
 use tokio::net::{TcpListener, TcpStream};
@@ -65,14 +76,11 @@ use verify::Verifier;
 /// which has as much again, would run dry during a read.
 const UNSENT_MAX: usize = 32 << 10;
 
-/// Arrivals that wait for the node, of all connections.
-const ARRIVALS: usize = 64;
+/// So long what waits is done before the kernel is asked what else can be read and written.
+const PASS: Duration = Duration::from_micros(100);
 
 /// Newcomers that wait for the node, of all listeners; more wait in the kernel.
 const NEWCOMERS: usize = 16;
-
-/// Wait for aborts to leave, when stopping in order took too long.
-const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Entries read at the start for each line of the log that says how far it is.
 const RECOVERED_LINE: u64 = 100_000;
@@ -117,8 +125,7 @@ struct Driver {
     verifier: Verifier,
     pcap: Option<Pcap>,
     events: Option<Journal>,
-    answers: mpsc::UnboundedSender<Answer>,
-    arrivals: mpsc::Sender<Arrival>,
+    inbox: Arc<Inbox>,
     newcomers: mpsc::Sender<Newcomer>,
     budgets: Budgets,
     listening: BTreeMap<ListenerId, Listening>,
@@ -128,13 +135,8 @@ struct Driver {
     stopped: bool,
     /// Operators who wait for what they asked to be durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
+    connecting: BTreeMap<u64, oneshot::Sender<Result<connect::Connected, String>>>,
     last_request: u64,
-}
-
-/// The signals that stop the daemon.
-struct StopSignals {
-    terminate: Signal,
-    interrupt: Signal,
 }
 
 /// Runs the MTA of a site, as read from this file, until a signal stops it.
@@ -148,20 +150,37 @@ pub async fn run(
     pcap: Option<Pcap>,
 ) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
-    let mut hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
     let store = start::open_store(&site)?;
+    let ended = serve(site, file, clock, pcap, &store, &mut signals).await;
+    // Whatever ended it: who still holds the store finds it closed.
+    let closing = tokio::task::spawn_blocking(move || store.close());
+    in_time(closing, disk_wait(&ended), &mut signals).await;
+    if ended.is_ok() {
+        tracing::info!("stopped");
+    }
+    ended
+}
+
+async fn serve(
+    site: Site,
+    file: PathBuf,
+    clock: Clock,
+    pcap: Option<Pcap>,
+    store: &Arc<RedbStore>,
+    signals: &mut StopSignals,
+) -> Result<(), DriverError> {
+    let hang_up = signal(SignalKind::hangup()).map_err(DriverError::Signals)?;
     let users = Users::read(&site.paths.data_dir)?;
-    let node = start::make_node(&site, &users, &store)?;
+    let node = start::make_node(&site, &users, store)?;
     let events = start::open_events(&site, clock)?;
 
-    let (answers, mut answered) = mpsc::unbounded_channel();
-    let (arrivals, mut arrived) = mpsc::channel(ARRIVALS);
-    let (newcomers, mut arriving) = mpsc::channel(NEWCOMERS);
-    end_on_panic(answers.clone());
-    let mut admin = AdminServer::open(&site.paths.admin_socket)
+    let inbox = Arc::<Inbox>::default();
+    let (newcomers, arriving) = mpsc::channel(NEWCOMERS);
+    end_on_panic(Arc::clone(&inbox));
+    let admin = AdminServer::open(&site.paths.admin_socket)
         .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;
-    let (questions, mut measuring) = mpsc::channel(1);
+    let (questions, measuring) = mpsc::channel(1);
     if let Some(address) = site.metrics {
         let listener = TcpListener::bind(address).await;
         let listener = listener.map_err(|error| DriverError::Metrics { address, error })?;
@@ -171,12 +190,11 @@ pub async fn run(
         node,
         labels: Labels::of(&site),
         links: BTreeMap::new(),
-        disk: DiskDesk::start(Arc::clone(&store), answers.clone())?,
+        disk: DiskDesk::start(Arc::clone(store), Arc::clone(&inbox))?,
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         events,
-        answers,
-        arrivals,
+        inbox,
         newcomers,
         budgets: Budgets::new(&site.node.limits),
         listening: BTreeMap::new(),
@@ -184,16 +202,42 @@ pub async fn run(
         stopping: false,
         stopped: false,
         operators: BTreeMap::new(),
+        connecting: BTreeMap::new(),
         last_request: 0,
         clock,
         site,
     };
+    let asking = Asking { hang_up, admin, measuring, arriving };
+    let ended = attend(&mut driver, asking, store, signals).await;
+    // Never by dropping the desk here: that would wait for a disk that hangs, deaf to signals.
+    in_time(driver.disk.shutdown(), disk_wait(&ended), signals).await;
+    ended
+}
+
+/// Who asks something of the driver, beside the inbox and the signals that stop it.
+struct Asking {
+    hang_up: Signal,
+    admin: AdminServer,
+    measuring: mpsc::Receiver<metrics::Question>,
+    arriving: mpsc::Receiver<Newcomer>,
+}
+
+/// Does all that is to do, from the first listener until the end.
+async fn attend(
+    driver: &mut Driver,
+    asking: Asking,
+    store: &RedbStore,
+    signals: &mut StopSignals,
+) -> Result<(), DriverError> {
+    let Asking { mut hang_up, mut admin, mut measuring, mut arriving } = asking;
     driver.listen()?;
-    let entries = driver.recover(&store)?;
-    drop(store);
+    let entries = driver.recover(store)?;
     tracing::info!(mta = driver.site.node.mta.0, entries, "started");
     driver.input(Input::Started);
 
+    let inbox = Arc::clone(&driver.inbox);
+    let mut looks = tokio::time::interval(patience::LOOK);
+    looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut stop_by = None;
     let mut aborted = false;
     while !driver.stopped {
@@ -228,38 +272,23 @@ pub async fn run(
                 let _ = answer.send(driver.metrics());
             }
             Some(()) = hang_up.recv() => drop(driver.reload()),
-            () = until(wake) => driver.input(Input::Tick),
-            Some(answer) = answered.recv() => {
-                driver.answer(answer)?;
-                driver.admit_one(&mut arriving);
+            _ = looks.tick(), if !driver.links.is_empty() => driver.look(),
+            () = until(wake) => {
+                driver.input(Input::Tick);
+                // What is done in slices is due again at once: others come between.
+                driver.work(&mut arriving)?;
+                tokio::task::yield_now().await;
             }
-            Some(arrival) = arrived.recv() => {
-                driver.arrival(arrival);
-                driver.admit_one(&mut arriving);
+            () = inbox.filled() => {
+                driver.work(&mut arriving)?;
+                if !inbox.is_empty() {
+                    tokio::task::yield_now().await;
+                }
             }
             Some(newcomer) = arriving.recv() => driver.accepted(newcomer),
         }
     }
-    driver.disk.shutdown().await;
-    tracing::info!("stopped");
     Ok(())
-}
-
-impl StopSignals {
-    fn new() -> std::io::Result<StopSignals> {
-        Ok(StopSignals {
-            terminate: signal(SignalKind::terminate())?,
-            interrupt: signal(SignalKind::interrupt())?,
-        })
-    }
-
-    /// The next of them, by its name.
-    async fn next(&mut self) -> Option<&'static str> {
-        tokio::select! {
-            signal = self.terminate.recv() => signal.map(|()| "SIGTERM"),
-            signal = self.interrupt.recv() => signal.map(|()| "SIGINT"),
-        }
-    }
 }
 
 /// Sleeps until then, or for ever.
@@ -271,19 +300,19 @@ async fn until(moment: Option<tokio::time::Instant>) {
 }
 
 /// A panic anywhere ends the daemon: whatever it interrupted is in an unknown state.
-fn end_on_panic(answers: mpsc::UnboundedSender<Answer>) {
+fn end_on_panic(inbox: Arc<Inbox>) {
     let earlier = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
         earlier(info);
         let place = info.location().map(ToString::to_string).unwrap_or_default();
-        let _ = answers.send(Answer::Fatal(format!("panic at {place}")));
+        inbox.answer(Precedence::Override, Answer::Fatal(format!("panic at {place}")));
     }));
 }
 
 impl Driver {
     /// When the node wants to be called.
     fn wake(&self) -> Option<tokio::time::Instant> {
-        self.node.deadline().map(|instant| self.clock.at(instant))
+        self.node.deadline().map(|instant| self.clock.wake(instant))
     }
 
     /// Opens all listeners, or none.
@@ -310,6 +339,9 @@ impl Driver {
     fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
         if let Some(value) = store.meta(node::operator::HELD)? {
             self.input(Input::RecoveredHolds(value));
+        }
+        if let Some(value) = store.meta(node::wall::CLOCK)? {
+            self.input(Input::RecoveredClock(value));
         }
         let (mut count, of) = (0, store.entry_count()?);
         for_each_entry(store, |Entry { precedence, id, record }| {
@@ -344,6 +376,42 @@ impl Driver {
         self.clock.at(self.clock.now().mono + self.site.stop_timeout)
     }
 
+    /// Does what waits, the highest first, for a while.
+    fn work(&mut self, arriving: &mut mpsc::Receiver<Newcomer>) -> Result<(), DriverError> {
+        let began = self.clock.now().mono;
+        while let Some(work) = self.inbox.pop() {
+            match work {
+                Work::Answer(answer) => self.answer(answer)?,
+                Work::Ready(association) => self.serve(association),
+            }
+            self.admit_one(arriving);
+            if self.stopped || self.clock.now().mono.since(began) >= PASS {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// Reads and writes a slice of a connection.
+    fn serve(&mut self, association: AssociationId) {
+        let Some(Link::Open(connection)) = self.links.get_mut(&association) else { return };
+        connection.serve();
+        while let Some(Link::Open(connection)) = self.links.get(&association)
+            && let Some(arrival) = connection.arrival()
+        {
+            self.arrival(arrival);
+        }
+    }
+
+    /// The precedence of what an association carries, which may have changed.
+    fn level(&self, association: AssociationId) -> Precedence {
+        let level = self.node.level(association);
+        if let Some(Link::Open(connection)) = self.links.get(&association) {
+            connection.set_level(level);
+        }
+        level
+    }
+
     fn answer(&mut self, answer: Answer) -> Result<(), DriverError> {
         match answer {
             Answer::Input(input) => self.input(input),
@@ -369,8 +437,8 @@ impl Driver {
                 let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
                 let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
                 let share = self.budgets.share(Payer::Peer(channel.peer));
-                let arrivals = self.arrivals.clone();
-                let connection = Connection::start(association, stream, arrivals, share, tap);
+                let who = (association, self.node.level(association));
+                let connection = Connection::start(who, stream, &self.inbox, share, tap);
                 self.links.insert(association, Link::Open(connection));
                 self.input(Input::Connected { association });
                 self.mark_seen(association, seen);
@@ -406,9 +474,11 @@ impl Driver {
         let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
         let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
         let share = self.budgets.share_at(&self.site, listener, remote);
-        let connection = Connection::start(association, stream, self.arrivals.clone(), share, tap);
+        let who = (association, self.node.level(association));
+        let connection = Connection::start(who, stream, &self.inbox, share, tap);
         self.links.insert(association, Link::Open(connection));
         self.input(Input::Accepted { association, listener, remote });
+        self.level(association);
         self.mark_seen(association, seen);
     }
 
@@ -420,6 +490,7 @@ impl Driver {
                 // Handled octets count until here, those put into a spool until they are stored.
                 let incoming = Arc::clone(&connection.incoming);
                 self.input(Input::Bytes { association, bytes });
+                self.level(association);
                 incoming.sub(length);
             }
             Arrival::Closed { association, error } => {
@@ -464,6 +535,25 @@ impl Driver {
                 }));
                 false
             }
+            Asked::AcceptClock(answer) => {
+                self.input(Input::AcceptClock);
+                let _ = answer.send(self.node.clock_status(self.clock.now()));
+                false
+            }
+            Asked::Connect(name, answer) => {
+                match self.node.channel_named(&name) {
+                    Ok(channel) => {
+                        self.last_request += 1;
+                        let request = self.last_request;
+                        // Who does not wait any more asked for nothing.
+                        self.connecting.retain(|_, answer| !answer.is_closed());
+                        self.connecting.insert(request, answer);
+                        self.input(Input::ConnectChannel { request, channel });
+                    }
+                    Err(why) => drop(answer.send(Err(why))),
+                }
+                false
+            }
             Asked::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());
@@ -504,10 +594,12 @@ impl Driver {
         match output {
             Output::Connect { association, channel } => self.connect(association, channel),
             Output::Write { association, bytes } => {
+                self.level(association);
                 if let Some(Link::Open(connection)) = self.links.get(&association) {
                     connection.write(bytes);
                 }
             }
+            Output::Measure { association } => self.measure(association),
             Output::Close { association } => self.close(association),
             Output::Drop { association } => match self.links.remove(&association) {
                 Some(Link::Open(connection)) => connection.drop_now(),
@@ -520,25 +612,37 @@ impl Driver {
                     Some(Link::Open(c)) => Some(Arc::clone(&c.incoming)),
                     _ => None,
                 };
-                self.disk.spool_append(spool, bytes, incoming);
+                let level = self.node.level(association);
+                self.disk.spool_append(spool, level, bytes, incoming);
             }
-            Output::SpoolSync { spool, token } => self.disk.spool_sync(spool, token),
+            Output::SpoolSync { spool, association, token } => {
+                self.disk.spool_sync(spool, self.node.level(association), token);
+            }
             Output::SpoolDiscard { spool } => self.disk.spool_discard(spool),
-            Output::Commit { token, batch } => self.disk.commit(token, batch),
+            Output::Commit { token, precedence, batch } => {
+                self.disk.commit(token, precedence, batch);
+            }
             Output::Load { token, precedence, id } => self.disk.load(token, precedence, id),
-            Output::LookUp { token, keys } => self.disk.look_up(token, keys, now.utc),
+            Output::LookUp { token, precedence, keys } => {
+                self.disk.look_up(token, precedence, keys);
+            }
+            Output::ForgetSeen { token, before, most } => {
+                self.disk.forget_seen(token, before, most);
+            }
             Output::ReadContent { token, association, body, offset, len } => {
                 let outgoing = match self.links.get(&association) {
                     Some(Link::Open(c)) => Some(Arc::clone(&c.outgoing)),
                     _ => None,
                 };
-                self.disk.read_content(token, (body, offset, len), outgoing, UNSENT_MAX);
+                let level = self.node.level(association);
+                self.disk.read_content(token, level, (body, offset, len), outgoing, UNSENT_MAX);
             }
             Output::Verify { token, principal, password } => {
-                let (verifier, answers) = (self.verifier.clone(), self.answers.clone());
+                let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));
                 tokio::spawn(async move {
                     let right = verifier.verify(principal, password).await;
-                    let _ = answers.send(Answer::Input(Input::Verified { token, right }));
+                    let verified = Answer::Input(Input::Verified { token, right });
+                    inbox.answer(Precedence::Immediate, verified);
                 });
             }
             Output::Event(event) => {
@@ -553,21 +657,46 @@ impl Driver {
                     let _ = operator.send(result);
                 }
             }
+            Output::ChannelConnected { request, outcome } => {
+                if let Some(operator) = self.connecting.remove(&request) {
+                    let _ = operator.send(Ok(outcome));
+                }
+            }
             Output::Stopped => self.stopped = true,
         }
     }
 
     fn connect(&mut self, association: AssociationId, channel: ChannelId) {
-        let answers = self.answers.clone();
+        let (inbox, level) = (Arc::clone(&self.inbox), self.node.level(association));
         let socket: Option<ChannelSocket> = self.site.channels.get(&channel).cloned();
         let task = tokio::spawn(async move {
             let result = match socket {
                 Some(socket) => socket::connect(&socket).await,
                 None => Err("the channel is not configured".to_owned()),
             };
-            let _ = answers.send(Answer::Connected { association, result });
+            inbox.answer(level, Answer::Connected { association, result });
         });
         self.links.insert(association, Link::Connecting(channel, task.abort_handle()));
+    }
+
+    /// Says how much the peer has taken: later, for now the node is being drained.
+    /// Looks at what the peers take of what is sent to them.
+    fn look(&mut self) {
+        let now = self.clock.now().mono;
+        for link in self.links.values_mut() {
+            if let Link::Open(connection) = link {
+                connection.look(now);
+            }
+        }
+    }
+
+    fn measure(&self, association: AssociationId) {
+        if let Some(Link::Open(connection)) = self.links.get(&association)
+            && let Some(octets) = connection.taken()
+        {
+            let taken = Answer::Input(Input::Taken { association, octets });
+            self.inbox.answer(self.node.level(association), taken);
+        }
     }
 
     fn close(&mut self, association: AssociationId) {
@@ -577,7 +706,7 @@ impl Driver {
                 task.abort();
                 self.links.remove(&association);
                 let input = Input::Closed { association, error: None };
-                let _ = self.answers.send(Answer::Input(input));
+                self.inbox.answer(Precedence::Immediate, Answer::Input(input));
             }
             None => {}
         }
@@ -628,11 +757,11 @@ mod tests {
 
     #[test]
     fn a_panic_in_any_thread_is_fatal() {
-        let (answers, mut answered) = mpsc::unbounded_channel();
-        end_on_panic(answers);
+        let inbox = Arc::<Inbox>::default();
+        end_on_panic(Arc::clone(&inbox));
         assert!(std::thread::spawn(|| panic!("as a test")).join().is_err());
-        let mut reasons = std::iter::from_fn(|| match answered.try_recv() {
-            Ok(Answer::Fatal(reason)) => Some(reason),
+        let mut reasons = std::iter::from_fn(|| match inbox.pop() {
+            Some(Work::Answer(Answer::Fatal(reason))) => Some(reason),
             _ => None,
         });
         assert!(reasons.any(|reason| reason.contains("driver/mod.rs")));

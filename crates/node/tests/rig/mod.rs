@@ -18,6 +18,7 @@ use osi::profiles;
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
+use p1::flags::Priority;
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::p3::{
     MessageSubmissionEnvelope, MtsBind, MtsBindError, ObjectName, PerRecipientSubmissionFields,
@@ -51,6 +52,8 @@ pub(crate) enum Outcome {
 struct Client {
     stack: Association,
     bind: Bytes,
+    /// The bind result.
+    bound: Bytes,
     p3: bool,
     outcome: Outcome,
     /// A transfer of its failed.
@@ -73,10 +76,16 @@ pub(crate) struct Rig {
     /// Whether commits are done at once; else they wait here.
     pub(crate) commits: bool,
     pub(crate) uncommitted: Vec<Token>,
+    /// Keys that the store may forget, and when and how many it was asked to.
+    pub(crate) forgettable: usize,
+    pub(crate) forgets: Vec<(Instant, usize)>,
+    /// What is submitted is to OPS, and deferred until then.
+    pub(crate) deferred: Option<Utc>,
     /// Invocations so far.
     invokes: i64,
     /// What these clients send goes here, to be handed in bit by bit.
     pub(crate) slow: BTreeMap<AssociationId, Vec<u8>>,
+    config: NodeConfig,
     clients: BTreeMap<AssociationId, Client>,
     to_clients: VecDeque<(AssociationId, Bytes)>,
     spools: BTreeMap<SpoolId, u64>,
@@ -103,6 +112,7 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
             transfer_timeout: Duration::from_secs(30),
             longest_pause: Duration::ZERO,
         },
+        checkpoint_adapts: false,
         setup_timeout: Duration::from_secs(60),
     };
     Peer {
@@ -117,7 +127,9 @@ fn peer(name: &str, channels: &[&str]) -> Peer {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        resume: node::config::Resume::Initiator,
         content_max: None,
+        message_aborts: node::config::MESSAGE_ABORTS,
         channels: (0..).zip(channels).map(channel).collect(),
     }
 }
@@ -128,6 +140,11 @@ pub(crate) fn user_address(surname: &str) -> String {
 
 impl Rig {
     pub(crate) fn new(limits: Limits) -> Rig {
+        Rig::with(limits, |_| {})
+    }
+
+    /// With a configuration changed so.
+    pub(crate) fn with(limits: Limits, change: impl FnOnce(&mut NodeConfig)) -> Rig {
         let mut act = peer("act", &["routine", "flash"]);
         act.addresses = ["192.0.2.10", "2001:db8:0:9::10"].map(|a| a.parse().unwrap()).to_vec();
         let mut rome = peer("rome", &["all"]);
@@ -137,7 +154,7 @@ impl Rig {
             Listener { id, service: ListenerService::P1 { peer, channel } }
         };
         let p3 = Listener { id: P3, service: ListenerService::P3 { local: Selectors::default() } };
-        let config = NodeConfig {
+        let mut config = NodeConfig {
             mta: MtaName("MTA-HERE".to_owned()),
             domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
             peers: vec![act, rome],
@@ -160,8 +177,10 @@ impl Rig {
             seed: 7,
             epoch: 1,
         };
+        change(&mut config);
         let mut rig = Rig {
-            node: Node::new(config),
+            node: Node::new(config.clone()),
+            config,
             now: Instant(0),
             events: Vec::new(),
             written: BTreeMap::new(),
@@ -172,6 +191,9 @@ impl Rig {
             verified: 0,
             commits: true,
             uncommitted: Vec::new(),
+            forgettable: 0,
+            forgets: Vec::new(),
+            deferred: None,
             invokes: 0,
             slow: BTreeMap::new(),
             clients: BTreeMap::new(),
@@ -214,13 +236,19 @@ impl Rig {
                 Output::SpoolAppend { spool, bytes, .. } => {
                     *self.spools.entry(spool).or_default() += bytes.len() as u64;
                 }
-                Output::SpoolSync { spool, token } => {
+                Output::SpoolSync { spool, token, .. } => {
                     let result = Ok(self.spools[&spool]);
                     self.node.handle(self.clock(), Input::Synced { spool, token, result });
                 }
-                Output::LookUp { token, keys } => {
+                Output::LookUp { token, keys, .. } => {
                     let result = Ok(vec![None; keys.len()]);
                     self.node.handle(self.clock(), Input::LookedUp { token, result });
+                }
+                Output::ForgetSeen { token, most, .. } => {
+                    self.forgets.push((self.now, most));
+                    self.forgettable = self.forgettable.saturating_sub(most);
+                    let result = Ok(self.forgettable > 0);
+                    self.node.handle(self.clock(), Input::Forgot { token, result });
                 }
                 Output::Commit { token, .. } if !self.commits => self.uncommitted.push(token),
                 Output::Commit { token, .. } => {
@@ -229,6 +257,12 @@ impl Rig {
                 _ => {}
             }
         }
+    }
+
+    /// The same configuration is read again.
+    pub(crate) fn reload(&mut self) {
+        let config = Box::new(self.config.clone());
+        self.feed(Input::Configure { config, edge: node::changes::EdgeChanges::default() });
     }
 
     /// Somebody connects and says nothing.
@@ -252,8 +286,8 @@ impl Rig {
         let mut stack = Association::new(config, Role::Initiator);
         let request = Request::Open { bind: bind.clone() };
         stack.handle(self.now, osi::api::Input::Request(request));
-        self.clients
-            .insert(id, Client { stack, bind, p3, outcome: Outcome::Nothing, failed: false });
+        let (bound, outcome) = (Bytes::new(), Outcome::Nothing);
+        self.clients.insert(id, Client { stack, bind, bound, p3, outcome, failed: false });
         self.run();
     }
 
@@ -312,6 +346,13 @@ impl Rig {
         self.clients[&id].outcome.clone()
     }
 
+    /// What a user was told of messages that wait, of all grades.
+    pub(crate) fn waiting(&self, id: AssociationId) -> i64 {
+        let bound = Element::parse(&self.clients[&id].bound).unwrap();
+        let waiting = MtsBind::read(&bound).unwrap().messages_waiting.unwrap();
+        [waiting.urgent, waiting.normal, waiting.non_urgent].iter().map(|q| q.messages).sum()
+    }
+
     pub(crate) fn failed(&self, id: AssociationId) -> bool {
         self.clients[&id].failed
     }
@@ -325,24 +366,44 @@ impl Rig {
 
     /// Invokes a user's message-submission to this many recipients, of a content of this length.
     pub(crate) fn begin_submission(&mut self, id: AssociationId, recipients: usize, length: u64) {
+        self.submission_at(id, Priority::Normal, recipients, length);
+    }
+
+    /// The same, of this priority.
+    pub(crate) fn submission_at(
+        &mut self,
+        id: AssociationId,
+        priority: Priority,
+        recipients: usize,
+        length: u64,
+    ) {
         let name = |user: &str| ORName::from(user_address(user).parse::<ORAddress>().unwrap());
         let recipient = |n| PerRecipientSubmissionFields {
             recipient: name(&format!("U{n}")),
             ..Default::default()
         };
-        let envelope = MessageSubmissionEnvelope {
+        let mut envelope = MessageSubmissionEnvelope {
             originator: name("OPS"),
             original_eits: None,
             content_type: p1::ContentType::P22,
             content_identifier: None,
-            priority: Default::default(),
+            priority,
             indicators: Default::default(),
             deferred_delivery_time: None,
             recipients: (0..recipients).map(recipient).collect(),
             extensions: Default::default(),
             unknown: Vec::new(),
         };
+        if let Some(at) = self.deferred {
+            envelope.deferred_delivery_time = Some(p1::time::Time::from(at));
+            envelope.recipients.iter_mut().for_each(|r| r.recipient = name("OPS"));
+        }
         let head = envelope.argument_head(length).into();
+        self.submit(id, head, length);
+    }
+
+    /// Invokes a message-submission with this beginning of its argument.
+    fn submit(&mut self, id: AssociationId, head: Bytes, length: u64) {
         let argument = Payload { head, content_length: length, tail: Bytes::new() };
         self.invokes += 1;
         let (invoke, operation) = (self.invokes, operation::MESSAGE_SUBMISSION);
@@ -399,7 +460,10 @@ impl Rig {
     fn hear(&mut self, id: AssociationId, indication: Indication) {
         let client = self.clients.get_mut(&id).unwrap();
         client.outcome = match indication {
-            Indication::Opened { .. } => Outcome::Open,
+            Indication::Opened { bind, .. } => {
+                client.bound = bind;
+                Outcome::Open
+            }
             Indication::Refused { bind_error: Some(error), .. } => {
                 let error = Element::parse(&error).unwrap();
                 Outcome::Refused(match client.p3 {

@@ -1,4 +1,4 @@
-//! Two whole MTAs and their users in virtual time: pipes that delay, divide, cut and close; disks
+//! Two or three whole MTAs and their users in virtual time: pipes that delay, divide, cut and close; disks
 //! that take their time; processes that die. One seed decides everything.
 
 mod user;
@@ -6,7 +6,7 @@ mod user;
 use base::rng::Rng;
 use base::{AssociationId, EntryId, Instant, Now, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::Batch;
+use engine::journal::{Batch, Op};
 use node::changes::{Changes, EdgeChanges};
 use node::config::{
     Channel, Connection, HoldPolicy, Limits, Listener, ListenerService, NodeConfig, Peer, Route,
@@ -25,6 +25,10 @@ pub(crate) use user::{Delivered, User};
 
 pub(crate) const NAPLES: usize = 0;
 pub(crate) const ACT: usize = 1;
+/// Of [`World::with_relay`] only.
+pub(crate) const RELAY: usize = 2;
+
+const NAMES: [&str; 3] = ["naples", "act", "relay"];
 
 /// One end of a pipe. Numbers of associations begin again with each start of a process, and a user
 /// binds more than once: what is still under way to one end never reaches a later one.
@@ -98,7 +102,9 @@ pub(crate) struct World {
     /// Delay of every read of a content.
     pub(crate) reading: Duration,
     /// Commits asked for and not made yet, by site, in order.
-    commits: [VecDeque<(Token, Batch)>; 2],
+    commits: [VecDeque<(Token, Batch)>; 3],
+    /// The precedences of the look-ups and commits asked for, by site.
+    pub(crate) asked: [Vec<Precedence>; 3],
     /// Whether new pipes between the sites can be made.
     pub(crate) link_up: bool,
     /// Sites that find every password of a peer wrong.
@@ -119,9 +125,11 @@ pub(crate) struct World {
     pub(crate) blocked: BTreeSet<u32>,
     /// Octets that went over pipes between the sites.
     pub(crate) carried: u64,
+    /// Octets of content that the sites had read, to be sent.
+    pub(crate) read: [u64; 3],
     setup: Setup,
     /// What the sites are configured with now.
-    pub(crate) configs: [NodeConfig; 2],
+    pub(crate) configs: Vec<NodeConfig>,
     queue: BinaryHeap<Reverse<(Instant, u64)>>,
     what: BTreeMap<u64, Happening>,
     sequence: u64,
@@ -141,20 +149,24 @@ pub(crate) struct Setup {
 }
 
 /// The listener of P3; channel `n` has the one after it.
-const P3: ListenerId = ListenerId(0);
+pub(crate) const P3: ListenerId = ListenerId(0);
 
 pub(crate) fn address(site: usize, surname: &str) -> String {
-    let prmd = ["NAPLES", "ACT"][site];
-    format!("/C=XX/ADMD=NATO/PRMD={prmd}/S={surname}")
+    format!("/C=XX/ADMD=NATO/PRMD={}/S={surname}", NAMES[site].to_uppercase())
 }
 
 fn canonical(text: &str) -> String {
     engine::canonical(&text.parse().expect("an address"))
 }
 
-fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
-    let names = ["naples", "act"];
-    let other = 1 - site;
+/// All addresses of a site lead there.
+pub(crate) fn route(site: usize, to: Target) -> Route {
+    let prefix = format!("/C=XX/ADMD=NATO/PRMD={}", NAMES[site].to_uppercase());
+    Route { prefix: prefix.parse().expect("an address"), to }
+}
+
+/// Another site, as one of the peers of this one.
+pub(crate) fn peer(site: usize, other: usize, setup: Setup, suffix: &str) -> Peer {
     let mut rts = RtseParameters {
         checkpoint_size: 4,
         window: 3,
@@ -164,18 +176,11 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         longest_pause: Duration::ZERO,
     };
     (setup.rts)(&mut rts);
-    let domain = |s: usize| GlobalDomainId::new("XX", "NATO", Some(["NAPLES", "ACT"][s]));
-    let route = |s: usize, to| Route {
-        prefix: format!("/C=XX/ADMD=NATO/PRMD={}", ["NAPLES", "ACT"][s])
-            .parse()
-            .expect("an address"),
-        to,
-    };
-    let peer = Peer {
-        name: format!("{}{suffix}", names[other]),
-        mta: MtaName(names[other].to_uppercase()),
-        own_name: MtaName(names[site].to_uppercase()),
-        own_password: Secret(Bytes::from(format!("from-{}", names[site]))),
+    Peer {
+        name: format!("{}{suffix}", NAMES[other]),
+        mta: MtaName(NAMES[other].to_uppercase()),
+        own_name: MtaName(NAMES[site].to_uppercase()),
+        own_password: Secret(Bytes::from(format!("from-{}", NAMES[site]))),
         octet_credentials: site == 1,
         from: Vec::new(),
         addresses: Vec::new(),
@@ -183,7 +188,9 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
         local: Selectors::default(),
         remote: Selectors::default(),
         tpdu_size: None,
+        resume: node::config::Resume::Initiator,
         content_max: None,
+        message_aborts: node::config::MESSAGE_ABORTS,
         channels: vec![Channel {
             index: 0,
             name: "all".to_owned(),
@@ -197,19 +204,26 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
             associations_keep: Duration::from_secs(10),
             minimize: None,
             rts,
+            checkpoint_adapts: false,
             setup_timeout: Duration::from_secs(10),
         }],
-    };
-    let id = peer.id();
+    }
+}
+
+fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
+    // The relay knows both; the others get to know it from who wants it.
+    let others = if site == RELAY { vec![NAPLES, ACT] } else { vec![1 - site] };
+    let peers: Vec<Peer> = others.iter().map(|other| peer(site, *other, setup, suffix)).collect();
+    let to = others.iter().zip(&peers).map(|(other, peer)| route(*other, Target::Peer(peer.id())));
     let mut config = NodeConfig {
-        mta: MtaName(names[site].to_uppercase()),
-        domain: domain(site),
-        peers: vec![peer],
+        mta: MtaName(NAMES[site].to_uppercase()),
+        domain: GlobalDomainId::new("XX", "NATO", Some(&NAMES[site].to_uppercase())),
         listeners: vec![Listener {
             id: P3,
             service: ListenerService::P3 { local: Selectors::default() },
         }],
-        routes: vec![route(site, Target::Local), route(other, Target::Peer(id))],
+        routes: std::iter::once(route(site, Target::Local)).chain(to).collect(),
+        peers,
         mailboxes: ["OPS", "LOG"].map(|s| canonical(&address(site, s))).to_vec(),
         classify: engine::classify::Policy::default(),
         hold: HoldPolicy::default(),
@@ -224,14 +238,28 @@ fn config(site: usize, epoch: u32, setup: Setup, suffix: &str) -> NodeConfig {
     config
 }
 
+/// Of the relay nothing of the kind is asked.
+fn is(of: [bool; 2], site: usize) -> bool {
+    of.get(site).copied().unwrap_or(false)
+}
+
+/// The site of this name.
+fn site_of(mta: &MtaName) -> usize {
+    NAMES.iter().position(|name| name.to_uppercase() == mta.0).expect("a site")
+}
+
 /// Listeners for all channels, after that of P3.
 fn listen(config: &mut NodeConfig) {
-    let channels: Vec<ChannelId> =
-        config.peers.iter().flat_map(|peer| peer.channels()).map(|(id, _)| id).collect();
-    config.listeners.extend(channels.into_iter().map(|ChannelId { peer, index }| Listener {
-        id: ListenerId(P3.0 + 1 + index),
-        service: ListenerService::P1 { peer, channel: index },
-    }));
+    let own = site_of(&config.mta);
+    for peer in &config.peers {
+        // The other one of two sites has the first numbers.
+        let other = site_of(&peer.mta);
+        let from = if own + other == 1 { 0 } else { 1_000 * (1 + other as u32) };
+        config.listeners.extend(peer.channels().map(|(ChannelId { peer, index }, _)| Listener {
+            id: ListenerId(P3.0 + 1 + from + index),
+            service: ListenerService::P1 { peer, channel: index },
+        }));
+    }
 }
 
 /// A record as it is on disk, of a Routine of 1,000 octets that waits for a peer.
@@ -285,6 +313,21 @@ impl World {
     }
 
     pub(crate) fn with(seed: u64, setup: Setup) -> World {
+        World::of(&[NAPLES, ACT], seed, setup)
+    }
+
+    /// With a third site, by which each of the two others can reach the other. Their routes do not
+    /// lead there as long as nobody says so.
+    pub(crate) fn with_relay(seed: u64, setup: Setup) -> World {
+        let mut world = World::of(&[NAPLES, ACT, RELAY], seed, setup);
+        for site in [NAPLES, ACT] {
+            let relay = peer(site, RELAY, setup, "");
+            world.configure(site, |config| config.peers.push(relay), EdgeChanges::default());
+        }
+        world
+    }
+
+    fn of(sites: &[usize], seed: u64, setup: Setup) -> World {
         let mut world = World {
             now: Instant(0),
             sites: Vec::new(),
@@ -294,7 +337,8 @@ impl World {
             disk: Duration::from_millis(2),
             slow: Duration::ZERO,
             reading: Duration::from_micros(50),
-            commits: [VecDeque::new(), VecDeque::new()],
+            commits: Default::default(),
+            asked: Default::default(),
             link_up: true,
             distrusts: [false; 2],
             frozen: [false; 2],
@@ -305,8 +349,9 @@ impl World {
             clock_set: 0,
             blocked: BTreeSet::new(),
             carried: 0,
+            read: [0; 3],
             setup,
-            configs: [NAPLES, ACT].map(|site| config(site, 1, setup, "")),
+            configs: sites.iter().map(|site| config(*site, 1, setup, "")).collect(),
             queue: BinaryHeap::new(),
             what: BTreeMap::new(),
             sequence: 0,
@@ -314,7 +359,7 @@ impl World {
             channels: BTreeMap::new(),
             arrives: BTreeMap::new(),
         };
-        for site in [NAPLES, ACT] {
+        for &site in sites {
             let node = Node::new(world.configs[site].clone());
             let store = Store::default();
             world.sites.push(Site {
@@ -329,7 +374,7 @@ impl World {
                 strikes: VecDeque::new(),
             });
         }
-        for site in [NAPLES, ACT] {
+        for &site in sites {
             world.feed(site, Input::Started);
         }
         world
@@ -396,6 +441,7 @@ impl World {
             Output::Write { association, bytes } => {
                 self.send(self.end(site, association), bytes);
             }
+            Output::Measure { .. } => {} // nothing waits in a connection here
             Output::Close { association } => self.close(self.end(site, association)),
             Output::Drop { association } => self.drop_now(self.end(site, association)),
             Output::SpoolOpen { spool } => {
@@ -404,7 +450,7 @@ impl World {
             Output::SpoolAppend { spool, bytes, .. } => {
                 self.sites[site].store.append(spool, &bytes).expect("a spool that is open");
             }
-            Output::SpoolSync { spool, token } => {
+            Output::SpoolSync { spool, token, .. } => {
                 let stored = self.sites[site].store.spooled(spool).expect("a spool that is open");
                 let delay = self.disk_delay();
                 self.answer(site, delay, Input::Synced { spool, token, result: Ok(stored) });
@@ -412,8 +458,9 @@ impl World {
             Output::SpoolDiscard { spool } => {
                 self.sites[site].store.discard(spool).expect("a spool that is open");
             }
-            Output::Commit { token, batch } => {
+            Output::Commit { token, precedence, batch } => {
                 self.commits[site].push_back((token, batch));
+                self.asked[site].push(precedence);
                 let delay = self.disk_delay();
                 let epoch = self.sites[site].epoch;
                 self.later(delay, Happening::Commit(site, epoch));
@@ -423,20 +470,33 @@ impl World {
                 let record = self.sites[site].store.entries.get(&(precedence, id)).cloned();
                 self.answer(site, quick, Input::Loaded { token, result: Ok(record) });
             }
-            Output::LookUp { token, keys } => {
+            Output::LookUp { token, precedence, keys } => {
+                self.asked[site].push(precedence);
                 let found = self.sites[site].store.look_up(&keys, self.clock().utc);
                 // As stale as can be: read now, told later.
                 let delay = self.disk_delay();
                 self.answer(site, delay, Input::LookedUp { token, result: Ok(found) });
             }
+            Output::ForgetSeen { token, before, most } => {
+                let forget = vec![Op::ForgetSeen { before, most }];
+                self.sites[site].store.apply(forget).expect("nothing but keys forgotten");
+                let result = Ok(self.sites[site].store.has_expired_keys(before));
+                let delay = self.disk_delay();
+                self.answer(site, delay, Input::Forgot { token, result });
+            }
             Output::ReadContent { token, body, offset, len, .. } => {
+                self.read[site] += len as u64;
                 let piece = self.sites[site].store.read(body, offset, len).expect("a content");
                 self.answer(site, self.reading, Input::Content { token, result: Ok(piece) });
             }
             Output::Verify { token, principal, password } => {
                 let right = match principal {
-                    Principal::Peer(_) if self.distrusts[site] => false,
-                    Principal::Peer(_) => password.0 == format!("from-{}", ["act", "naples"][site]),
+                    Principal::Peer(_) if is(self.distrusts, site) => false,
+                    Principal::Peer(id) => {
+                        let peer = self.configs[site].peer(id);
+                        let name = |p: &Peer| NAMES[site_of(&p.mta)];
+                        peer.is_some_and(|p| password.0 == format!("from-{}", name(p)))
+                    }
                     Principal::User(address) => {
                         password.0 == "secret" && self.sites[site].node_knows(&address)
                     }
@@ -444,6 +504,7 @@ impl World {
                 self.answer(site, quick, Input::Verified { token, right });
             }
             Output::Event(event) => self.sites[site].events.push((self.now, event)),
+            Output::ChannelConnected { .. } => {}
             Output::Operated { request, result } => {
                 self.sites[site].operated.push((request, result));
             }
@@ -460,7 +521,7 @@ impl World {
 
     /// Makes the oldest commit asked for: durable first, told at once.
     fn commit(&mut self, site: usize) {
-        if self.disk_stuck[site] {
+        if is(self.disk_stuck, site) {
             let again = Happening::Commit(site, self.sites[site].epoch);
             return self.later(Duration::from_secs(1), again);
         }
@@ -468,7 +529,7 @@ impl World {
         let waiting = self.commits[site].len() as u64;
         let next = self.rng.below(waiting.max(1)) as usize;
         let Some((token, batch)) = self.commits[site].remove(next) else { return };
-        let result = if self.disk_full[site] {
+        let result = if is(self.disk_full, site) {
             Err("no space left on device".to_owned())
         } else {
             self.sites[site].store.apply(batch).expect("a sound batch");
@@ -494,29 +555,35 @@ impl World {
         changes
     }
 
-    /// The other site's listener for the channel of that name.
-    fn listener_for(&self, site: usize, channel: ChannelId) -> Option<ListenerId> {
-        let name = &self.configs[site].channel(channel)?.1.name;
-        let other = &self.configs[1 - site];
+    /// The site that a channel leads to, and its listener for the channel of that name.
+    fn listener_for(&self, site: usize, channel: ChannelId) -> Option<(usize, ListenerId)> {
+        let own = &self.configs[site];
+        let name = &own.channel(channel)?.1.name;
+        let there = site_of(&own.peer(channel.peer)?.mta);
+        let other = &self.configs[there];
         let found = other.listeners.iter().find(|listener| match listener.service {
             ListenerService::P1 { peer, channel: index } => {
-                other.channel(ChannelId { peer, index }).is_some_and(|(_, c)| c.name == *name)
+                other.peer(peer).is_some_and(|peer| peer.mta == own.mta)
+                    && other
+                        .channel(ChannelId { peer, index })
+                        .is_some_and(|(_, c)| c.name == *name)
             }
             ListenerService::P3 { .. } => false,
         });
-        found.map(|listener| listener.id)
+        found.map(|listener| (there, listener.id))
     }
 
     fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
         let channel = id.index;
-        let listener = self
-            .listener_for(site, id)
-            .filter(|_| self.link_up && self.may_connect[site] && !self.blocked.contains(&channel));
-        let Some(listener) = listener else {
+        let listener = self.listener_for(site, id).filter(|_| {
+            self.link_up
+                && self.may_connect.get(site).is_none_or(|may| *may)
+                && !self.blocked.contains(&channel)
+        });
+        let Some((other, listener)) = listener else {
             let error = "no route to host".to_owned();
             return self.answer(site, self.latency, Input::ConnectFailed { association, error });
         };
-        let other = 1 - site;
         let there = self.sites[other].node.next_association();
         let (a, b) = (self.end(site, association), self.end(other, there));
         self.join(a, b);
@@ -595,6 +662,27 @@ impl World {
         }
     }
 
+    /// Cuts every pipe between the sites, and only one of them is told.
+    pub(crate) fn cut_unnoticed_by(&mut self, site: usize) {
+        let ends: Vec<End> = self
+            .pipes
+            .iter()
+            .filter(|(a, b)| matches!((a, b), (End::Node(..), End::Node(..))))
+            .map(|(a, _)| *a)
+            .collect();
+        for end in ends {
+            match end {
+                End::Node(at, ..) if at == site => _ = self.pipes.remove(&end),
+                _ => self.unplug(end),
+            }
+        }
+    }
+
+    /// Whether there is any pipe between the sites.
+    pub(crate) fn is_joined(&self) -> bool {
+        self.pipes.iter().any(|(a, b)| matches!((a, b), (End::Node(..), End::Node(..))))
+    }
+
     fn unplug(&mut self, end: End) {
         if self.pipes.remove(&end).is_none() {
             return;
@@ -614,11 +702,15 @@ impl World {
         self.crash_as(site, Death::Power, made);
     }
 
-    /// A process dies and is started again. Of what was asked for, the disk made the first `made`
+    /// A process dies and is started again. Of what was asked for, the disk made `made`
     /// commits, without anyone being told.
     pub(crate) fn crash_as(&mut self, site: usize, death: Death, made: usize) {
-        for (_, batch) in std::mem::take(&mut self.commits[site]).into_iter().take(made) {
-            if self.disk_full[site] {
+        let mut waiting = std::mem::take(&mut self.commits[site]);
+        for _ in 0..made.min(waiting.len()) {
+            // Those that were made are not the first: higher ones pass.
+            let next = self.rng.below(waiting.len() as u64) as usize;
+            let Some((_, batch)) = waiting.remove(next) else { break };
+            if is(self.disk_full, site) {
                 break;
             }
             self.sites[site].store.apply(batch).expect("a sound batch");
@@ -642,6 +734,7 @@ impl World {
             .map(Input::RecoveredHolds)
             .into_iter()
             .collect();
+        inputs.extend(s.meta.get(node::wall::CLOCK).cloned().map(Input::RecoveredClock));
         inputs.extend(entries.into_iter().map(|((precedence, id), record)| Input::Recovered {
             precedence,
             id,
@@ -720,7 +813,7 @@ impl World {
                 }
             }
             Happening::Bytes(end @ End::Node(site, _, association), bytes) => {
-                if self.pipes.contains_key(&end) && !self.frozen[site] {
+                if self.pipes.contains_key(&end) && !is(self.frozen, site) {
                     self.feed(site, Input::Bytes { association, bytes });
                 }
             }

@@ -16,7 +16,7 @@ pub(crate) enum Delivered {
 
 pub(crate) struct User {
     /// Its end of the pipe it has now, or had last.
-    pub(super) end: End,
+    pub(crate) end: End,
     pub(crate) address: String,
     pub(crate) password: &'static str,
     pub(crate) takes_deliveries: bool,
@@ -28,6 +28,8 @@ pub(crate) struct User {
     pub(crate) latest: Option<base::Utc>,
     /// deferred-delivery-time of what it submits.
     pub(crate) deferred: Option<base::Utc>,
+    /// The qualifier of what it submits is critical for transfer.
+    pub(crate) critical: bool,
     pub(crate) refused: bool,
     /// Answers to submissions: MTS identifiers, or the error code.
     pub(crate) answers: Vec<Result<String, i64>>,
@@ -53,6 +55,7 @@ impl World {
             refuses: None,
             latest: None,
             deferred: None,
+            critical: false,
             refused: false,
             answers: Vec::new(),
             delivered: Vec::new(),
@@ -92,6 +95,10 @@ impl World {
             report_request: report,
             ..Default::default()
         });
+        let mut qualifier = qualifier.extension(p1::Dialect::Modern);
+        if let Some(qualifier) = qualifier.as_mut().filter(|_| self.users[user].critical) {
+            qualifier.criticality = p1::Criticality::TRANSFER;
+        }
         let latest = self.users[user].latest.map(|at| {
             let number = p1::extension::number::LATEST_DELIVERY_TIME;
             p1::extension::ExtensionField::standard(number, Default::default(), |w| {
@@ -107,9 +114,7 @@ impl World {
             indicators: Default::default(),
             deferred_delivery_time: self.users[user].deferred.map(p1::time::Time::from),
             recipients: recipients.collect(),
-            extensions: p1::Extensions(
-                qualifier.extension(p1::Dialect::Modern).into_iter().chain(latest).collect(),
-            ),
+            extensions: p1::Extensions(qualifier.into_iter().chain(latest).collect()),
             unknown: Vec::new(),
         };
         let (now, u) = (self.now, &mut self.users[user]);

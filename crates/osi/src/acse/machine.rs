@@ -7,6 +7,7 @@ use crate::presentation::Presentation;
 use crate::presentation::service::{self as presentation, Value};
 use crate::profiles;
 use crate::session::service::ConnectionReference;
+use crate::shown;
 use base::ber::Oid;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -50,6 +51,12 @@ pub(crate) enum Indication {
     Released,
     /// A-ABORT.indication: user information where the peer's user gave some.
     Abort { value: Option<Value>, detail: String },
+}
+
+/// What the peer said in these values, which cannot be read.
+fn said(values: &[Value]) -> String {
+    let all: Vec<u8> = values.iter().flat_map(|v| v.octets.iter().copied()).collect();
+    shown::value(&all)
 }
 
 /// The machine. It calls the presentation below; what it tells is taken from `up`.
@@ -194,7 +201,9 @@ impl Acse {
                 self.associate(below, calling, reference, &values);
             }
             P::Accepted { values } => self.accepted(below, &values),
-            P::Refused { values, detail } => self.refused(below, &values, detail),
+            P::Refused { values, transient, detail } => {
+                self.refused(below, &values, transient, detail);
+            }
             P::Release(values) => {
                 let event = match self.role {
                     Role::Initiator => Event::RlrqInitiator,
@@ -311,7 +320,13 @@ impl Acse {
         }
     }
 
-    fn refused(&mut self, below: &mut Presentation, values: &[Value], detail: String) {
+    fn refused(
+        &mut self,
+        below: &mut Presentation,
+        values: &[Value],
+        transient: bool,
+        detail: String,
+    ) {
         let (event, indication) = match Self::decode(below, values) {
             Ok(Some(Apdu::Aare { result, diagnostic, information, .. })) => {
                 let transient = result == result::REJECTED_TRANSIENT;
@@ -326,11 +341,11 @@ impl Acse {
             }
             Ok(_) => {
                 let (diagnostic, value) = (None, None);
-                let rejected = Indication::Rejected { transient: false, diagnostic, value, detail };
+                let rejected = Indication::Rejected { transient, diagnostic, value, detail };
                 (Event::PConCnfRefused, rejected)
             }
             Err(e) => {
-                let detail = format!("{detail}, with {e}");
+                let detail = format!("{detail}, with {e}: {}", said(values));
                 let (diagnostic, value) = (None, None);
                 let rejected = Indication::Rejected { transient: false, diagnostic, value, detail };
                 (Event::PConCnfRefused, rejected)
@@ -367,15 +382,17 @@ impl Acse {
             return;
         }
         let (value, detail) = match Self::decode(below, values) {
-            Ok(Some(Apdu::Abrt { provider: true, .. })) => {
-                (None, "acse: ABRT, source acse-service-provider (X.227 7.3.3)".to_owned())
+            Ok(Some(Apdu::Abrt { provider: true, information })) => {
+                let detail = "acse: ABRT, source acse-service-provider (X.227 7.3.3)";
+                let said = information.map(|value| shown::value(&value.octets));
+                (None, said.map_or_else(|| detail.to_owned(), |said| format!("{detail}, {said}")))
             }
             Ok(Some(Apdu::Abrt { information, .. })) => {
                 (information, "acse: ABRT, source acse-service-user (X.227 7.3.3)".to_owned())
             }
             // Some put the user's value in the ARU without an ABRT around it.
             Ok(_) => (values.first().cloned(), "acse: ARU without ABRT (X.227 7.3.3)".to_owned()),
-            Err(e) => (None, format!("acse: ABRT: {e}")),
+            Err(e) => (None, format!("acse: ABRT: {e}: {}", said(values))),
         };
         self.up.push_back(Indication::Abort { value, detail });
     }

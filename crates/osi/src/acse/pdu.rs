@@ -204,7 +204,13 @@ impl<'a> Fields<'a> {
             None => false,
             Some(e) => e.integer().field("abort-source")? == 1,
         };
-        Ok(Apdu::Abrt { provider, information: self.information()? })
+        // There is nothing to answer any more: user information of another form than ours is handed
+        // on as it came, under no context.
+        let information = self.information().unwrap_or_else(|_| {
+            let raw = self.information.map(|e| Bytes::copy_from_slice(e.content));
+            raw.map(|octets| Value { context: 0, octets })
+        });
+        Ok(Apdu::Abrt { provider, information })
     }
 }
 

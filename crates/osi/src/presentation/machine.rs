@@ -8,6 +8,7 @@ use super::service::{Contexts, Indication, Request, Value};
 use super::table::{Action, Event, State, cell};
 use crate::api::{Config, Role, Service};
 use crate::session::service as session;
+use crate::shown;
 use base::ber::{Error, Fault, Oid};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -374,7 +375,8 @@ impl Presentation {
             Err(e) => {
                 // The connection is gone whatever the user data says.
                 if matches!(self.step(Event::Aru), (Action::PUAbInd, _)) {
-                    let detail = format!("presentation: S-U-ABORT with {e}");
+                    let said = shown::value(user_data);
+                    let detail = format!("presentation: S-U-ABORT with {e}: {said}");
                     self.up.push_back(Indication::ProviderAbort { detail });
                 }
             }
@@ -527,11 +529,13 @@ impl Presentation {
             return;
         }
         let mut detail = crate::session::refusal(refuse.reason);
+        let mut transient = crate::session::is_congestion(refuse.reason);
         let mut values = Vec::new();
         if !refuse.user_data.is_empty() {
             match pdu::decode_cpr(&refuse.user_data) {
                 Ok(cpr) => {
                     if let Some(reason) = cpr.provider_reason {
+                        transient = reason == provider_reason::TEMPORARY_CONGESTION;
                         let name = provider_reason::name(reason);
                         detail = format!(
                             "presentation: CPR, provider-reason {reason}: {name} (X.226 6.2.5.5)"
@@ -539,10 +543,12 @@ impl Presentation {
                     }
                     values = cpr.values;
                 }
-                Err(e) => detail = format!("{detail}, with {e}"),
+                Err(e) => {
+                    detail = format!("{detail}, with {e}: {}", shown::value(&refuse.user_data));
+                }
             }
         }
-        self.up.push_back(Indication::Refused { values, detail });
+        self.up.push_back(Indication::Refused { values, transient, detail });
     }
 }
 

@@ -70,6 +70,7 @@ impl From<Error> for CpError {
 /// Provider-reason of a CPR PPDU (8.2).
 pub(crate) mod provider_reason {
     pub(crate) const NOT_SPECIFIED: i64 = 0;
+    pub(crate) const TEMPORARY_CONGESTION: i64 = 1;
     pub(crate) const LOCAL_LIMIT: i64 = 2;
     pub(crate) const ADDRESS_UNKNOWN: i64 = 3;
     pub(crate) const VERSION: i64 = 4;
@@ -80,7 +81,7 @@ pub(crate) mod provider_reason {
     pub(crate) fn name(reason: i64) -> &'static str {
         match reason {
             NOT_SPECIFIED => "reason-not-specified",
-            1 => "temporary-congestion",
+            TEMPORARY_CONGESTION => "temporary-congestion",
             LOCAL_LIMIT => "local-limit-exceeded",
             ADDRESS_UNKNOWN => "called-presentation-address-unknown",
             VERSION => "protocol-version-not-supported",

@@ -71,8 +71,9 @@ pub(crate) enum Indication {
     },
     /// P-CONNECT.confirm, accepting.
     Accepted { values: Vec<Value> },
-    /// P-CONNECT.confirm, refusing: values where the peer's presentation user refused.
-    Refused { values: Vec<Value>, detail: String },
+    /// P-CONNECT.confirm, refusing: values where the peer's presentation user refused; `transient`
+    /// where a provider says that it is congested.
+    Refused { values: Vec<Value>, transient: bool, detail: String },
     /// P-DATA.indication: a value begins.
     ValueStart { context: i64 },
     /// Octets of it.

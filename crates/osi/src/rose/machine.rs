@@ -8,6 +8,7 @@ use crate::api::{self, Config, Dialogue, Indication, Payload, Problem, RefuseRea
 use crate::presentation::service::{self as presentation, Value};
 use crate::rtse::{Piece, Pulled, pdu as bind};
 use crate::session::service::{ConnectionReference, requirements};
+use crate::shown;
 use crate::stack::Below;
 use base::ber::Oid;
 use base::time::Instant;
@@ -54,6 +55,8 @@ pub(crate) struct Rose {
     /// The APDU that is arriving was rejected: its data is dropped.
     mute: bool,
     operation_timeout: Duration,
+    /// The last octet of an invocation was handed down since [`Rose::sends`] was asked.
+    invoked: bool,
     /// When to give up an APDU that is being sent or received and stands still.
     idle: Option<Instant>,
     pub(crate) up: VecDeque<Indication>,
@@ -73,6 +76,7 @@ impl Rose {
             incoming: None,
             mute: false,
             operation_timeout: config.operation_timeout,
+            invoked: false,
             idle: None,
             up: VecDeque::new(),
         }
@@ -148,6 +152,30 @@ impl Rose {
         } else if progress || self.idle.is_none() {
             self.idle = Some(at);
         }
+    }
+
+    /// The peer's transport took octets of ours; whether of an invocation. What is queued gets on
+    /// with any; the wait for an answer goes on only with those of what is to be answered, or a peer
+    /// could put it off by reading something else.
+    pub(crate) fn peer_took(&mut self, now: Instant, invocation: bool) {
+        let at = now + self.operation_timeout;
+        if !self.queue.is_empty() && self.idle.is_some() {
+            self.idle = Some(at);
+        }
+        if invocation {
+            self.ours.values_mut().flatten().for_each(|wait| *wait = at);
+        }
+    }
+
+    /// Whether what was handed down since the last time belongs to an invocation.
+    pub(crate) fn sends(&mut self) -> bool {
+        let now = self.queue.front().is_some_and(|first| first.begun && first.invoke.is_some());
+        std::mem::take(&mut self.invoked) || now
+    }
+
+    /// Whether the peer is to take what is queued, or to answer.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        self.state != State::Sta00 && !(self.ours.is_empty() && self.queue.is_empty())
     }
 
     fn stop_timers(&mut self) {
@@ -320,7 +348,7 @@ impl Rose {
         let last = first.next >= first.octets.length();
         below.present(presentation::Request::Data { bytes, last });
         if last {
-            self.queue.pop_front();
+            self.invoked |= self.queue.pop_front().is_some_and(|sent| sent.invoke.is_some());
         }
     }
 
@@ -389,7 +417,11 @@ impl Rose {
                 Some(_) => self.up.push_back(Indication::Released),
                 None => {}
             },
-            I::Abort { detail, .. } => {
+            I::Abort { value, detail } => {
+                let detail = match value {
+                    Some(value) => format!("{detail}, {}", shown::value(&value.octets)),
+                    None => detail,
+                };
                 self.step(Event::AbortInd);
                 self.queue.clear();
                 self.up.push_back(Indication::Aborted { reason: None, detail });
@@ -472,10 +504,10 @@ impl Rose {
         mut detail: String,
     ) {
         self.step(Event::BindRefused);
-        let bind_error = match value.map(|v| bind::unwrap_error(&v.octets)) {
-            Some(Ok(error)) => Some(error),
-            Some(Err(e)) => {
-                detail = format!("{detail}; {e}");
+        let bind_error = match value.map(|v| (bind::unwrap_error(&v.octets), v)) {
+            Some((Ok(error), _)) => Some(error),
+            Some((Err(e), value)) => {
+                detail = format!("{detail}; {e}: {}", shown::value(&value.octets));
                 None
             }
             None => None,

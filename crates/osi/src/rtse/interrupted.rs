@@ -9,7 +9,8 @@ const MOST_NAMES: usize = 4;
 /// association or in a recovered one (X.228 7.8.1, 7.8.3).
 ///
 /// Opaque: keep it under [`InterruptedReceive::reference`] and hand it back with
-/// [`crate::api::Request::AcceptRecover`] when the peer recovers that association.
+/// [`crate::api::Request::AcceptRecover`] when the peer recovers that association, or with
+/// [`crate::api::Request::Recover`] where the association is ours to recover.
 #[derive(Clone, Debug)]
 pub struct InterruptedReceive {
     pub(super) names: Names,
@@ -97,6 +98,11 @@ impl InterruptedReceive {
     /// Whether the transfer was secured, only the peer may not know.
     pub fn is_completed(&self) -> bool {
         self.completed
+    }
+
+    /// The user secured the transfer after its association was lost.
+    pub fn complete(&mut self) {
+        self.completed = true;
     }
 
     /// Octets held besides its fixed size.

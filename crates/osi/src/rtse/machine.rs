@@ -2,13 +2,14 @@
 
 use super::interrupted::InterruptedReceive;
 use super::outflow::Outflow;
-use super::pdu;
+use super::pdu::{self, Rtab};
 use super::receiver::Receiving;
 use super::table::{Action, Event, State, cell};
 use crate::acse;
 use crate::api::{self, AbortReason, Config, Dialogue, Indication, RtseParameters};
 use crate::presentation::service::{self as presentation, Value};
 use crate::session::service::{self as session, ConnectionReference};
+use crate::shown;
 use crate::stack::Below;
 use base::ber::Oid;
 use base::time::Instant;
@@ -27,7 +28,7 @@ pub(crate) struct Rtse {
     /// Dialogue mode in force.
     pub(super) dialogue: Dialogue,
     /// Octets between checkpoints in force.
-    pub(super) checkpoint: Option<u64>,
+    pub(crate) checkpoint: Option<u64>,
     /// Window in force.
     pub(super) window: usize,
     /// What the responder will answer: checkpoint size and window.
@@ -114,10 +115,11 @@ impl Rtse {
     /// What did not happen when the transfer timer expired.
     fn awaited(&self, state: State) -> &'static str {
         match state {
-            State::Sta20 => "nothing could be sent",
+            State::Sta20 => "the peer took nothing",
             State::Sta30 => "nothing came",
-            State::Sta21 => "no checkpoint was confirmed",
-            _ => "no answer",
+            State::Sta21 => "no checkpoint was confirmed and the peer took nothing",
+            State::Sta32 => "no answer",
+            _ => "no answer, and the peer took nothing",
         }
     }
 
@@ -130,6 +132,23 @@ impl Rtse {
             State::Sta20 => !self.outflow.as_ref().is_some_and(Outflow::holds),
             State::Sta21 | State::Sta22 | State::Sta23 | State::Sta24 | State::Sta32 => true,
             _ => false,
+        }
+    }
+
+    /// Whether a transfer of ours waits for the peer: to take octets, to confirm.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        let sending = matches!(
+            self.state,
+            State::Sta20 | State::Sta21 | State::Sta22 | State::Sta23 | State::Sta24
+        );
+        sending && self.awaits_peer()
+    }
+
+    /// The peer's transport took octets of ours. A slow line may need longer than the timer for what
+    /// the window lets us send, let alone for a checkpoint.
+    pub(crate) fn peer_took(&mut self, now: Instant) {
+        if self.awaits_answer() {
+            self.rearm(now, self.state, true);
         }
     }
 
@@ -172,7 +191,8 @@ impl Rtse {
             (Action::SendRtorq, R::Open { bind }) => {
                 self.send_rtorq(below, pdu::ConnectionData::Open(bind));
             }
-            (Action::SendRtorq, R::Recover(reference)) => {
+            (Action::SendRtorq, R::Recover { reference, received }) => {
+                self.interrupted.extend(received);
                 self.recovering = Some(reference.clone());
                 self.send_rtorq(below, pdu::ConnectionData::Recover(reference));
             }
@@ -317,7 +337,9 @@ impl Rtse {
             None => 0,
             Some(Ok(priority)) => priority,
             Some(Err(e)) => {
-                return self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+                let octets = value.map(|v| shown::octets(&v.octets)).unwrap_or_default();
+                let what = format!("{e}: {octets}");
+                return self.invalid(below, AbortReason::InvalidParameter, &what);
             }
         };
         if self.enter(below, Event::Rttp) {
@@ -386,17 +408,17 @@ impl Rtse {
     }
 
     fn aborted(&mut self, value: Option<&Value>, mut detail: String) {
-        let reason = match value.map(|v| pdu::decode_rtab(&v.octets)) {
+        let reason = match value.map(|v| (v, Rtab::decode(&v.octets))) {
             None => None,
-            Some(Ok(reason)) => reason,
-            Some(Err(e)) => {
-                detail = format!("{detail}, {e}");
+            Some((_, Ok(rtab))) => {
+                detail = format!("rtse: the peer sent RTAB, {rtab} (X.228 7.9); {detail}");
+                rtab.known_reason()
+            }
+            Some((value, Err(e))) => {
+                detail = format!("{detail}, {e}: {}", shown::value(&value.octets));
                 None
             }
         };
-        if let Some(reason) = reason {
-            detail = format!("rtse: the peer sent RTAB, {reason:?} (X.228 7.9); {detail}");
-        }
         let resumed = self.outflow.as_ref().is_some_and(|o| o.resumed);
         if reason == Some(AbortReason::TransferCompleted) && resumed {
             self.outflow = None;
@@ -408,18 +430,19 @@ impl Rtse {
 
     /// What the association left of a transfer that was being received, so that it can go on.
     pub(crate) fn take_interrupted(&mut self) -> Option<InterruptedReceive> {
-        let current = self.receiving.take().map(|r| r.interrupted());
-        current
-            .filter(|r| r.serial() > 0)
-            .or_else(|| self.interrupted.pop_back())
-            .or_else(|| self.completed.take())
+        match self.receiving.take() {
+            // Never an older one beside it: the user has the octets of this one.
+            Some(current) => Some(current.interrupted()).filter(|r| r.serial() > 0),
+            // No transfer began since one was completed.
+            None => self.completed.take().or_else(|| self.interrupted.pop_back()),
+        }
     }
 }
 
 fn event_of(request: &api::Request) -> Option<Event> {
     use api::Request as R;
     Some(match request {
-        R::Open { .. } | R::Recover(_) => Event::OpenReq,
+        R::Open { .. } | R::Recover { .. } => Event::OpenReq,
         R::Accept { .. } => Event::OpenRspAccept,
         R::AcceptRecover(_) => Event::RecoverRspAccept,
         R::Refuse { .. } => Event::OpenRspRefuse,

@@ -8,6 +8,7 @@ use crate::acse::{self, diagnostic};
 use crate::api::{AbortReason, Indication, RefuseReason, Selectors};
 use crate::presentation::service::Value;
 use crate::session::service::requirements;
+use crate::shown;
 use crate::stack::Below;
 use bytes::Bytes;
 
@@ -64,7 +65,7 @@ impl Rtse {
     ) {
         // refuseReason belongs to X.410 mode; in normal mode what the user cannot say in a bind
         // error is left to ACSE, where busy is a transient rejection.
-        let rtorj = Rtorj { reason: None, bind_error };
+        let rtorj = Rtorj { bind_error, ..Rtorj::default() };
         let value = Value { context: self.context(below), octets: rtorj.encode() };
         let diagnostic = match reason {
             RefuseReason::ApplicationContext => diagnostic::APPLICATION_CONTEXT,
@@ -124,7 +125,11 @@ impl Rtse {
             ConnectionData::Recover(lost) => {
                 if self.enter(below, Event::RtorqRecover) {
                     self.recovering = Some(lost.clone());
-                    self.up.push_back(Indication::RecoverAsked { reference: lost });
+                    self.up.push_back(Indication::RecoverAsked {
+                        reference: lost,
+                        association: self.reference.clone(),
+                        dialogue: rtorq.dialogue,
+                    });
                 }
             }
         }
@@ -173,14 +178,15 @@ impl Rtse {
         value: Option<Value>,
         mut detail: String,
     ) {
-        let rtorj = match value.map(|v| Rtorj::decode(&v.octets)) {
-            Some(Ok(rtorj)) => rtorj,
-            Some(Err(e)) => {
-                detail = format!("{detail}; {e}");
-                Rtorj::default()
-            }
-            None => Rtorj::default(),
+        let said = value.map(|v| v.octets).unwrap_or_default();
+        let rtorj = match Rtorj::decode(&said) {
+            Ok(rtorj) => rtorj,
+            Err(_) if said.is_empty() => Rtorj::default(),
+            Err(e) => Rtorj { unread: Some(e), ..Rtorj::default() },
         };
+        if let Some(e) = &rtorj.unread {
+            detail = format!("{detail}; {e}: {}", shown::value(&said));
+        }
         self.step(Event::Rtorj);
         if let Some(reason) = rtorj.reason {
             detail = format!("{detail}; RTORJ refuseReason {reason} (X.228 9.1)");
@@ -189,6 +195,8 @@ impl Rtse {
             (Some(_), _) => RefuseReason::Bind,
             (None, Some(0)) => RefuseReason::Busy,
             (None, Some(1)) => RefuseReason::CannotRecover,
+            (None, Some(2)) => RefuseReason::ValidationFailure,
+            (None, Some(3)) => RefuseReason::DialogueMode,
             (None, _) if code == Some(diagnostic::APPLICATION_CONTEXT) => {
                 RefuseReason::ApplicationContext
             }

@@ -1,6 +1,7 @@
 //! The octets of one transfer on their way out: EXTERNAL, APDU, cut into RTTRs at checkpoints.
 
 use crate::api::{Payload, ResumePoint};
+use crate::session::service::ExceptionReason;
 use base::ber::{Header, Length, Tag, Writer, universal as u};
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -88,6 +89,8 @@ pub(super) struct Outflow {
     confirmed: Option<(u32, u64)>,
     /// Most octets of the content that was asked for, while it was not answered.
     pub(super) waiting: Option<usize>,
+    /// Why the receiver took no more, as it said; `None` within where the provider said nothing.
+    pub(super) exception: Option<Option<ExceptionReason>>,
     /// Stop at the next checkpoint.
     pub(super) interrupt: bool,
     /// Send nothing beyond the next checkpoint.
@@ -143,6 +146,7 @@ impl Outflow {
             unconfirmed: VecDeque::new(),
             confirmed: start,
             waiting: None,
+            exception: None,
             interrupt: false,
             pause: false,
             told_pause: false,

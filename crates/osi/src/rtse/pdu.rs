@@ -2,6 +2,7 @@
 
 use crate::api::{AbortReason, Dialogue};
 use crate::session::service::ConnectionReference;
+use crate::shown;
 use base::ber::{Class, Element, Error, Fault, Field, Tag, Writer, universal as u};
 use bytes::Bytes;
 
@@ -45,6 +46,19 @@ pub(crate) struct Rtorj {
     pub(crate) reason: Option<i64>,
     /// userDataRJ: the bare bind error.
     pub(crate) bind_error: Option<Bytes>,
+    /// What is wrong with a userDataRJ that holds no bind error.
+    pub(crate) unread: Option<Error>,
+}
+
+/// RTAB.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Rtab {
+    /// abortReason, by number.
+    pub(crate) reason: Option<i64>,
+    /// reflectedParameter: the BIT STRING's octets.
+    pub(crate) reflected: Option<Bytes>,
+    /// userdataAB: what is in it.
+    pub(crate) user_data: Option<Bytes>,
 }
 
 fn context(n: u32) -> Tag {
@@ -76,9 +90,21 @@ pub(crate) fn unwrap_result(octets: &[u8]) -> Result<Bytes, Error> {
     unwrap(BIND_RESULT, octets).field("bind result [17]")
 }
 
-/// The bare bind error out of its `[18]`.
+/// The bare bind error out of its `[18]`; also an INTEGER without it, or one that the `[18]` is the
+/// IMPLICIT tag of: some peers send these.
 pub(crate) fn unwrap_error(octets: &[u8]) -> Result<Bytes, Error> {
-    unwrap(BIND_ERROR, octets).field("bind error [18]")
+    let e = Element::parse(octets).field("bind error [18]")?;
+    match (e.tag, e.constructed) {
+        (u::INTEGER, false) => Ok(Bytes::copy_from_slice(e.raw)),
+        (BIND_ERROR, false) => Ok(integer_element(e.content)),
+        _ => unwrap(BIND_ERROR, octets).field("bind error [18]"),
+    }
+}
+
+fn integer_element(content: &[u8]) -> Bytes {
+    let mut w = Writer::new();
+    w.primitive(u::INTEGER, content);
+    w.into_vec().into()
 }
 
 fn wrap(tag: Tag, bind: &[u8]) -> Bytes {
@@ -314,13 +340,20 @@ impl Rtorj {
         let mut rtorj = Rtorj::default();
         let mut members = e.children().field("RTORJ")?;
         while let Some(member) = members.next().field("RTORJ")? {
-            match member.tag.number {
-                0 => rtorj.reason = Some(member.integer().field("refuseReason")?),
-                1 => {
-                    let wrapped = member.only_child().field("userDataRJ")?;
-                    rtorj.bind_error = Some(unwrap(BIND_ERROR, wrapped.raw).field("userDataRJ")?);
+            let bind_error = match (member.tag.class, member.tag.number) {
+                (Class::Context, 0) => {
+                    rtorj.reason = Some(member.integer().field("refuseReason")?);
+                    continue;
                 }
-                _ => {}
+                // The INTEGER with `[1]` as its IMPLICIT tag, and without any.
+                (Class::Context, 1) if !member.constructed => Ok(integer_element(member.content)),
+                (Class::Context, 1) => member.only_child().and_then(|e| unwrap_error(e.raw)),
+                (Class::Universal, 2) => unwrap_error(member.raw),
+                _ => continue,
+            };
+            match bind_error {
+                Ok(error) => rtorj.bind_error = Some(error),
+                Err(e) => rtorj.unread = Some(e),
             }
         }
         Ok(rtorj)
@@ -334,17 +367,51 @@ pub(crate) fn encode_rtab(reason: AbortReason) -> Bytes {
     w.into_vec().into()
 }
 
-/// Decodes an RTAB: its abortReason where it has one we know.
-pub(crate) fn decode_rtab(octets: &[u8]) -> Result<Option<AbortReason>, Error> {
-    let e = apdu(octets, context(22)).field("RTAB")?;
-    let mut reason = None;
-    let mut members = e.children().field("RTAB")?;
-    while let Some(member) = members.next().field("RTAB")? {
-        if member.tag == context(0) {
-            reason = abort_reason(member.integer().field("abortReason")?);
+impl Rtab {
+    pub(crate) fn decode(octets: &[u8]) -> Result<Rtab, Error> {
+        let e = apdu(octets, context(22)).field("RTAB")?;
+        let mut rtab = Rtab::default();
+        let mut members = e.children().field("RTAB")?;
+        while let Some(member) = members.next().field("RTAB")? {
+            match (member.tag.class, member.tag.number) {
+                (Class::Context, 0) => {
+                    rtab.reason = Some(member.integer().field("abortReason")?);
+                }
+                (Class::Context, 1) => {
+                    let bits = member.bits().field("reflectedParameter")?;
+                    rtab.reflected = Some(Bytes::copy_from_slice(&bits.octets));
+                }
+                (Class::Context, 2) => {
+                    rtab.user_data = Some(Bytes::copy_from_slice(member.content));
+                }
+                _ => {}
+            }
         }
+        Ok(rtab)
     }
-    Ok(reason)
+
+    /// The abortReason where it is one we know.
+    pub(crate) fn known_reason(&self) -> Option<AbortReason> {
+        self.reason.and_then(abort_reason)
+    }
+}
+
+/// All that an RTAB says, for the log.
+impl std::fmt::Display for Rtab {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match (self.known_reason(), self.reason) {
+            (Some(reason), _) => write!(f, "{reason:?}")?,
+            (None, Some(number)) => write!(f, "abortReason {number}")?,
+            (None, None) => f.write_str("no abortReason")?,
+        }
+        if let Some(reflected) = &self.reflected {
+            write!(f, ", reflectedParameter {}", shown::octets(reflected))?;
+        }
+        if let Some(data) = &self.user_data {
+            write!(f, ", {}", shown::value(data))?;
+        }
+        Ok(())
+    }
 }
 
 fn abort_reason(value: i64) -> Option<AbortReason> {
@@ -423,11 +490,55 @@ mod tests {
     #[test]
     fn bind_error_as_captured() {
         let wire = [0xb2, 0x07, 0xa1, 0x05, 0xb2, 0x03, 0x02, 0x01, 0x02];
-        let rtorj = Rtorj { reason: None, bind_error: Some(Bytes::from_static(&[2, 1, 2])) };
+        let bind_error = Some(Bytes::from_static(&[2, 1, 2]));
+        let rtorj = Rtorj { bind_error, ..Rtorj::default() };
         assert_eq!(rtorj.encode(), wire[..]);
         assert_eq!(Rtorj::decode(&wire), Ok(rtorj));
         let x410 = Rtorj::decode(&[0xb2, 0x03, 0x80, 0x01, 0x00]);
-        assert_eq!(x410, Ok(Rtorj { reason: Some(0), bind_error: None }));
+        assert_eq!(x410, Ok(Rtorj { reason: Some(0), ..Rtorj::default() }));
+    }
+
+    #[test]
+    fn a_bind_error_is_an_integer_with_or_without_its_tags() {
+        let error = |wire: &[u8]| Rtorj::decode(wire).map(|r| (r.reason, r.bind_error, r.unread));
+        for n in 0..9 {
+            let bare = Some(Bytes::copy_from_slice(&[2, 1, n]));
+            for wire in [
+                &[0xb2, 7, 0xa1, 5, 0xb2, 3, 2, 1, n][..],
+                &[0xb2, 5, 0xa1, 3, 2, 1, n],
+                &[0xb2, 5, 0xa1, 3, 0x92, 1, n],
+                &[0xb2, 3, 0x81, 1, n],
+                &[0xb2, 3, 2, 1, n],
+            ] {
+                assert_eq!(error(wire), Ok((None, bare.clone(), None)), "{wire:02X?}");
+            }
+            assert_eq!(error(&[0xb2, 8, 0x80, 1, 3, 0xa1, 3, 2, 1, n]), Ok((Some(3), bare, None)));
+        }
+        // What is no bind error does not take the reason with it.
+        let (reason, bind_error, unread) =
+            error(&[0xb2, 8, 0x80, 1, 0, 0xa1, 3, 0x16, 1, b'x']).unwrap();
+        assert_eq!((reason, bind_error), (Some(0), None));
+        assert_eq!(unread.unwrap().to_string(), "bind error [18]: unexpected [UNIVERSAL 22]");
+        // A BOOLEAN has the number of userDataRJ in another class.
+        assert_eq!(error(&[0xb2, 3, 1, 1, 0xff]), Ok((None, None, None)));
+    }
+
+    #[test]
+    fn an_abort_says_all_it_has() {
+        let text = |wire: &[u8]| Rtab::decode(wire).map(|rtab| rtab.to_string());
+        let whole =
+            [&[0xb6, 20, 0x80, 1, 1, 0x81, 2, 0, 0x40, 0xa2, 11, 0x1a, 9][..], b"body part"]
+                .concat();
+        assert_eq!(
+            text(&whole),
+            Ok("InvalidParameter, reflectedParameter octets 40, text \"body part\"".to_owned())
+        );
+        assert_eq!(text(&[0xb6, 3, 0x80, 1, 99]), Ok("abortReason 99".to_owned()));
+        assert_eq!(
+            text(&[0xb6, 5, 0xa2, 3, 2, 1, 7]),
+            Ok("no abortReason, octets 02 01 07".into())
+        );
+        assert_eq!(text(&[0xb6, 0]), Ok("no abortReason".to_owned()));
     }
 
     #[test]
@@ -457,17 +568,22 @@ mod tests {
     fn abort_reasons_round_trip() {
         for value in 0..8 {
             let reason = abort_reason(value).unwrap();
-            assert_eq!(decode_rtab(&encode_rtab(reason)), Ok(Some(reason)));
+            let rtab = Rtab::decode(&encode_rtab(reason)).unwrap();
+            assert_eq!(
+                (rtab.known_reason(), rtab.to_string()),
+                (Some(reason), format!("{reason:?}"))
+            );
         }
-        assert_eq!(decode_rtab(&[0xb6, 3, 0x80, 1, 99]), Ok(None));
-        assert_eq!(decode_rtab(&[0xb6, 0]), Ok(None));
+        let unknown = |wire: &[u8]| Rtab::decode(wire).map(|rtab| rtab.known_reason());
+        assert_eq!(unknown(&[0xb6, 3, 0x80, 1, 99]), Ok(None));
+        assert_eq!(unknown(&[0xb6, 0]), Ok(None));
     }
 
     proptest! {
         #[test]
         fn any_octets_are_answered(bytes in proptest::collection::vec(any::<u8>(), 0..80)) {
             let _ = (Rtorq::decode(&bytes), Rtoac::decode(&bytes), Rtorj::decode(&bytes));
-            let _ = (decode_rtab(&bytes), decode_rttp(&bytes), decode_activity(&bytes));
+            let _ = (Rtab::decode(&bytes).map(|r| r.to_string()), decode_rttp(&bytes), decode_activity(&bytes));
         }
     }
 }

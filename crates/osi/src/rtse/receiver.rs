@@ -39,6 +39,8 @@ pub(super) struct Receiving {
     rttr: Option<(RawReader, bool)>,
     pending: VecDeque<Pending>,
     confirmed: VecDeque<(u32, u64)>,
+    /// It is beyond a limit of ours: what still comes is thrown away.
+    faulty: bool,
 }
 
 impl Receiving {
@@ -76,6 +78,9 @@ impl Receiving {
         contexts: &crate::presentation::service::Contexts,
         up: &mut VecDeque<Indication>,
     ) -> Result<(), Error> {
+        if self.faulty {
+            return Ok(());
+        }
         let Some((reader, begun)) = &mut self.rttr else { return Ok(()) };
         if !*begun {
             match reader.next(&mut input).field("RTTR")? {
@@ -141,6 +146,7 @@ impl Rtse {
             rttr: None,
             pending: VecDeque::new(),
             confirmed: VecDeque::new(),
+            faulty: false,
         });
         self.up.push_back(Indication::TransferStart { activity });
     }
@@ -182,6 +188,7 @@ impl Rtse {
             rttr: None,
             pending: VecDeque::new(),
             confirmed: state.confirmed,
+            faulty: false,
         });
         self.up.push_back(Indication::TransferResumed { activity });
     }
@@ -203,8 +210,14 @@ impl Rtse {
             return;
         }
         let Some(receiving) = &mut self.receiving else { return };
-        if let Err(e) = receiving.take(bytes, below.contexts(), &mut self.up) {
-            self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+        match receiving.take(bytes, below.contexts(), &mut self.up) {
+            Ok(()) => {}
+            Err(e) if matches!(e.fault, Fault::TooDeep(_)) => {
+                receiving.faulty = true;
+                let detail = format!("rtse: {e} (X.228 7.6.1)");
+                self.up.push_back(Indication::TransferFaulty { detail });
+            }
+            Err(e) => self.invalid(below, AbortReason::InvalidParameter, &e.to_string()),
         }
     }
 
@@ -213,7 +226,7 @@ impl Rtse {
             return;
         }
         let rttr = self.receiving.as_mut().and_then(|r| r.rttr.take());
-        if rttr.is_some_and(|(reader, _)| !reader.is_done()) {
+        if rttr.is_some_and(|(reader, _)| !reader.is_done()) && !self.is_faulty() {
             self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated");
         }
     }
@@ -264,12 +277,20 @@ impl Rtse {
         if !self.enter(below, Event::EndInd) {
             return;
         }
+        if self.is_faulty() {
+            return; // it is refused, not ended
+        }
         if self.receiving.as_ref().is_some_and(|r| r.inflow.is_complete()) {
             self.up.push_back(Indication::TransferEnd);
         } else {
             let what = "the activity ended within its EXTERNAL (X.228 7.3.5)";
             self.invalid(below, AbortReason::InvalidParameter, what);
         }
+    }
+
+    /// Whether our user is about to refuse what is being received.
+    fn is_faulty(&self) -> bool {
+        self.receiving.as_ref().is_some_and(|r| r.faulty)
     }
 
     /// The user has secured the APDU.

@@ -234,6 +234,7 @@ impl Rtse {
         below.present(P::DataCut);
         if let Some(outflow) = &mut self.outflow {
             outflow.waiting = None;
+            outflow.exception = Some(reason);
         }
         let may_resume = matches!(
             reason,
@@ -246,22 +247,36 @@ impl Rtse {
 
     pub(super) fn interrupt_confirmed(&mut self, below: &mut Below) {
         if self.enter(below, Event::InterruptCnf) {
-            self.fail_transfer("rtse: the activity was interrupted (X.228 7.7.1)", true);
+            let detail = self.after_exception("rtse: the activity was interrupted (X.228 7.7.1)");
+            self.fail_transfer(&detail, true);
         }
     }
 
     pub(super) fn discard_confirmed(&mut self, below: &mut Below) {
         if self.enter(below, Event::DiscardCnf) {
-            self.fail_transfer("rtse: the activity was discarded (X.228 7.7.2)", false);
+            let detail = self.after_exception("rtse: the activity was discarded (X.228 7.7.2)");
+            self.fail_transfer(&detail, false);
+        }
+    }
+
+    /// This, and what the receiver said before.
+    fn after_exception(&self, detail: &str) -> String {
+        match self.outflow.as_ref().and_then(|outflow| outflow.exception) {
+            Some(Some(reason)) => {
+                format!("{detail}: the peer reported an exception, {reason} (X.228 7.6)")
+            }
+            Some(None) => format!("{detail}: the session provider reported an exception"),
+            None => detail.to_owned(),
         }
     }
 
     /// RT-TRANSFER.confirm, negative, where there is a transfer.
     pub(super) fn fail_transfer(&mut self, detail: &str, may_resume: bool) {
         let resume = self.resume_point().filter(|_| may_resume);
-        if self.outflow.take().is_some() {
+        if let Some(outflow) = self.outflow.take() {
+            let refused = outflow.exception == Some(Some(ExceptionReason::Unrecoverable));
             let detail = detail.to_owned();
-            self.up.push_back(Indication::TransferFailed { resume, detail });
+            self.up.push_back(Indication::TransferFailed { resume, refused, detail });
         }
         self.origin = None;
     }

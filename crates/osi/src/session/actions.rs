@@ -443,6 +443,11 @@ fn not_connected(event: Event, with: &With, clause: &str) -> String {
     }
 }
 
+/// Whether a refusal says that it may be different soon.
+pub(crate) fn is_congestion(reason: u8) -> bool {
+    matches!(reason, 1 | 131)
+}
+
 /// A refusal in words (X.225 8.3.5.10).
 pub(crate) fn refusal(reason: u8) -> String {
     let name = match reason {

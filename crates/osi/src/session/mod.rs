@@ -10,5 +10,5 @@ pub mod table;
 pub mod tsdu;
 mod variables;
 
-pub(crate) use actions::refusal;
+pub(crate) use actions::{is_congestion, refusal};
 pub use machine::{Machine, Output, SUPPORTED};

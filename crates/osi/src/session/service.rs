@@ -2,6 +2,7 @@
 //! the primitives that cross the boundary between session and presentation.
 
 use bytes::Bytes;
+use std::fmt;
 
 /// Functional units (X.225 8.3.1.16, session user requirements). A set of bits.
 pub mod requirements {
@@ -95,6 +96,20 @@ pub enum ExceptionReason {
     Unrecoverable = 6,
     /// 128: demand data token.
     DemandDataToken = 128,
+}
+
+impl fmt::Display for ExceptionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let words = match self {
+            ExceptionReason::NonSpecific => "non-specific error",
+            ExceptionReason::ReceivingAbilityJeopardized => "receiving ability jeopardized",
+            ExceptionReason::SequenceError => "user sequence error",
+            ExceptionReason::LocalError => "local user error",
+            ExceptionReason::Unrecoverable => "unrecoverable procedural error",
+            ExceptionReason::DemandDataToken => "demand data token",
+        };
+        write!(f, "{words} ({})", *self as u8)
+    }
 }
 
 /// What the session user asks.

@@ -4,7 +4,9 @@ mod refusals;
 mod waits;
 
 use super::upper::{Upper, UpperOutput};
-use crate::api::{Config, Indication, Problem, RefuseReason, Request, Role, Selectors};
+use crate::api::{
+    AbortReason, Config, Indication, Problem, RefuseReason, Request, Role, Selectors,
+};
 use crate::profiles;
 use crate::session::service::{
     Accept, Connect, ConnectionReference, Indication as S, Refuse, Request as R, requirements,
@@ -233,7 +235,7 @@ fn a_t61_recover_is_refused_before_an_open() {
         B0(A3(A1(14(79) 17(323630313032303330345A))))))))";
     let mut bench = Bench::new(&p1(), Role::Responder);
     bench.connect(0x0249, cp_of(P1_CONTEXTS, recover));
-    let [Indication::RecoverAsked { reference }] = &bench.told[..] else {
+    let [Indication::RecoverAsked { reference, .. }] = &bench.told[..] else {
         panic!("{:?}", bench.told)
     };
     assert_eq!(reference.user, hex("04(79)"));
@@ -254,6 +256,11 @@ fn a_captured_refusal() {
         ("B2(A1(B2(020100)))", RefuseReason::Bind, Some(hex("020100"))),
         ("B2<800100>", RefuseReason::Busy, None),
         ("B2<800101>", RefuseReason::CannotRecover, None),
+        ("B2<800102>", RefuseReason::ValidationFailure, None),
+        ("B2<800103>", RefuseReason::DialogueMode, None),
+        // A foreign MTA leaves the bind error's tag out.
+        ("B2(A1(020102))", RefuseReason::Bind, Some(hex("020102"))),
+        ("B2(A1(020100))", RefuseReason::Bind, Some(hex("020100"))),
         ("B2()", RefuseReason::Unspecified, None),
     ] {
         let mut bench = Bench::new(&p1(), Role::Initiator);
@@ -268,6 +275,76 @@ fn a_captured_refusal() {
         };
         assert_eq!((*reason, bind_error), (expected, &error), "{rtorj}");
     }
+}
+
+#[test]
+fn what_cannot_be_read_of_a_refusal_is_shown() {
+    for (rtorj, expected) in [
+        ("B2(A1(1A04 62757379))", "bind error [18]: unexpected [UNIVERSAL 26]: text \"busy\""),
+        (
+            "B2(A1(A3(020102)))",
+            "bind error [18]: unexpected [3]: octets B2 07 A1 05 A3 03 02 01 02",
+        ),
+        ("020102", "RTORJ: unexpected [UNIVERSAL 2]: octets 02 01 02"),
+    ] {
+        let mut bench = Bench::new(&p1(), Role::Initiator);
+        bench.ask(Request::Open { bind: BIND.into() });
+        let aare = format!(
+            "61(A1(06(56000106)) A2(020101) A3(A1(020101)) BE(28(06(5101) 020103 A0({rtorj}))))"
+        );
+        let user_data = hex(&format!("30(61(30(020101 A0({aare}))))"));
+        bench.hear(S::Refused(Refuse { reason: 2, user_data }));
+        let [Indication::Refused { bind_error: None, detail, .. }] = &bench.told[..] else {
+            panic!("{:?}", bench.told)
+        };
+        assert!(detail.ends_with(expected), "{detail}");
+    }
+}
+
+#[test]
+fn what_an_abort_says_is_shown() {
+    let abrt = |user: &str| format!("A0(61(30(020101 A0({user}))))");
+    for (user_data, reason, expected) in [
+        // RTAB: invalidParameter, the bits of the parameter, words.
+        (
+            abrt("64(800100 BE(28(020103 A0(B6(800101 810200F0 A2(1A04 6E6F7065))))))"),
+            Some(AbortReason::InvalidParameter),
+            "rtse: the peer sent RTAB, InvalidParameter, reflectedParameter octets F0, \
+             text \"nope\" (X.228 7.9); acse: ABRT, source acse-service-user (X.227 7.3.3)",
+        ),
+        // The provider's, with words; words without an EXTERNAL; an EXTERNAL of another type.
+        (
+            abrt("64(800101 BE(28(020103 81(676F2061776179))))"),
+            None,
+            "acse: ABRT, source acse-service-provider (X.227 7.3.3), text \"go away\"",
+        ),
+        (
+            abrt("64(800100 BE(1A07 676F2061776179))"),
+            None,
+            "(X.227 7.3.3), RTAB: unexpected [UNIVERSAL 26]: text \"go away\"",
+        ),
+        (
+            abrt("64(800100 BE(28(020103 A0(020105))))"),
+            None,
+            "(X.227 7.3.3), RTAB: unexpected [UNIVERSAL 2]: octets 02 01 05",
+        ),
+        // What is no ABRT at all.
+        (abrt("6B00"), None, "ACSE APDU: unexpected [APPLICATION 11]: octets 6B 00"),
+        ("FF".to_owned(), None, ": octets FF"),
+    ] {
+        let mut bench = p1_responder();
+        bench.hear(S::UserAbort { user_data: hex(&user_data) });
+        let [.., Indication::Aborted { reason: told, detail }] = &bench.told[..] else {
+            panic!("{:?}", bench.told)
+        };
+        assert_eq!(*told, reason, "{detail}");
+        assert!(detail.ends_with(expected), "{detail}");
+    }
+    // Over ROSE an ABRT has whatever the peer's user puts there.
+    let mut bench = p3_responder();
+    let user_data = hex(&abrt("64(800100 BE(28(020105 A0(1A07 676F2061776179))))"));
+    bench.hear(S::UserAbort { user_data });
+    assert!(bench.detail().ends_with(", text \"go away\""), "{}", bench.detail());
 }
 
 #[test]
@@ -287,6 +364,18 @@ fn a_provider_refusal_is_told_with_its_reason() {
             panic!("{:?}", bench.told)
         };
         assert!(detail.contains(expected), "{detail}");
+    }
+}
+
+#[test]
+fn congestion_below_is_busy() {
+    for (reason, user_data) in [(1, Bytes::new()), (131, Bytes::new()), (2, hex("30(8A0101)"))] {
+        let mut bench = Bench::new(&p1(), Role::Initiator);
+        bench.ask(Request::Open { bind: BIND.into() });
+        bench.hear(S::Refused(Refuse { reason, user_data }));
+        let [Indication::Refused { reason: RefuseReason::Busy, .. }] = &bench.told[..] else {
+            panic!("{:?}", bench.told)
+        };
     }
 }
 
@@ -420,7 +509,7 @@ fn an_rtab_of_the_peer() {
         let Some(Indication::Aborted { reason, detail }) = bench.told.last() else {
             panic!("{:?}", bench.told)
         };
-        assert_eq!(*reason, Some(crate::api::AbortReason::TemporaryProblem), "{detail}");
+        assert_eq!(*reason, Some(AbortReason::TemporaryProblem), "{detail}");
     }
     for (user_data, expected) in
         [("30(800102)", "ARP"), ("A0()", "ARU"), ("", "ARU"), ("FF", "ARU or ARP")]
@@ -434,7 +523,7 @@ fn an_rtab_of_the_peer() {
 #[test]
 fn our_rtab_is_in_an_abrt_in_an_aru() {
     let mut bench = p1_responder();
-    bench.ask(Request::Abort(crate::api::AbortReason::UserError));
+    bench.ask(Request::Abort(AbortReason::UserError));
     let abrt = "64(800100 BE(28(06(5101) 020103 A0(B6(800106)))))";
     let aru = format!("A0(A0(30(020101 06(5101))) 61(30(020101 A0({abrt}))))");
     assert_eq!(bench.aborted(), hex(&aru));
@@ -527,7 +616,8 @@ fn p3_responder() -> Bench {
 fn operations_from_literal_octets() {
     let mut bench = p3_responder();
     bench.hear(S::Data { bytes: pdv("020105", "A1(020101 020103 300100)"), last: true });
-    assert!(bench.detail().contains("presentation"), "an argument that is no BER");
+    assert_eq!(bench.octets(), hex("300100")[..], "what is no BER inside is the user's to reject");
+    assert!(!bench.ended, "{:?}", bench.down);
 
     let mut bench = p3_responder();
     bench.hear(S::Data { bytes: pdv("020105", "A1<020101 020103 30<0500>>"), last: true });

@@ -72,7 +72,9 @@ impl Upper {
             return;
         }
         let awaited = match &request {
-            Request::Open { .. } | Request::Recover(_) => Some("the association to be accepted"),
+            Request::Open { .. } | Request::Recover { .. } => {
+                Some("the association to be accepted")
+            }
             Request::Release => Some("the release to be answered"),
             _ => None,
         };
@@ -127,6 +129,40 @@ impl Upper {
     /// Longest that a packet, or a TSDU, may take from its first octet to its last.
     pub(crate) fn stall_timeout(&self) -> Duration {
         self.stall_timeout
+    }
+
+    /// The peer's transport took octets; whether of what our user sends or sent.
+    pub(crate) fn peer_took(&mut self, now: Instant, ours: bool) {
+        match &mut self.user {
+            _ if self.over => {}
+            User::Rtse(rtse) => rtse.peer_took(now),
+            User::Rose(rose) => rose.peer_took(now, ours),
+        }
+    }
+
+    /// Whether what was written last belongs to what our user sends. Asked after each input.
+    pub(crate) fn sends(&mut self) -> bool {
+        match &mut self.user {
+            User::Rtse(rtse) => rtse.awaits_answer(),
+            User::Rose(rose) => rose.sends(),
+        }
+    }
+
+    /// Whether the peer owes something for what was sent: it is to take it, to confirm, to answer.
+    pub(crate) fn awaits_answer(&self) -> bool {
+        match &self.user {
+            _ if self.over => false,
+            User::Rtse(rtse) => rtse.awaits_answer(),
+            User::Rose(rose) => rose.awaits_answer(),
+        }
+    }
+
+    /// Octets between checkpoints.
+    pub(crate) fn checkpoint(&self) -> Option<u64> {
+        match &self.user {
+            User::Rtse(rtse) => rtse.checkpoint,
+            User::Rose(_) => None,
+        }
     }
 
     /// The deadline passed.

@@ -4,9 +4,9 @@ use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::extension::Extensions;
 use crate::flags::PerMessageIndicators;
-use crate::names::{MtsIdentifier, ORName};
+use crate::names::{MtsIdentifier, ORName, content_identifier};
 use crate::trace::{TraceElement, read_trace};
-use crate::wire::{keep, latin1, once, tag};
+use crate::wire::{keep, once, tag};
 use base::ber::{Element, Error, Field, Tag};
 use bytes::Bytes;
 
@@ -46,7 +46,7 @@ impl Common {
                 once(&mut self.content_type, m, ContentType::read(m).field("content-type")?)
             }
             tag::CONTENT_IDENTIFIER => {
-                once(&mut self.content_identifier, m, latin1(m).field("content-identifier")?)
+                once(&mut self.content_identifier, m, content_identifier(m)?)
             }
             tag::PER_MESSAGE_INDICATORS => {
                 once(&mut self.indicators, m, PerMessageIndicators::read(m)?)

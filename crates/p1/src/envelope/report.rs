@@ -3,11 +3,11 @@ use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::extension::{Dialect, Extensions};
 use crate::flags::PerRecipientIndicators;
-use crate::names::{MtsIdentifier, ORName};
+use crate::names::{self, MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::trace::{TraceElement, read_trace, write_trace};
-use crate::wire::{keep, latin1, once, required, tag, write_kept, write_latin1};
+use crate::wire::{keep, once, required, tag, write_kept, write_latin1};
 use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
 use bytes::Bytes;
 
@@ -178,7 +178,7 @@ impl ReportTransferContent {
                 tag::EITS => once(&mut eits, &m, EncodedInformationTypes::read(&m)?),
                 t if ContentType::has_tag(t) => once(&mut content_type, &m, ContentType::read(&m)?),
                 tag::CONTENT_IDENTIFIER => {
-                    once(&mut content_identifier, &m, latin1(&m).field("content-identifier")?)
+                    once(&mut content_identifier, &m, names::content_identifier(&m)?)
                 }
                 RETURNED_CONTENT => {
                     let octets = m.octets().field("returned-content")?;
@@ -239,12 +239,11 @@ impl ReportTransferContent {
         });
     }
 
-    /// Chooses the dialect of all extensions, see [`Extensions::set_dialect`].
-    pub fn set_dialect(&mut self, dialect: Dialect, relayed: bool) {
-        self.extensions.set_dialect(dialect, relayed);
-        for recipient in &mut self.recipients {
-            recipient.extensions.set_dialect(dialect, relayed);
-        }
+    /// Brings all extensions into this dialect, those of recipients too; gives how many have no form
+    /// in it and are left out (see [`Extensions::set_dialect`]).
+    pub fn set_dialect(&mut self, dialect: Dialect) -> usize {
+        let recipients = self.recipients.iter_mut().map(|r| r.extensions.set_dialect(dialect));
+        recipients.sum::<usize>() + self.extensions.set_dialect(dialect)
     }
 }
 
@@ -278,7 +277,7 @@ impl PerRecipientReportFields {
                     once(&mut intended, &m, to)
                 }
                 SUPPLEMENTARY => {
-                    once(&mut supplementary, &m, latin1(&m).field("supplementary-information")?)
+                    once(&mut supplementary, &m, names::supplementary_information(&m)?)
                 }
                 EXTENSIONS => once(&mut extensions, &m, Extensions::read(&m)?),
                 _ => {

@@ -184,6 +184,9 @@ impl ORAddress {
             address.extensions =
                 list(&e, usize::MAX, ExtensionAttribute::read).field("extension-attributes")?;
         }
+        if !standard.is_accepted() {
+            super::bounds::address(&address)?;
+        }
         Ok(address)
     }
 
@@ -251,7 +254,7 @@ impl ORAddress {
     /// Reads a bare ORAddress (SEQUENCE), under whichever tag.
     ///
     /// # Errors
-    /// Malformed, or an attribute out of place.
+    /// Malformed, an attribute out of place, or one with a control character.
     pub fn read(e: &Element<'_>) -> Result<ORAddress, Error> {
         let mut inner = e.children()?;
         let address = ORAddress::read_parts(&mut inner)?;
@@ -340,7 +343,7 @@ impl ORName {
     /// Reads it, under whichever tag.
     ///
     /// # Errors
-    /// Malformed, or an attribute out of place.
+    /// Malformed, an attribute out of place, or one with a control character.
     pub fn read(e: &Element<'_>) -> Result<ORName, Error> {
         let mut inner = e.children().field("or-name")?;
         let address = ORAddress::read_parts(&mut inner).field("or-address")?;

@@ -1,7 +1,9 @@
+use super::bounds;
 use super::compare::normalize;
 use crate::text::Text;
-use crate::wire::{latin1, next_string, tag, write_latin1};
+use crate::wire::{next_string, tag, write_latin1};
 use base::ber::{Element, Error, Field, Tag, Writer, universal};
+use base::shown;
 use std::fmt;
 
 /// GlobalDomainIdentifier: a management domain (X.411 8.5.3).
@@ -52,7 +54,7 @@ impl GlobalDomainId {
     /// Reads it, under whichever tag.
     ///
     /// # Errors
-    /// Malformed, or a name missing.
+    /// Malformed, a name missing, or one with a control character or longer than X.411 has it.
     pub fn read(e: &Element<'_>) -> Result<GlobalDomainId, Error> {
         let name = "global-domain-identifier";
         let mut inner = e.children().field(name)?;
@@ -60,11 +62,13 @@ impl GlobalDomainId {
         let admd = inner.require(tag::ADMD).field(name)?.only_child().field(name)?;
         let prmd = inner.next().field(name)?.map(|p| Text::read(&p)).transpose().field(name)?;
         inner.finish().field(name)?;
-        Ok(GlobalDomainId {
-            country: Text::read(&country).field(name)?,
-            admd: Text::read(&admd).field(name)?,
-            prmd,
-        })
+        let country = Text::read(&country).field(name)?;
+        let admd = Text::read(&admd).field(name)?;
+        let domain = GlobalDomainId { country, admd, prmd };
+        if !e.is_accepted() {
+            bounds::domain(&domain)?;
+        }
+        Ok(domain)
     }
 
     /// Writes it.
@@ -93,12 +97,12 @@ impl MtsIdentifier {
     /// Reads it, under whichever tag.
     ///
     /// # Errors
-    /// Malformed, or a part missing.
+    /// Malformed, a part missing, or one with characters or of a length that X.411 does not have.
     pub fn read(e: &Element<'_>) -> Result<MtsIdentifier, Error> {
         let name = "mts-identifier";
         let mut inner = e.children().field(name)?;
         let domain = GlobalDomainId::read(&inner.require(tag::GLOBAL_DOMAIN).field(name)?)?;
-        let local = latin1(&next_string(&mut inner).field(name)?).field(name)?;
+        let local = bounds::local_identifier(&next_string(&mut inner).field(name)?)?;
         inner.finish().field(name)?;
         Ok(MtsIdentifier { domain, local })
     }
@@ -120,7 +124,7 @@ impl MtsIdentifier {
 /// `[/PRMD=../ADMD=../C=../;local]`, as in RFC 2156.
 impl fmt::Display for MtsIdentifier {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "[{};{}]", self.domain, self.local)
+        write!(f, "[{};{}]", self.domain, shown::line(&self.local))
     }
 }
 
@@ -128,9 +132,9 @@ impl MtaName {
     /// Reads it, under whichever tag.
     ///
     /// # Errors
-    /// A malformed string.
+    /// A malformed string, or one with characters or of a length that X.411 does not have.
     pub fn read(e: &Element<'_>) -> Result<MtaName, Error> {
-        Ok(MtaName(latin1(e).field("mta-name")?))
+        bounds::mta_name(e).map(MtaName)
     }
 
     /// Writes it under `tag`.
@@ -152,6 +156,6 @@ impl From<&str> for MtaName {
 
 impl fmt::Display for MtaName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.pad(&self.0)
+        f.pad(&shown::line(&self.0))
     }
 }

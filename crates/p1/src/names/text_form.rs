@@ -1,6 +1,8 @@
 use super::address::is_printable;
 use super::{DomainDefinedAttribute, ORAddress, ORName, PersonalName};
 use crate::text::{StringType, Text};
+use base::shown;
+use std::borrow::Cow;
 use std::fmt;
 use std::str::FromStr;
 
@@ -84,7 +86,7 @@ impl fmt::Display for ORAddress {
     }
 }
 
-/// With a backslash before each of `special`.
+/// With a backslash before each of `special`, and control characters as [`shown::line`] has them.
 fn escape(text: &str, special: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -93,7 +95,10 @@ fn escape(text: &str, special: &str) -> String {
         }
         out.push(c);
     }
-    out
+    match shown::line(&out) {
+        Cow::Borrowed(_) => out,
+        Cow::Owned(shown) => shown,
+    }
 }
 
 /// The address alone.
@@ -218,6 +223,8 @@ impl Form {
         match upper.as_str() {
             "C" => {
                 let mut text = domain(3)?;
+                // X.402 compares without case, but the code itself is in capitals (ISO 3166).
+                text.value.make_ascii_uppercase();
                 if text.value.bytes().all(|b| b.is_ascii_digit()) {
                     text.kind = StringType::Numeric;
                 }
@@ -323,6 +330,18 @@ mod tests {
         assert_eq!(address.admd, Some(Text::printable(" ")));
         assert_eq!(address.country.unwrap().kind, StringType::Numeric);
         assert_eq!("C=GB;ADMD=".parse::<ORAddress>(), "C=GB;ADMD= ;".parse());
+    }
+
+    #[test]
+    fn a_country_is_the_same_in_either_case_and_sent_in_capitals() {
+        let small: ORAddress = "/S=Smith/PRMD=P/ADMD= /C=gb".parse().unwrap();
+        let capital: ORAddress = "/S=Smith/PRMD=P/ADMD= /C=GB".parse().unwrap();
+        assert_eq!(small, capital);
+        assert_eq!(small.to_string(), "/S=Smith/PRMD=P/ADMD= /C=GB");
+        // One that came so from a peer goes on so, and is the same address.
+        let came = ORAddress { country: Some(Text::printable("gb")), ..capital.clone() };
+        assert!(came.same_as(&capital) && came.matches(&capital).is_some());
+        assert_eq!(came.attributes(), capital.attributes());
     }
 
     #[test]

@@ -4,7 +4,7 @@ use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::extension::Extensions;
 use crate::flags::Priority;
-use crate::names::{MtsIdentifier, ORName};
+use crate::names::{self, MtsIdentifier, ORName};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
 use base::ber::{Element, Error, Fault, Field, Reader, Tag, Writer, universal as u};
@@ -112,7 +112,7 @@ impl OtherFields {
                 self.converted_eits = Some(eits.field("converted-encoded-information-types")?);
             }
             7 => self.submission_time = Some(Time::read(e).field("message-submission-time")?),
-            8 => self.content_identifier = Some(wire::latin1(e).field("content-identifier")?),
+            8 => self.content_identifier = Some(names::content_identifier(e)?),
             9 => self.extensions = Extensions::read(e).field("extensions")?,
             _ => self.unknown.push(wire::keep(e)),
         }
@@ -122,6 +122,8 @@ impl OtherFields {
 
 impl ArgumentHead for MessageDeliveryEnvelope {
     const NAME: &'static str = "MessageDeliveryEnvelope";
+    // A user could refuse it only for ever: it stays with the MTA, and comes again.
+    const IS_ACCEPTED: bool = true;
 
     fn read_head(mut members: Reader<'_>) -> Result<Self, Error> {
         let identifier = members.require(tag::MTS_IDENTIFIER).and_then(|e| MtsIdentifier::read(&e));

@@ -9,6 +9,8 @@ pub(super) const MAX_ENVELOPE: usize = 1 << 20;
 pub trait ArgumentHead: Sized {
     /// Name of the envelope in the standard's terms.
     const NAME: &'static str;
+    /// Whether it is the MTA's, which accepted its names before: see [`base::ber::Element::is_accepted`].
+    const IS_ACCEPTED: bool = false;
 
     /// Reads the elements before the content.
     ///
@@ -133,7 +135,11 @@ impl<T: ArgumentHead> ArgumentParser<T> {
                 // The content's own header was kept with the rest.
                 let envelope = std::mem::take(&mut self.envelope);
                 let length = envelope.len().saturating_sub(header.size);
-                let members = Reader::new(envelope.get(..length).unwrap_or_default());
+                let envelope = envelope.get(..length).unwrap_or_default();
+                let members = match T::IS_ACCEPTED {
+                    true => Reader::of_accepted(envelope),
+                    false => Reader::new(envelope),
+                };
                 let head = Box::new(T::read_head(members).field(T::NAME)?);
                 self.state = State::Content;
                 Ok(Some(ArgumentEvent::Envelope(head)))

@@ -2,7 +2,7 @@ use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::envelope::ReportType;
 use crate::extension::Extensions;
-use crate::names::{MtsIdentifier, ORName};
+use crate::names::{self, MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
@@ -66,7 +66,7 @@ impl ReportDelivery {
                     subject = Some(id.field("subject-submission-identifier")?);
                 }
                 tag::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(wire::latin1(&member).field("content-identifier")?);
+                    content_identifier = Some(names::content_identifier(&member)?);
                 }
                 tag::CONTENT_TYPE | u::OID => {
                     content_type = Some(ContentType::read(&member).field("content-type")?);
@@ -156,7 +156,7 @@ impl PerRecipientReportDelivery {
                     intended_recipient = Some(name);
                 }
                 tag if tag == Tag::context(3) => {
-                    let text = wire::latin1(&member).field("supplementary-information")?;
+                    let text = names::supplementary_information(&member)?;
                     supplementary_information = Some(text);
                 }
                 tag if tag == Tag::context(4) => {

@@ -3,7 +3,7 @@ use crate::content_type::ContentType;
 use crate::eits::EncodedInformationTypes;
 use crate::extension::Extensions;
 use crate::flags::{PerMessageIndicators, Priority, ReportRequest};
-use crate::names::{MtsIdentifier, ORName};
+use crate::names::{self, MtsIdentifier, ORName};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
 use base::ber::universal as u;
@@ -98,7 +98,7 @@ impl Common {
                 self.content_type = Some(ContentType::read(e).field("content-type")?);
             }
             tag::CONTENT_IDENTIFIER => {
-                self.content_identifier = Some(wire::latin1(e).field("content-identifier")?);
+                self.content_identifier = Some(names::content_identifier(e)?);
             }
             tag::PER_MESSAGE_INDICATORS => {
                 self.indicators = PerMessageIndicators::read(e).field("per-message-indicators")?;
@@ -379,7 +379,7 @@ impl SubmissionResult {
                     time = Some(Time::read(&member).field("message-submission-time")?);
                 }
                 tag::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(wire::latin1(&member).field("content-identifier")?);
+                    content_identifier = Some(names::content_identifier(&member)?);
                 }
                 tag if tag == Tag::context(1) => {
                     extensions = Extensions::read(&member).field("extensions")?;

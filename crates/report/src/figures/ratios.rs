@@ -2,9 +2,11 @@
 
 use crate::closeness::{Closeness, Comparison, FACTOR, NEAR};
 use crate::number;
+use crate::score;
 use crate::view::View;
 use plot::{Band, Dot, Dots, Reach};
 use study::Row;
+use study::row::Measure;
 
 /// Pixels across, for screens and print.
 pub(crate) const WIDE: u32 = 1_000;
@@ -15,8 +17,7 @@ pub(crate) const NARROW: u32 = 400;
 pub(crate) fn of(view: &View<'_>, width: u32) -> Option<Dots> {
     let mut rows = Vec::new();
     for experiment in &view.experiments {
-        let dots = experiment.rows.iter().filter_map(|row| Some(dot(row, Comparison::of(row)?)));
-        let dots: Vec<Dot> = dots.collect();
+        let dots: Vec<Dot> = experiment.rows.iter().flat_map(|row| dots(row)).collect();
         if !dots.is_empty() {
             rows.push(Dot::heading(&experiment.file.title));
             rows.extend(dots);
@@ -32,18 +33,35 @@ pub(crate) fn of(view: &View<'_>, width: u32) -> Option<Dots> {
     })
 }
 
-fn dot(row: &Row, comparison: Comparison) -> Dot {
+/// One for each printed value.
+fn dots(row: &Row) -> Vec<Dot> {
+    let mut printed = score::measures(&row.paper);
+    printed.extend(row.paper_seconds.map(|_| Measure::Seconds));
+    let values = printed.into_iter();
+    values.filter_map(|measure| dot(row, measure, Comparison::of_value(row, measure)?)).collect()
+}
+
+fn dot(row: &Row, measure: Measure, comparison: Comparison) -> Option<Dot> {
     let mut name = row.row.clone();
     if let Some(size) = row.size {
         name.push_str(&format!(", {}", number::size(size)));
     }
-    if Comparison::is_of_rates(row) {
-        name.push_str(" (rate)");
+    match measure {
+        Measure::Seconds => {}
+        Measure::KbitS => name.push_str(" (rate)"),
+        other => name.push_str(&format!(" ({})", other.name().replace('_', " "))),
+    }
+    if score::has_own_settings(row) {
+        name.push_str(" *");
     }
     let value = match comparison {
         Comparison::Exactly(ratio) => Reach::Exactly(ratio),
         Comparison::MoreThan(ratio) => Reach::MoreThan(ratio),
         Comparison::LessThan(ratio) => Reach::LessThan(ratio),
+        // It is as printed, a bound.
+        Comparison::Within => Reach::Exactly(1.0),
+        // No ratio says it; the table does.
+        Comparison::NotZero => return None,
         // It has its line, and no dot.
         Comparison::Neither => Reach::Exactly(0.0),
     };
@@ -52,7 +70,7 @@ fn dot(row: &Row, comparison: Comparison) -> Dot {
         Comparison::Neither => comparison.words(),
         _ => format!("{} {}", closeness.sign(), comparison.words()),
     };
-    Dot { name, value: Some(value), words, colour: colour(closeness) }
+    Some(Dot { name, value: Some(value), words, colour: colour(closeness) })
 }
 
 fn colour(closeness: Closeness) -> usize {

@@ -1,5 +1,6 @@
 //! HTML, of which every text is escaped by how it is made.
 
+use base::shown;
 use std::fmt::Write as _;
 
 /// A page being written. Tags and names of attributes are the program's own; all else is text.
@@ -60,8 +61,8 @@ impl Markup {
                 '>' => self.text.push_str("&gt;"),
                 '"' => self.text.push_str("&quot;"),
                 '\'' => self.text.push_str("&#39;"),
-                // HTML has none of these.
-                c if c.is_control() && c != '\n' && c != '\t' => self.text.push('\u{fffd}'),
+                // HTML has no control characters, and a text turns none but itself.
+                c if shown::is_obeyed(c) && c != '\n' && c != '\t' => self.text.push('\u{fffd}'),
                 c => self.text.push(c),
             }
         }
@@ -107,11 +108,11 @@ mod tests {
     #[test]
     fn whatever_a_text_is_made_of_it_stays_a_text() {
         let mut page = Markup::default();
-        let evil = "</p><script>alert('1')</script>&\"\u{1b}\u{0}";
+        let evil = "</p><script>alert('1')</script>&\"\u{1b}\u{0}\u{202e}";
         page.element("p", &[("title", "\"><img src=x onerror=y>"), ("open", "")], evil);
         let html = page.done();
         let wanted = "<p title=\"&quot;&gt;&lt;img src=x onerror=y&gt;\" open>&lt;/p&gt;&lt;script&gt;\
-                      alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}\u{fffd}</p>\n";
+                      alert(&#39;1&#39;)&lt;/script&gt;&amp;&quot;\u{fffd}\u{fffd}\u{fffd}</p>\n";
         assert_eq!(html, wanted);
     }
 

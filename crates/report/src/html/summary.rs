@@ -2,8 +2,9 @@
 
 use super::markup::Markup;
 use super::{Left, experiment, picture, plural};
-use crate::closeness::{Closeness, Comparison};
+use crate::closeness::Closeness;
 use crate::figures::ratios;
+use crate::score::Score;
 use crate::view::{View, count};
 use study::measured::Ground;
 
@@ -45,20 +46,29 @@ fn tile(page: &mut Markup, class: &str, number: usize, words: &str) {
 
 fn tiles(page: &mut Markup, view: &View<'_>) {
     let rows = view.report.rows;
-    let near = |wanted| {
-        let compared = rows.iter().filter_map(Comparison::of);
-        compared.filter(|comparison| comparison.closeness() == wanted).count()
-    };
+    let score = Score::of(view.report);
     let [hold, fail, open] = count(view.report.verdicts.iter());
     let virtually = rows.iter().filter(|row| row.ground == Ground::Virtual).count();
     page.within("div", &[("class", "tiles")], |page| {
         tile(page, "good", hold, "✓ expectations hold");
         tile(page, if fail > 0 { "bad" } else { "" }, fail, "✗ do not hold");
         tile(page, "", open, "? not known");
-        for closeness in [Closeness::Near, Closeness::Factor, Closeness::Far, Closeness::Unknown] {
-            let words = format!("{} rows: {}", closeness.sign(), closeness.words());
-            tile(page, closeness.class(), near(closeness), &words);
+        for closeness in Closeness::ALL {
+            let words = format!("{} printed values: {}", closeness.sign(), closeness.words());
+            tile(page, closeness.class(), score.count(closeness), &words);
         }
+        tile(page, "unknown", score.missing, "printed values: not measured");
+        tile(page, "", score.own_settings, "* rows with settings of their own");
+    });
+    page.within("p", &[], |page| {
+        page.say(format_args!(
+            "Every printed value counts, of whatever kind: {} in {}, and in runs that have not been \
+             made. {} of these rows were made with settings other than the study's: they are marked \
+             with *, and their tables say which and why.",
+            score.printed,
+            plural(score.rows, "row"),
+            score.own_settings
+        ));
     });
     page.within("p", &[], |page| {
         page.say(format_args!(

@@ -4,7 +4,8 @@ use super::markup::Markup;
 use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
-use crate::text::{kbit_s, ours, printed, seconds, tos_received, tos_sent};
+use crate::score::{has_own_settings, own_settings};
+use crate::text::{is_missed, kbit_s, ours, printed, seconds, tos_received, tos_sent};
 use crate::view::Experiment;
 use study::Row;
 use study::measured::Ground;
@@ -15,55 +16,122 @@ struct Column {
     head: &'static str,
     class: &'static str,
     cell: fn(&Row) -> String,
+    /// What is ours of it is beside what was printed.
+    scored: Option<Measure>,
 }
 
 /// All there are; a table has those in which a row has something.
 const COLUMNS: [Column; 25] = [
-    Column { head: "precedence", class: "wide", cell: |row| text(row.precedence.as_deref()) },
-    Column { head: "DSCP", class: "wide", cell: |row| row.dscp_name.clone() },
+    Column {
+        head: "precedence",
+        class: "wide",
+        cell: |row| text(row.precedence.as_deref()),
+        scored: None,
+    },
+    Column { head: "DSCP", class: "wide", cell: |row| row.dscp_name.clone(), scored: None },
     Column {
         head: "size",
         class: "wide number",
         cell: |row| row.size.map_or(none(), number::size),
+        scored: None,
     },
-    Column { head: "paper s", class: "number", cell: |row| printed(row, Measure::Seconds) },
-    Column { head: "ours s", class: OURS, cell: seconds },
-    Column { head: "ratio", class: RATIO, cell: ratio },
-    Column { head: "paper kbit/s", class: "number", cell: |row| printed(row, Measure::KbitS) },
-    Column { head: "ours kbit/s", class: OURS, cell: kbit_s },
-    Column { head: "ratio", class: RATIO, cell: ratio_of_rates },
+    Column {
+        head: "paper s",
+        class: "number",
+        cell: |row| printed(row, Measure::Seconds),
+        scored: None,
+    },
+    Column { head: "ours s", class: OURS, cell: seconds, scored: None },
+    Column { head: "ratio", class: RATIO, cell: ratio, scored: None },
+    Column {
+        head: "paper kbit/s",
+        class: "number",
+        cell: |row| printed(row, Measure::KbitS),
+        scored: None,
+    },
+    Column { head: "ours kbit/s", class: OURS, cell: kbit_s, scored: None },
+    Column { head: "ratio", class: RATIO, cell: ratio_of_rates, scored: None },
     Column {
         head: "paper % of base",
         class: "number",
         cell: |row| printed(row, Measure::BasePercent),
+        scored: None,
     },
-    Column { head: "ours % of base", class: OURS, cell: |row| ours(row, Measure::BasePercent) },
+    Column {
+        head: "ours % of base",
+        class: OURS,
+        cell: |row| ours(row, Measure::BasePercent),
+        scored: Some(Measure::BasePercent),
+    },
     Column {
         head: "paper loss %",
         class: "number",
         cell: |row| printed(row, Measure::LossPercent),
+        scored: None,
     },
-    Column { head: "ours loss %", class: OURS, cell: |row| ours(row, Measure::LossPercent) },
-    Column { head: "paper delay ms", class: "number", cell: |row| printed(row, Measure::DelayMs) },
-    Column { head: "delay ms", class: OURS, cell: |row| ours(row, Measure::DelayMs) },
-    Column { head: "delay p99 ms", class: OURS, cell: |row| ours(row, Measure::DelayP99Ms) },
+    Column {
+        head: "ours loss %",
+        class: OURS,
+        cell: |row| ours(row, Measure::LossPercent),
+        scored: Some(Measure::LossPercent),
+    },
+    Column {
+        head: "paper delay ms",
+        class: "number",
+        cell: |row| printed(row, Measure::DelayMs),
+        scored: None,
+    },
+    Column {
+        head: "delay ms",
+        class: OURS,
+        cell: |row| ours(row, Measure::DelayMs),
+        scored: Some(Measure::DelayMs),
+    },
+    Column {
+        head: "delay p99 ms",
+        class: OURS,
+        cell: |row| ours(row, Measure::DelayP99Ms),
+        scored: Some(Measure::DelayP99Ms),
+    },
     Column {
         head: "paper jitter ms",
         class: "number",
         cell: |row| printed(row, Measure::JitterMs),
+        scored: None,
     },
-    Column { head: "jitter ms", class: OURS, cell: |row| ours(row, Measure::JitterMs) },
+    Column {
+        head: "jitter ms",
+        class: OURS,
+        cell: |row| ours(row, Measure::JitterMs),
+        scored: Some(Measure::JitterMs),
+    },
     Column {
         head: "paper round trip ms",
         class: "number",
         cell: |row| printed(row, Measure::RoundTripMs),
+        scored: None,
     },
-    Column { head: "round trip ms", class: OURS, cell: |row| ours(row, Measure::RoundTripMs) },
-    Column { head: "p99 ms", class: OURS, cell: |row| ours(row, Measure::RoundTripP99Ms) },
-    Column { head: "TOS sent", class: "number", cell: tos_sent },
-    Column { head: "paper TOS received", class: "number", cell: |row| number::tos(&row.paper_tos) },
-    Column { head: "TOS received", class: OURS, cell: tos_received },
-    Column { head: "ground", class: "ground", cell: ground },
+    Column {
+        head: "round trip ms",
+        class: OURS,
+        cell: |row| ours(row, Measure::RoundTripMs),
+        scored: Some(Measure::RoundTripMs),
+    },
+    Column {
+        head: "p99 ms",
+        class: OURS,
+        cell: |row| ours(row, Measure::RoundTripP99Ms),
+        scored: Some(Measure::RoundTripP99Ms),
+    },
+    Column { head: "TOS sent", class: "number", cell: tos_sent, scored: None },
+    Column {
+        head: "paper TOS received",
+        class: "number",
+        cell: |row| number::tos(&row.paper_tos),
+        scored: None,
+    },
+    Column { head: "TOS received", class: OURS, cell: tos_received, scored: None },
+    Column { head: "ground", class: "ground", cell: ground, scored: None },
 ];
 /// What was measured, apart from what was printed.
 const OURS: &str = "number ours";
@@ -98,13 +166,6 @@ fn ground(row: &Row) -> String {
         if row.scale != study::Scale::ONE { format!(" ×{}", row.scale) } else { String::new() };
     let inside = if row.inside { ", made inside" } else { "" };
     format!("{sign} {}{faster}{inside}", row.ground.name())
-}
-
-/// The parameters that are others here, but for those that the row's name says already.
-fn special(row: &Row) -> String {
-    let said = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
-    let said: Vec<String> = said.filter(|said| !row.row.contains(said.as_str())).collect();
-    said.join(", ")
 }
 
 /// Writes it; where it has more rows than `open`, it is opened by a click.
@@ -150,16 +211,17 @@ struct Reasons {
 impl Reasons {
     fn of(rows: &[&Row]) -> Reasons {
         let mut texts = Vec::new();
-        for why in rows.iter().filter(|row| !special(row).is_empty()).flat_map(|row| &row.why) {
+        for why in rows.iter().filter(|row| !own_settings(row).is_empty()).flat_map(|row| &row.why)
+        {
             if !texts.contains(why) {
                 texts.push(why.clone());
             }
         }
         let all_alike = |first: &Row| {
-            rows.iter().all(|row| special(row) == special(first) && row.why == first.why)
+            rows.iter().all(|row| own_settings(row) == own_settings(first) && row.why == first.why)
         };
         let first = rows.first().filter(|first| rows.len() > 1 && all_alike(first));
-        let common = first.map(|row| special(row)).filter(|special| !special.is_empty());
+        let common = first.map(|row| own_settings(row)).filter(|special| !special.is_empty());
         Reasons { common, texts }
     }
 
@@ -221,6 +283,9 @@ fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
 fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
     page.within("th", &[("scope", "row")], |page| {
         page.text(&row.row);
+        if has_own_settings(row) {
+            page.text(" *");
+        }
         let size = row.size.map(number::size);
         let parts = [row.precedence.clone(), Some(row.dscp_name.clone()), size];
         let parts: Vec<String> = parts.into_iter().flatten().collect();
@@ -229,11 +294,11 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
             let times = format!("median of {} (lowest–highest)", row.repeats);
             page.element("small", &[("class", "special")], &times);
         }
-        if !row.missed.is_empty() {
-            let missed = format!("no setting fits: {}", row.missed);
+        if is_missed(row) {
+            let missed = format!("not near: {}", row.missed);
             page.element("small", &[("class", "special")], &missed);
         }
-        let special = special(row);
+        let special = own_settings(row);
         if reasons.common.is_none() && !special.is_empty() {
             let text = format!("with {special}{}", reasons.numbers(row));
             page.element("small", &[("class", "special")], &text);
@@ -243,7 +308,11 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
 
 fn cell(page: &mut Markup, row: &Row, column: &Column) {
     let text = (column.cell)(row);
-    let comparison = Comparison::of(row).filter(|_| column.class == RATIO && text != NONE);
+    let comparison = match column.scored {
+        Some(measure) => Comparison::of_value(row, measure),
+        None => Comparison::of(row).filter(|_| column.class == RATIO),
+    };
+    let comparison = comparison.filter(|_| text != NONE);
     let Some(comparison) = comparison else {
         page.within("td", &[("class", column.class)], |page| {
             // A range stands behind its median.

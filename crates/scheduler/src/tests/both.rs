@@ -37,6 +37,8 @@ pub(super) enum Verb {
     Wait(u64),
     /// The wall clock is set: its times come sooner by so much, or later.
     Shift(i64),
+    /// Nothing expires from now on, or all that has.
+    ExpiryWaits(bool),
     /// The clock is handed in as it was.
     StepBack(u64),
 }
@@ -70,6 +72,7 @@ fn id(channel: usize) -> ChannelId {
 impl Both {
     pub(super) fn new(policy: Policy) -> Both {
         let m = Model {
+            expiry_waits: false,
             now: Instant(0),
             policy,
             rows: Vec::new(),
@@ -201,7 +204,7 @@ impl Both {
         let scopes = [Scope::Switch, Scope::Peer(peer), Scope::Channel(channel)];
         assert!(scopes.into_iter().all(|scope| self.m.below(scope, p).is_none()));
         // Rule 9: nothing whose time is over.
-        assert!(self.s.get(start.id).unwrap().expires > self.m.now);
+        assert!(self.m.expiry_waits || self.s.get(start.id).unwrap().expires > self.m.now);
     }
 
     /// Both tell the same of what is told once.
@@ -270,6 +273,10 @@ impl Both {
             }
             self.agree_on_list(Destination::Peer(PEER), p);
         }
+        let late = |r: &&Row| matches!(r.at, At::Waiting { .. }) && r.item.expires <= self.m.now;
+        let spared = self.m.rows.iter().filter(late).count();
+        assert!(self.s.spared_count() >= spared, "in transfer, they may be more");
+        assert!(self.m.expiry_waits || self.s.spared_count() == 0);
         assert!(self.s.deadline().is_none_or(|at| at > self.m.now), "no deadline has passed");
         self.names_what_changed(now);
     }
@@ -429,6 +436,7 @@ impl Both {
                 }
             }
             Verb::Shift(by) => self.shift(now, by),
+            Verb::ExpiryWaits(waits) => self.let_expiry_wait(now, waits),
             Verb::StepBack(d) => self.s.tick(Instant(now.0.saturating_sub(d))),
             Verb::Opened(_) | Verb::OpenFailed(_) | Verb::Lost(_) => {}
         }
@@ -473,6 +481,15 @@ impl Both {
                 row.at = At::Waiting { until: self.s.get(row.item.id).unwrap().not_before };
             }
             row.told[2] &= row.item.alert_at <= now;
+        }
+    }
+
+    fn let_expiry_wait(&mut self, now: Instant, waits: bool) {
+        self.s.let_expiry_wait(now, waits);
+        let begins = waits && !self.m.expiry_waits;
+        self.m.expiry_waits = waits;
+        for row in self.m.rows.iter_mut().filter(|r| begins && r.at == At::Expired && !r.told[1]) {
+            row.at = At::Waiting { until: self.s.get(row.item.id).unwrap().not_before };
         }
     }
 
@@ -541,6 +558,7 @@ impl Both {
         self.draining = true;
         let policy = self.m.policy;
         self.step(Verb::Configure(0, policy));
+        self.step(Verb::ExpiryWaits(false));
         for which in 0..12 {
             self.step(Verb::Floor(which, None));
             self.step(Verb::Bar(which % CHANNELS, false));

@@ -82,6 +82,28 @@ fn only_what_could_go_itself_holds() {
 }
 
 #[test]
+fn a_delay_counts_no_failure_and_is_ended_before_its_time() {
+    let mut s = two_channels(Hold::Conserving, &[]);
+    s.associations(at(0), FLASH, up(1, 1));
+    s.associations(at(0), ROUTINE, up(1, 1));
+    s.insert(at(0), message(1, Flash));
+    s.insert(at(0), message(2, Routine));
+    assert_eq!(started(&mut s, 0, FLASH), Some((1, PLAIN)));
+    assert!(s.delay(at(1), EntryId(1), at(500)), "from its transfer");
+    assert_eq!(started(&mut s, 1, FLASH), None);
+    assert_eq!(s.peek(at(1), ROUTINE).map(|s| s.id.0), Some(2), "it holds nothing meanwhile");
+    assert!(s.hasten(at(2), EntryId(1)));
+    assert!(!s.hasten(at(2), EntryId(1)), "there is none any more");
+    assert_eq!(started(&mut s, 2, FLASH), Some((1, PLAIN)));
+    let wait = s.retry(at(3), EntryId(1), 0).unwrap().since(at(3));
+    assert!(wait <= Duration::from_secs(10), "its first failure: {wait:?}");
+    assert!(s.delay(at(4), EntryId(1), at(90)), "while it waits, too");
+    assert_eq!(started(&mut s, 89, FLASH), None);
+    assert_eq!(started(&mut s, 90, FLASH), Some((1, PLAIN)));
+    assert!(!s.delay(at(90), EntryId(7), at(99)) && !s.hasten(at(90), EntryId(7)));
+}
+
+#[test]
 fn a_transfer_without_progress_stops_holding() {
     let mut s = two_channels(Hold::Strict, &[]);
     s.associations(at(0), ROUTINE, up(1, 1));
@@ -304,6 +326,33 @@ fn a_transfer_is_paused_while_a_higher_one_makes_progress() {
     assert_eq!(s.pauses(at(40)), Some((EntryId(1), false)));
     assert_eq!(s.peek(at(54), ROUTINE), None, "and did not stall while it was paused");
     assert_eq!(s.peek(at(55), ROUTINE).map(|s| s.id.0), Some(4));
+}
+
+#[test]
+fn what_would_expire_while_expiry_waits_goes_on() {
+    let mut s = two_channels(Hold::Strict, &[]);
+    s.associations(at(0), FLASH, up(1, 1));
+    for (id, expires) in [(1, 5), (2, 10), (3, 20), (4, 30)] {
+        s.insert(at(0), Item { expires: at(expires), ..message(id, Flash) });
+    }
+    // One was found to have expired, another was told to have.
+    s.tick(at(5));
+    s.let_expiry_wait(at(5), true);
+    assert_eq!((s.expired(at(5)), s.spared_count()), (None, 1));
+    s.let_expiry_wait(at(12), false);
+    assert_eq!(s.expired(at(12)), Some(EntryId(1)));
+    s.let_expiry_wait(at(12), true);
+    assert_eq!((s.expired(at(25)), s.spared_count()), (None, 2), "2 and 3, and 1 stays told");
+    assert!(s.deadline().is_none_or(|next| next >= at(30)));
+    assert_eq!(started(&mut s, 25, FLASH), Some((2, PLAIN)), "it goes as if it were in time");
+    // Set forward and back: 3 is in time again by then.
+    s.shift(at(25), Shift::Later(Duration::from_secs(10)));
+    assert_eq!(s.spared_count(), 0, "and 2 is in transfer");
+    s.let_expiry_wait(at(26), false);
+    assert_eq!((s.expired(at(26)), s.spared_count()), (None, 0));
+    assert_eq!((s.expired(at(30)), s.expired(at(40))), (Some(EntryId(3)), Some(EntryId(4))));
+    assert!(s.put_back(at(41), EntryId(2)));
+    assert_eq!(s.expired(at(41)), Some(EntryId(2)));
 }
 
 #[test]

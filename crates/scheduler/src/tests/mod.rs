@@ -114,6 +114,7 @@ fn verb() -> impl Strategy<Value = Verb> {
         3 => prop_oneof![0u64..2_000_000, Just(5_000_000), 0u64..40_000_000].prop_map(Verb::Wait),
         1 => (0u64..10_000_000).prop_map(Verb::StepBack),
         1 => (-20_000_000i64..20_000_000).prop_map(Verb::Shift),
+        1 => any::<bool>().prop_map(Verb::ExpiryWaits),
     ]
 }
 

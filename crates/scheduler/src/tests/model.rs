@@ -174,8 +174,8 @@ impl Model {
 
     /// Rule 8 and the second half of rule 9: what time and other items do to the rows.
     pub(super) fn settle(&mut self) {
-        let now = self.now;
-        for r in self.rows.iter_mut().filter(|r| r.item.expires <= now) {
+        let (now, waits) = (self.now, self.expiry_waits);
+        for r in self.rows.iter_mut().filter(|r| !waits && r.item.expires <= now) {
             r.at = if matches!(r.at, At::Waiting { .. }) { At::Expired } else { r.at };
         }
         self.rows.sort_by_key(|r| Reverse(r.item.precedence));

@@ -33,6 +33,7 @@ pub(super) struct Line {
 
 #[derive(Clone)]
 pub(super) struct Model {
+    pub(super) expiry_waits: bool,
     pub(super) now: Instant,
     pub(super) policy: Policy,
     pub(super) rows: Vec<Row>,

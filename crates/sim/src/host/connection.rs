@@ -102,6 +102,11 @@ impl Connection {
         self.waiting
     }
 
+    /// Octets that TCP took so far.
+    pub(super) fn handed(&self) -> u64 {
+        self.taken
+    }
+
     pub(super) fn close(&mut self) {
         match self.stage {
             Stage::Opening { .. } => self.early_close = true,

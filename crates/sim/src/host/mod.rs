@@ -166,6 +166,13 @@ impl Host {
         self.connections.get(&id).map_or(0, Connection::waiting)
     }
 
+    /// Octets that the other end has acknowledged.
+    pub(crate) fn taken(&self, id: ConnectionId) -> Option<u64> {
+        let connection = self.connections.get(&id)?;
+        let socket = self.sockets.get::<Socket<'_>>(connection.handle);
+        Some(connection.handed().saturating_sub(socket.send_queue() as u64))
+    }
+
     /// Says [`Event::Room`] once fewer than so many octets wait.
     pub(crate) fn want_room(&mut self, now: Time, id: ConnectionId, below: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {

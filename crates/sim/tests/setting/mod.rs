@@ -41,17 +41,11 @@ pub(crate) fn scenario(
     policies: &[(&str, Policy)],
     hosts: [(&str, &str); 2],
 ) -> Scenario {
-    let places = ["naples", "act"].into_iter().zip(hosts).map(|(name, (host, address))| Place {
-        name: name.into(),
-        host: host.into(),
-        address: address.parse().unwrap(),
-        users: vec!["OPS".into()],
-    });
-    let places: Vec<Place> = places.collect();
+    let hosts = places(hosts);
     Scenario {
         topology,
         policies: policies.iter().map(|(name, one)| ((*name).to_owned(), one.clone())).collect(),
-        sites: sim::sites(&places, &sim::ChannelSetup::default()).unwrap(),
+        sites: sim::sites(&hosts, &sim::ChannelSetup::default()).unwrap(),
         messages: Vec::new(),
         loads: Vec::new(),
         tcp: Tcp::default(),
@@ -60,6 +54,21 @@ pub(crate) fn scenario(
         until: seconds(3_600),
         probes: Vec::new(),
     }
+}
+
+/// The places of the plain pair with these channels.
+pub(crate) fn sites(setup: &sim::ChannelSetup) -> Vec<sim::Site> {
+    sim::sites(&places([("alice", "10.0.1.2"), ("bob", BOB)]), setup).unwrap()
+}
+
+fn places(hosts: [(&str, &str); 2]) -> Vec<Place> {
+    let places = ["naples", "act"].into_iter().zip(hosts).map(|(name, (host, address))| Place {
+        name: name.into(),
+        host: host.into(),
+        address: address.parse().unwrap(),
+        users: vec!["OPS".into()],
+    });
+    places.collect()
 }
 
 /// A message from naples to act.

@@ -15,7 +15,7 @@ pub(super) enum Change {
     PutBody(BodyId, Content),
     DeleteBody(BodyId),
     PutSeen(Digest, Utc, Bytes),
-    ForgetSeen(Utc),
+    ForgetSeen(Utc, usize),
     PutMeta(String, Bytes),
 }
 
@@ -39,7 +39,7 @@ impl Change {
             }
             Change::DeleteBody(id) => drop_body(tables, *id, dropped)?,
             Change::PutSeen(key, until, record) => put_seen(tables, key, *until, record)?,
-            Change::ForgetSeen(before) => forget_seen(tables, *before)?,
+            Change::ForgetSeen(before, most) => forget_seen(tables, *before, *most)?,
             Change::PutMeta(name, value) => {
                 tables.meta.insert(name.as_str(), &value[..])?;
             }
@@ -58,7 +58,7 @@ impl Change {
             Change::PutBody(id, Content::File { .. }) | Change::DeleteBody(id) => {
                 recent.forget(Key::Body(id));
             }
-            Change::PutSeen(..) | Change::ForgetSeen(_) | Change::PutMeta(..) => {}
+            Change::PutSeen(..) | Change::ForgetSeen(..) | Change::PutMeta(..) => {}
         }
     }
 
@@ -70,7 +70,7 @@ impl Change {
             | Change::PutMeta(_, octets)
             | Change::PutBody(_, Content::Inline(octets)) => octets.len().saturating_add(64),
             Change::PutBody(_, Content::File { .. }) => 64,
-            Change::DeleteEntry(..) | Change::DeleteBody(_) | Change::ForgetSeen(_) => 0,
+            Change::DeleteEntry(..) | Change::DeleteBody(_) | Change::ForgetSeen(..) => 0,
         }
     }
 }
@@ -117,9 +117,10 @@ fn put_seen(
     Ok(())
 }
 
-fn forget_seen(tables: &mut Tables<'_>, before: Utc) -> Result<(), redb::Error> {
+/// The oldest first, at most so many: who asks for it asks again.
+fn forget_seen(tables: &mut Tables<'_>, before: Utc, most: usize) -> Result<(), redb::Error> {
     let limit = (before.0, [0; 32]);
-    for row in tables.seen_until.extract_from_if(..limit, |_, ()| true)? {
+    for row in tables.seen_until.extract_from_if(..limit, |_, ()| true)?.take(most) {
         let (key, _) = row?;
         tables.seen.remove(key.value().1)?;
     }

@@ -217,7 +217,7 @@ impl RedbStore {
                 self.sieve.insert(&key);
                 Change::PutSeen(key, until, within("a remembered answer", record)?)
             }
-            Op::ForgetSeen { before } => Change::ForgetSeen(before),
+            Op::ForgetSeen { before, most } => Change::ForgetSeen(before, most),
             Op::PutMeta { name, value } => {
                 check("a name", name.len(), NAME_MAX)?;
                 Change::PutMeta(name, within("a named value", value)?)

@@ -19,7 +19,7 @@ use engine::journal::Digest;
 use guard::{Guard, Trouble};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, RwLock};
 use tables::BODY_INDEX;
 
@@ -63,11 +63,13 @@ pub struct RedbStore {
     bodies: Arc<Bodies>,
     spools: Arc<Spools>,
     sweep: Sweep,
+    /// Whether opening took a repair.
+    repaired: bool,
     /// Readers share it; opening again after a failure excludes them.
     state: RwLock<State>,
     /// One commit at a time.
     writer: Mutex<()>,
-    /// Why the store takes nothing more, once a sync has failed.
+    /// Why the store takes nothing more, once a sync has failed or it was closed.
     stopped: OnceLock<StoreError>,
     /// What the latest commits put there.
     recent: Mutex<Recent>,
@@ -101,7 +103,7 @@ impl RedbStore {
     pub fn with_disk(disk: Arc<dyn Disk>, options: Options) -> Result<RedbStore, StoreError> {
         let bodies = Arc::new(Bodies::open(Arc::clone(&disk))?);
         make_database(&*disk, options.cache)?;
-        let (db, trouble) = open_database(&*disk, DATABASE, options.cache)?;
+        let Opened { db, trouble, repaired } = open_database(&*disk, DATABASE, options.cache)?;
         tables::prepare(&db)?;
         let sweep = sweep(&db, &bodies)?;
         Ok(RedbStore {
@@ -110,6 +112,7 @@ impl RedbStore {
             options,
             bodies,
             sweep,
+            repaired,
             state: RwLock::new(State { db: Ok(db), trouble }),
             writer: Mutex::default(),
             stopped: OnceLock::new(),
@@ -129,6 +132,24 @@ impl RedbStore {
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
+    }
+
+    /// Whether the database had to be read whole to open it: it was not closed, and its last commit
+    /// was made by a release that did not provide for that.
+    #[must_use]
+    pub fn repaired(&self) -> bool {
+        self.repaired
+    }
+
+    /// Closes the database in order, after the reads and the commit that are under way. What is
+    /// asked of the store afterwards, by whoever still holds it, fails with [`StoreError::Closed`].
+    /// Closing it again is fine.
+    pub fn close(&self) {
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        // Before its readers see that it is gone: it is not to be opened again.
+        let _ = self.stopped.set(StoreError::Closed);
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        drop(std::mem::replace(&mut state.db, Err(StoreError::Closed)));
     }
 
     /// The record of an entry where it was committed lately, without going to the database.
@@ -154,14 +175,18 @@ impl RedbStore {
     }
 
     /// Reads all remembered keys once, page by page, after which [`RedbStore::cannot_have_seen`] can tell. May be
-    /// called beside everything else.
+    /// called beside everything else. Ends early, and cannot tell, where `ending` is set or the store
+    /// is closed meanwhile.
     ///
     /// # Errors
     /// Those of the database: then it cannot tell.
-    pub fn learn_seen(&self) -> Result<(), StoreError> {
+    pub fn learn_seen(&self, ending: &AtomicBool) -> Result<(), StoreError> {
         let mut last = None;
-        loop {
-            let page = self.seen_after(last.as_ref())?;
+        while !ending.load(Ordering::Relaxed) {
+            let page = match self.seen_after(last.as_ref()) {
+                Err(StoreError::Closed) => return Ok(()),
+                page => page?,
+            };
             page.iter().for_each(|key| self.sieve.insert(key));
             last = page.last().copied();
             if last.is_none() {
@@ -169,6 +194,7 @@ impl RedbStore {
                 return Ok(());
             }
         }
+        Ok(())
     }
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
@@ -191,7 +217,7 @@ impl RedbStore {
         // Closed first: two of them on one file would not know of each other.
         state.db = Err(StoreError::Closed);
         match open_database(&*self.disk, DATABASE, self.options.cache) {
-            Ok((db, trouble)) => {
+            Ok(Opened { db, trouble, repaired: _ }) => {
                 let unsure = self.unsure.swap(0, Ordering::Relaxed);
                 let made = unsure != 0 && tables::commits(&db).is_ok_and(|last| last >= unsure);
                 *state = State { db: Ok(db), trouble };
@@ -232,28 +258,41 @@ fn make_database(disk: &dyn Disk, cache: usize) -> Result<(), StoreError> {
     if has(UNFINISHED) {
         disk.unlink(Path::new(UNFINISHED)).map_err(io)?;
     }
-    let (db, _) = open_database(disk, UNFINISHED, cache)?;
-    tables::prepare(&db)?;
-    drop(db);
+    let new = open_database(disk, UNFINISHED, cache)?;
+    tables::prepare(&new.db)?;
+    drop(new);
     disk.rename(Path::new(UNFINISHED), Path::new(DATABASE)).map_err(io)?;
     disk.sync_dir(root).map_err(io)
 }
 
-fn open_database(
-    disk: &dyn Disk,
-    name: &str,
-    cache: usize,
-) -> Result<(Database, Arc<OnceLock<Trouble>>), StoreError> {
+/// A database that was opened.
+struct Opened {
+    db: Database,
+    trouble: Arc<OnceLock<Trouble>>,
+    /// Whether it was read whole for that.
+    repaired: bool,
+}
+
+fn open_database(disk: &dyn Disk, name: &str, cache: usize) -> Result<Opened, StoreError> {
     let io = |e| StoreError::io("opening the database", e);
     let (guard, trouble) = Guard::new(disk.database(Path::new(name)).map_err(io)?);
-    let db =
-        Database::builder().set_cache_size(cache).create_with_backend(guard).map_err(|error| {
-            match error {
-                DatabaseError::DatabaseAlreadyOpen => StoreError::Locked { path: name.into() },
-                other => StoreError::database("opening the database", other),
+    let repaired = Arc::new(AtomicBool::new(false));
+    let noted = Arc::clone(&repaired);
+    let db = Database::builder()
+        .set_cache_size(cache)
+        .set_repair_callback(move |_| {
+            if !noted.swap(true, Ordering::Relaxed) {
+                tracing::warn!(
+                    "the database was not closed in order: all of it is read to open it"
+                );
             }
+        })
+        .create_with_backend(guard)
+        .map_err(|error| match error {
+            DatabaseError::DatabaseAlreadyOpen => StoreError::Locked { path: name.into() },
+            other => StoreError::database("opening the database", other),
         })?;
-    Ok((db, trouble))
+    Ok(Opened { db, trouble, repaired: repaired.load(Ordering::Relaxed) })
 }
 
 /// Removes the files without a row, and reports the rows without a file.

@@ -1,12 +1,12 @@
 //! Reading, beside commits: each call sees the last durable commit.
 
 use super::RedbStore;
-use super::tables::{BODIES, BODY_INDEX, ENTRIES, META, SEEN};
+use super::tables::{BODIES, BODY_INDEX, ENTRIES, META, SEEN, SEEN_UNTIL};
 use crate::error::StoreError;
 use crate::queue::{Entry, EntryKey, QueueStore};
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
-use engine::journal::{Batch, Digest};
+use engine::journal::{Batch, BodySource, Digest, Op};
 use redb::{ReadTransaction, ReadableDatabase, ReadableTableMetadata};
 use std::io;
 use std::ops::Bound;
@@ -54,6 +54,41 @@ impl RedbStore {
             let seen = txn.open_table(SEEN)?;
             let rows = seen.range::<[u8; 32]>((start, Bound::Unbounded))?.take(PAGE);
             rows.map(|row| Ok(Digest(row?.0.value()))).collect()
+        })
+    }
+
+    /// [`QueueStore::seen`] of each of these.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn seen_all(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
+        /// Looked up in one transaction, which a commit may have to wait for.
+        const SLICE: usize = 1_024;
+        let mut found = Vec::with_capacity(keys.len());
+        for keys in keys.chunks(SLICE) {
+            self.read("looking up what was seen", |txn| {
+                let seen = txn.open_table(SEEN)?;
+                for key in keys {
+                    found.push(seen.get(key.0)?.and_then(|row| {
+                        let (until, record) = row.value();
+                        (now.0 <= until).then(|| Bytes::copy_from_slice(record))
+                    }));
+                }
+                Ok(())
+            })?;
+        }
+        Ok(found)
+    }
+
+    /// Whether there is a key whose time was over before this: whether it is worth while to have
+    /// some forgotten.
+    ///
+    /// # Errors
+    /// Those of the database.
+    pub fn has_expired_keys(&self, before: Utc) -> Result<bool, StoreError> {
+        let limit = (before.0, [0; 32]);
+        self.read("looking for what is to be forgotten", |txn| {
+            Ok(txn.open_table(SEEN_UNTIL)?.range(..limit)?.next().transpose()?.is_some())
         })
     }
 
@@ -124,6 +159,14 @@ impl QueueStore for RedbStore {
         self.commit_group(group)
     }
 
+    fn octets(&self, batch: &Batch) -> usize {
+        let octets = batch.iter().map(|op| match op {
+            Op::PutBody { source: BodySource::Spool(id), .. } => self.spools.held_by(*id),
+            other => other.held(),
+        });
+        octets.fold(0, usize::saturating_add)
+    }
+
     fn entry(&self, (precedence, id): EntryKey) -> Result<Option<Bytes>, StoreError> {
         self.read("reading an entry", |txn| {
             let row = txn.open_table(ENTRIES)?.get((precedence.number(), id.0))?;
@@ -170,13 +213,7 @@ impl QueueStore for RedbStore {
     }
 
     fn seen(&self, key: &Digest, now: Utc) -> Result<Option<Bytes>, StoreError> {
-        self.read("looking up what was seen", |txn| {
-            let row = txn.open_table(SEEN)?.get(key.0)?;
-            Ok(row.and_then(|row| {
-                let (until, record) = row.value();
-                (now.0 <= until).then(|| Bytes::copy_from_slice(record))
-            }))
-        })
+        Ok(self.seen_all(std::slice::from_ref(key), now)?.pop().flatten())
     }
 
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError> {

@@ -57,10 +57,13 @@ impl<'t> Tables<'t> {
     }
 }
 
-/// Begins a durable transaction.
+/// Begins a durable transaction, after which the database opens without being read whole: a commit
+/// takes one sync more, and writes which pages are in use. Only the last commit before a crash
+/// counts, so every commit does it.
 pub(super) fn begin(db: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut txn = db.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
+    txn.set_quick_repair(true);
     Ok(txn)
 }
 

@@ -35,7 +35,12 @@ impl Model {
                 }
                 Op::DeleteBody { id } => drop(self.bodies.remove(&id)),
                 Op::PutSeen { key, until, record } => drop(self.seen.insert(key, (until, record))),
-                Op::ForgetSeen { before } => self.seen.retain(|_, (until, _)| *until >= before),
+                Op::ForgetSeen { before, most } => {
+                    let due = self.seen.iter().filter(|(_, (until, _))| *until < before);
+                    let mut due: Vec<_> = due.map(|(key, (until, _))| (*until, *key)).collect();
+                    due.sort_unstable();
+                    due.iter().take(most).for_each(|(_, key)| drop(self.seen.remove(key)));
+                }
                 Op::PutMeta { name, value } => drop(self.meta.insert(name, value)),
             }
         }

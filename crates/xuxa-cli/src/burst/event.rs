@@ -75,7 +75,7 @@ impl Read {
             "received" => Kind::Received,
             "delivered" => Kind::Delivered,
             "rerouted" => Kind::Rerouted,
-            "non_delivery" | "expired" => Kind::NonDelivery,
+            "non_delivery" | "expired" | "given_up" => Kind::NonDelivery,
             "lines_lost" => return Read::Lost(line.count),
             _ => return Read::Other,
         };

@@ -13,6 +13,7 @@ mod tally;
 mod value;
 
 use crate::profile::{self, Profile, Wrong};
+use crate::say;
 use crate::show;
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -21,6 +22,7 @@ use plan::Plan;
 use report::Report;
 use run::{Run, Setup};
 use std::collections::BTreeMap;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::rc::Rc;
@@ -65,7 +67,7 @@ pub(crate) async fn burst(
         Ok(Some(setup)) => setup,
         Ok(None) => return list(&args.plan, json),
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
@@ -75,7 +77,7 @@ pub(crate) async fn burst(
     match make(args, setup, json, is_terminal).await {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             ExitCode::from(if error.is::<Wrong>() { 2 } else { 1 })
         }
     }
@@ -122,7 +124,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
     let (messages, plan) = match read {
         Ok(read) => read,
         Err(error) => {
-            eprintln!("xuxa: {error:#}");
+            say::complain(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
@@ -136,7 +138,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
             line
         });
         let lines: Vec<_> = lines.collect();
-        println!("{}", serde_json::json!({ "seed": plan.seed, "messages": lines }));
+        say::print_json(&serde_json::json!({ "seed": plan.seed, "messages": lines }));
         return ExitCode::SUCCESS;
     }
     let mut table = show::table(&["number", "group", "precedence", "size", "start"], &[0, 3, 4]);
@@ -152,7 +154,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
             ),
         ]);
     }
-    println!("{table}");
+    say::print(&table.to_string());
     ExitCode::SUCCESS
 }
 
@@ -169,22 +171,22 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
             "event_logs": setup.plan.events.len(),
             "recipients": setup.plan.receive.len(),
         });
-        println!("{plan}");
+        say::print_json(&plan);
         return ExitCode::SUCCESS;
     }
-    println!(
+    say::print(&format!(
         "{messages} messages in {} groups, {} in all, on {associations} associations; {} event \
          logs, {} recipients of ours",
         setup.plan.groups.len(),
         show::size(octets),
         setup.plan.events.len(),
         setup.receive.len()
-    );
+    ));
     for log in setup.plan.events.iter().filter(|log| !log.exists()) {
-        eprintln!(
-            "xuxa: {} is not there yet: it is looked for while the burst runs",
+        say::complain(&format!(
+            "{} is not there yet: it is looked for while the burst runs",
             log.display()
-        );
+        ));
     }
     ExitCode::SUCCESS
 }
@@ -216,15 +218,16 @@ async fn make(args: &BurstArgs, setup: Setup, json: bool, is_terminal: bool) -> 
     done?;
     let report = Report::of(&run, &args.plan, elapsed());
     if json {
-        println!("{}", serde_json::json!(report));
+        say::print_json(&report);
     } else {
-        println!("{}", report.tables());
+        say::print(&report.tables());
     }
     for line in report.remarks() {
-        eprintln!("xuxa: {line}");
+        say::complain(&line);
     }
-    if let Some(file) = output {
-        serde_json::to_writer(std::io::BufWriter::new(file), &report).context("the output")?;
+    if let Some(mut file) = output {
+        let text = serde_json::to_string(&report).context("the output")?;
+        file.write_all(base::shown::json(&text).as_bytes()).context("the output")?;
     }
     if let Some(directory) = &args.histograms {
         report.write_histograms(directory)?;

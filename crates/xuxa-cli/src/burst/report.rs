@@ -8,7 +8,6 @@ use crate::show;
 use crate::submission::Fate;
 use anyhow::{Context as _, Result};
 use base::{Precedence, Utc};
-use comfy_table::Table;
 use serde::Serialize;
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -288,7 +287,7 @@ impl Report {
         format!("{counts}\n\n{}", self.times_table())
     }
 
-    fn times_table(&self) -> Table {
+    fn times_table(&self) -> show::Table {
         let header = ["precedence", "times in ms", "count", "p50", "p90", "p99", "max"];
         let mut table = show::table(&header, &[2, 3, 4, 5, 6]);
         for line in &self.precedences {

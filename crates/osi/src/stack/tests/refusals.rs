@@ -2,6 +2,7 @@
 //! rows of `docs/refusals.md`. The snapshot is the answer octet for octet.
 
 use super::*;
+use crate::session::service::ExceptionReason;
 use std::fmt::Write as _;
 
 /// A fault: how far the association has come, what is wrong, and how it comes.
@@ -62,12 +63,6 @@ fn deep_cp(bench: &mut Bench) {
     let mut cp = hex("3180 A003800101 A280 6180").to_vec();
     cp.extend(nested(200));
     bench.connect(0x0249, cp.into());
-}
-
-fn deep_data(bench: &mut Bench, context: &str) {
-    let mut data = hex(&format!("6180 3080 {context} A080")).to_vec();
-    data.extend(nested(200));
-    bench.hear(S::Data { bytes: data.into(), last: true });
 }
 
 /// A P-DATA of this value in the context of message submission.
@@ -144,7 +139,11 @@ const PRESENTATION: &[Case] = &[
     }),
     ("open", "malformed: no User-data", receiving, |b| b.data("")),
     ("open", "too large: a length of 2^63", receiving, |b| b.data("6188 7FFFFFFFFFFFFFFF 30")),
-    ("open", "too deep", receiving, |b| deep_data(b, "020103")),
+    ("open", "too deep", receiving, |b| {
+        let mut data = hex("6180 3080 020103 A180").to_vec();
+        data.extend([0x24, 0x80].repeat(200));
+        b.hear(S::Data { bytes: data.into(), last: true });
+    }),
 ];
 
 const ACSE: &[Case] = &[
@@ -249,13 +248,6 @@ const RTSE: &[Case] = &[
         b.hear(S::Data { bytes: pdv("020103", "04(2805)"), last: true });
         b.hear(S::ActivityEnd { serial: 1 });
     }),
-    ("receiving", "too deep", receiving, |b| {
-        let wire = [&hex("28 80 020105 A080")[..], &nested(200)].concat();
-        let mut rttr = hex("6180 3080 020103 A080 2480 0482").to_vec();
-        rttr.extend((wire.len() as u16).to_be_bytes());
-        rttr.extend(wire);
-        b.hear(S::Data { bytes: rttr.into(), last: false });
-    }),
     ("receiving", "too large: checkpoints", receiving, |b| {
         for serial in 1..100 {
             if !b.told.iter().any(|i| matches!(i, Indication::Aborted { .. })) {
@@ -309,7 +301,6 @@ const ROSE: &[Case] = &[
         }
         operation(b, "A1(02020100 020103)");
     }),
-    ("open", "too deep: an argument", p3_responder, |b| deep_data(b, "020105")),
     ("open", "out of order: P-DATA of ACSE", p3_responder, |b| b.data("61(30(020101 A0(0500)))")),
     ("open", "out of order: an activity", p3_responder, |b| {
         b.hear(S::ActivityStart { activity: hex("020101") });
@@ -342,6 +333,62 @@ fn wire(down: &[R]) -> String {
         all.push(format!("S-DATA {}", shown(&data)));
     }
     all.join("; ")
+}
+
+/// P-DATA of these octets as one RTTR.
+fn rttr(wire: &[u8]) -> S {
+    let mut data = hex("6180 3080 020103 A080 0482").to_vec();
+    data.extend((wire.len() as u16).to_be_bytes());
+    data.extend(wire);
+    data.extend([0; 6]);
+    S::Data { bytes: data.into(), last: true }
+}
+
+/// What may be refused is one transfer, and what nests too deep is the user's to refuse: the
+/// association goes on.
+#[test]
+fn what_nests_too_deep_costs_its_transfer_alone() {
+    // An APDU that nests deep goes to the user, octet for octet.
+    let apdu = [[0x30, 0x80].repeat(200), [0, 0].repeat(200)].concat();
+    let mut bench = receiving();
+    bench.hear(rttr(&[&hex("28 80 020105 A080")[..], &apdu, &[0; 4]].concat()));
+    let data = |i: &Indication| match i {
+        Indication::Data { bytes, .. } => bytes.to_vec(),
+        _ => Vec::new(),
+    };
+    assert_eq!(bench.told.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
+    // So does an argument over ROSE.
+    let mut bench = p3_responder();
+    let mut invoke = hex("6180 3080 020105 A080 A180 020101 020103").to_vec();
+    invoke.extend(&apdu);
+    invoke.extend([0; 8]);
+    bench.hear(S::Data { bytes: invoke.into(), last: true });
+    assert_eq!(bench.told.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
+
+    // Segments of an RTTR, and of the EXTERNAL's octet-aligned encoding.
+    let segments = [0x24, 0x80].repeat(200);
+    let deep_rttr = [&hex("6180 3080 020103 A080")[..], &segments].concat();
+    let cut = S::Data { bytes: deep_rttr.into(), last: true };
+    let aligned = rttr(&[&hex("28 80 020105 A180")[..], &segments].concat());
+    for (deep, field) in [(cut, "RTTR"), (aligned, "EXTERNAL")] {
+        let mut bench = receiving();
+        bench.told.clear();
+        bench.hear(deep);
+        let [Indication::TransferFaulty { detail }] = &bench.told[..] else {
+            panic!("{field}: {:?}", bench.told)
+        };
+        let limit = "nested deeper than the limit of 32 (X.228 7.6.1)";
+        assert_eq!(*detail, format!("rtse: {field}: {limit}"));
+        bench.ask(Request::TransferRefused(AbortReason::PermanentProblem));
+        let last = bench.down.last();
+        let refused = R::ExceptionReport(ExceptionReason::Unrecoverable);
+        assert_eq!(last, Some(&refused), "{field}");
+        bench.told.clear();
+        bench.hear(S::ActivityDiscard(ExceptionReason::Unrecoverable));
+        bench.hear(S::ActivityStart { activity: hex("020102") });
+        let told: Vec<_> = bench.told.iter().map(Indication::name).collect();
+        assert_eq!(told, ["TransferStopped", "TransferStart"], "{field}");
+    }
 }
 
 #[test]

@@ -7,7 +7,7 @@ use crate::api::{
     AbortReason, Config, Indication, Input, Output, Payload, RefuseReason, Request, Role, Service,
 };
 use crate::profiles::abstract_syntax::msse;
-use crate::stack::Association;
+use crate::stack::{Association, least_progress};
 use base::time::Instant;
 use bytes::Bytes;
 use std::collections::{BTreeSet, VecDeque};
@@ -60,6 +60,8 @@ struct End {
     closed: bool,
     inbox: VecDeque<Option<Bytes>>,
     asked: VecDeque<Request>,
+    /// Octets it has written.
+    written: u64,
 }
 
 /// What the users do by themselves.
@@ -88,6 +90,7 @@ impl World {
             closed: false,
             inbox: VecDeque::new(),
             asked: VecDeque::new(),
+            written: 0,
         };
         let ends = [end(Role::Initiator), end(Role::Responder)];
         let mut world = World { ends, now: Instant(1_000_000), left, habits: WILLING };
@@ -131,7 +134,10 @@ impl World {
             while let Some(output) = self.ends[side].stack.poll() {
                 assert!(!self.ends[side].closed, "{output:?} after Close");
                 match output {
-                    Output::Send(bytes) => self.ends[1 - side].inbox.push_back(Some(bytes)),
+                    Output::Send(bytes) => {
+                        self.ends[side].written += bytes.len() as u64;
+                        self.ends[1 - side].inbox.push_back(Some(bytes));
+                    }
                     Output::Close => {
                         self.ends[side].closed = true;
                         self.ends[1 - side].inbox.push_back(None);
@@ -504,4 +510,135 @@ fn an_abort_ends_the_connection_at_every_step() {
             }
         }
     }
+}
+
+/// Where a line is slow, what the window lets us send takes longer than the timer: the octets that
+/// the peer's transport takes are progress, and those that wait are none.
+#[test]
+fn octets_that_the_peer_takes_are_progress_and_those_that_wait_are_none() {
+    type Habit = fn(&mut World);
+    let cases: [(&str, Habit); 5] = [
+        ("Sta20", |w| w.habits.supplies = false),
+        ("Sta21", |w| w.habits.stores = false),
+        ("Sta22", |w| w.habits.stores = false),
+        ("Sta23", |_| {}),
+        ("Sta24", |w| w.habits.supplies = false),
+    ];
+    for (state, habit) in cases {
+        let mut world = World::new(&small_steps(), usize::MAX);
+        world.open();
+        habit(&mut world);
+        assert_eq!(world.ends[A].stack.outstanding(), 0, "nothing is sent yet");
+        world.ask(A, transfer(if state == "Sta22" { 500 } else { 60_000 }));
+        match state {
+            "Sta23" => {
+                world.ask(A, Request::Interrupt);
+                // The answer to the interrupt does not come.
+                while !world.ends[A].stack.states().contains(&"rtse Sta23".to_owned()) {
+                    let side = [A, B].into_iter().find(|s| !world.ends[*s].inbox.is_empty());
+                    world.deliver(side.unwrap());
+                }
+            }
+            "Sta24" => world.ask(A, Request::ContentFailed),
+            _ => {}
+        }
+        let states = world.ends[A].stack.states();
+        assert!(states.contains(&format!("rtse {state}")), "{states:?}");
+        assert!(world.ends[A].stack.outstanding() > 10, "{state}");
+        let mut taken = world.ends[A].stack.outstanding();
+        let all = taken;
+        // What was written before the transfer was taken long since.
+        let least = least_progress(TRANSFER);
+        for _ in 0..5.min((taken - 100) / least) {
+            world.now = world.now + Duration::from_secs(119);
+            taken -= least;
+            let written = written(&world) - taken;
+            world.handle(A, Input::Taken(written));
+            assert_eq!(world.ends[A].stack.outstanding(), taken, "{state}");
+            assert_eq!(world.ends[A].stack.deadline(), Some(world.now + TRANSFER), "{state}");
+        }
+        let at = world.ends[A].stack.deadline().unwrap();
+        for _ in 0..5 {
+            world.now = world.now + Duration::from_secs(1);
+            taken -= 10;
+            let written = written(&world) - taken;
+            world.handle(A, Input::Taken(written));
+            assert_eq!(world.ends[A].stack.outstanding(), taken, "{state}");
+            assert_eq!(world.ends[A].stack.deadline(), Some(at), "{state}: too few");
+        }
+        for _ in 0..5 {
+            world.now = world.now + Duration::from_secs(20);
+            let written = written(&world) - taken;
+            world.handle(A, Input::Taken(written));
+            assert_eq!(world.ends[A].stack.deadline(), Some(at), "{state}: they wait");
+        }
+        assert!(taken > 0 && taken < all);
+        world.now = at;
+        world.handle(A, Input::Tick);
+        let Some(Indication::Aborted { detail, .. }) = world.ends[A].told.last() else {
+            panic!("{state}: {:?}", world.ends[A].told)
+        };
+        assert!(detail.contains(&format!("Timeout in {state}")), "{detail}");
+        assert_eq!(world.ends[A].stack.outstanding(), 0, "nothing is awaited any more");
+    }
+}
+
+#[test]
+fn the_least_progress_is_what_any_line_carries_and_few_octets_add_up_to_it() {
+    let of = |seconds| least_progress(Duration::from_secs(seconds));
+    assert_eq!([0, 1, 15, 30, 60, 120, 86_400].map(of), [1, 2, 35, 70, 140, 256, 256]);
+    let mut world = World::new(&small_steps(), usize::MAX);
+    world.open();
+    world.habits.stores = false;
+    world.ask(A, transfer(60_000));
+    let all = written(&world);
+    let start = all - world.ends[A].stack.outstanding();
+    world.handle(A, Input::Taken(start));
+    for (taken, progress) in [(100, false), (200, false), (256, true), (257, false), (511, false)] {
+        world.now = world.now + Duration::from_secs(10);
+        world.handle(A, Input::Taken(start + taken));
+        let moved = world.ends[A].stack.deadline() == Some(world.now + TRANSFER);
+        assert_eq!(moved, progress, "{taken}");
+    }
+    world.now = world.now + Duration::from_secs(10);
+    world.handle(A, Input::Taken(all - 1));
+    assert_eq!(world.ends[A].stack.deadline(), Some(world.now + TRANSFER));
+    world.now = world.now + Duration::from_secs(10);
+    world.handle(A, Input::Taken(all));
+    assert_eq!(world.ends[A].stack.deadline(), Some(world.now + TRANSFER), "all there was");
+}
+
+/// Octets that this end has written in all.
+fn written(world: &World) -> u64 {
+    world.ends[A].written
+}
+
+/// What the peer takes of an operation puts the end of the wait for its answer off; what it takes of
+/// our answers does not, or it could wait for ever.
+#[test]
+fn the_wait_for_an_answer_is_not_prolonged_by_other_octets() {
+    let mut world = World::new(&access(), usize::MAX);
+    world.open();
+    world.ask(A, invoke(1));
+    world.run();
+    let all = written(&world);
+    world.now = world.now + Duration::from_secs(100);
+    world.handle(A, Input::Taken(all - 10));
+    assert_eq!(world.ends[A].stack.outstanding(), 10);
+    let at = world.now + TRANSFER;
+    assert_eq!(world.ends[A].stack.deadline(), Some(at));
+    world.ask(B, invoke(7));
+    world.run();
+    world
+        .ask(A, Request::Result { invoke: 7, operation: 3, result: Payload::whole(&[5u8, 0][..]) });
+    world.now = world.now + Duration::from_secs(10);
+    let now = world.now;
+    world.handle(A, Input::Taken(all));
+    assert_eq!(world.ends[A].stack.deadline(), Some(now + TRANSFER), "the last of the argument");
+    assert_eq!(world.ends[A].stack.outstanding(), 0);
+    world.now = world.now + Duration::from_secs(10);
+    assert!(written(&world) > all);
+    let more = written(&world);
+    world.handle(A, Input::Taken(more));
+    assert_eq!(world.ends[A].stack.deadline(), Some(now + TRANSFER), "an answer of ours");
 }

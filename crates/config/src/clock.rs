@@ -1,0 +1,29 @@
+//! `[clock]`: when a wall clock that was set is believed.
+
+use super::problem::Problems;
+use super::tree::Section;
+use super::value;
+use node::config::ClockRules;
+use std::time::Duration;
+use toml::Spanned;
+
+/// Steps up to so much may be followed at once. Less is what clocks differ by without a step.
+const STEP: (Duration, Duration) = (Duration::from_secs(3), Duration::from_hours(24));
+/// How long a clock may have to be steady.
+const STEADY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(24 * 7));
+
+/// Reads the section; what it does not give is as by default.
+pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ClockRules {
+    let mut rules = ClockRules::default();
+    let Some(mut section) = top.table(problems, "clock") else { return rules };
+    for (key, (least, most), field) in
+        [("step", STEP, &mut rules.step), ("steady", STEADY, &mut rules.steady)]
+    {
+        let time = section.optional(problems, key, &|v| value::within(v, least, most));
+        if let Some(time) = time {
+            *field = Spanned::into_inner(time);
+        }
+    }
+    section.finish(problems);
+    rules
+}

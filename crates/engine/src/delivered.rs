@@ -1,0 +1,503 @@
+//! Keys of what was delivered: a copy that comes another way is known by them.
+//!
+//! A transfer whose confirmation was lost and that its sender routes again comes by another path, so
+//! its arrival keys are others ([`crate::arrival_keys`]). What is delivered finally is therefore
+//! remembered without its trace: by its identifier, the number its recipient was given at its
+//! origin, the actual recipient, and whom it was redirected from and which lists expanded it. Their
+//! names count and not their times: copies that a redirection or a list makes are others, and the
+//! time at which it did so may differ between two copies of one.
+//!
+//! The key of a message is remembered with the digest of its content: an MTA that uses an identifier
+//! again, for another content, loses nothing by it.
+
+use crate::accept::Known;
+use crate::dedupe::{Hasher, REMEMBERED};
+use crate::journal::Digest;
+use crate::outcome::Seen;
+use crate::route::canonical;
+use crate::subject::{Carried, Subject};
+use base::Utc;
+use base::ber::Element;
+use bytes::Bytes;
+use p1::apdu::{MtsApduHead, Report};
+use p1::envelope::{PerRecipientFields, ReportType};
+use p1::extension::{Extensions, number};
+use p1::names::ORName;
+use std::collections::BTreeMap;
+
+/// What tells the keys of a message from those of a probe, whose delivery is its report.
+const MESSAGE: &str = "delivered";
+const PROBE: &str = "probed";
+
+/// Octets of a digest in a record.
+const DIGEST: usize = 32;
+/// Contents remembered under one key: those delivered last.
+const CONTENTS: usize = 8;
+
+/// The keys of the deliveries that an arrival could lead to: one for each of its
+/// [`crate::arrival_keys`], in the same order.
+pub fn delivery_keys(head: &MtsApduHead) -> Vec<Digest> {
+    match head {
+        MtsApduHead::Message(e) => subject_keys(MESSAGE, &Subject::from(&**e)),
+        MtsApduHead::Probe(e) => subject_keys(PROBE, &Subject::from(&**e)),
+        MtsApduHead::Report(report) => vec![report_key(report)],
+    }
+}
+
+fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
+    let common = common(kind, subject);
+    let responsible = subject.recipients.iter().filter(|r| r.indicators.responsible());
+    responsible.map(|r| key(&common, r, &canonical(&r.recipient.address))).collect()
+}
+
+/// What the keys of the deliveries of all recipients have in common.
+pub(crate) fn common_of(head: &MtsApduHead) -> Option<Hasher> {
+    match head {
+        MtsApduHead::Message(e) => Some(common(MESSAGE, &Subject::from(&**e))),
+        MtsApduHead::Probe(e) => Some(common(PROBE, &Subject::from(&**e))),
+        MtsApduHead::Report(_) => None,
+    }
+}
+
+fn common(kind: &str, subject: &Subject<'_>) -> Hasher {
+    let mut common = Hasher::new(kind);
+    common.identifier(subject.identifier);
+    history(&mut common, subject.extensions, number::DL_EXPANSION_HISTORY);
+    common
+}
+
+/// The key of a recipient with this canonical address.
+pub(crate) fn key(common: &Hasher, recipient: &PerRecipientFields, address: &str) -> Digest {
+    let mut hasher = common.clone();
+    hasher.part(&recipient.number.to_be_bytes());
+    hasher.part(address.as_bytes());
+    history(&mut hasher, &recipient.extensions, number::REDIRECTION_HISTORY);
+    hasher.finish()
+}
+
+/// A report is for one destination. What it says of whom is in its key, lest one whose maker uses an
+/// identifier again be lost.
+pub(crate) fn report_key(report: &Report) -> Digest {
+    let (envelope, content) = (&report.envelope, &report.content);
+    let mut hasher = Hasher::new("reported");
+    hasher.identifier(&envelope.report_identifier);
+    hasher.part(canonical(&envelope.destination.address).as_bytes());
+    history(&mut hasher, &envelope.extensions, number::ORIGINATOR_AND_DL_EXPANSION_HISTORY);
+    hasher.identifier(&content.subject_identifier);
+    // A recipient who did not ask is left out where the report is delivered, and not before.
+    for recipient in &content.recipients {
+        hasher.part(&recipient.number.to_be_bytes());
+        hasher.part(canonical(&recipient.actual_recipient.address).as_bytes());
+        let outcome = match recipient.last_trace.report {
+            ReportType::Delivery { .. } => -1,
+            ReportType::NonDelivery { reason, .. } => reason.0,
+        };
+        hasher.part(&outcome.to_be_bytes());
+        history(&mut hasher, &recipient.extensions, number::REDIRECTION_HISTORY);
+    }
+    hasher.finish()
+}
+
+/// The names in a history, as one part each; as it came where it cannot be read.
+fn history(hasher: &mut Hasher, extensions: &Extensions, number: i64) {
+    let Some(field) = extensions.standard(number) else { return hasher.part(&[0]) };
+    let Some(names) = names(&field.value, number == number::REDIRECTION_HISTORY) else {
+        hasher.part(&[2]);
+        return hasher.part(&field.value);
+    };
+    hasher.part(&[1]);
+    hasher.part(&(names.len() as u64).to_be_bytes());
+    for name in names {
+        hasher.part(canonical(&name.address).as_bytes());
+        hasher.part(name.directory_name.as_deref().unwrap_or_default());
+    }
+}
+
+/// Of each element of a history its name: DLExpansion and OriginatorAndDLExpansion are a name and a
+/// time, and a Redirection is both of them, together, and a reason (X.411 Figure 2).
+fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
+    let history = Element::parse(value).ok()?;
+    let mut elements = history.children().ok()?;
+    let mut names = Vec::new();
+    while let Some(element) = elements.next().ok()? {
+        let first = element.children().ok()?.next().ok()??;
+        let name = if redirections { first.children().ok()?.next().ok()?? } else { first };
+        names.push(ORName::read(&name).ok()?);
+    }
+    Some(names)
+}
+
+/// Whether a content is one of those this record of a delivery tells of. A record without any is of
+/// whatever it was: of a probe, of a report, or of a message that an older program queued.
+pub(crate) fn tells_of(record: &[u8], content: Option<&[u8; DIGEST]>) -> bool {
+    let Some(content) = content else { return true };
+    record.is_empty() || record.chunks(DIGEST).any(|digest| digest == content)
+}
+
+/// What is to be remembered of deliveries: their keys, and of which content.
+pub(crate) struct Delivering<'a> {
+    /// When they are accepted.
+    pub now: Utc,
+    /// Of the content; `None` for a probe or a report, and where it is not known.
+    pub digest: Option<[u8; DIGEST]>,
+    /// What was delivered under the same keys before and had other contents.
+    pub others: Option<&'a BTreeMap<Digest, Bytes>>,
+    /// What is remembered of the arrival; its keys need not be made again.
+    pub known: Option<&'a Known<'a>>,
+}
+
+impl Delivering<'_> {
+    /// Of one delivery.
+    pub(crate) fn seen(&self, key: Digest) -> Seen {
+        let other = self.others.and_then(|others| others.get(&key));
+        let mut record = other.map(|r| r.to_vec()).unwrap_or_default();
+        if let Some(digest) = &self.digest {
+            record.extend_from_slice(digest);
+        }
+        let surplus = record.len().saturating_sub(CONTENTS * DIGEST);
+        let record = Bytes::from(record.split_off(surplus));
+        Seen { key, until: self.now + REMEMBERED, record }
+    }
+
+    /// Of the deliveries to the recipients of these indices.
+    pub(crate) fn of(&self, carried: &Carried, indices: &[usize]) -> Vec<Seen> {
+        if indices.is_empty() {
+            return Vec::new();
+        }
+        let subject = carried.subject();
+        let common = common(kind(carried), &subject);
+        let key_of = |index: &usize| {
+            let known = self.known.and_then(|known| known.key(*index));
+            let made = |r: &PerRecipientFields| key(&common, r, &canonical(&r.recipient.address));
+            known.or_else(|| subject.recipients.get(*index).map(made))
+        };
+        indices.iter().filter_map(key_of).map(|key| self.seen(key)).collect()
+    }
+}
+
+fn kind(carried: &Carried) -> &'static str {
+    match carried {
+        Carried::Message(_) => MESSAGE,
+        Carried::Probe(_) => PROBE,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{
+        BAKER, JONES, NOBODY, SMITH, at, content, engine, engine_of, message, name, private,
+        received, report, submission, submit,
+    };
+    use crate::{Content, Engine, NextHop, NoteKind, arrival_keys, keys};
+    use base::ber::universal as u;
+    use p1::envelope::MessageTransferEnvelope;
+    use p1::extension::{Criticality, ExtensionField};
+    use p1::time::Time;
+
+    const OTHER: &str = "C=XX;ADMD=;PRMD=beta;S=Other";
+    const NEW: &str = "C=XX;ADMD=;PRMD=beta;S=New";
+
+    fn beta() -> Engine {
+        engine_of("beta", "mta2", &["Baker", "Other"], &[("alpha", 0)])
+    }
+
+    /// As it comes by a relay.
+    fn relayed(head: &MtsApduHead) -> MtsApduHead {
+        let mut gamma = engine_of("gamma", "mta3", &[], &[("", 1)]);
+        let there = gamma.accept(at(5), head.clone(), &content(1_000), &[]);
+        received(&gamma, &there.accepted.entries[0])
+    }
+
+    /// What a store that has this would answer.
+    fn look_up(seen: &[Seen], head: &MtsApduHead) -> Vec<Option<Bytes>> {
+        let found = |key| seen.iter().rfind(|s| s.key == key).map(|s| s.record.clone());
+        keys(head).into_iter().map(found).collect()
+    }
+
+    fn sent(to: &[&str]) -> MtsApduHead {
+        let mut alpha = engine();
+        let done = submit(&mut alpha, &submission(to));
+        received(&alpha, &done.accepted.entries[0])
+    }
+
+    fn list_history(names: &[(&str, u64)]) -> ExtensionField {
+        let critical = Criticality::default();
+        ExtensionField::standard(number::DL_EXPANSION_HISTORY, critical, |w| {
+            w.constructed(u::SEQUENCE, |w| {
+                for (list, time) in names {
+                    w.constructed(u::SEQUENCE, |w| {
+                        name(list).write(w);
+                        Time::from(at(*time)).write_as(w, u::UTC_TIME);
+                    });
+                }
+            });
+        })
+    }
+
+    fn redirections(names: &[(&str, u64)]) -> ExtensionField {
+        let critical = Criticality::default();
+        ExtensionField::standard(number::REDIRECTION_HISTORY, critical, |w| {
+            w.constructed(u::SEQUENCE, |w| {
+                for (from, time) in names {
+                    w.constructed(u::SEQUENCE, |w| {
+                        w.constructed(u::SEQUENCE, |w| {
+                            name(from).write(w);
+                            Time::from(at(*time)).write_as(w, u::UTC_TIME);
+                        });
+                        w.primitive(u::ENUMERATED, &[0]);
+                    });
+                }
+            });
+        })
+    }
+
+    type Change<'a> = &'a dyn Fn(&mut MessageTransferEnvelope);
+
+    fn with(head: &MtsApduHead, change: Change<'_>) -> MtsApduHead {
+        let mut envelope = message(head).clone();
+        change(&mut envelope);
+        MtsApduHead::Message(Box::new(envelope))
+    }
+
+    #[test]
+    fn a_copy_by_another_way_has_the_same_key_and_its_recipient_is_dropped() {
+        let head = sent(&[BAKER, OTHER, NEW]);
+        let round = relayed(&head);
+        assert!(arrival_keys(&head).iter().zip(arrival_keys(&round)).all(|(a, b)| *a != b));
+        assert_eq!(delivery_keys(&head), delivery_keys(&round));
+        assert_eq!(delivery_keys(&head).len(), 3);
+
+        // New has no mailbox yet, and so is remembered by the path.
+        let first = beta().accept(at(10), head.clone(), &content(1_000), &[]).accepted;
+        let mut remembered: Vec<Digest> = first.seen.iter().map(|s| s.key).collect();
+        remembered.sort_unstable();
+        let mut expected = delivery_keys(&head)[..2].to_vec();
+        expected.extend(&arrival_keys(&head)[2..]);
+        expected.sort_unstable();
+        assert_eq!(remembered, expected);
+
+        let mut beta = engine_of("beta", "mta2", &["Baker", "Other", "New"], &[("alpha", 0)]);
+        let seen = look_up(&first.seen, &round);
+        let second = beta.accept(at(20), round.clone(), &content(1_000), &seen);
+        let hops: Vec<_> = second.accepted.entries.iter().map(|e| &e.record.next_hop).collect();
+        assert_eq!(hops, [&NextHop::Mailbox(canonical(&name(NEW).address))]);
+        let notes: Vec<_> = second.notes.iter().map(|n| (n.kind, n.detail.as_str())).collect();
+        let dropped = "2 of 3 taken before, 2 of them delivered already";
+        assert_eq!(notes, [(NoteKind::Duplicate, dropped)]);
+
+        // All three are delivered now: nothing of it is taken, whichever way it comes.
+        let mut seen = first.seen;
+        seen.extend(second.accepted.seen);
+        for copy in [round, head] {
+            let before = look_up(&seen, &copy);
+            let none = beta.accept(at(30), copy, &content(1_000), &before);
+            assert_eq!(none.accepted, crate::Accepted::default());
+        }
+    }
+
+    #[test]
+    fn names_in_the_histories_count_and_their_times_do_not() {
+        let head = sent(&[BAKER]);
+        let key = |change: Change<'_>| delivery_keys(&with(&head, change))[0];
+        let lists = |names: &[(&str, u64)]| key(&|e| e.extensions.set(list_history(names)));
+        let redirected =
+            |names: &[(&str, u64)]| key(&|e| e.recipients[0].extensions.set(redirections(names)));
+        assert_eq!(lists(&[(SMITH, 1), (JONES, 2)]), lists(&[(SMITH, 3), (JONES, 4)]));
+        assert_eq!(redirected(&[(JONES, 1)]), redirected(&[(JONES, 2)]));
+        // A history that cannot be read is compared whole.
+        let raw = |value: &'static [u8]| {
+            let field = ExtensionField { value: Bytes::from_static(value), ..list_history(&[]) };
+            key(&|e| e.extensions.set(field.clone()))
+        };
+        let all = [
+            key(&|_| {}),
+            lists(&[]),
+            lists(&[(SMITH, 1)]),
+            lists(&[(JONES, 1)]),
+            lists(&[(SMITH, 1), (JONES, 2)]),
+            lists(&[(JONES, 1), (SMITH, 2)]),
+            redirected(&[(JONES, 1)]),
+            redirected(&[(SMITH, 1)]),
+            redirected(&[(SMITH, 1), (JONES, 1)]),
+            raw(&[5, 0]),
+            raw(&[0x30, 2, 5, 0]),
+            key(&|e| e.recipients[0].number = 2),
+            key(&|e| e.recipients[0].recipient = name(JONES)),
+            key(&|e| e.message_identifier.local.push('x')),
+        ];
+        let mut different = all.to_vec();
+        different.sort_unstable();
+        different.dedup();
+        assert_eq!(different.len(), all.len());
+        assert_eq!(key(&|e| e.trace.clear()), key(&|_| {}));
+    }
+
+    #[test]
+    fn copies_that_a_list_or_a_redirection_makes_are_all_delivered() {
+        let head = sent(&[BAKER]);
+        let copies = [
+            head.clone(),
+            with(&head, &|e| e.extensions.set(list_history(&[(JONES, 1)]))),
+            with(&head, &|e| e.recipients[0].extensions.set(redirections(&[(JONES, 1)]))),
+        ];
+        let (mut beta, mut remembered) = (beta(), Vec::new());
+        for copy in copies {
+            let seen = look_up(&remembered, &copy);
+            let taken = beta.accept(at(10), copy, &content(1_000), &seen);
+            assert_eq!((taken.accepted.entries.len(), taken.accepted.seen.len()), (1, 1));
+            remembered.extend(taken.accepted.seen);
+        }
+    }
+
+    #[test]
+    fn an_identifier_that_is_used_again_for_another_content_loses_nothing() {
+        let (head, mut beta) = (sent(&[BAKER]), beta());
+        let (mut remembered, other) = (Vec::new(), Content { digest: [8; 32], ..content(1_000) });
+        let later = with(&head, &|e| e.trace[0].arrival_time = Time::from(at(9)));
+        for (copy, content, entries, kind) in [
+            (&head, &content(1_000), 1, None),
+            (&later, &other, 1, Some(NoteKind::IdentifierReused)),
+            // And both are known now.
+            (&later, &content(1_000), 0, Some(NoteKind::Duplicate)),
+            (&head, &other, 0, Some(NoteKind::Duplicate)),
+        ] {
+            let seen = look_up(&remembered, copy);
+            let taken = beta.accept(at(10), copy.clone(), content, &seen);
+            assert_eq!(taken.accepted.entries.len(), entries);
+            assert_eq!(taken.notes.first().map(|n| n.kind), kind);
+            remembered.extend(taken.accepted.seen);
+        }
+        // However often: the last ones are remembered.
+        for n in 10..40 {
+            let seen = look_up(&remembered, &head);
+            let content = Content { digest: [n; 32], ..content(1_000) };
+            let taken = beta.accept(at(10), head.clone(), &content, &seen);
+            assert_eq!(taken.accepted.entries.len(), 1);
+            remembered.extend(taken.accepted.seen);
+        }
+        assert_eq!(remembered.last().unwrap().record.len(), 8 * 32);
+    }
+
+    #[test]
+    fn who_guesses_an_identifier_and_a_path_has_no_true_message_dropped() {
+        let critical = Criticality { for_transfer: true, ..Criticality::default() };
+        let forged = Content { digest: [66; 32], ..content(1_000) };
+        let transit = "C=XX;ADMD=;PRMD=gamma;S=Far";
+        for to in [&[BAKER][..], &[transit], &[NEW]] {
+            let head = sent(to);
+            let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0), ("gamma", 1)]);
+            // It fails, and its report goes to somebody else.
+            let forgery = with(&head, &|e| {
+                e.originator = name(JONES);
+                private(critical).0.into_iter().for_each(|field| e.extensions.set(field));
+            });
+            let first = beta.accept(at(10), forgery, &forged, &[]).accepted;
+            let seen = look_up(&first.seen, &head);
+            assert_eq!(seen.iter().flatten().count(), 1, "it is remembered by the path");
+            let taken = beta.accept(at(11), head.clone(), &content(1_000), &seen);
+            assert_eq!(taken.accepted.entries.len(), 1);
+            assert_eq!(taken.notes[0].kind, NoteKind::IdentifierReused);
+            // And a repetition of it is known, as is one of the forgery.
+            let mut seen = first.seen;
+            seen.extend(taken.accepted.seen);
+            for content in [&content(1_000), &forged] {
+                let seen = look_up(&seen, &head);
+                let again = beta.accept(at(12), head.clone(), content, &seen);
+                assert_eq!(again.accepted, crate::Accepted::default());
+            }
+        }
+    }
+
+    #[test]
+    fn a_report_by_another_way_is_dropped() {
+        let (mut alpha, mut beta) = (engine(), beta());
+        let done = submit(&mut alpha, &submission(&["C=XX;ADMD=;PRMD=beta;S=Nobody"]));
+        let head = received(&alpha, &done.accepted.entries[0]);
+        let made = beta.accept(at(1), head, &content(1_000), &[]).accepted;
+        let told = received(&beta, &made.entries[0]);
+        let mut gamma = engine_of("gamma", "mta3", &[], &[("", 1)]);
+        let there = gamma.accept(at(5), told.clone(), &content(0), &[]).accepted;
+        assert_eq!(there.seen[0].key, arrival_keys(&told)[0], "not delivered, relayed");
+        let round = received(&gamma, &there.entries[0]);
+        let first = alpha.accept(at(10), told.clone(), &content(0), &[]).accepted;
+        assert_eq!((first.entries.len(), first.seen[0].key), (1, delivery_keys(&told)[0]));
+        let seen = look_up(&first.seen, &round);
+        let second = alpha.accept(at(11), round.clone(), &content(0), &seen);
+        assert_eq!(second.accepted, crate::Accepted::default());
+        assert_eq!(second.notes[0].kind, NoteKind::Duplicate);
+        // Another outcome under the same identifier is another report.
+        let MtsApduHead::Report(mut other) = round else { panic!() };
+        other.content.recipients[0].number = 2;
+        let other = MtsApduHead::Report(other);
+        let seen = look_up(&first.seen, &other);
+        assert_eq!(alpha.accept(at(12), other, &content(0), &seen).accepted.entries.len(), 1);
+    }
+
+    #[test]
+    fn what_is_not_delivered_is_not_remembered_as_such() {
+        // A loop is reported, not delivered: the copy that comes straight still is.
+        let (head, mut beta) = (sent(&[BAKER]), beta());
+        let looped = with(&head, &|e| {
+            beta.add_trace(at(1), None, &mut e.trace, &mut e.extensions);
+            let gamma = engine_of("gamma", "mta3", &[], &[]);
+            gamma.add_trace(at(2), None, &mut e.trace, &mut e.extensions);
+        });
+        let taken = beta.accept(at(3), looped.clone(), &content(1_000), &[]).accepted;
+        assert_eq!(report(&taken.entries[0]).content.recipients.len(), 1);
+        assert_eq!(taken.seen[0].key, arrival_keys(&looped)[0]);
+        let seen = look_up(&taken.seen, &head);
+        let straight = beta.accept(at(4), head, &content(1_000), &seen).accepted;
+        assert!(matches!(straight.entries[0].record.next_hop, NextHop::Mailbox(_)));
+        // The other way round, the loop is dropped, and nobody gets a report.
+        let seen = look_up(&straight.seen, &looped);
+        let again = beta.accept(at(5), looped, &content(1_000), &seen);
+        assert_eq!(again.accepted, crate::Accepted::default());
+    }
+
+    #[test]
+    fn a_submission_s_own_deliveries_are_remembered_too() {
+        let done = submit(&mut engine(), &submission(&[JONES, BAKER, NOBODY]));
+        let is_here = |e: &&crate::NewEntry| matches!(e.record.next_hop, NextHop::Mailbox(_));
+        let here = done.accepted.entries.iter().find(is_here).unwrap();
+        let keys: Vec<Digest> = done.accepted.seen.iter().map(|s| s.key).collect();
+        assert_eq!(keys, delivery_keys(&here.record.head));
+    }
+
+    #[test]
+    fn a_copy_routed_to_a_mailbox_is_looked_up_and_remembered() {
+        let before = &mut engine();
+        let done = submit(before, &submission(&[BAKER, OTHER]));
+        let copy = &done.accepted.entries[0].record;
+        assert_eq!(before.reroute_keys(copy), []);
+        let mut beta = beta();
+        let keys = beta.reroute_keys(copy);
+        assert_eq!(keys, delivery_keys(&copy.head));
+        let again = beta.reroute(at(9), copy, &[None, None]);
+        assert_eq!(again.entries.len(), 2);
+        assert_eq!(again.seen.iter().map(|s| s.key).collect::<Vec<_>>(), keys);
+        let again = beta.reroute(at(9), copy, &[Some(Bytes::new()), None]);
+        assert_eq!((again.entries.len(), again.seen.len()), (1, 1));
+        assert_eq!(again.notes[0].kind, NoteKind::Duplicate);
+        let again = beta.reroute(at(9), copy, &[Some(Bytes::new()), Some(Bytes::new())]);
+        assert_eq!((again.entries.len(), again.seen.len()), (0, 0));
+    }
+
+    #[test]
+    fn a_copy_routed_to_a_mailbox_is_known_by_its_content_too() {
+        let done = submit(&mut engine(), &submission(&[BAKER]));
+        let mut copy = done.accepted.entries[0].record.clone();
+        let mut beta = beta();
+        let (mine, other) = (copy.digest.unwrap(), [8; 32]);
+        let delivered = |digest: [u8; 32]| [Some(Bytes::copy_from_slice(&digest))];
+        assert_eq!(beta.reroute(at(9), &copy, &delivered(mine)).entries.len(), 0);
+        // Another content under its identifier: this one is delivered, and both are known then.
+        let again = beta.reroute(at(9), &copy, &delivered(other));
+        let kinds: Vec<_> = again.notes.iter().map(|n| n.kind).collect();
+        assert_eq!((again.entries.len(), &kinds[..]), (1, &[NoteKind::IdentifierReused][..]));
+        assert_eq!(again.seen[0].record, [other, mine].concat());
+        // An older program kept no digest: what was delivered may have been this.
+        copy.digest = None;
+        assert_eq!(beta.reroute(at(9), &copy, &delivered(other)).entries.len(), 0);
+    }
+}

@@ -1,0 +1,175 @@
+//! A decoder of MTS-APDUs as strict as they come, made by hand and of nothing else here: it takes the
+//! tags of X.411 and the extension-type of one edition, and aborts on anything else.
+
+/// Which edition's extension-type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Edition {
+    /// `[0]` explicit, around an INTEGER: `A0 03 02 01 26`.
+    Of1988,
+    /// `[0]` or `[3]` implicit: `80 01 26`, `83 ...`.
+    Of1994,
+}
+
+/// An extension: where it stands, its type's octets without tag and length, and its value.
+pub(super) type Found = (&'static str, Vec<u8>, Vec<u8>);
+
+/// Identifier octet, contents and the whole.
+#[derive(Clone, Copy)]
+struct Tlv<'a> {
+    tag: u8,
+    content: &'a [u8],
+    raw: &'a [u8],
+}
+
+/// All elements of these contents.
+fn elements(mut rest: &[u8]) -> Result<Vec<Tlv<'_>>, String> {
+    let mut all = Vec::new();
+    while !rest.is_empty() {
+        let e = first(rest)?;
+        rest = &rest[e.raw.len()..];
+        all.push(e);
+    }
+    Ok(all)
+}
+
+fn first(octets: &[u8]) -> Result<Tlv<'_>, String> {
+    let [tag, length, ..] = *octets else { return Err(format!("cut short: {octets:02X?}")) };
+    if tag & 0x1f == 0x1f {
+        return Err(format!("a long tag {tag:02X}"));
+    }
+    let (start, end, size) = match length {
+        0x80 => {
+            // The indefinite form, as a relayed field may have it.
+            let mut at = 2;
+            while octets.get(at..at + 2) != Some(&[0, 0]) {
+                at += first(octets.get(at..).ok_or("no end-of-contents")?)?.raw.len();
+            }
+            (2, at, at + 2)
+        }
+        0..0x80 => (2, 2 + usize::from(length), 2 + usize::from(length)),
+        long => {
+            let start = 2 + usize::from(long & 0x7f);
+            let length = octets.get(2..start).ok_or("cut short")?;
+            let length = length.iter().fold(0, |n, o| n << 8 | usize::from(*o));
+            (start, start + length, start + length)
+        }
+    };
+    let content = octets.get(start..end).ok_or_else(|| format!("cut short: {octets:02X?}"))?;
+    Ok(Tlv { tag, content, raw: &octets[..size] })
+}
+
+/// One field of a SET OF ExtensionField.
+fn extension(field: Tlv<'_>, edition: Edition) -> Result<(Vec<u8>, Vec<u8>), String> {
+    let bad = |what: &str| Err(format!("{what} in extension {:02X?}", field.raw));
+    if field.tag != 0x30 {
+        return bad("no SEQUENCE");
+    }
+    let members = elements(field.content)?;
+    let Some((kind, rest)) = members.split_first() else { return bad("nothing") };
+    let number = match (edition, kind.tag) {
+        (Edition::Of1988, 0xa0) => match elements(kind.content)?[..] {
+            [Tlv { tag: 2, content, .. }] => content,
+            _ => return bad("no INTEGER"),
+        },
+        (Edition::Of1994, 0x80 | 0x83) => kind.content,
+        _ => return bad("extension-type of another edition"),
+    };
+    let value = match rest {
+        [] | [Tlv { tag: 0x81, .. }] => &[5, 0][..],
+        [value] | [Tlv { tag: 0x81, .. }, value] if value.tag == 0xa2 => value.content,
+        _ => return bad("another member"),
+    };
+    if elements(value)?.len() != 1 {
+        return bad("no single value");
+    }
+    Ok((number.to_vec(), value.to_vec()))
+}
+
+struct Walk {
+    edition: Edition,
+    found: Vec<Found>,
+}
+
+impl Walk {
+    fn extensions(&mut self, place: &'static str, set: Tlv<'_>) -> Result<(), String> {
+        for field in elements(set.content)? {
+            let (kind, value) =
+                extension(field, self.edition).map_err(|e| format!("{place}: {e}"))?;
+            self.found.push((place, kind, value));
+        }
+        Ok(())
+    }
+
+    /// The members of a SET: the extensions among them, and others with these tags alone.
+    fn set(
+        &mut self,
+        place: &'static str,
+        set: Tlv<'_>,
+        extensions: u8,
+        others: &[u8],
+    ) -> Result<(), String> {
+        if set.tag & 0x20 == 0 {
+            return Err(format!("{place}: no SET: {:02X}", set.tag));
+        }
+        for member in elements(set.content)? {
+            if member.tag == extensions {
+                self.extensions(place, member)?;
+            } else if !others.contains(&member.tag) {
+                return Err(format!("{place}: unknown member {:02X}", member.tag));
+            }
+        }
+        Ok(())
+    }
+
+    fn recipients(
+        &mut self,
+        place: &'static str,
+        of: Tlv<'_>,
+        tag: u8,
+        extensions: u8,
+        others: &[u8],
+    ) -> Result<(), String> {
+        for list in elements(of.content)?.into_iter().filter(|e| e.tag == tag) {
+            for recipient in elements(list.content)? {
+                self.set(place, recipient, extensions, others)?;
+            }
+        }
+        Ok(())
+    }
+}
+
+const RECIPIENT: &[u8] = &[0x60, 0x80, 0x81, 0x82];
+
+/// Walks over a whole APDU, its content with it; gives all extensions in it.
+pub(super) fn walk(apdu: &[u8], edition: Edition) -> Result<Vec<Found>, String> {
+    let mut walk = Walk { edition, found: Vec::new() };
+    let [apdu] = elements(apdu)?[..] else { return Err("more than an APDU".to_owned()) };
+    // Members of message and probe envelopes alike, with the list of recipients.
+    let common = [0x64, 0x60, 0x65, 0x46, 0x06, 0x4a, 0x48, 0x80, 0xa1, 0xa2, 0x69];
+    match apdu.tag {
+        0xa0 => {
+            let parts = elements(apdu.content)?;
+            let [envelope, Tlv { tag: 0x04, .. }] = parts[..] else {
+                return Err("no envelope and content".to_owned());
+            };
+            let others = [&common[..], &[0x47]].concat();
+            walk.set("message", envelope, 0xa3, &others)?;
+            walk.recipients("message recipient", envelope, 0xa2, 0xa3, RECIPIENT)?;
+        }
+        0xa2 => {
+            walk.set("probe", apdu, 0xa3, &common)?;
+            walk.recipients("probe recipient", apdu, 0xa2, 0xa3, RECIPIENT)?;
+        }
+        0xa1 => {
+            let parts = elements(apdu.content)?;
+            let [envelope, content] = parts[..] else { return Err("no report".to_owned()) };
+            walk.set("report", envelope, 0xa1, &[0x64, 0x60, 0x69])?;
+            let others = [0x64, 0x69, 0x65, 0x46, 0x06, 0x4a, 0x81, 0xa2, 0xa0];
+            walk.set("report content", content, 0xa3, &others)?;
+            let others = [0xa0, 0x81, 0x82, 0xa3, 0xa4, 0x85];
+            walk.recipients("report recipient", content, 0xa0, 0xa6, &others)?;
+        }
+        other => return Err(format!("no MTS-APDU: {other:02X}")),
+    }
+    Ok(walk.found)
+}

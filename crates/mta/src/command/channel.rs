@@ -1,0 +1,122 @@
+//! `mta channel connect`: opens a channel now.
+
+use super::output::{Daemon, complain, print, print_json};
+use super::{DONE, FAILED, PARTLY, WRONG};
+use crate::admin::{Answer, Request, ask};
+use node::connect::Connected;
+use serde::Serialize;
+
+/// What to do with one channel.
+#[derive(Debug, clap::Args)]
+pub(super) struct Arguments {
+    #[command(subcommand)]
+    action: Action,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Ends a channel's wait and opens it now; tries again what was delayed for failures on it.
+    Connect(Connect),
+}
+
+/// Ends a channel's wait and opens it now.
+#[derive(Debug, clap::Args)]
+struct Connect {
+    #[command(flatten)]
+    daemon: Daemon,
+    /// Which, as `mta status` names them: act/flash.
+    #[arg(value_name = "PEER/CHANNEL")]
+    channel: String,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// For machines.
+#[derive(Serialize)]
+struct Shown<'a> {
+    channel: &'a str,
+    #[serde(flatten)]
+    connected: &'a Connected,
+}
+
+pub(super) fn run(arguments: &Arguments) -> u8 {
+    let Action::Connect(connect) = &arguments.action;
+    let Some(socket) = connect.daemon.socket() else { return WRONG };
+    let channel = connect.channel.as_str();
+    let why = match ask(&socket, &Request::Connect { channel: channel.to_owned() }) {
+        Ok(Answer::Connected(connected)) => {
+            if connect.json {
+                print_json(&Shown { channel, connected: &connected });
+            } else {
+                print(&in_words(channel, &connected));
+            }
+            return code(&connected);
+        }
+        Ok(Answer::Error(why)) => why,
+        Ok(other) => format!("the daemon answered {other:?}"),
+        Err(error) => error.to_string(),
+    };
+    complain(&why);
+    FAILED
+}
+
+fn in_words(channel: &str, connected: &Connected) -> String {
+    match connected {
+        Connected::Opened => format!("{channel} is open\n"),
+        Connected::Open { associations: 1 } => {
+            format!("{channel} was open already, with 1 association\n")
+        }
+        Connected::Open { associations } => {
+            format!("{channel} was open already, with {associations} associations\n")
+        }
+        Connected::Opening => {
+            format!("{channel} is being opened: mta status and the log show how that ends\n")
+        }
+        Connected::Failed { reason } => {
+            format!("{channel} could not be opened, and is tried again later: {reason}\n")
+        }
+    }
+}
+
+fn code(connected: &Connected) -> u8 {
+    match connected {
+        Connected::Opened | Connected::Open { .. } => DONE,
+        Connected::Failed { .. } => FAILED,
+        Connected::Opening => PARTLY,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_outcome_has_its_words_its_code_and_its_json() {
+        let reason = "refused: authentication-error".to_owned();
+        let shown: Vec<(String, u8, String)> = [
+            Connected::Opened,
+            Connected::Open { associations: 2 },
+            Connected::Opening,
+            Connected::Failed { reason },
+        ]
+        .iter()
+        .map(|connected| {
+            let json = serde_json::to_string(&Shown { channel: "act/flash", connected }).unwrap();
+            (in_words("act/flash", connected), code(connected), json)
+        })
+        .collect();
+        assert_eq!(shown[0].0, "act/flash is open\n");
+        assert_eq!(shown[1].0, "act/flash was open already, with 2 associations\n");
+        assert_eq!(
+            shown[3].0,
+            "act/flash could not be opened, and is tried again later: refused: authentication-error\n"
+        );
+        assert_eq!(shown.iter().map(|(_, code, _)| *code).collect::<Vec<_>>(), [0, 0, 3, 1]);
+        assert_eq!(
+            shown[1].2,
+            "{\"channel\":\"act/flash\",\"outcome\":\"open\",\"associations\":2}"
+        );
+        assert_eq!(shown[2].2, "{\"channel\":\"act/flash\",\"outcome\":\"opening\"}");
+    }
+}

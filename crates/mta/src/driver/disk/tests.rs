@@ -1,0 +1,115 @@
+use super::super::inbox::Work;
+use super::*;
+use std::path::Path;
+use store::Options;
+
+const ROUTINE: Precedence = Precedence::Routine;
+
+/// One test counts the threads of this process.
+static THREADS_ARE_COUNTED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
+
+fn open(directory: &Path) -> Arc<RedbStore> {
+    Arc::new(RedbStore::open(directory, Options::default()).unwrap())
+}
+
+fn batch(n: u64, source: BodySource) -> Batch {
+    let (precedence, id) = (Precedence::Routine, EntryId(n));
+    let key = Digest([n as u8; 32]);
+    vec![
+        Op::PutBody { id: BodyId(n), source },
+        Op::PutEntry { precedence, id, record: Bytes::from_static(b"record") },
+        Op::PutSeen { key, until: Utc(n), record: Bytes::new() },
+    ]
+}
+
+/// Has the desk do all it can do at once, and stops it in the midst of that.
+async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
+    let inbox = Arc::<Inbox>::default();
+    let mut desk = DiskDesk::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
+    let large = SpoolId(1);
+    desk.spool_open(large);
+    for _ in 0..3 {
+        desk.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
+    }
+    let first = round * 100;
+    desk.commit(Token(0), ROUTINE, batch(first, BodySource::Spool(large)));
+    for n in 1..50 {
+        let octets = BodySource::Octets(Bytes::from_static(b"body"));
+        desk.commit(Token(n), ROUTINE, batch(first + n, octets));
+        desk.load(Token(1_000 + n), ROUTINE, EntryId(n));
+        desk.look_up(Token(2_000 + n), ROUTINE, vec![Digest([n as u8; 32])]);
+        desk.read_content(Token(3_000 + n), ROUTINE, (BodyId(n), 0, 10), None, 1);
+    }
+    desk.forget_seen(Token(4_000), Utc(first), 10);
+    desk.shutdown().await.unwrap();
+    let mut committed = 0;
+    while let Some(work) = inbox.pop() {
+        if let Work::Answer(Answer::Committed { result, .. }) = work {
+            result.unwrap();
+            committed += 1;
+        }
+    }
+    committed
+}
+
+#[tokio::test]
+async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
+    let _alone = THREADS_ARE_COUNTED.lock().await;
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let store = open(directory.path());
+        assert!(!store.repaired(), "round {round}");
+        assert_eq!(store.entry_count().unwrap(), round * 50);
+        assert_eq!(stop_while_working(&store, round).await, 50, "round {round}");
+        assert!(matches!(store.entry_count(), Err(StoreError::Closed)), "round {round}");
+        // No thread is left that could hold it open.
+        tokio::task::yield_now().await;
+        let named = |name| {
+            let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+            tasks
+                .filter(|task| {
+                    std::fs::read_to_string(task.path().join("comm"))
+                        .is_ok_and(|c| c.trim() == name)
+                })
+                .count()
+        };
+        assert_eq!([named("committer"), named("reader"), named("learner"), named("disk")], [0; 4]);
+    }
+}
+
+/// While the disk hangs: with a file's octets on their way, and in a commit behind them.
+async fn stop_while_it_hangs(store: &Arc<RedbStore>, hangs: std::sync::mpsc::Receiver<()>) {
+    let mut desk = DiskDesk::start(Arc::clone(store), Arc::default()).unwrap();
+    let hangs = Arc::new(std::sync::Mutex::new(hangs));
+    for level in [ROUTINE; THREADS].into_iter().chain([Precedence::Flash; URGENT_THREADS]) {
+        let hangs = Arc::clone(&hangs);
+        desk.threads.submit(level, move || assert!(hangs.lock().unwrap().recv().is_err()));
+    }
+    let large = SpoolId(1);
+    desk.spool_open(large);
+    for _ in 0..3 {
+        desk.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
+    }
+    desk.commit(Token(0), ROUTINE, batch(1, BodySource::Spool(large)));
+    let closing = desk.shutdown();
+    assert!(tokio::time::timeout(std::time::Duration::from_millis(50), closing).await.is_err());
+}
+
+#[test]
+fn who_waits_no_longer_for_a_disk_that_hangs_is_free() {
+    let _alone = THREADS_ARE_COUNTED.blocking_lock();
+    let directory = tempfile::tempdir().unwrap();
+    let store = open(directory.path());
+    let (over, hangs) = std::sync::mpsc::channel();
+    let (ended, has_ended) = std::sync::mpsc::channel();
+    let stopping = std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(stop_while_it_hangs(&store, hangs));
+        runtime.shutdown_background();
+        ended.send(()).unwrap();
+    });
+    let free = has_ended.recv_timeout(std::time::Duration::from_secs(10));
+    drop(over);
+    stopping.join().unwrap();
+    assert!(free.is_ok(), "it waited for the disk");
+}

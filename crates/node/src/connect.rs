@@ -1,0 +1,126 @@
+//! What ends a channel's wait before its time: a configuration read again, the peer binding to us,
+//! and an operator who wants it opened (`mta channel connect`).
+
+use crate::api::{ChannelId, Output};
+use crate::event::{Kind, Level};
+use crate::link::{Link, Phase};
+use crate::node::Node;
+use base::{Now, PeerId};
+use serde::{Deserialize, Serialize};
+
+/// What came of an operator's wish to open a channel.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum Connected {
+    /// It was opened.
+    Opened,
+    /// So many associations of ours were open already: nothing was done.
+    Open {
+        /// How many.
+        associations: usize,
+    },
+    /// It is being opened: how that ends is not known yet.
+    Opening,
+    /// It could not be opened; it is tried again as ever.
+    Failed {
+        /// Why, as in the status.
+        reason: String,
+    },
+}
+
+impl Node {
+    /// The channel of this name, as `PEER/CHANNEL`.
+    ///
+    /// # Errors
+    /// There is none; the text names those there are.
+    pub fn channel_named(&self, name: &str) -> Result<ChannelId, String> {
+        let channels = self.config.peers.iter().flat_map(|peer| peer.channels());
+        let named = |id| self.place(id).map(|(peer, channel)| (id, format!("{peer}/{channel}")));
+        let all: Vec<(ChannelId, String)> = channels.filter_map(|(id, _)| named(id)).collect();
+        let found = all.iter().find(|(_, label)| label == name);
+        found.map(|(id, _)| *id).ok_or_else(|| {
+            let labels: Vec<&str> = all.iter().map(|(_, label)| label.as_str()).collect();
+            format!("there is no channel {name:?}; there are: {}", labels.join(", "))
+        })
+    }
+
+    /// An operator wants this channel opened now.
+    pub(crate) fn connect_channel(&mut self, now: Now, request: u64, channel: ChannelId) {
+        let open = |link: &&Link| link.is_initiator() && link.phase == Phase::Open;
+        let associations = self.links_of(channel).filter(open).count();
+        let failed = match self.channels.get(&channel) {
+            _ if self.stopping => Some("the MTA is stopping".to_owned()),
+            None => Some("there is no such channel any more".to_owned()),
+            Some(state) => state.schedule.tell(),
+        };
+        self.end_waits(now, channel, "an operator wants it opened");
+        let outcome = match failed {
+            Some(reason) => Connected::Failed { reason },
+            None if associations > 0 => Connected::Open { associations },
+            None => {
+                if let Some(state) = self.channels.get_mut(&channel) {
+                    state.asked.push(request);
+                }
+                return;
+            }
+        };
+        self.output(Output::ChannelConnected { request, outcome });
+    }
+
+    /// Tells operators what came of opening this channel.
+    pub(crate) fn answer_connect(&mut self, channel: ChannelId, outcome: &Connected) {
+        if self.channels.get(&channel).is_none_or(|state| state.asked.is_empty()) {
+            return;
+        }
+        let asked = self.channels.get_mut(&channel).map(|state| std::mem::take(&mut state.asked));
+        for request in asked.into_iter().flatten() {
+            self.output(Output::ChannelConnected { request, outcome: outcome.clone() });
+        }
+    }
+
+    /// Tells operators who wait for it where a channel could not be opened and waits again.
+    pub(crate) fn answer_failed(&mut self, now: Now, channel: ChannelId) {
+        let Some(state) = self.channels.get(&channel).filter(|s| !s.asked.is_empty()) else {
+            return;
+        };
+        let waits = state.not_before.is_some_and(|at| at > now.mono);
+        let reason = match state.schedule.tell() {
+            Some(reason) => reason,
+            None if waits => state.last_error.clone().unwrap_or_else(|| "it failed".to_owned()),
+            None => return,
+        };
+        self.answer_connect(channel, &Connected::Failed { reason });
+    }
+
+    /// A peer has bound to us: it is there, and so a try to open its channels is worth while. Not
+    /// where it aborts what we send it: of that its bind says nothing.
+    pub(crate) fn peer_has_bound(&mut self, now: Now, peer: PeerId) {
+        let ids: Vec<ChannelId> = self.channels.keys_in(crate::agenda::channels_of(peer)).collect();
+        for id in ids {
+            let waits = self.channels.get(&id).and_then(|state| state.not_before);
+            if waits.is_some_and(|at| at > now.mono) && self.blame.backs_off(id) != waits {
+                self.end_wait(id, "the peer has bound to us");
+            }
+        }
+    }
+
+    /// An operator changed something, or wants this channel opened: its wait ends, and what failed on
+    /// it is tried again.
+    pub(crate) fn end_waits(&mut self, now: Now, channel: ChannelId, why: &str) {
+        for entry in self.blame.begin_anew(channel) {
+            self.queue.scheduler.hasten(now.mono, entry);
+        }
+        if self.channels.get(&channel).is_some_and(|s| s.not_before.is_some_and(|at| at > now.mono))
+        {
+            self.end_wait(channel, why);
+        }
+    }
+
+    fn end_wait(&mut self, channel: ChannelId, why: &str) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.end_wait();
+            let detail = format!("the wait before the next try has ended: {why}");
+            self.event(Level::Info, Kind::WaitEnded, detail).channel(Some(channel));
+        }
+    }
+}

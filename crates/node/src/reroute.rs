@@ -1,0 +1,166 @@
+//! Another way for what is queued for a peer that is configured no more, or takes no content so long.
+//!
+//! The way may lead to a mailbox here. Then what was delivered there already is looked up first, as
+//! for an arrival: the copy may have been delivered by another way meanwhile.
+
+use crate::api::Output;
+use crate::event::{Kind, Level};
+use crate::node::{DEBT_RETRY, Node};
+use crate::pending::{Debt, Pending};
+use crate::reload::is_at_rest;
+use base::{EntryId, Now};
+use bytes::Bytes;
+use engine::journal::{Digest, Op};
+use engine::{NewEntry, NextHop, Record};
+use std::collections::BTreeMap;
+
+/// Copies that the event of a reroute names.
+const MOST_TOLD: usize = 8;
+/// Replaced entries that an operator may still ask for; the oldest have to make room.
+const REMEMBERED: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Reroutes {
+    /// Reserved keys, by the entry that is replaced: until that is durable.
+    keys: BTreeMap<EntryId, Vec<Digest>>,
+    /// What replaced an entry.
+    became: BTreeMap<EntryId, Vec<EntryId>>,
+}
+
+impl Reroutes {
+    /// The entries that this one became in this run of the daemon, if any.
+    pub(crate) fn became(&self, id: EntryId) -> Option<&[EntryId]> {
+        self.became.get(&id).map(Vec::as_slice)
+    }
+
+    fn remember(&mut self, id: EntryId, copies: &[EntryId]) {
+        if copies.is_empty() {
+            return;
+        }
+        self.became.insert(id, copies.to_vec());
+        if self.became.len() > REMEMBERED {
+            self.became.pop_first();
+        }
+    }
+}
+
+/// Entries in words.
+pub(crate) fn list(entries: &[EntryId]) -> String {
+    entries.iter().map(EntryId::to_string).collect::<Vec<_>>().join(", ")
+}
+
+impl Node {
+    /// An entry goes where the routes lead now.
+    pub(crate) fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
+        let keys = self.engine.reroute_keys(record);
+        if keys.is_empty() {
+            return self.reroute_now(now, id, record, &[]);
+        }
+        if keys.iter().any(|key| self.committing.contains(key)) {
+            // A copy of it is arriving: what becomes of that is known in a moment.
+            self.strays.read_later(now, DEBT_RETRY);
+            return;
+        }
+        self.committing.extend(keys.iter().copied());
+        self.strays.reading.insert(id);
+        let (precedence, record) = (record.precedence, Box::new(record.clone()));
+        let token = self.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
+        self.output(Output::LookUp { token, precedence, keys });
+    }
+
+    pub(crate) fn reroute_looked_up(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        record: &Record,
+        keys: Vec<Digest>,
+        result: Result<Vec<Option<Bytes>>, String>,
+    ) {
+        self.strays.reading.remove(&id);
+        let listed = self.queue.scheduler.listed(id);
+        let rests = listed.is_some_and(|listed| is_at_rest(listed.at));
+        match result {
+            Ok(seen) if rests => {
+                self.reroutes.keys.insert(id, keys);
+                self.reroute_now(now, id, record, &seen);
+            }
+            // It expired meanwhile, or goes its old way.
+            Ok(_) => self.release_keys(&keys),
+            Err(error) => {
+                self.release_keys(&keys);
+                self.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                self.strays.read_later(now, DEBT_RETRY);
+            }
+        }
+    }
+
+    /// What this batch replaces is durable: others may use its keys.
+    pub(crate) fn reroutes_made(&mut self, batch: &[Op]) {
+        if self.reroutes.keys.is_empty() {
+            return;
+        }
+        for op in batch {
+            if let Op::DeleteEntry { id, .. } = op
+                && let Some(keys) = self.reroutes.keys.remove(id)
+            {
+                self.release_keys(&keys);
+            }
+        }
+    }
+
+    /// A copy's entry and where it goes, in words.
+    fn way_of(&self, copy: &NewEntry) -> String {
+        let id = copy.id;
+        match &copy.record.next_hop {
+            NextHop::Peer(peer) => {
+                let name = self.config.peer(*peer).map_or("?", |peer| peer.name.as_str());
+                format!("{id} to peer {name}")
+            }
+            NextHop::Mailbox(address) => format!("{id} to mailbox {address}"),
+        }
+    }
+
+    fn reroute_now(&mut self, now: Now, id: EntryId, record: &Record, seen: &[Option<Bytes>]) {
+        let concluded = self.engine.reroute(now.utc, record, seen);
+        // A report about it is not a copy.
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        let (ids, ways): (Vec<EntryId>, Vec<String>) =
+            copies.map(|e| (e.id, self.way_of(e))).unzip();
+        let why = match record.next_hop {
+            NextHop::Peer(_) if self.engine.would_lose_critical(record) => {
+                "its peer has no form for a critical extension"
+            }
+            NextHop::Peer(peer) if self.config.peer(peer).is_some() => {
+                "its peer takes no content so long"
+            }
+            _ => "its peer is not configured",
+        };
+        let mut detail = format!("{why}: routed again");
+        for (n, way) in ways.iter().take(MOST_TOLD).enumerate() {
+            detail.push_str(if n == 0 { ", as " } else { ", " });
+            detail.push_str(way);
+        }
+        if ways.len() > MOST_TOLD {
+            detail.push_str(&format!(" and {} more", ways.len() - MOST_TOLD));
+        }
+        self.event(Level::Warning, Kind::Rerouted, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
+        self.log_notes(None, None, &record.message, &concluded.notes);
+        // The content is held until the new copies are counted.
+        if let Some(body) = record.body {
+            self.queue.hold(body);
+        }
+        self.blame.forget(id);
+        let (mut batch, mut bodies) = self.queue.forget(id);
+        bodies.extend(record.body);
+        batch.extend(engine::put_entries(&concluded.entries));
+        batch.extend(engine::put_seen(&concluded.seen));
+        batch.extend(self.pass_on_hold(id, &ids));
+        self.reroutes.remember(id, &ids);
+        let debt = Debt { batch, entries: concluded.entries, bodies };
+        self.commit(debt.batch.clone(), Pending::Debt(debt));
+    }
+}

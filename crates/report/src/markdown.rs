@@ -1,0 +1,83 @@
+//! Every printed value beside ours, for a page of the documentation.
+
+use crate::Report;
+use crate::closeness::{Closeness, Comparison};
+use crate::number;
+use crate::score::{self, Score};
+use crate::text::{kbit_s, ours, printed, seconds, tos_received};
+use std::fmt::Write as _;
+use study::Row;
+use study::row::Measure;
+
+/// The score, then a row for each printed value.
+pub(crate) fn page(report: &Report<'_>) -> String {
+    let score = Score::of(report);
+    let mut text = String::new();
+    let command = report.machine.command.replace('`', "'");
+    let _ = writeln!(text, "Made with `{command}`.\n");
+    let [hold, fail, open] = crate::view::count(report.verdicts.iter());
+    let _ =
+        writeln!(text, "Expectations that hold: {hold}; that do not: {fail}; not known: {open}.\n");
+    let _ = writeln!(
+        text,
+        "| printed values | {} within 15 % | {} within a factor of 2 | {} beyond a factor of 2 | \
+         {} only a bound is known | not measured | * rows with settings of their own |",
+        Closeness::Near.sign(),
+        Closeness::Factor.sign(),
+        Closeness::Far.sign(),
+        Closeness::Unknown.sign()
+    );
+    text.push_str("|--:|--:|--:|--:|--:|--:|--:|\n");
+    let _ = writeln!(
+        text,
+        "| {} | {} | {} | {} | {} | {} | {} of {} |\n",
+        score.printed,
+        score.near,
+        score.factor,
+        score.far,
+        score.unknown,
+        score.missing,
+        score.own_settings,
+        score.rows
+    );
+    text.push_str(
+        "| table | row | value | printed | ours | ratio | |\n|---|---|---|--:|--:|--:|---|\n",
+    );
+    for row in report.rows.iter().filter(|row| score::is_printed(row)) {
+        values(&mut text, row);
+    }
+    text
+}
+
+fn values(text: &mut String, row: &Row) {
+    let sign = if score::has_own_settings(row) { " *" } else { "" };
+    let name = format!("{} | {}{sign}", cell(&row.table), cell(&row.row));
+    let mut measures = score::measures(&row.paper);
+    measures.extend(row.paper_seconds.map(|_| Measure::Seconds));
+    for measure in measures {
+        let value = match measure {
+            Measure::Seconds => seconds(row),
+            Measure::KbitS => kbit_s(row),
+            other => ours(row, other),
+        };
+        let comparison = Comparison::of_value(row, measure);
+        let ratio = comparison.map_or(number::NONE.to_owned(), Comparison::words);
+        let near = comparison.map_or("", |comparison| comparison.closeness().sign());
+        let kind = measure.name().replace('_', " ");
+        let printed = printed(row, measure);
+        let _ = writeln!(text, "| {name} | {kind} | {printed} | {value} | {ratio} | {near} |");
+    }
+    if !row.paper_tos.is_empty() {
+        let (theirs, ours) = (number::tos(&row.paper_tos), tos_received(row));
+        let near = score::of_row(row).pop().flatten().map_or("", Closeness::sign);
+        let _ = writeln!(text, "| {name} | TOS octets | {theirs} | {ours} |  | {near} |");
+    }
+}
+
+/// Text that stays in its cell.
+fn cell(text: &str) -> String {
+    text.chars()
+        .map(|c| if c.is_control() { '?' } else { c })
+        .collect::<String>()
+        .replace('|', "\\|")
+}

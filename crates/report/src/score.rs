@@ -1,0 +1,171 @@
+//! How many of the printed values came out near, of all there are.
+
+use crate::Report;
+use crate::closeness::{Closeness, Comparison};
+use crate::number;
+use serde::Serialize;
+use std::collections::BTreeSet;
+use study::Row;
+use study::row::Measure;
+
+/// Every printed value once, by how near ours is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Score {
+    /// Printed values of whatever kind: of all rows, and of runs that have not been made.
+    pub printed: usize,
+    /// Within 15 percent, or within a printed bound.
+    pub near: usize,
+    /// Within a factor of 2.
+    pub factor: usize,
+    /// Beyond.
+    pub far: usize,
+    /// Only a bound of ours is known, and it may be near.
+    pub unknown: usize,
+    /// We have no value.
+    pub missing: usize,
+    /// Rows with printed values.
+    pub rows: usize,
+    /// Those of them with settings of their own.
+    pub own_settings: usize,
+}
+
+impl Score {
+    /// Of all that a report has.
+    pub fn of(report: &Report<'_>) -> Score {
+        let mut score = Score::of_rows(report.rows);
+        let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
+        for planned in report.planned.iter().filter(|run| !made.contains(run.id.as_str())) {
+            let messages = planned.messages.iter().map(|message| measures(&message.paper).len());
+            let loads = planned.loads.iter();
+            let loads =
+                loads.map(|l| measures(&l.paper).len() + usize::from(!l.paper_tos.is_empty()));
+            let missing: usize = messages.chain(loads).sum();
+            score.printed += missing;
+            score.missing += missing;
+        }
+        score
+    }
+
+    /// Of these rows.
+    pub(crate) fn of_rows(rows: &[Row]) -> Score {
+        let mut score = Score::default();
+        for row in rows.iter().filter(|row| is_printed(row)) {
+            score.rows += 1;
+            score.own_settings += usize::from(has_own_settings(row));
+            for closeness in of_row(row) {
+                score.printed += 1;
+                *match closeness {
+                    Some(Closeness::Near) => &mut score.near,
+                    Some(Closeness::Factor) => &mut score.factor,
+                    Some(Closeness::Far) => &mut score.far,
+                    Some(Closeness::Unknown) => &mut score.unknown,
+                    None => &mut score.missing,
+                } += 1;
+            }
+        }
+        score
+    }
+
+    /// How many are so near.
+    pub(crate) fn count(&self, closeness: Closeness) -> usize {
+        match closeness {
+            Closeness::Near => self.near,
+            Closeness::Factor => self.factor,
+            Closeness::Far => self.far,
+            Closeness::Unknown => self.unknown,
+        }
+    }
+}
+
+/// The kinds of values with something printed.
+pub(crate) fn measures<'a>(
+    paper: impl IntoIterator<Item = (&'a router::policy::Name, &'a f64)>,
+) -> BTreeSet<Measure> {
+    paper.into_iter().filter_map(|(name, _)| Measure::of_paper(name)).collect()
+}
+
+/// Each printed value of a row, its TOS octets as one: how near ours is, where we have it.
+pub(crate) fn of_row(row: &Row) -> Vec<Option<Closeness>> {
+    let mut printed = measures(&row.paper);
+    printed.extend(row.paper_seconds.map(|_| Measure::Seconds));
+    let values = printed.into_iter();
+    let compared =
+        values.map(|measure| Comparison::of_value(row, measure).map(Comparison::closeness));
+    let tos = (!row.paper_tos.is_empty()).then(|| {
+        let (ours, theirs): (BTreeSet<_>, BTreeSet<_>) =
+            (row.tos_received.iter().collect(), row.paper_tos.iter().collect());
+        match (ours.is_empty(), ours == theirs) {
+            (true, _) => None,
+            (false, true) => Some(Closeness::Near),
+            (false, false) => Some(Closeness::Far),
+        }
+    });
+    compared.chain(tos).collect()
+}
+
+/// Whether anything was printed of it.
+pub(crate) fn is_printed(row: &Row) -> bool {
+    row.paper_seconds.is_some() || !row.paper.is_empty() || !row.paper_tos.is_empty()
+}
+
+/// Whether it was made with parameters that are others than the study's own.
+pub(crate) fn has_own_settings(row: &Row) -> bool {
+    is_printed(row) && !row.with.is_empty()
+}
+
+/// The parameters that are others here, but for those that the row's name says already.
+pub(crate) fn own_settings(row: &Row) -> String {
+    let said = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
+    let said: Vec<String> = said.filter(|said| !row.row.contains(said.as_str())).collect();
+    said.join(", ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeMap;
+
+    fn values(of: &[(&str, f64)]) -> BTreeMap<String, f64> {
+        of.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect()
+    }
+
+    #[test]
+    fn every_printed_value_counts_once_and_what_was_not_measured_too() {
+        let timed = Row {
+            paper_seconds: Some(10.0),
+            paper: values(&[("seconds", 10.0), ("base_percent", 80.0)]),
+            seconds: Some(10.5),
+            more: values(&[("base_percent", 50.0)]),
+            with: BTreeMap::from([("window".to_owned(), 3.into())]),
+            ..Row::default()
+        };
+        let load = Row {
+            paper: values(&[
+                ("loss_percent", 1.0),
+                ("delay_ms_more_than", 2.0),
+                ("delay_ms_less_than", 4.0),
+                ("jitter_ms", 1.0),
+                ("round_trip_ms", 0.0),
+            ]),
+            paper_tos: vec![0x28, 0x30],
+            more: values(&[("loss_percent", 9.0), ("delay_ms", 3.0), ("round_trip_ms", 0.01)]),
+            tos_received: vec![0x30, 0x28],
+            ..Row::default()
+        };
+        let plain = Row { seconds: Some(1.0), ..Row::default() };
+        let score = Score::of_rows(&[timed, load.clone(), plain]);
+        let expected = Score {
+            printed: 7,
+            near: 4,   // seconds, delay, round trip, TOS
+            factor: 1, // percent of base
+            far: 1,    // loss
+            unknown: 0,
+            missing: 1, // jitter
+            rows: 2,
+            own_settings: 1,
+        };
+        assert_eq!(score, expected);
+        let other = Row { tos_received: vec![0x28], ..load };
+        assert_eq!(Score::of_rows(&[other]).far, 2);
+    }
+}

@@ -1,0 +1,126 @@
+//! The store is closed in order, and opens without reading all of itself, however it ended.
+
+#![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
+
+mod common;
+
+use base::Precedence;
+use common::{Model, body, octets, put, seen};
+use engine::journal::Batch;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use store::faulty::{FaultyDisk, Loss};
+use store::{Committer, Options, QueueStore, RedbStore, StoreError};
+
+/// Names the directory in which a child of this test commits and aborts.
+const CHILD: &str = "STORE_TEST_CHILD";
+
+fn batch(n: u64) -> Batch {
+    vec![put(n, b"x"), body(n, octets(3_000, n as u8)), seen(n as u8, n + 1, b"answer")]
+}
+
+fn fill(store: &RedbStore, numbers: std::ops::Range<u64>) {
+    for n in numbers {
+        store.commit(vec![batch(n)]).remove(0).unwrap();
+    }
+}
+
+fn on(disk: &FaultyDisk) -> RedbStore {
+    RedbStore::with_disk(Arc::new(disk.clone()), Options::default()).unwrap()
+}
+
+#[test]
+fn after_a_power_cut_it_opens_without_a_repair() {
+    for loss in [Loss::Nothing, Loss::Everything, Loss::Some(7)] {
+        let disk = FaultyDisk::new();
+        let store = on(&disk);
+        assert!(!store.repaired(), "a new one");
+        fill(&store, 0..20);
+        disk.crash(loss);
+        drop(store);
+        let store = on(&disk);
+        assert!(!store.repaired(), "{loss:?}");
+        assert_eq!(store.entry_count().unwrap(), 20, "{loss:?}");
+    }
+}
+
+#[test]
+fn a_store_that_is_closed_in_order_is_never_repaired() {
+    let directory = tempfile::tempdir().unwrap();
+    for round in 0..20 {
+        let store = RedbStore::open(directory.path(), Options::default()).unwrap();
+        assert!(!store.repaired(), "round {round}");
+        let store = Arc::new(store);
+        let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>).unwrap();
+        for n in 0..10 {
+            let on_done = Box::new(|outcome: Result<(), StoreError>| outcome.unwrap());
+            committer.submit(Precedence::Routine, batch(round * 10 + n), on_done);
+        }
+        committer.shutdown();
+        // Somebody still has it, as a thread would that nobody waited for.
+        let holder = Arc::clone(&store);
+        store.close();
+        assert!(matches!(holder.entry_count(), Err(StoreError::Closed)));
+        let late = holder.commit(vec![batch(99)]).remove(0);
+        assert!(matches!(late, Err(StoreError::Closed)), "{late:?}");
+        store.close();
+    }
+}
+
+#[test]
+fn after_an_abort_of_the_process_it_opens_without_a_repair() {
+    if let Some(directory) = std::env::var_os(CHILD) {
+        let store = RedbStore::open(Path::new(&directory), Options::default()).unwrap();
+        fill(&store, 0..50);
+        std::process::abort();
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args(["after_an_abort_of_the_process", "--nocapture"])
+        .env(CHILD, directory.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .unwrap();
+    assert!(!child.success(), "it aborted");
+    let store = RedbStore::open(directory.path(), Options::default()).unwrap();
+    assert!(!store.repaired());
+    let mut model = Model::default();
+    (0..50).for_each(|n| model.apply(&batch(n), &Default::default()));
+    model.check(&store, &model).unwrap();
+}
+
+#[test]
+fn keys_are_forgotten_so_many_at_a_time_in_the_order_of_their_times() {
+    const KEYS: u16 = 10_000;
+    const MOST: usize = 1_000;
+    let directory = tempfile::tempdir().unwrap();
+    let store = RedbStore::open(directory.path(), Options::default()).unwrap();
+    let key = |n: u16| {
+        let mut key = [0; 32];
+        key[..2].copy_from_slice(&n.wrapping_mul(40_503).to_be_bytes());
+        engine::journal::Digest(key)
+    };
+    let remember = |n| engine::journal::Op::PutSeen {
+        key: key(n),
+        until: base::Utc(n.into()),
+        record: bytes::Bytes::new(),
+    };
+    store.commit(vec![(0..KEYS).map(remember).collect()]).remove(0).unwrap();
+    let before = base::Utc((KEYS - 500).into());
+    let remembered = || (0..KEYS).filter(|n| store.seen(&key(*n), base::Utc(0)).unwrap().is_some());
+    let mut left: Vec<u16> = remembered().collect();
+    assert_eq!(left.len(), usize::from(KEYS));
+    let mut commits = 0;
+    while store.has_expired_keys(before).unwrap() {
+        let forget = engine::journal::Op::ForgetSeen { before, most: MOST };
+        store.commit(vec![vec![forget]]).remove(0).unwrap();
+        let now: Vec<u16> = remembered().collect();
+        assert!(left.len() - now.len() <= MOST, "{} in one commit", left.len() - now.len());
+        assert_eq!(now, left[left.len() - now.len()..], "the oldest first");
+        left = now;
+        commits += 1;
+    }
+    assert_eq!((left.len(), commits), (500, 10));
+}

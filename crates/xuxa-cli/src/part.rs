@@ -1,0 +1,161 @@
+//! Files that are being written: nobody's but the user's, and gone unless they are completed.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write};
+use std::os::unix::fs::{
+    DirBuilderExt as _, FileExt as _, MetadataExt as _, OpenOptionsExt as _, PermissionsExt as _,
+};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Octets compared at once.
+const CHUNK: usize = 64 << 10;
+
+/// A file that is not complete: locked while it is written, so that one without a lock is known to
+/// be left behind. It goes when this is dropped.
+pub(crate) struct Part {
+    file: File,
+    path: PathBuf,
+}
+
+impl Part {
+    /// Creates `PREFIX.PROCESS-NUMBER.part`, a name of our own: another process may write another of
+    /// the same prefix. No link of that name is followed.
+    ///
+    /// # Errors
+    /// It cannot be created or locked.
+    pub(crate) fn create(dir: &Path, prefix: &str) -> io::Result<Part> {
+        // Never the same twice: who sweeps removes by name.
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let process = std::process::id();
+        loop {
+            let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+            let path = dir.join(format!("{prefix}.{process}-{number}.part"));
+            let mut options = OpenOptions::new();
+            match options.read(true).write(true).create_new(true).mode(0o600).open(&path) {
+                Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(file) => {
+                    let part = Part { file, path };
+                    part.file.lock()?;
+                    // Before it was locked, it may have been taken for one that was left behind.
+                    if part.file.metadata()?.nlink() > 0 {
+                        return Ok(part);
+                    }
+                }
+            }
+        }
+    }
+
+    pub(crate) fn write(&mut self, octets: &[u8]) -> io::Result<()> {
+        self.file.write_all(octets)
+    }
+
+    /// Puts its octets on the disk.
+    pub(crate) fn sync(&self) -> io::Result<()> {
+        self.file.sync_all()
+    }
+
+    /// Gives it a name that nothing has yet, be it a file or a link; `false` where something does.
+    /// Durable once the directory is synced.
+    #[expect(clippy::disallowed_methods, reason = "the caller syncs the directory after all files")]
+    pub(crate) fn publish(&self, path: &Path) -> io::Result<bool> {
+        match fs::hard_link(&self.path, path) {
+            Ok(()) => return Ok(true),
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => return Ok(false),
+            Err(error) if !is_without_links(&error) => return Err(error),
+            Err(_) => {}
+        }
+        match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
+            // What is replaced is the empty file of a moment ago.
+            Ok(_) => match fs::rename(&self.path, path) {
+                Ok(()) => Ok(true),
+                Err(error) => {
+                    let _ = fs::remove_file(path);
+                    Err(error)
+                }
+            },
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => Ok(false),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Whether a file has the same octets; a link has not.
+    pub(crate) fn is_same_as(&self, path: &Path) -> io::Result<bool> {
+        let found = path.symlink_metadata()?;
+        let length = self.file.metadata()?.len();
+        if !found.is_file() || found.len() != length {
+            return Ok(false);
+        }
+        let other = File::open(path)?;
+        let [mut ours, mut theirs] = [(); 2].map(|()| vec![0; CHUNK]);
+        let mut at = 0;
+        while at < length {
+            let room = usize::try_from(length - at).map_or(CHUNK, |left| left.min(CHUNK));
+            ours.truncate(room);
+            theirs.truncate(room);
+            self.file.read_exact_at(&mut ours, at)?;
+            match other.read_exact_at(&mut theirs, at) {
+                // It became shorter.
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => return Ok(false),
+                read => read?,
+            }
+            if ours != theirs {
+                return Ok(false);
+            }
+            at += room as u64;
+        }
+        Ok(true)
+    }
+}
+
+/// Whether a link could not be made because the file system has none, or no more of this file.
+fn is_without_links(error: &io::Error) -> bool {
+    use ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
+    matches!(error.kind(), PermissionDenied | TooManyLinks | Unsupported)
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        // Not there where it was renamed.
+        let _ = fs::remove_file(&self.path);
+    }
+}
+
+/// Removes what was left behind by those that ended in the middle of a file of this prefix.
+pub(crate) fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
+    for entry in fs::read_dir(dir)? {
+        let entry = entry?;
+        let path = entry.path();
+        let name = entry.file_name();
+        let is_ours = name.to_string_lossy().starts_with(prefix);
+        let is_part = path.extension().is_some_and(|extension| extension == "part");
+        // A link or a device is nothing that we left.
+        if !is_ours || !is_part || !entry.file_type()?.is_file() {
+            continue;
+        }
+        // Another may have removed or renamed it.
+        if File::open(&path).is_ok_and(|part| part.try_lock().is_ok()) {
+            let _ = fs::remove_file(&path);
+        }
+    }
+    Ok(())
+}
+
+/// Makes a directory and what is above it, for its owner alone, where it is not there.
+pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
+    fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
+}
+
+/// Takes away from a file or directory what others may do with it.
+pub(crate) fn tighten(path: &Path, mode: u32) -> io::Result<()> {
+    match fs::metadata(path)?.permissions().mode() & 0o077 {
+        0 => Ok(()),
+        _ => fs::set_permissions(path, fs::Permissions::from_mode(mode)),
+    }
+}
+
+/// Makes the names in a directory durable.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir).and_then(|d| d.sync_all())
+}

@@ -1,0 +1,143 @@
+//! What a content says of itself, taken in while it comes.
+
+use crate::extract::Files;
+use anyhow::Result;
+use p772::{Charset, ContentParser, Event, Heading, PartKind};
+
+/// Most octets of text shown.
+pub(crate) const MOST_TEXT: usize = 256;
+
+/// A content as far as it came.
+pub(crate) struct Reading<'a> {
+    parser: ContentParser,
+    pub heading: Option<Box<Heading>>,
+    /// Octets of the body parts.
+    pub size: u64,
+    /// The beginning of the first text, undecoded: a piece may end within a character.
+    text: Option<(Charset, Vec<u8>)>,
+    in_text: bool,
+    in_file: bool,
+    /// The content is of no kind we can read: it is kept all the same.
+    pub opaque: bool,
+    /// Where its files go, if they are wanted.
+    files: Option<Files<'a>>,
+}
+
+impl<'a> Reading<'a> {
+    pub(crate) fn new(files: Option<Files<'a>>) -> Reading<'a> {
+        Reading {
+            parser: ContentParser::new(),
+            heading: None,
+            size: 0,
+            text: None,
+            in_text: false,
+            in_file: false,
+            opaque: false,
+            files,
+        }
+    }
+
+    /// The files in it, once.
+    pub(crate) fn files(&mut self) -> Option<Files<'a>> {
+        self.files.take()
+    }
+
+    /// The beginning of the first text.
+    pub(crate) fn text(&self) -> Option<String> {
+        let (charset, octets) = self.text.as_ref()?;
+        let mut whole = octets.as_slice();
+        if *charset == Charset::Utf8 && octets.len() == MOST_TEXT {
+            // Cut there, perhaps within a character.
+            if let Err(error) = std::str::from_utf8(octets)
+                && error.error_len().is_none()
+            {
+                whole = octets.get(..error.valid_up_to()).unwrap_or(octets);
+            }
+        }
+        Some(charset.decode(whole))
+    }
+
+    /// Whether that is all of the body.
+    pub(crate) fn text_is_all(&self) -> bool {
+        self.text.as_ref().is_some_and(|(_, octets)| octets.len() as u64 == self.size)
+    }
+
+    /// The next octets.
+    ///
+    /// # Errors
+    /// A file cannot be written.
+    pub(crate) fn take(&mut self, octets: &[u8]) -> Result<()> {
+        let mut rest = octets;
+        while !self.opaque {
+            // The MTA carries contents of any type: one we cannot read is kept unread.
+            let Ok(event) = self.parser.next(&mut rest) else {
+                self.opaque = true;
+                break;
+            };
+            match event {
+                None => break,
+                Some(Event::Heading(heading)) => self.heading = Some(heading),
+                Some(Event::PartBegin(kind)) => self.begin(kind)?,
+                Some(Event::Data(data)) => {
+                    self.size += data.len() as u64;
+                    if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
+                        let room = MOST_TEXT.saturating_sub(text.len()).min(data.len());
+                        text.extend_from_slice(data.get(..room).unwrap_or_default());
+                    }
+                    if let Some(files) = self.files.as_mut().filter(|_| self.in_file) {
+                        files.write(&data)?;
+                    }
+                }
+                Some(Event::PartEnd) => {
+                    self.in_text = false;
+                    if std::mem::take(&mut self.in_file)
+                        && let Some(files) = &mut self.files
+                    {
+                        files.end();
+                    }
+                }
+                Some(Event::Notification(_) | Event::End) => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// A body part begins.
+    fn begin(&mut self, kind: PartKind) -> Result<()> {
+        let name = match kind {
+            PartKind::Text(charset) => {
+                if self.text.is_none() {
+                    self.in_text = true;
+                    self.text = Some((charset, Vec::new()));
+                }
+                return Ok(());
+            }
+            PartKind::File { name } => name,
+            PartKind::Binary => None,
+            PartKind::Extended { .. } | PartKind::Other { .. } => return Ok(()),
+        };
+        self.in_file = true;
+        self.files.as_mut().map_or(Ok(()), |files| files.begin(name.as_deref()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(charset: Charset, octets: &[u8]) -> Option<String> {
+        let mut reading = Reading::new(None);
+        reading.text = Some((charset, octets.to_vec()));
+        reading.text()
+    }
+
+    #[test]
+    fn text_is_read_in_its_own_characters_and_cut_between_them() {
+        assert_eq!(text(Charset::Latin1, b"\xdcbung").as_deref(), Some("Übung"));
+        assert_eq!(text(Charset::Utf8, "Übung".as_bytes()).as_deref(), Some("Übung"));
+        let mut long = vec![b'x'; MOST_TEXT - 1];
+        long.push(0xc3);
+        assert_eq!(text(Charset::Utf8, &long), Some("x".repeat(MOST_TEXT - 1)));
+        assert_eq!(Reading::new(None).text(), None);
+    }
+}

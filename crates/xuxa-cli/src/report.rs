@@ -1,0 +1,220 @@
+//! A report: what became of a message of ours.
+
+use crate::show;
+use crate::words;
+use anyhow::{Context as _, Result};
+use base::ber::Element;
+use p1::envelope::ReportType;
+use p1::p3::{PerRecipientReportDelivery, ReportDelivery};
+use p772::{ContentParser, Event};
+use serde::Serialize;
+use sha2::{Digest as _, Sha256};
+
+/// Most octets of a report that are read: 32,767 recipients of 1 KiB each take half of it. A longer
+/// one, for it returns a content, is kept as it came, and shown by its length.
+const MOST_READ: usize = 64 << 20;
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct Report {
+    /// Of the message reported on; absent where the report is too long to be read.
+    #[serde(skip_serializing_if = "String::is_empty")]
+    pub mts_identifier: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub content_identifier: Option<String>,
+    /// Of the message reported on, where the report returns its content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
+    /// Octets of the report.
+    pub length: u64,
+    pub recipients: Vec<ReportLine>,
+    /// Delivered before: confirmed again, kept once.
+    pub duplicate: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+}
+
+#[derive(Clone, Debug, Default, Serialize)]
+pub(crate) struct ReportLine {
+    pub recipient: String,
+    pub delivered: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delivery_time: Option<String>,
+    /// Why not, in words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    /// By the names of X.411.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub diagnostic: Option<String>,
+    /// What the MTA added in its own words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub supplementary: Option<String>,
+}
+
+impl ReportLine {
+    fn of(recipient: &PerRecipientReportDelivery) -> ReportLine {
+        let mut line = ReportLine {
+            recipient: recipient.actual_recipient.address.to_string(),
+            supplementary: recipient.supplementary_information.clone(),
+            ..ReportLine::default()
+        };
+        match &recipient.report {
+            ReportType::Delivery { time, .. } => {
+                line.delivered = true;
+                line.delivery_time = time.utc.map(|t| t.to_string());
+            }
+            ReportType::NonDelivery { reason, diagnostic } => {
+                line.because = Some(words::not_delivered(*reason, *diagnostic));
+                line.reason = Some(reason.to_string());
+                line.diagnostic = diagnostic.as_ref().map(ToString::to_string);
+            }
+        }
+        line
+    }
+}
+
+/// A report that is coming.
+#[derive(Default)]
+pub(crate) struct ReportReading {
+    /// All of it, up to [`MOST_READ`].
+    octets: Vec<u8>,
+    length: u64,
+    hasher: Sha256,
+}
+
+impl ReportReading {
+    /// The next octets.
+    pub(crate) fn take(&mut self, octets: &[u8]) {
+        self.length += octets.len() as u64;
+        self.hasher.update(octets);
+        if self.length <= MOST_READ as u64 {
+            self.octets.extend_from_slice(octets);
+        } else {
+            // The beginning alone says nothing.
+            self.octets = Vec::new();
+        }
+    }
+
+    /// What the report is called here, and what it says. It is delivered without an identifier of its
+    /// own: what says the same is the same report.
+    ///
+    /// # Errors
+    /// It is no report.
+    pub(crate) fn finish(self) -> Result<(String, Report)> {
+        let hash = show::hex(&self.hasher.finalize());
+        let hash = hash.get(..16).unwrap_or(&hash);
+        if self.length > MOST_READ as u64 {
+            let report = Report { length: self.length, ..Report::default() };
+            return Ok((format!("report {hash}"), report));
+        }
+        // Refused for its names it would stay with the MTA, and come again.
+        let element = Element::parse_accepted(&self.octets).context("in the report delivery")?;
+        let report = ReportDelivery::read(&element).context("in the report delivery")?;
+        let subject = report.returned_content.as_deref().and_then(subject_of);
+        let mts_identifier = report.subject_identifier.to_string();
+        let name = format!("report {hash} on {mts_identifier}");
+        let report = Report {
+            mts_identifier,
+            content_identifier: report.content_identifier,
+            subject,
+            length: self.length,
+            recipients: report.recipients.iter().map(ReportLine::of).collect(),
+            duplicate: false,
+            file: None,
+        };
+        Ok((name, report))
+    }
+}
+
+/// The subject of a content that was returned.
+fn subject_of(content: &[u8]) -> Option<String> {
+    let mut rest = content;
+    match ContentParser::new().next(&mut rest) {
+        Ok(Some(Event::Heading(heading))) => heading.subject,
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use super::*;
+    use base::ber::Writer;
+    use p1::extension::Extensions;
+    use p1::names::{GlobalDomainId, MtsIdentifier, ORName};
+    use p1::reason::{Diagnostic, NonDeliveryReason};
+    use p772::{ContentBuilder, Heading};
+
+    fn report(recipients: usize, returned: Option<Vec<u8>>) -> Vec<u8> {
+        let domain = GlobalDomainId::new("XX", "NATO", Some("ACT"));
+        let recipient = |n: usize| PerRecipientReportDelivery {
+            actual_recipient: format!("/S=U{n}/O=HEADQUARTERS/PRMD=ACT/ADMD=NATO/C=XX")
+                .parse::<ORName>()
+                .unwrap(),
+            report: ReportType::NonDelivery {
+                reason: NonDeliveryReason::UNABLE_TO_TRANSFER,
+                diagnostic: Some(Diagnostic::UNRECOGNISED_OR_NAME),
+            },
+            converted_eits: None,
+            intended_recipient: None,
+            supplementary_information: Some("no such user here".to_owned()),
+            extensions: Extensions::default(),
+            unknown: Vec::new(),
+        };
+        let report = ReportDelivery {
+            subject_identifier: MtsIdentifier { domain, local: "A.7".to_owned() },
+            content_identifier: Some("CID-7".to_owned()),
+            content_type: None,
+            original_eits: None,
+            extensions: Extensions::default(),
+            recipients: (0..recipients).map(recipient).collect(),
+            returned_content: returned.map(Into::into),
+            unknown: Vec::new(),
+        };
+        let mut w = Writer::new();
+        report.write(&mut w);
+        w.into_vec()
+    }
+
+    fn read(octets: &[u8]) -> Result<(String, Report)> {
+        let mut reading = ReportReading::default();
+        octets.chunks(60_000).for_each(|piece| reading.take(piece));
+        reading.finish()
+    }
+
+    #[test]
+    fn a_report_of_more_than_a_mebibyte_is_read() {
+        let octets = report(14_000, None);
+        assert!(octets.len() > 1 << 20, "{}", octets.len());
+        let (name, report) = read(&octets).unwrap();
+        assert!(name.starts_with("report ") && name.ends_with(";A.7]"), "{name}");
+        assert_eq!((report.recipients.len(), report.length), (14_000, octets.len() as u64));
+        let last = report.recipients.last().unwrap();
+        assert!(last.recipient.contains("S=U13999"), "{last:?}");
+        assert_eq!(last.because.as_deref(), Some("there is no such recipient"));
+        assert_eq!(last.diagnostic.as_deref(), Some("unrecognised-OR-name"));
+        assert_eq!(last.supplementary.as_deref(), Some("no such user here"));
+    }
+
+    #[test]
+    fn a_report_names_its_message_and_its_subject_where_it_returns_it() {
+        let mut heading = Heading { subject: Some("CONVOY".to_owned()), ..Heading::default() };
+        heading.this_ipm.local = "M".to_owned();
+        let content = ContentBuilder::new(&heading).unwrap().text("hello").finish();
+        let (_, report) = read(&report(1, Some(content))).unwrap();
+        assert_eq!(report.mts_identifier, "[/PRMD=ACT/ADMD=NATO/C=XX/;A.7]");
+        assert_eq!(report.content_identifier.as_deref(), Some("CID-7"));
+        assert_eq!(report.subject.as_deref(), Some("CONVOY"));
+        assert!(read(b"\x30\x00").is_err());
+    }
+
+    #[test]
+    fn one_too_long_to_be_read_is_told_by_its_length() {
+        let mut reading = ReportReading::default();
+        let piece = vec![0; 1 << 20];
+        (0..65).for_each(|_| reading.take(&piece));
+        let (name, report) = reading.finish().unwrap();
+        assert_eq!((report.length, report.recipients.len()), (65 << 20, 0));
+        assert!(name.starts_with("report "), "{name}");
+    }
+}
