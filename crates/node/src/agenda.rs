@@ -32,6 +32,7 @@ pub(crate) type Wish = (Rank, Reverse<Option<Instant>>, ChannelId);
 
 /// The channels that are to be opened, by rank, and those being opened.
 #[derive(Debug, Default)]
+#[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
 pub(crate) struct Wishes {
     ranked: BTreeSet<Wish>,
     of: BTreeMap<ChannelId, Wish>,
@@ -87,6 +88,7 @@ impl Wishes {
 
 /// See the head of this file.
 #[derive(Debug, Default)]
+#[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
 pub(crate) struct Agenda {
     peers: BTreeSet<PeerId>,
     mailboxes: BTreeSet<u32>,
@@ -189,7 +191,7 @@ impl Node {
             return;
         }
         let said = self.said();
-        let filed = format!("{:?}", self.agenda);
+        let filed = self.agenda.clone();
         let draining = self.draining.clone();
         self.end_drained(now, &draining);
         self.channels.mark_all();
@@ -199,7 +201,7 @@ impl Node {
         self.dispatch(now);
         assert_eq!(said, self.said(), "said more after everything was looked at");
         assert!(!self.has_more_to_dispatch(), "something changed when everything was looked at");
-        assert_eq!(filed, format!("{:?}", self.agenda), "something was not filed");
+        assert_eq!(filed, self.agenda, "something was not filed");
     }
 
     /// Leaves [`Node::check_settled`] out.

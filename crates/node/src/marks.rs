@@ -85,6 +85,7 @@ impl<K: Ord + Copy, V> Marked<K, V> {
 
 /// Keys in the order of the times at which something is due for them; of each one time at most.
 #[derive(Debug)]
+#[cfg_attr(debug_assertions, derive(Clone, PartialEq))]
 pub(crate) struct Due<K> {
     order: BTreeSet<(Instant, K)>,
     times: BTreeMap<K, Instant>,

@@ -505,10 +505,12 @@ fn run(listener: u32, octets: &[u8]) {
 fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
     let mut rng = Rng::new(crate::hash(octets));
     let most = crate::mutate::one_of(&mut rng, [1, 64, 70_000]);
+    // In so many pieces at most, about: each costs the same, whatever its length.
+    let least = octets.len() / 8_192;
     for packet in packets(octets) {
         let mut rest = packet;
         while !rest.is_empty() {
-            let size = 1 + rng.below(most) as usize;
+            let size = 1 + least + rng.below(most) as usize;
             let (piece, after) = rest.split_at(size.min(rest.len()));
             site.bytes(association, piece);
             rest = after;
