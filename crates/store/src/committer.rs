@@ -7,7 +7,7 @@ use base::Precedence;
 use engine::journal::Batch;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Called once with the outcome of a batch, on the committer's thread (or on the submitter's if
 /// the committer is gone). Must neither block nor panic: every commit waits for it.
@@ -22,6 +22,16 @@ const MOMENT: Duration = Duration::from_micros(100);
 /// Batches beyond which nobody is waited for.
 const GATHERED: usize = 64;
 
+/// While something urgent passes, a group of what is not urgent is followed by a rest three times as long as
+/// the group took, so that an urgent batch finds the committer and the disk free more often than not. It
+/// ends once something urgent comes. Those that wait share the next group: little throughput is lost.
+/// Urgent batches pass until so long after the last one.
+const URGENT_PASSES: Duration = Duration::from_secs(2);
+/// Groups after which the store does a piece of what it put off.
+const GROUPS: u32 = 32;
+/// Longest rest.
+const REST: Duration = Duration::from_millis(15);
+
 /// A batch and whom to tell.
 struct Job {
     batch: Batch,
@@ -31,6 +41,8 @@ struct Job {
 #[derive(Default)]
 struct Queue {
     order: Order<Job>,
+    /// When something urgent came last.
+    urgent: Option<Instant>,
     /// The thread waits for a batch, or for another one.
     waits: bool,
     /// No more comes.
@@ -89,6 +101,9 @@ impl Committer {
             drop(queue);
             return on_done(Err(StoreError::Closed));
         }
+        if precedence.is_urgent() {
+            queue.urgent = Some(now());
+        }
         queue.order.push(precedence, changes, octets, Job { batch, on_done });
         if std::mem::take(&mut queue.waits) {
             self.shared.more.notify_one();
@@ -128,37 +143,153 @@ impl Drop for Ending<'_> {
     }
 }
 
-fn run(store: &dyn QueueStore, shared: &Shared) {
-    let _ending = Ending(shared);
-    let mut last = 0;
-    loop {
-        let group = next(shared, last);
-        if group.is_empty() {
-            return;
-        }
-        last = group.len();
-        let (group, callbacks): (Vec<_>, Vec<_>) =
-            group.into_iter().map(|job| (job.batch, job.on_done)).unzip();
-        for (on_done, outcome) in callbacks.into_iter().zip(store.commit(group)) {
-            on_done(outcome);
-        }
+/// The group committed before.
+#[derive(Clone, Copy)]
+struct Last {
+    batches: usize,
+    began: Instant,
+    ended: Instant,
+}
+
+impl Last {
+    /// Until when the committer rests after it, and what it puts off waits.
+    fn rest(&self) -> Instant {
+        self.ended + (3 * self.ended.saturating_duration_since(self.began)).min(REST)
+    }
+
+    /// Until when what is not urgent waits, where something urgent came last at that time.
+    fn rest_for(&self, urgent: Option<Instant>) -> Option<Instant> {
+        let passes = |at| self.ended.saturating_duration_since(at) < URGENT_PASSES;
+        urgent.is_some_and(passes).then(|| self.rest())
     }
 }
 
-/// The next group, after one of so many; nothing once no more comes.
-fn next(shared: &Shared, last: usize) -> Vec<Job> {
+#[expect(clippy::disallowed_methods, reason = "an edge: it decides how long others may gather")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn run(store: &dyn QueueStore, shared: &Shared) {
+    let _ending = Ending(shared);
+    let (mut last, mut tidying) = (None, Tidying { untidy: true, groups: 0, fails: false });
+    loop {
+        let turn = next(shared, last, tidying.is_due());
+        let (batches, began) = (turn.as_ref().map_or(0, Vec::len), now());
+        match turn {
+            Some(group) if group.is_empty() => return,
+            Some(group) => {
+                tidying.untidy = true;
+                tidying.groups += 1;
+                let (group, callbacks): (Vec<_>, Vec<_>) =
+                    group.into_iter().map(|job| (job.batch, job.on_done)).unzip();
+                for (on_done, outcome) in callbacks.into_iter().zip(store.commit(group)) {
+                    on_done(outcome);
+                }
+            }
+            None => tidying.done(store.tidy()),
+        }
+        last = Some(Last { batches, began, ended: now() });
+    }
+}
+
+/// When the store does what it put off: where nothing else is to be done, and after some groups.
+struct Tidying {
+    /// Whether there may be something to do.
+    untidy: bool,
+    /// Groups since the last time.
+    groups: u32,
+    fails: bool,
+}
+
+/// How much it is time for that.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Tidy {
+    /// There is nothing to do.
+    No,
+    /// Where nothing waits.
+    Idle,
+    /// Whatever waits.
+    Now,
+}
+
+impl Tidying {
+    fn is_due(&self) -> Tidy {
+        match self.untidy {
+            false => Tidy::No,
+            true if self.groups < GROUPS => Tidy::Idle,
+            true => Tidy::Now,
+        }
+    }
+
+    fn done(&mut self, outcome: Result<bool, StoreError>) {
+        self.groups = 0;
+        let failed = outcome.as_ref().is_err();
+        if let Err(error) = &outcome
+            && !self.fails
+        {
+            tracing::warn!(%error, "what was put off is tried again after the next commit");
+        }
+        self.fails = failed;
+        self.untidy = outcome.unwrap_or(false);
+    }
+}
+
+/// The next group, after that one: empty once no more comes. None where it is time to tidy up.
+fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
     let mut queue = shared.lock();
     while queue.order.len() == 0 && !queue.closed {
+        let rest = last.map_or(Duration::ZERO, |last| last.rest().saturating_duration_since(now()));
         queue.waits = true;
-        queue = shared.more.wait(queue).unwrap_or_else(PoisonError::into_inner);
+        queue = match tidy {
+            Tidy::No => shared.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
+            _ if rest.is_zero() => return None,
+            _ => shared.more.wait_timeout(queue, rest).unwrap_or_else(PoisonError::into_inner).0,
+        };
     }
+    if tidy == Tidy::Now && has_time(&queue) {
+        return None;
+    }
+    if let Some(last) = last {
+        queue = rest(shared, queue, last);
+        queue = gather(shared, queue, last);
+    }
+    queue.waits = false;
+    Some(queue.order.take())
+}
+
+/// What is urgent waits for no others, to share its group.
+fn has_time(queue: &Queue) -> bool {
+    !queue.closed && queue.order.highest().is_some_and(|first| !first.is_urgent())
+}
+
+/// Rests after that group while something urgent may come.
+fn rest<'a>(
+    shared: &Shared,
+    mut queue: MutexGuard<'a, Queue>,
+    last: Last,
+) -> MutexGuard<'a, Queue> {
+    while has_time(&queue)
+        && let Some(until) = last.rest_for(queue.urgent)
+        && let left = until.saturating_duration_since(now())
+        && !left.is_zero()
+    {
+        queue.waits = true;
+        queue = shared.more.wait_timeout(queue, left).unwrap_or_else(PoisonError::into_inner).0;
+    }
+    queue
+}
+
+/// Waits for others to share a group, a moment each.
+fn gather<'a>(
+    shared: &Shared,
+    mut queue: MutexGuard<'a, Queue>,
+    last: Last,
+) -> MutexGuard<'a, Queue> {
     let first = queue.order.highest();
-    while last >= BUSY
+    while last.batches >= BUSY
         && queue.order.len() < GATHERED
-        && !queue.closed
+        && has_time(&queue)
         && queue.order.highest() == first
-        // What is urgent waits for no others, to share its group.
-        && first.is_some_and(|first| !first.is_urgent())
     {
         let before = queue.order.len();
         queue.waits = true;
@@ -168,6 +299,129 @@ fn next(shared: &Shared, last: usize) -> Vec<Job> {
             break;
         }
     }
-    queue.waits = false;
-    queue.order.take()
+    queue
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::queue::{Entry, EntryKey};
+    use base::{BodyId, Utc};
+    use bytes::Bytes;
+    use engine::journal::Digest;
+    use std::sync::mpsc::{self, Receiver, Sender};
+
+    #[test]
+    fn what_is_not_urgent_rests_while_something_urgent_passes() {
+        let began = now();
+        let last = |took| Last { batches: 1, began, ended: began + Duration::from_micros(took) };
+        let rests = |last: Last, urgent| last.rest_for(urgent).map(|until| until - last.ended);
+        assert_eq!(rests(last(2_000), None), None);
+        assert_eq!(rests(last(2_000), Some(began)), Some(Duration::from_millis(6)));
+        assert_eq!(rests(last(900_000), Some(began)), Some(REST), "a slow disk stops nobody");
+        assert_eq!(rests(last(2_100_000), Some(began)), None, "it passed long ago");
+    }
+
+    /// Says what is done, and does each when it may.
+    struct Scripted {
+        done: Mutex<Sender<&'static str>>,
+        may: Mutex<Receiver<()>>,
+        /// Pieces put off.
+        pieces: Mutex<u32>,
+    }
+
+    impl Scripted {
+        fn step(&self, what: &'static str) {
+            self.done.lock().unwrap().send(what).unwrap();
+            self.may.lock().unwrap().recv().unwrap();
+        }
+    }
+
+    impl QueueStore for Scripted {
+        fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
+            self.step("commit");
+            group.iter().map(|_| Ok(())).collect()
+        }
+        fn tidy(&self) -> Result<bool, StoreError> {
+            let mut pieces = self.pieces.lock().unwrap();
+            if *pieces > 0 {
+                *pieces -= 1;
+                self.step("tidy");
+            }
+            Ok(*pieces > 0)
+        }
+        fn entry(&self, _: EntryKey) -> Result<Option<Bytes>, StoreError> {
+            Ok(None)
+        }
+        fn entries(&self, _: Option<EntryKey>, _: usize) -> Result<Vec<Entry>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn bodies(&self, _: Option<BodyId>, _: usize) -> Result<Vec<BodyId>, StoreError> {
+            Ok(Vec::new())
+        }
+        fn body_length(&self, _: BodyId) -> Result<Option<u64>, StoreError> {
+            Ok(None)
+        }
+        fn body(&self, _: BodyId, _: u64, _: usize) -> Result<Option<Bytes>, StoreError> {
+            Ok(None)
+        }
+        fn seen(&self, _: &Digest, _: Utc) -> Result<Option<Bytes>, StoreError> {
+            Ok(None)
+        }
+        fn meta(&self, _: &str) -> Result<Option<Bytes>, StoreError> {
+            Ok(None)
+        }
+    }
+
+    fn scripted(pieces: u32) -> (Committer, Receiver<&'static str>, Sender<()>) {
+        let ((done, is_done), (go, may)) = (mpsc::channel(), mpsc::channel());
+        let (done, may, pieces) = (Mutex::new(done), Mutex::new(may), Mutex::new(pieces));
+        let store = Arc::new(Scripted { done, may, pieces });
+        (Committer::start(store).unwrap(), is_done, go)
+    }
+
+    fn submit(committer: &Committer, precedence: Precedence) {
+        committer.submit(precedence, Vec::new(), Box::new(|outcome| outcome.unwrap()));
+    }
+
+    #[test]
+    fn what_was_put_off_is_done_where_nothing_waits_and_commits_pass() {
+        let (committer, is_done, go) = scripted(2);
+        assert_eq!(is_done.recv().unwrap(), "tidy", "left by an earlier run");
+        submit(&committer, Precedence::Routine);
+        go.send(()).unwrap();
+        assert_eq!(is_done.recv().unwrap(), "commit");
+        go.send(()).unwrap();
+        assert_eq!(is_done.recv().unwrap(), "tidy");
+        go.send(()).unwrap();
+        drop(committer);
+        assert!(is_done.recv().is_err());
+    }
+
+    #[test]
+    fn what_was_put_off_is_done_at_last_though_others_never_end() {
+        let (committer, is_done, go) = scripted(1_000);
+        assert_eq!(is_done.recv().unwrap(), "tidy");
+        let mut commits = 0;
+        // Each group is of one: of another precedence than the next.
+        for n in 0..200 {
+            let levels = [Precedence::Routine, Precedence::Priority];
+            submit(&committer, levels[n % 2]);
+        }
+        go.send(()).unwrap();
+        while is_done.recv().unwrap() == "commit" {
+            commits += 1;
+            submit(&committer, Precedence::Routine);
+            submit(&committer, Precedence::Priority);
+            go.send(()).unwrap();
+        }
+        assert_eq!(commits, GROUPS);
+        // Dropping it waits for the thread, which has to be let go on.
+        let ending = thread::spawn(move || drop(committer));
+        let _ = go.send(());
+        while is_done.recv().is_ok() {
+            let _ = go.send(());
+        }
+        ending.join().unwrap();
+    }
 }

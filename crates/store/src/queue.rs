@@ -34,6 +34,15 @@ pub trait QueueStore: Send + Sync {
     /// or discarded; those of a committed one are used up. Blocks on the disk.
     fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
 
+    /// Does a piece of the work that earlier commits put off; nobody waits for it. Whether there is
+    /// more. Blocks on the disk.
+    ///
+    /// # Errors
+    /// Those of the database: it is tried again later.
+    fn tidy(&self) -> Result<bool, StoreError> {
+        Ok(false)
+    }
+
     /// Octets that a batch writes, about.
     fn octets(&self, batch: &Batch) -> usize {
         batch.iter().map(Op::held).fold(0, usize::saturating_add)

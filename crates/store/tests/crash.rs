@@ -11,7 +11,8 @@ use store::faulty::{FaultyDisk, Loss};
 use store::{Options, QueueStore, RedbStore, StoreError};
 
 /// Even the smallest spool goes to a file, so that files are cheap to test.
-const OPTIONS: Options = Options { spool_memory: 100, cache: 1 << 20 };
+/// And three keys are many.
+const OPTIONS: Options = Options { spool_memory: 100, cache: 1 << 20, many_keys: 2 };
 
 struct Script {
     /// Per group: the spools received before it, and its batches.
@@ -28,6 +29,7 @@ fn script() -> Script {
     let groups = vec![
         (vec![], vec![vec![body(9, large)]]),
         (vec![], vec![vec![put(1, b"one"), seen(1, 10, b"a"), meta("epoch", b"1")]]),
+        (vec![], vec![(50..55).map(|key| seen(key, 30, b"many")).chain([put(6, b"six")]).collect()]),
         (vec![1], vec![vec![put(2, b"two"), spooled(1, 1)]]),
         (vec![], vec![vec![delete(1)], vec![seen(2, 20, b"b"), put(3, b"three")]]),
         (vec![2, 3], vec![vec![spooled(2, 2), put(4, b"4")], vec![spooled(3, 3), put(5, b"5")]]),
@@ -67,6 +69,9 @@ fn run(disk: &FaultyDisk, script: &Script) -> (Model, Model, bool) {
             return (acknowledged, with_group, false);
         }
         acknowledged = with_group;
+        if store.tidy().is_err() {
+            return (acknowledged.clone(), acknowledged, false);
+        }
     }
     (acknowledged.clone(), acknowledged, true)
 }

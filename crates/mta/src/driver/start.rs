@@ -16,7 +16,7 @@ use std::sync::Arc;
 use store::{Options, QueueStore, RedbStore, StoreError};
 
 /// Memory the store may use: small beside what many connections need.
-const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20 };
+const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20, many_keys: 512 };
 
 /// Name of the durable count of starts.
 const EPOCH: &str = "epoch";

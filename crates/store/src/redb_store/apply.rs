@@ -1,5 +1,6 @@
 //! One batch's changes to the tables.
 
+use super::bulk::{self, Bulk, Row};
 use super::tables::Tables;
 use crate::recent::{Key, Recent};
 use crate::spool::Content;
@@ -15,6 +16,10 @@ pub(super) enum Change {
     PutBody(BodyId, Content),
     DeleteBody(BodyId),
     PutSeen(Digest, Utc, Bytes),
+    /// Keys of a batch that has many, in a row of their own.
+    PutRow(u64, Row),
+    /// Those of this row go into their table.
+    Dissolve(u64),
     ForgetSeen(Utc, usize),
     PutMeta(String, Bytes),
 }
@@ -39,6 +44,8 @@ impl Change {
             }
             Change::DeleteBody(id) => drop_body(tables, *id, dropped)?,
             Change::PutSeen(key, until, record) => put_seen(tables, key, *until, record)?,
+            Change::PutRow(number, row) => bulk::put(tables, *number, row)?,
+            Change::Dissolve(number) => bulk::dissolve(tables, *number)?,
             Change::ForgetSeen(before, most) => forget_seen(tables, *before, *most)?,
             Change::PutMeta(name, value) => {
                 tables.meta.insert(name.as_str(), &value[..])?;
@@ -48,7 +55,7 @@ impl Change {
     }
 
     /// Keeps what is likely to be read soon, and forgets what is no more.
-    pub(super) fn remember(self, recent: &mut Recent) {
+    pub(super) fn remember(self, recent: &mut Recent, bulk: &mut Bulk) {
         match self {
             Change::PutEntry(precedence, id, record) => {
                 recent.insert(Key::Entry((precedence, id)), record);
@@ -58,6 +65,8 @@ impl Change {
             Change::PutBody(id, Content::File { .. }) | Change::DeleteBody(id) => {
                 recent.forget(Key::Body(id));
             }
+            Change::PutRow(number, row) => bulk.add(number, row),
+            Change::Dissolve(number) => bulk.remove(number),
             Change::PutSeen(..) | Change::ForgetSeen(..) | Change::PutMeta(..) => {}
         }
     }
@@ -70,7 +79,13 @@ impl Change {
             | Change::PutMeta(_, octets)
             | Change::PutBody(_, Content::Inline(octets)) => octets.len().saturating_add(64),
             Change::PutBody(_, Content::File { .. }) => 64,
-            Change::DeleteEntry(..) | Change::DeleteBody(_) | Change::ForgetSeen(..) => 0,
+            Change::PutRow(_, row) => {
+                row.iter().map(|(_, _, octets)| octets.len().saturating_add(64)).sum()
+            }
+            Change::DeleteEntry(..)
+            | Change::DeleteBody(_)
+            | Change::Dissolve(_)
+            | Change::ForgetSeen(..) => 0,
         }
     }
 }
@@ -103,7 +118,7 @@ fn drop_body(
     Ok(())
 }
 
-fn put_seen(
+pub(super) fn put_seen(
     tables: &mut Tables<'_>,
     key: &Digest,
     until: Utc,

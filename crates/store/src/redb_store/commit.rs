@@ -1,6 +1,7 @@
 //! The commit of a group: bodies first, then one transaction, then the clean-up.
 
 use super::apply::Change;
+use super::bulk::Remembered;
 use super::guard::Trouble;
 use super::tables::{self, Tables};
 use super::{RedbStore, State};
@@ -22,6 +23,8 @@ const NAME_MAX: usize = 255;
 #[derive(Debug, Default)]
 struct Staged {
     changes: Vec<Change>,
+    /// Keys to be remembered, of which it is not known yet how.
+    keys: Vec<Remembered>,
     claims: Vec<(Claim, Content)>,
     /// Files written for this batch's own octets.
     files: Vec<u64>,
@@ -152,6 +155,16 @@ impl RedbStore {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Puts the keys of one row where they belong, in a commit of their own. Whether there are more.
+    pub(super) fn dissolve_row(&self) -> Result<bool, StoreError> {
+        let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let Some(number) = self.bulk().first() else { return Ok(false) };
+        let staged = Staged { changes: vec![Change::Dissolve(number)], ..Staged::default() };
+        let outcome = self.transact(&[&staged]);
+        self.finish(staged, outcome)?;
+        Ok(self.bulk().first().is_some())
+    }
+
     fn finish(&self, batch: Staged, outcome: Outcome) -> Result<(), StoreError> {
         match outcome {
             Outcome::Kept(dropped) => {
@@ -161,9 +174,9 @@ impl RedbStore {
                 for number in dropped {
                     self.bodies.unlink(number);
                 }
-                let mut recent = self.recent();
+                let (mut recent, mut bulk) = (self.recent(), self.bulk());
                 for change in batch.changes {
-                    change.remember(&mut recent);
+                    change.remember(&mut recent, &mut bulk);
                 }
                 Ok(())
             }
@@ -201,6 +214,14 @@ impl RedbStore {
                 return Err(error);
             }
         }
+        let keys = std::mem::take(&mut staged.keys);
+        match self.bulk().rows_of(keys) {
+            Ok(rows) => staged.changes.extend(rows.into_iter().map(|(n, row)| Change::PutRow(n, row))),
+            Err(keys) => {
+                let put = |(key, until, record)| Change::PutSeen(key, until, record);
+                staged.changes.extend(keys.into_iter().map(put));
+            }
+        }
         Ok(staged)
     }
 
@@ -215,7 +236,8 @@ impl RedbStore {
             Op::PutSeen { key, until, record } => {
                 // Before it can be there: who asks meanwhile is sent to the database.
                 self.sieve.insert(&key);
-                Change::PutSeen(key, until, within("a remembered answer", record)?)
+                staged.keys.push((key, until, within("a remembered answer", record)?));
+                return Ok(());
             }
             Op::ForgetSeen { before, most } => Change::ForgetSeen(before, most),
             Op::PutMeta { name, value } => {

@@ -1,6 +1,7 @@
 //! The queue in one redb file, with large bodies in files beside it.
 
 mod apply;
+mod bulk;
 mod commit;
 mod guard;
 mod read;
@@ -14,6 +15,7 @@ use crate::recent::{Key, Recent};
 use crate::sieve::Sieve;
 use crate::spool::Spools;
 use base::BodyId;
+use bulk::Bulk;
 use bytes::Bytes;
 use engine::journal::Digest;
 use guard::{Guard, Trouble};
@@ -36,12 +38,15 @@ pub struct Options {
     pub spool_memory: usize,
     /// Octets of the database cached in memory.
     pub cache: usize,
+    /// Keys of one batch beyond which they are put where they belong after its commit, piece by
+    /// piece, with [`QueueStore::tidy`](crate::QueueStore::tidy).
+    pub many_keys: usize,
 }
 
 impl Default for Options {
-    /// 64 MiB each.
+    /// 64 MiB each, and 512 keys.
     fn default() -> Options {
-        Options { spool_memory: 64 << 20, cache: 64 << 20 }
+        Options { spool_memory: 64 << 20, cache: 64 << 20, many_keys: 512 }
     }
 }
 
@@ -73,6 +78,8 @@ pub struct RedbStore {
     stopped: OnceLock<StoreError>,
     /// What the latest commits put there.
     recent: Mutex<Recent>,
+    /// Keys that are durable, and not yet where they belong.
+    bulk: Mutex<Bulk>,
     /// Which keys cannot have been remembered.
     sieve: Sieve,
     /// Number of a commit that was told to have failed, though nobody could look; 0 for none.
@@ -106,6 +113,10 @@ impl RedbStore {
         let Opened { db, trouble, repaired } = open_database(&*disk, DATABASE, options.cache)?;
         tables::prepare(&db)?;
         let sweep = sweep(&db, &bodies)?;
+        let bulk = Bulk::load(&db, options.many_keys)
+            .map_err(|e| StoreError::database("reading keys that were remembered last", e))?;
+        let sieve = Sieve::default();
+        bulk.keys().for_each(|key| sieve.insert(key));
         Ok(RedbStore {
             spools: Arc::new(Spools::new(Arc::clone(&bodies), options.spool_memory)),
             disk,
@@ -117,7 +128,8 @@ impl RedbStore {
             writer: Mutex::default(),
             stopped: OnceLock::new(),
             recent: Mutex::default(),
-            sieve: Sieve::default(),
+            bulk: Mutex::new(bulk),
+            sieve,
             unsure: AtomicU64::new(0),
         })
     }
@@ -199,6 +211,10 @@ impl RedbStore {
 
     fn recent(&self) -> MutexGuard<'_, Recent> {
         self.recent.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn bulk(&self) -> MutexGuard<'_, Bulk> {
+        self.bulk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Opens the database again if it failed since; redb itself refuses to go on.

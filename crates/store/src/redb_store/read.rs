@@ -66,13 +66,20 @@ impl RedbStore {
         const SLICE: usize = 1_024;
         let mut found = Vec::with_capacity(keys.len());
         for keys in keys.chunks(SLICE) {
+            // Before the database: what is not here any more has been put there.
+            let in_bulk: Vec<_> = {
+                let bulk = self.bulk();
+                keys.iter().map(|key| bulk.get(key)).collect()
+            };
             self.read("looking up what was seen", |txn| {
                 let seen = txn.open_table(SEEN)?;
-                for key in keys {
-                    found.push(seen.get(key.0)?.and_then(|row| {
+                for (key, in_bulk) in keys.iter().zip(in_bulk) {
+                    let row = seen.get(key.0)?.map(|row| {
                         let (until, record) = row.value();
-                        (now.0 <= until).then(|| Bytes::copy_from_slice(record))
-                    }));
+                        (Utc(until), Bytes::copy_from_slice(record))
+                    });
+                    let longest = row.into_iter().chain(in_bulk).max_by_key(|(until, _)| *until);
+                    found.push(longest.filter(|(until, _)| now <= *until).map(|(_, record)| record));
                 }
                 Ok(())
             })?;
@@ -157,6 +164,10 @@ fn page(
 impl QueueStore for RedbStore {
     fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>> {
         self.commit_group(group)
+    }
+
+    fn tidy(&self) -> Result<bool, StoreError> {
+        self.dissolve_row()
     }
 
     fn octets(&self, batch: &Batch) -> usize {

@@ -17,6 +17,8 @@ pub(super) const SEEN: TableDefinition<'_, [u8; 32], (u64, &[u8])> = TableDefini
 /// (remembered until, digest), to forget in order of time.
 pub(super) const SEEN_UNTIL: TableDefinition<'_, (u64, [u8; 32]), ()> =
     TableDefinition::new("seen_until");
+/// Number to a row of keys that are to be put into `SEEN`, with what belongs there.
+pub(super) const SEEN_BULK: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("seen_bulk");
 /// Name to value.
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
 /// What the store knows of itself: `FORMAT` and `COMMITS`.
@@ -41,6 +43,7 @@ pub(super) struct Tables<'t> {
     pub(super) bodies: Table<'t, u64, &'static [u8]>,
     pub(super) seen: Table<'t, [u8; 32], (u64, &'static [u8])>,
     pub(super) seen_until: Table<'t, (u64, [u8; 32]), ()>,
+    pub(super) seen_bulk: Table<'t, u64, &'static [u8]>,
     pub(super) meta: Table<'t, &'static str, &'static [u8]>,
 }
 
@@ -52,6 +55,7 @@ impl<'t> Tables<'t> {
             bodies: txn.open_table(BODIES)?,
             seen: txn.open_table(SEEN)?,
             seen_until: txn.open_table(SEEN_UNTIL)?,
+            seen_bulk: txn.open_table(SEEN_BULK)?,
             meta: txn.open_table(META)?,
         })
     }

@@ -1,0 +1,138 @@
+//! Keys of a message with thousands of recipients: durable at once in a few rows, and put into their
+//! table piece by piece, between the commits of others.
+//!
+//! Every key has its own place in the table of keys, so that ten thousand of them take a tenth of a
+//! second, in which no other commit could be made. Written in rows of their own they take some
+//! milliseconds. Until a row is dissolved its keys are found in memory, and a start reads them back.
+
+use super::apply::put_seen;
+use super::tables::{SEEN_BULK, Tables};
+use base::Utc;
+use bytes::Bytes;
+use engine::journal::Digest;
+use redb::{Database, ReadableDatabase, ReadableTable, TableError};
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+/// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
+const MOST: usize = 250_000;
+
+/// A key to be remembered, until when, and the answer.
+pub(super) type Remembered = (Digest, Utc, Bytes);
+
+/// The keys of one row.
+pub(super) type Row = Arc<[Remembered]>;
+
+/// The rows that are durable and not yet dissolved.
+#[derive(Debug, Default)]
+pub(super) struct Bulk {
+    /// Keys of one batch beyond which they go into rows of their own, of half as many each: what is
+    /// put into the table of keys in one commit.
+    many: usize,
+    /// By number: the oldest first.
+    rows: BTreeMap<u64, Row>,
+    /// The answers, and in how many rows the key is.
+    keys: HashMap<Digest, (Utc, Bytes, usize)>,
+    /// Number of the last row.
+    last: u64,
+}
+
+impl Bulk {
+    /// Reads the rows that an earlier run left.
+    pub(super) fn load(db: &Database, many: usize) -> Result<Bulk, redb::Error> {
+        let mut bulk = Bulk { many, ..Bulk::default() };
+        let table = match db.begin_read()?.open_table(SEEN_BULK) {
+            Err(TableError::TableDoesNotExist(_)) => return Ok(bulk),
+            table => table?,
+        };
+        for row in table.iter()? {
+            let (number, octets) = row?;
+            bulk.add(number.value(), read(octets.value())?);
+        }
+        Ok(bulk)
+    }
+
+    /// Cuts the keys of one batch into rows, if they are many and there is room; else gives them back.
+    pub(super) fn rows_of(
+        &mut self,
+        keys: Vec<Remembered>,
+    ) -> Result<Vec<(u64, Row)>, Vec<Remembered>> {
+        if keys.len() <= self.many || self.keys.len().saturating_add(keys.len()) > MOST {
+            return Err(keys);
+        }
+        let mut number = || {
+            self.last += 1;
+            self.last
+        };
+        let row = self.many.div_ceil(2).max(1);
+        Ok(keys.chunks(row).map(|keys| (number(), Row::from(keys))).collect())
+    }
+
+    /// A row is durable.
+    pub(super) fn add(&mut self, number: u64, row: Row) {
+        self.last = self.last.max(number);
+        for (key, until, record) in row.iter() {
+            let known = self.keys.entry(*key).or_insert_with(|| (*until, record.clone(), 0));
+            // What was remembered last counts.
+            (known.0, known.1) = (*until, record.clone());
+            known.2 += 1;
+        }
+        self.rows.insert(number, row);
+    }
+
+    /// A row was dissolved: its keys are in their table.
+    pub(super) fn remove(&mut self, number: u64) {
+        for (key, ..) in self.rows.remove(&number).iter().flat_map(|row| row.iter()) {
+            if let Some(known) = self.keys.get_mut(key) {
+                known.2 -= 1;
+                if known.2 == 0 {
+                    self.keys.remove(key);
+                }
+            }
+        }
+    }
+
+    /// The row to be dissolved next.
+    pub(super) fn first(&self) -> Option<u64> {
+        self.rows.first_key_value().map(|(number, _)| *number)
+    }
+
+    /// What is remembered under a key, and until when.
+    pub(super) fn get(&self, key: &Digest) -> Option<(Utc, Bytes)> {
+        self.keys.get(key).map(|(until, record, _)| (*until, record.clone()))
+    }
+
+    /// All keys.
+    pub(super) fn keys(&self) -> impl Iterator<Item = &Digest> {
+        self.keys.keys()
+    }
+}
+
+/// Writes a row.
+pub(super) fn put(tables: &mut Tables<'_>, number: u64, row: &Row) -> Result<(), redb::Error> {
+    let octets = postcard::to_stdvec(&row[..])
+        .map_err(|e| redb::Error::Corrupted(format!("a row of keys: {e}")))?;
+    tables.seen_bulk.insert(number, &octets[..])?;
+    Ok(())
+}
+
+/// Puts the keys of a row where keys belong.
+pub(super) fn dissolve(tables: &mut Tables<'_>, number: u64) -> Result<(), redb::Error> {
+    let Some(row) = tables.seen_bulk.remove(number)?.map(|octets| read(octets.value())) else {
+        return Ok(());
+    };
+    for (key, until, record) in row?.iter() {
+        // One that was remembered since, in another batch, is remembered longer.
+        let is_newer = tables.seen.get(key.0)?.is_some_and(|row| until.0 < row.value().0);
+        if !is_newer {
+            put_seen(tables, key, *until, record)?;
+        }
+    }
+    Ok(())
+}
+
+fn read(octets: &[u8]) -> Result<Row, redb::Error> {
+    let row: Vec<Remembered> = postcard::from_bytes(octets)
+        .map_err(|e| redb::Error::Corrupted(format!("a row of keys: {e}")))?;
+    Ok(row.into())
+}
