@@ -107,8 +107,8 @@ impl Engine {
             subject.recipients.iter().enumerate().filter(|(_, r)| r.indicators.responsible());
         let outcomes = mine.map(|(index, _)| outcome(index)).collect();
         let mut notes = Vec::new();
-        let entry = self.report(now, &subject, record.precedence, outcomes, &mut notes);
-        Concluded { entries: entry.into_iter().collect(), notes, ..Concluded::default() }
+        let entries = self.reports(now, &subject, record.precedence, outcomes, &mut notes);
+        Concluded { entries, notes, ..Concluded::default() }
     }
 }
 

@@ -130,6 +130,15 @@ impl Record {
         }
     }
 
+    /// How many recipients its envelope names, those of others too.
+    pub fn recipients(&self) -> usize {
+        match &self.head {
+            MtsApduHead::Message(e) => e.recipients.len(),
+            MtsApduHead::Probe(e) => e.recipients.len(),
+            MtsApduHead::Report(report) => report.content.recipients.len(),
+        }
+    }
+
     /// All of it but its envelope.
     pub fn brief(&self) -> Brief<'_> {
         Brief {

@@ -25,6 +25,11 @@ use p1::time::Time;
 /// Longest supplementary-information (ub-supplementary-info-length).
 const MOST_SUPPLEMENTARY: usize = 256;
 
+/// Recipients of one report. A message may have tens of thousands, and what cannot be sent to them is
+/// reported in several: each is made, stored, sent and read in a few milliseconds, and is short
+/// enough for any user.
+const MOST_REPORTED: usize = 1_000;
+
 /// What became of one recipient.
 #[derive(Clone, Debug)]
 pub(crate) struct Outcome {
@@ -87,23 +92,37 @@ fn destination(subject: &Subject<'_>) -> ORName {
 }
 
 impl Engine {
-    /// Makes the report of these outcomes and finds its way; `None` where nobody asked or nobody
+    /// Makes the reports of these outcomes and finds their way; none where nobody asked or nobody
     /// can be told.
-    pub(crate) fn report(
+    pub(crate) fn reports(
         &mut self,
         now: Utc,
         subject: &Subject<'_>,
         precedence: Precedence,
         mut outcomes: Vec<Outcome>,
         notes: &mut Vec<Note>,
-    ) -> Option<NewEntry> {
+    ) -> Vec<NewEntry> {
         let asked = |o: &Outcome| {
             subject.recipients.get(o.index).is_some_and(|r| to_be_made(r.indicators, &o.report))
         };
         outcomes.retain(asked);
-        if outcomes.is_empty() {
-            return None;
+        let mut entries = Vec::new();
+        while !outcomes.is_empty() {
+            let rest = outcomes.split_off(outcomes.len().min(MOST_REPORTED));
+            let those = std::mem::replace(&mut outcomes, rest);
+            entries.extend(self.report(now, subject, precedence, those, notes));
         }
+        entries
+    }
+
+    fn report(
+        &mut self,
+        now: Utc,
+        subject: &Subject<'_>,
+        precedence: Precedence,
+        outcomes: Vec<Outcome>,
+        notes: &mut Vec<Note>,
+    ) -> Option<NewEntry> {
         let content = self.report_content(now, subject, outcomes);
         let envelope = ReportTransferEnvelope {
             report_identifier: self.ids.mts(&self.domain),
@@ -270,6 +289,25 @@ mod tests {
         assert_eq!(texts, expected.map(|t| Some(t.to_owned())));
         let arrival = &made.content.recipients[0].last_trace.arrival_time;
         assert_eq!(*arrival, Time::from(at(0)));
+    }
+
+    #[test]
+    fn what_failed_for_thousands_is_reported_in_several() {
+        let mut alpha = engine();
+        let mut envelope = submission(&[NOBODY]);
+        let one = envelope.recipients.remove(0);
+        envelope.recipients = vec![one; 2 * MOST_REPORTED + 1];
+        let done = submit(&mut alpha, &envelope);
+        let reports: Vec<&Report> = done.accepted.entries.iter().map(report).collect();
+        let lengths: Vec<usize> = reports.iter().map(|r| r.content.recipients.len()).collect();
+        assert_eq!(lengths, [MOST_REPORTED, MOST_REPORTED, 1]);
+        let numbers = reports.iter().flat_map(|r| r.content.recipients.iter().map(|r| r.number));
+        assert!(numbers.eq(1..=2 * MOST_REPORTED as u32 + 1), "each once");
+        let mut identifiers: Vec<_> =
+            reports.iter().map(|r| r.envelope.report_identifier.to_string()).collect();
+        identifiers.dedup();
+        assert_eq!(identifiers.len(), 3);
+        assert!(reports.iter().all(|r| r.content.subject_identifier.to_string() == done.message));
     }
 
     #[test]

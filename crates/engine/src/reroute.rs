@@ -80,7 +80,7 @@ impl Engine {
         });
         let mut entries: Vec<NewEntry> = copies.collect();
         let subject = carried.subject();
-        entries.extend(self.report(now, &subject, record.precedence, outcomes, &mut notes));
+        entries.extend(self.reports(now, &subject, record.precedence, outcomes, &mut notes));
         Concluded { entries, seen, notes }
     }
 

@@ -125,8 +125,8 @@ impl Engine {
         let first_arrival = first_arrival.at;
         let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
         let mut accepted = self.copies(now, &common, hops);
-        let report = self.report(now, &carried.subject(), precedence, outcomes, notes);
-        accepted.entries.extend(report);
+        let reports = self.reports(now, &carried.subject(), precedence, outcomes, notes);
+        accepted.entries.extend(reports);
         accepted.seen = seen;
         accepted
     }

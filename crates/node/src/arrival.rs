@@ -10,16 +10,14 @@ use crate::network::Origin;
 use crate::node::{Copies, Node};
 use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
+use crate::slices::Taken;
 use base::ber::Fault;
-use base::{AssociationId, BodyId, Instant, Now, Precedence};
+use base::{AssociationId, BodyId, Now, Precedence};
 use bytes::Bytes;
 use engine::journal::{BodySource, Digest, Op, SpoolId};
 use engine::{NewEntry, Note, NoteKind};
 use osi::api::{AbortReason, Indication, Request};
 use p1::ApduParser;
-
-/// Recipients whose keys and routes are found in one go: some milliseconds, at most.
-const SLICE: usize = 1_000;
 
 impl Node {
     pub(crate) fn receive_indication(
@@ -273,33 +271,6 @@ impl Node {
         self.prepare(now, spool);
     }
 
-    /// Finds keys and routes of the next recipients of what has ended. Where there are more, others
-    /// have their turn before it goes on.
-    fn prepare(&mut self, now: Now, spool: SpoolId) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
-        // Refused meanwhile, or gone, it needs no more.
-        let Some(Head::Transfer(head)) = &arrival.head else { return };
-        let prepared = arrival.prepared.get_or_insert_with(|| self.engine.begin(head));
-        if self.engine.prepare(prepared, head, SLICE) {
-            let keys = prepared.keys();
-            self.secure(now, spool, keys);
-        } else {
-            self.preparing.push_back((now.mono, spool));
-        }
-    }
-
-    /// When to go on with what is prepared: at once, but after whatever else there is to do.
-    pub(crate) fn preparing_deadline(&self) -> Option<Instant> {
-        self.preparing.front().map(|(since, _)| *since)
-    }
-
-    /// A slice of what is prepared; several arrivals take turns.
-    pub(crate) fn prepare_more(&mut self, now: Now) {
-        if let Some((_, spool)) = self.preparing.pop_front() {
-            self.prepare(now, spool);
-        }
-    }
-
     /// Makes the content durable and asks what was taken before under these keys, both at once. The
     /// keys are reserved until the commit is done: where another arrival has one of them (the same
     /// message, sent again after its association was lost), this one waits for its outcome.
@@ -359,14 +330,9 @@ impl Node {
             Some(done) => self.engine.accept_prepared(now.utc, head, &content, done, seen),
             None => self.engine.accept(now.utc, head, &content, seen),
         };
-        let batch = self.batch_with_body(&arrival, &taken.accepted);
         self.log_notes(Some(arrival.link), arrival.channel, &taken.message, &taken.notes);
-        let spool = Self::committed_spool(&batch);
-        let charge = self.charge(&mut arrival, &batch);
-        let (keys, message) = (arrival.keys, taken.message);
-        let after = AfterCommit::Secure { arrival: arrival.spool, keys, message, spool };
-        let entries = taken.accepted.entries;
-        self.commit(batch, Pending::Commit { link: arrival.link, entries, after, charge });
+        let (accepted, message) = (taken.accepted, taken.message);
+        self.commit_taken(now, Taken { arrival, accepted, message, result: None });
     }
 
     /// What the engine had to say of a message.

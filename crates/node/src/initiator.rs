@@ -467,30 +467,29 @@ impl Node {
             Some(Pending::Late { entry, why }) => return self.late_loaded(now, entry, why, result),
             _ => return,
         };
-        let sends =
-            self.links.get(&id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry);
-        if !sends {
+        if !self.is_sending(id, entry) {
             // The association ended meanwhile; the entry was given back.
             return;
         }
-        let record = match result {
-            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
+        let begun = match result {
+            Ok(Some(octets)) => self.send_record(now, id, entry, &octets),
             Ok(None) => Err("the store has no such entry".to_owned()),
             Err(error) => Err(error),
         };
-        let channel = self.links.get(&id).and_then(|l| l.channel());
-        match (record, channel) {
-            (Ok(record), Some(channel)) => self.start_transfer(now, id, channel, record),
-            (Ok(record), None) => self.start_delivery(now, id, record),
-            (Err(error), _) => {
-                self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
-                if let Some(link) = self.links.get_mut(&id) {
-                    link.sending = None;
-                }
-                let seed = self.rng.next_u64();
-                self.queue.scheduler.retry(now.mono, entry, seed);
+        if let Err(error) = begun {
+            self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+            if let Some(link) = self.links.get_mut(&id) {
+                link.sending = None;
             }
+            let seed = self.rng.next_u64();
+            self.queue.scheduler.retry(now.mono, entry, seed);
         }
+    }
+
+    /// Whether this association took up this entry, and has it still.
+    pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
+        let sending = self.links.get(&id).and_then(|link| link.sending.as_ref());
+        sending.is_some_and(|sending| sending.entry == entry)
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {

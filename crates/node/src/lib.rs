@@ -51,6 +51,7 @@ mod responder;
 mod resuming;
 mod roll;
 mod schedule;
+mod slices;
 pub mod status;
 mod tally;
 mod user;

@@ -22,6 +22,7 @@ use crate::recovery::Recovery;
 use crate::reload::Strays;
 use crate::reroute::Reroutes;
 use crate::roll::Roll;
+use crate::slices::Step;
 use crate::tally::Tally;
 use base::rng::Rng;
 use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence, Utc};
@@ -64,8 +65,8 @@ pub struct Node {
     pub(crate) pending: BTreeMap<Token, Pending>,
     /// What is being received, by its spool.
     pub(crate) arrivals: BTreeMap<SpoolId, Arrival>,
-    /// Arrivals of which a part is done, in the order in which they go on, and since when they wait.
-    pub(crate) preparing: VecDeque<(Instant, SpoolId)>,
+    /// Long work of which a part is done, in the order in which it goes on, and since when it waits.
+    pub(crate) steps: VecDeque<(Instant, Step)>,
     /// Keys whose commit is under way.
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
@@ -137,7 +138,7 @@ impl Node {
             agenda: Agenda::default(),
             pending: BTreeMap::new(),
             arrivals: BTreeMap::new(),
-            preparing: VecDeque::new(),
+            steps: VecDeque::new(),
             committing: BTreeSet::new(),
             debts: BTreeMap::new(),
             last_debt: 0,
@@ -268,7 +269,7 @@ impl Node {
             self.late_deadline(),
             self.minimizing.deadline(),
             self.access.deadline(),
-            self.preparing_deadline(),
+            self.steps_deadline(),
         ]
         .into_iter()
         .flatten()
@@ -372,7 +373,7 @@ impl Node {
         #[cfg(debug_assertions)]
         self.check_settled(now);
         self.see_to_late(now);
-        let at_work = !self.pending.is_empty() || !self.preparing.is_empty();
+        let at_work = !self.pending.is_empty() || !self.steps.is_empty();
         if self.stopping && !self.stopped && self.links.is_empty() && !at_work {
             self.stopped = true;
             self.output(Output::Stopped);
@@ -487,7 +488,7 @@ impl Node {
         self.tick_minimize(now);
         self.pay_debts(now);
         self.forget_seen(now);
-        self.prepare_more(now);
+        self.step_on(now);
         self.keep_clock(now);
     }
 

@@ -11,6 +11,7 @@ use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::responder::Refusal;
+use crate::slices::Taken;
 use base::ber::{Element, Writer};
 use base::{AssociationId, EntryId, Now, Precedence};
 use bytes::Bytes;
@@ -450,18 +451,9 @@ impl Node {
             }
             Ok(submitted) => {
                 self.log_notes(Some(id), None, &submitted.message, &submitted.notes);
-                let batch = self.batch_with_body(&arrival, &submitted.accepted);
-                let charge = self.charge(&mut arrival, &batch);
-                let after = AfterCommit::SubmissionResult {
-                    spool: Self::committed_spool(&batch),
-                    invoke: arrival.invoke,
-                    operation: arrival.operation,
-                    result: submitted.result,
-                    keys: arrival.keys,
-                    message: submitted.message,
-                };
-                let entries = submitted.accepted.entries;
-                self.commit(batch, Pending::Commit { link: id, entries, after, charge });
+                let (accepted, message) = (submitted.accepted, submitted.message);
+                let result = Some(submitted.result);
+                self.commit_taken(now, Taken { arrival, accepted, message, result });
             }
         }
     }

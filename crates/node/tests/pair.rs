@@ -622,3 +622,40 @@ fn what_was_read_for_a_transfer_that_failed_goes_into_no_other() {
         assert!(got[answer.as_ref().unwrap()] == (1, text.clone()), "each with its own content");
     }
 }
+
+/// Its envelope is longer than what is decoded and sent in one step, its reports are several.
+#[test]
+fn a_message_to_thousands_is_delivered_once_and_reported_once_for_each_whatever_happens() {
+    const OTHERS: usize = 2_500;
+    for at in [0, 7, 11, 13, 20, 40] {
+        let mut world = World::new(at, |_| {});
+        let sender = world.user(NAPLES, "OPS", true);
+        let reader = world.user(ACT, "OPS", true);
+        world.bind(sender, NAPLES);
+        world.bind(reader, ACT);
+        let others = (0..OTHERS).map(|n| address(ACT, &format!("NOBODY{n}")));
+        let to: Vec<String> = others.chain(to_ops()).collect();
+        let (precedence, report) = (Precedence::Routine, ReportRequest::NonDelivery);
+        world.submit(sender, &to, precedence, &content(1, 3_000), "MANY", report);
+        world.run_for(Duration::from_millis(at));
+        match at % 3 {
+            0 => world.cut(),
+            1 => world.crash(NAPLES),
+            _ => world.crash(ACT),
+        }
+        for _ in 0..3 {
+            world.run_for(Duration::from_secs(200));
+            for (user, site) in [(sender, NAPLES), (reader, ACT)] {
+                if !world.is_bound(user) {
+                    world.bind(user, site);
+                }
+            }
+        }
+        world.run_for(Duration::from_secs(600));
+        assert_eq!(messages(&world, reader).values().map(|(n, _)| *n).collect::<Vec<_>>(), [1]);
+        let reports = &world.users[sender].delivered;
+        assert!(reports.iter().all(|r| matches!(r, Delivered::Report { delivered: false, .. })));
+        assert_eq!(reports.len(), OTHERS, "at {at} ms");
+        assert_eq!((world.queued(NAPLES), world.queued(ACT)), (0, 0));
+    }
+}
