@@ -128,7 +128,10 @@ fn is_proper(address: &ORAddress) -> bool {
     let below = |(attribute, _): &(Attribute, String)| {
         !matches!(attribute, Attribute::Country | Attribute::Admd)
     };
-    address.country.is_some() && address.admd.is_some() && address.attributes().iter().any(below)
+    // Nearly every address has one of these, and to compare all of it takes a while.
+    let is_below = address.prmd.is_some() || address.organization.is_some();
+    let is_below = || is_below || address.attributes().iter().any(below);
+    address.country.is_some() && address.admd.is_some() && is_below()
 }
 
 fn transfer_fields(

@@ -167,14 +167,19 @@ fn timed_commit(store: &RedbStore, (what, ops): (&str, Vec<Op>)) -> Result<(), B
     Ok(outcome.into_iter().collect::<Result<(), _>>()?)
 }
 
+#[expect(clippy::disallowed_methods, reason = "it measures")]
 fn parse(octets: &[u8]) -> Result<MtsApduHead, Box<dyn Error>> {
     let (mut parser, mut head) = (ApduParser::new(16 << 20), None);
+    let mut longest = 0.0_f64;
     for piece in octets.chunks(PIECE) {
+        let start = Instant::now();
         parser.push(piece, &mut |event: Event<'_>| {
             if let Event::Head(found) = event {
                 head = Some(found);
             }
         })?;
+        longest = longest.max(start.elapsed().as_secs_f64());
     }
+    println!("    its longest piece          {:>9.3} ms", longest * 1e3);
     head.ok_or_else(|| "no envelope".into())
 }
