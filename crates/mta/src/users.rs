@@ -34,7 +34,11 @@ pub enum UsersError {
         error: io::Error,
     },
     /// Its content is not what `mta user` writes.
-    #[error("{path}: {reason}")]
+    #[error(
+        "{path}: {reason}; put the file of a backup there, or mend it (a [[user]] table for each, \
+         with address and password), or remove it and add all users again with `mta user add`: \
+         messages wait in their mailboxes"
+    )]
     Malformed {
         /// The file.
         path: PathBuf,

@@ -123,8 +123,15 @@ fn users_come_and_go() {
     let file = directory.path().join("password");
     std::fs::write(&file, "lipari\n").unwrap();
     let verdi = "S=Verdi;PRMD=NAPLES;ADMD=NET;C=IT";
-    let add = user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap();
-    assert_eq!(said(&add).0, Some(0), "{add:?}");
+    let add = || {
+        user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap()
+    };
+    let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o644);
+    let (code, _, err) = said(&add());
+    assert_eq!((code, err.contains("others may read")), (Some(2), true), "{err}");
+    mode(0o600);
+    assert_eq!(said(&add()).0, Some(0));
 
     let add = user("add", &[rossi]).env("XUXA_PASSWORD", "salina").output().unwrap();
     let (code, out, _) = said(&add);

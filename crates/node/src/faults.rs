@@ -78,11 +78,7 @@ impl Node {
                 self.give_up(now, id, channel, failed, charges);
             }
             Fault::Message { charges, give_up: false } => {
-                let limit = match most {
-                    0 => String::new(),
-                    most => format!(" of {most} (message_aborts)"),
-                };
-                let detail = format!("failure {charges}{limit} of this message by itself");
+                let detail = failure(charges, most);
                 self.waits_alone(now, (id, channel), failed, &detail, "");
             }
             Fault::Channel { messages } => self.channel_at_fault(now, channel, entry, messages),
@@ -225,5 +221,32 @@ impl Node {
              {what}. Ask the peer's operator what it could not take; where it is an old MTA, try \
              extensions = \"1988\"; message_aborts of the peer sets the number, 0 never gives up"
         )
+    }
+}
+
+/// Which failure of a message by itself this is, where `most` are allowed (0: any number).
+fn failure(charges: u32, most: u32) -> String {
+    match most {
+        0 => format!("failure {charges} of this message by itself"),
+        most if charges < most => {
+            format!("failure {charges} of {most} (message_aborts) of this message by itself")
+        }
+        most => format!(
+            "failure {charges} of this message by itself, and message_aborts is {most}: nothing else \
+             got through meanwhile, so the fault may be the channel's; once another message got \
+             through, the next failure is the last"
+        ),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::failure;
+
+    #[test]
+    fn no_failure_is_the_fifth_of_four() {
+        assert_eq!(failure(3, 4), "failure 3 of 4 (message_aborts) of this message by itself");
+        assert_eq!(failure(3, 0), "failure 3 of this message by itself");
+        assert!(failure(5, 4).starts_with("failure 5 of this message by itself, and message_aborts is 4"));
     }
 }

@@ -10,6 +10,7 @@ use engine::RouteTarget;
 use p1::names::ORAddress;
 use serde::Serialize;
 use std::io::{BufRead, IsTerminal, Read};
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 /// Environment variable a password is taken from.
@@ -35,7 +36,7 @@ enum Verb {
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// A file whose first line is the password.
+        /// A file whose first line is the password; nobody else may read it (mode 0600).
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
@@ -162,7 +163,18 @@ fn password(file: Option<&Path>) -> Result<Vec<u8>, std::io::Error> {
         Ok(line)
     };
     if let Some(path) = file {
-        return first_line(&mut std::io::BufReader::new(std::fs::File::open(path)?));
+        let file = std::fs::File::open(path)?;
+        let metadata = file.metadata()?;
+        let mode = metadata.permissions().mode();
+        if metadata.is_file() && mode & 0o077 != 0 {
+            let mode = mode & 0o7777;
+            return Err(std::io::Error::other(format!(
+                "others may read {}, whose mode is {mode:04o}: chmod 600 it, and take another \
+                 password if others have been here",
+                path.display()
+            )));
+        }
+        return first_line(&mut std::io::BufReader::new(file));
     }
     if let Some(value) = std::env::var_os(PASSWORD) {
         return Ok(value.into_encoded_bytes());
