@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
+use std::os::unix::process::CommandExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
@@ -9,7 +10,7 @@ use anyhow::{Context as _, bail};
 
 /// One command line.
 #[derive(Debug)]
-pub(crate) struct Cmd {
+pub struct Cmd {
     inner: Command,
     shown: String,
     shown_program: usize,
@@ -17,7 +18,7 @@ pub(crate) struct Cmd {
 
 impl Cmd {
     /// `program` with `arguments`.
-    pub(crate) fn new(program: &str, arguments: &[&str]) -> Cmd {
+    pub fn new(program: &str, arguments: &[&str]) -> Cmd {
         let mut inner = Command::new(program);
         inner.args(arguments);
         let mut shown = program.to_owned();
@@ -29,33 +30,33 @@ impl Cmd {
     }
 
     /// Shows the program by this name instead of its path.
-    pub(crate) fn called(mut self, name: &str) -> Cmd {
+    pub fn called(mut self, name: &str) -> Cmd {
         self.shown.replace_range(..self.shown_program, name);
         self.shown_program = name.len();
         self
     }
 
     /// Runs in this directory.
-    pub(crate) fn directory(mut self, directory: &Path) -> Cmd {
+    pub fn directory(mut self, directory: &Path) -> Cmd {
         self.inner.current_dir(directory);
         self
     }
 
     /// With this environment variable.
-    pub(crate) fn env(mut self, name: &str, value: &str) -> Cmd {
+    pub fn env(mut self, name: &str, value: &str) -> Cmd {
         self.inner.env(name, value);
         self
     }
 
     /// Says the command line, runs it with our own standard streams; whether it ended with 0.
-    pub(crate) fn succeeds(mut self) -> anyhow::Result<bool> {
+    pub fn succeeds(mut self) -> anyhow::Result<bool> {
         println!("$ {}", self.shown);
         let status = self.inner.status().with_context(|| format!("cannot run `{}`", self.shown))?;
         Ok(status.success())
     }
 
     /// As [`Cmd::succeeds`]; anything but 0 is an error.
-    pub(crate) fn run(self) -> anyhow::Result<()> {
+    pub fn run(self) -> anyhow::Result<()> {
         let shown = self.shown.clone();
         if !self.succeeds()? {
             bail!("`{shown}` failed");
@@ -64,7 +65,7 @@ impl Cmd {
     }
 
     /// As [`Cmd::run`], but all of it on standard error: standard output is for a result.
-    pub(crate) fn run_aside(mut self) -> anyhow::Result<()> {
+    pub fn run_aside(mut self) -> anyhow::Result<()> {
         eprintln!("$ {}", self.shown);
         let aside = std::io::stderr().as_fd().try_clone_to_owned()?;
         let status = self.inner.stdout(aside).status();
@@ -74,9 +75,17 @@ impl Cmd {
         Ok(())
     }
 
+    /// Says the command line on standard error, and becomes that program: with our standard streams,
+    /// and its exit code is ours. Comes back only with the reason why it cannot.
+    pub fn become_it(mut self) -> anyhow::Error {
+        eprintln!("$ {}", self.shown);
+        let error = self.inner.exec();
+        anyhow::Error::new(error).context(format!("cannot run `{}`", self.shown))
+    }
+
     /// Says the command line, passes its standard output on line by line and shows each line to
     /// `line`; whether it ended with 0.
-    pub(crate) fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
+    pub fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
         println!("$ {}", self.shown);
         let mut child = self
             .inner
@@ -98,7 +107,7 @@ impl Cmd {
 
     /// Runs it silently and returns its standard output; anything but 0 is an error that carries
     /// its standard error.
-    pub(crate) fn output(mut self) -> anyhow::Result<String> {
+    pub fn output(mut self) -> anyhow::Result<String> {
         let output = self.inner.output().with_context(|| format!("cannot run `{}`", self.shown))?;
         if !output.status.success() {
             let complaint = String::from_utf8_lossy(&output.stderr);

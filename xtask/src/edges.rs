@@ -44,6 +44,11 @@ const RULES: &[Rule] = &[
         reason: "the pure tier has no runtime, system calls, files or dice; its errors are typed",
     },
     Rule {
+        from: &["xtask"],
+        to: Forbidden::Members,
+        reason: "every chore waits until it is compiled, the demonstration and CI too",
+    },
+    Rule {
         from: &["base"],
         to: Forbidden::Members,
         reason: "all share base, so it stands on none of them",

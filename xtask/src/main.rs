@@ -6,7 +6,6 @@
 
 mod bench;
 mod ci;
-mod command;
 mod demo;
 mod deny;
 mod edges;
@@ -18,33 +17,13 @@ mod studies;
 mod test;
 mod tidy;
 mod tools;
-mod workspace;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
 use workspace::Workspace;
-
-/// How a verb that could do its work ended. An `Err` beside it means that it could not.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
-    /// All is well.
-    Passed,
-    /// What could be checked is well; the verb has said what could not.
-    PassedInPart,
-    /// Done, but not all of it could be done here, and the verb has said what not: exit code 3.
-    DoneInPart,
-    /// Something is wrong, and the verb has already said what.
-    Failed,
-}
-
-impl Outcome {
-    /// `Passed` where `passed`.
-    pub(crate) fn of(passed: bool) -> Outcome {
-        if passed { Outcome::Passed } else { Outcome::Failed }
-    }
-}
+pub(crate) use xtask::{Outcome, command, workspace};
 
 /// The subcommands: each name is a module of this crate.
 macro_rules! verbs {
@@ -89,15 +68,7 @@ struct Cli {
 
 fn main() -> ExitCode {
     let cli = Cli::parse();
-    match Workspace::find().and_then(|workspace| cli.verb.run(&workspace)) {
-        Ok(Outcome::Passed | Outcome::PassedInPart) => ExitCode::SUCCESS,
-        Ok(Outcome::DoneInPart) => ExitCode::from(3),
-        Ok(Outcome::Failed) => ExitCode::FAILURE,
-        Err(error) => {
-            eprintln!("error: {error:#}");
-            ExitCode::FAILURE
-        }
-    }
+    Outcome::code(Workspace::find().and_then(|workspace| cli.verb.run(&workspace)))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! `cargo xtask results`: docs/results made anew from the studies as they are.
 
 use crate::Outcome;
-use crate::bench::all::replace;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::process::{Command, Stdio};
+use xtask::marks::replace;
 
 /// Makes the published studies in virtual time and puts every printed value beside ours into
 /// docs/results, between the marks: some minutes.
@@ -79,7 +79,7 @@ fn without_place(printed: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::bench::all::rows;
+    use xtask::marks::rows;
 
     #[test]
     fn each_study_has_a_page_with_printed_values() {

@@ -8,7 +8,7 @@ use anyhow::{Context as _, bail};
 use crate::command::Cmd;
 
 /// The crates without async, clock, sockets, files and randomness, lowest first.
-pub(crate) const PURE: &[&str] = &[
+pub const PURE: &[&str] = &[
     "base",
     "osi",
     "p1",
@@ -26,29 +26,29 @@ pub(crate) const PURE: &[&str] = &[
 
 /// The checkout this binary was started from.
 #[derive(Debug)]
-pub(crate) struct Workspace {
+pub struct Workspace {
     root: PathBuf,
 }
 
 /// A text file of the project.
 #[derive(Debug)]
-pub(crate) struct TextFile {
+pub struct TextFile {
     /// Path relative to the workspace, with `/` between its parts.
-    pub(crate) path: String,
+    pub path: String,
     /// The whole text.
-    pub(crate) text: String,
+    pub text: String,
 }
 
 impl TextFile {
     /// Whether it is Rust source.
-    pub(crate) fn is_rust(&self) -> bool {
+    pub fn is_rust(&self) -> bool {
         self.path.ends_with(".rs")
     }
 }
 
 impl Workspace {
     /// The workspace of the `cargo xtask` that runs us.
-    pub(crate) fn find() -> anyhow::Result<Workspace> {
+    pub fn find() -> anyhow::Result<Workspace> {
         let manifest = std::env::var_os("CARGO_MANIFEST_DIR")
             .context("CARGO_MANIFEST_DIR is not set: run this as `cargo xtask`")?;
         let root = Path::new(&manifest).parent().context("xtask has no parent directory")?;
@@ -56,17 +56,17 @@ impl Workspace {
     }
 
     /// Its directory.
-    pub(crate) fn root(&self) -> &Path {
+    pub fn root(&self) -> &Path {
         &self.root
     }
 
     /// A command that runs in the workspace's root.
-    pub(crate) fn command(&self, program: &str, arguments: &[&str]) -> Cmd {
+    pub fn command(&self, program: &str, arguments: &[&str]) -> Cmd {
         Cmd::new(program, arguments).directory(&self.root)
     }
 
     /// `cargo` with these arguments: the one that runs us, so that toolchains do not mix.
-    pub(crate) fn cargo(&self, arguments: &[&str]) -> Cmd {
+    pub fn cargo(&self, arguments: &[&str]) -> Cmd {
         let cargo = std::env::var("CARGO").unwrap_or_else(|_| "cargo".to_owned());
         let cmd = self.command(&cargo, arguments).called("cargo");
         // Incremental artefacts cost a throw-away machine time and disk, and save it nothing.
@@ -79,14 +79,14 @@ impl Workspace {
     }
 
     /// Where cargo puts what it builds with this profile, `debug` or `release`.
-    pub(crate) fn built(&self, profile: &str) -> anyhow::Result<PathBuf> {
+    pub fn built(&self, profile: &str) -> anyhow::Result<PathBuf> {
         let metadata = self.metadata()?;
         let target = metadata.get("target_directory").and_then(|t| t.as_str());
         Ok(Path::new(target.context("no target directory in cargo metadata")?).join(profile))
     }
 
     /// Names of the workspace's members.
-    pub(crate) fn members(&self) -> anyhow::Result<Vec<String>> {
+    pub fn members(&self) -> anyhow::Result<Vec<String>> {
         let metadata = self.metadata()?;
         let packages =
             metadata.get("packages").and_then(|p| p.as_array()).context("no packages in it")?;
@@ -97,7 +97,7 @@ impl Workspace {
     }
 
     /// Every text file that is tracked or could be (not ignored), in order of path.
-    pub(crate) fn files(&self) -> anyhow::Result<Vec<TextFile>> {
+    pub fn files(&self) -> anyhow::Result<Vec<TextFile>> {
         let list = self
             .command("git", &["ls-files", "--cached", "--others", "--exclude-standard"])
             .output()
@@ -124,7 +124,7 @@ impl Workspace {
 }
 
 /// The crate in `crates/` whose source the path is, if any: `crates/osi/src/api.rs` is `osi`'s.
-pub(crate) fn crate_of(path: &str) -> Option<&str> {
+pub fn crate_of(path: &str) -> Option<&str> {
     let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
     rest.starts_with("src/").then_some(name)
 }

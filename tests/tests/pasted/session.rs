@@ -21,12 +21,15 @@ case "$verb" in
         mkdir -p "$CHECKOUT/target"; ln -sfn "$BUILT" "$CHECKOUT/target/release"
         while [ $# -gt 0 ]; do
             case "$1" in
-                -p) grep -qxF "$2" "$CHECKOUT/.members" || { echo "no package $2" >&2; exit 101; }; shift ;;
+                -p|--package) package=$2
+                    grep -qxF "$2" "$CHECKOUT/.members" || { echo "no package $2" >&2; exit 101; }
+                    shift ;;
                 --) break ;;
             esac
             shift
-        done ;;
-    xtask) exec "$BUILT/xtask" "$@" ;;
+        done
+        case "$verb ${package-}" in "run bench") shift; exec "$BUILT/bench" "$@" ;; esac ;;
+    xtask) CARGO=cargo CARGO_MANIFEST_DIR=$CHECKOUT/xtask exec "$BUILT/xtask" "$@" ;;
     *) echo "cargo $verb is not known to this test" >&2; exit 101 ;;
 esac
 "#;
@@ -66,7 +69,7 @@ impl Session {
             .map(|member| std::fs::read_to_string(member.unwrap().path().join("Cargo.toml")))
             .filter_map(|manifest| Some(name(&manifest.ok()?)? + "\n"))
             .collect();
-        members.push_str("fuzz\ntests\nxtask\n");
+        members.push_str("bench\nfuzz\ntests\nxtask\n");
         std::fs::write(here.join(".members"), members).unwrap();
         std::fs::create_dir(here.join("bin")).unwrap();
         std::fs::write(here.join("bin/cargo"), CARGO).unwrap();

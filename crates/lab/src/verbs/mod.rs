@@ -3,6 +3,7 @@
 mod analyse;
 mod bleach;
 mod capture;
+mod demo;
 mod doctor;
 mod down;
 mod exec;
@@ -25,6 +26,8 @@ use std::process::ExitCode;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
+    /// Send thirty messages between two sites on this machine, and show their marks
+    Demo(demo::Args),
     /// Repeat a study, and put what is measured beside what was printed
     Run(run::Args),
     /// Say what this machine can do, which data path will be taken, and what to install or allow
@@ -68,6 +71,7 @@ pub(crate) enum Verb {
 impl Verb {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
+            Verb::Demo(args) => args.run(),
             Verb::Run(args) => args.run(),
             Verb::Doctor(args) => args.run(),
             Verb::Load(args) => args.run(),

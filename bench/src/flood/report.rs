@@ -1,6 +1,6 @@
 //! What a flood came to, for people and machines.
 
-use super::super::all::replace;
+use xtask::marks::replace;
 use super::super::figures::{aligned, markdown, thousands};
 use super::super::stages::Stage;
 use anyhow::Result;

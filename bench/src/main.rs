@@ -1,6 +1,6 @@
 //! `cargo xtask bench`: the figures of docs/performance.md, measured again.
 
-pub(crate) mod all;
+mod all;
 mod backlog;
 mod disk;
 mod figures;
@@ -14,18 +14,25 @@ mod running;
 mod slow;
 mod stages;
 
-use crate::Outcome;
-use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
-use clap::Subcommand;
+use clap::{Parser, Subcommand};
 use lab::{Pair, Site};
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use workspace::Workspace;
+use xtask::{Outcome, workspace};
 
 /// Measures the product, in release builds, each beside what the machine itself can do.
-#[derive(clap::Args)]
-pub(crate) struct Args {
+#[derive(Parser)]
+#[command(name = "cargo xtask bench", bin_name = "cargo xtask bench")]
+struct Args {
     #[command(subcommand)]
     what: What,
+}
+
+fn main() -> ExitCode {
+    let args = Args::parse();
+    Outcome::code(Workspace::find().and_then(|workspace| args.run(&workspace)))
 }
 
 #[derive(Subcommand)]
@@ -49,7 +56,7 @@ enum What {
 }
 
 impl Args {
-    pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
+    fn run(self, workspace: &Workspace) -> Result<Outcome> {
         match self.what {
             What::Relay(args) => args.run(workspace),
             What::Backlog(args) => args.run(workspace),

@@ -1,16 +1,17 @@
-//! `cargo xtask demo`: two MTAs on this machine, thirty messages from one to the other, and the
-//! mark of every packet between them.
+//! `lab demo`: two MTAs on this machine, thirty messages from one to the other, and the mark of every
+//! packet between them.
 
 mod outcome;
 
-use crate::Outcome;
-use crate::workspace::Workspace;
+use super::{note, print, print_json};
 use anyhow::{Context as _, bail};
 use indicatif::{ProgressBar, ProgressStyle};
 use lab::answer::{Received, Submitted};
 use lab::clock::{self, Deadline};
 use lab::{Cable, Capture, Link, Namespace, Pair, Programs};
 use outcome::{CHANNELS, Carried, PRECEDENCES, SIZES};
+use std::path::PathBuf;
+use std::process::ExitCode;
 use std::time::Duration;
 
 /// Longest demo, its building apart.
@@ -18,7 +19,7 @@ const LIMIT: Duration = Duration::from_secs(110);
 /// Longest bind of the receiving user, and longest opening of all associations.
 const BIND: Duration = Duration::from_secs(20);
 
-/// Builds the programs, starts two sites in namespaces of their own, sends messages of five sizes
+/// Starts two sites in namespaces of their own, sends messages of five sizes
 /// (1 kB to 10 MB) and six precedences from one to the other, and checks what arrives and which
 /// mark every packet carries; cleans up. Exit code 3 where there are no namespaces: then the sites
 /// stand on loopback, and no mark is seen.
@@ -27,20 +28,23 @@ pub(crate) struct Args {
     /// One JSON object on standard output instead of a table
     #[arg(long)]
     json: bool,
-    /// Unoptimised programs: built sooner, and slower
-    #[arg(long)]
-    debug: bool,
+    /// The directory of `mta` and `xuxa`, where they are not beside this program
+    #[arg(long, value_name = "DIR")]
+    programs: Option<PathBuf>,
 }
 
 impl Args {
-    pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
-        let programs = build(workspace, self.debug)?;
+    pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
+        let programs = match &self.programs {
+            Some(directory) => Programs::in_directory(directory)?,
+            None => Programs::find()?,
+        };
         ctrlc::set_handler(clock::interrupt).context("for Ctrl-C")?;
         let cable = match Namespace::new() {
             Ok(namespace) => Some(Cable::new(namespace)?),
             Err(why) => {
-                eprintln!("{why}");
-                eprintln!("the sites stand on loopback instead, where no mark is seen");
+                note(&why.to_string());
+                note("the sites stand on loopback instead, where no mark is seen");
                 None
             }
         };
@@ -58,31 +62,21 @@ impl Args {
         }
         if !carried.as_ref().is_ok_and(Carried::is_well) {
             for path in pair.keep() {
-                eprintln!("logs are kept in {}", path.join("logs").display());
+                note(&format!("logs are kept in {}", path.join("logs").display()));
             }
         }
         let carried = carried?;
         if self.json {
-            println!("{}", serde_json::to_string_pretty(&carried)?);
+            print_json(&carried)?;
         } else {
-            println!("{}", carried.table());
-            println!("{}", carried.verdict());
+            print(&format!("{}\n{}\n", carried.table(), carried.verdict()))?;
         }
         Ok(match (carried.is_well(), cable.is_some()) {
-            (false, _) => Outcome::Failed,
-            (true, true) => Outcome::Passed,
-            (true, false) => Outcome::DoneInPart,
+            (false, _) => ExitCode::FAILURE,
+            (true, true) => ExitCode::SUCCESS,
+            (true, false) => ExitCode::from(3),
         })
     }
-}
-
-fn build(workspace: &Workspace, debug: bool) -> anyhow::Result<Programs> {
-    let mut arguments = vec!["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"];
-    if !debug {
-        arguments.push("--release");
-    }
-    workspace.cargo(&arguments).run_aside()?;
-    Programs::in_directory(&workspace.built(if debug { "debug" } else { "release" })?)
 }
 
 fn bar() -> ProgressBar {

@@ -6,11 +6,12 @@ use super::figures::markdown;
 use super::{build, flood, relay, report, restart, resume};
 use crate::Outcome;
 use crate::workspace::Workspace;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result};
 use lab::clock;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
+use xtask::marks::replace;
 
 /// The page the tables are in.
 pub(super) const PAGE: &str = "docs/performance.md";
@@ -161,63 +162,11 @@ pub(super) fn write_part(workspace: &Workspace, name: &str, by: &str) -> Result<
     write_page(workspace, |page| replace(page, name, by))
 }
 
-/// The page with other lines between `<!-- figures: NAME -->` and the next `<!-- end -->`.
-pub(crate) fn replace(page: &str, name: &str, by: &str) -> Result<String> {
-    let begin = format!("<!-- figures: {name} -->\n");
-    let Some((before, rest)) = page.split_once(&begin) else {
-        bail!("the page has no line {:?}", begin.trim());
-    };
-    let Some((_, after)) = rest.split_once("<!-- end -->\n") else {
-        bail!("the page has no line \"<!-- end -->\" after {:?}", begin.trim());
-    };
-    Ok(format!("{before}{begin}\n{}\n\n<!-- end -->\n{after}", by.trim_end()))
-}
-
-/// What stands between the marks of this name.
-#[cfg(test)]
-pub(crate) fn between<'a>(page: &'a str, name: &str) -> Result<&'a str> {
-    let begin = format!("<!-- figures: {name} -->\n");
-    let rest = page.split_once(&begin).with_context(|| format!("no mark {name}"))?.1;
-    Ok(rest.split_once("<!-- end -->\n").with_context(|| format!("no end of {name}"))?.0)
-}
-
-/// The rows of the tables between the marks of this name, without their heads.
-#[cfg(test)]
-pub(crate) fn rows(page: &str, name: &str) -> Result<usize> {
-    let tables = between(page, name)?.split("\n\n");
-    let rows = |table: &str| table.lines().filter(|line| line.starts_with('|')).skip(2).count();
-    Ok(tables.map(rows).sum())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::path::Path;
-
-    #[test]
-    fn figures_go_between_their_marks_and_nowhere_else() {
-        let page =
-            "a\n<!-- figures: x -->\nold\n<!-- end -->\nb\n<!-- figures: y -->\n<!-- end -->\n";
-        let new = replace(page, "x", "new\n").unwrap();
-        let whole =
-            "a\n<!-- figures: x -->\n\nnew\n\n<!-- end -->\nb\n<!-- figures: y -->\n<!-- end -->\n";
-        assert_eq!(new, whole);
-        assert_eq!(replace(&new, "x", "new").unwrap(), whole, "as often as wanted");
-        let error = replace(page, "z", "").unwrap_err().to_string();
-        assert!(error.contains("figures: z"), "{error}");
-    }
-
-    #[test]
-    fn a_part_without_a_row_is_empty() {
-        let page =
-            |part: &str| format!("<!-- figures: x -->\n{part}<!-- end -->\n| a |\n|--|\n| 1 |\n");
-        let rows = |part: &str| rows(&page(part), "x").unwrap();
-        assert_eq!(rows("\n| a |\n|--:|\n| 1 |\n| 2 |\n\n"), 2);
-        assert_eq!(rows("b:\n\n| a |\n|---|\n| 1 |\n\nc:\n\n| a |\n|---|\n| 1 |\n\n"), 2);
-        for empty in ["", "\n\n", "words\n", "\n| a | b |\n|---|--:|\n\n"] {
-            assert_eq!(rows(empty), 0, "{empty:?}");
-        }
-    }
+    use xtask::marks::{between, rows};
 
     #[test]
     fn the_page_has_a_row_in_each_table_and_a_mark_for_no_other() {

@@ -1,7 +1,7 @@
 //! How near a shaper keeps to its rate in real time, over each data path that is ours.
 
 use super::network::{HEADERS, Network, TOPOLOGY};
-use crate::bench::figures::{aligned, thousands};
+use crate::figures::{aligned, thousands};
 use anyhow::{Context as _, Result};
 use serde::Serialize;
 use std::path::Path;
