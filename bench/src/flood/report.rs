@@ -1,11 +1,11 @@
 //! What a flood came to, for people and machines.
 
-use xtask::marks::replace;
 use super::super::figures::{aligned, markdown, thousands};
 use super::super::stages::Stage;
 use anyhow::Result;
 use load::Summary;
 use serde::{Deserialize, Serialize};
+use xtask::marks::replace;
 
 /// Parts of docs/performance.md.
 pub(in super::super) const PARTS: [&str; 2] = ["flood", "flood-stages"];

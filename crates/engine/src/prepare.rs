@@ -10,12 +10,12 @@ use crate::dedupe::{Common, Hasher, PROBE, arrival_keys};
 use crate::delivered::{self, delivery_keys};
 use crate::journal::Digest;
 use crate::route::text_of;
-use crate::split::{Critical, Fate};
+use crate::split::{Critical, Disposition};
 use crate::subject::Subject;
 use p1::apdu::MtsApduHead;
 use p1::envelope::PerRecipientFields;
 
-/// The keys and fates of an arrival's recipients so far.
+/// The keys and dispositions of an arrival's recipients so far.
 #[derive(Clone, Debug)]
 pub struct Preparation {
     /// What is the same for all recipients; `None` for a report.
@@ -24,8 +24,8 @@ pub struct Preparation {
     arrivals: Vec<Digest>,
     deliveries: Vec<Digest>,
     /// Of each recipient; `None` for those others are responsible for.
-    fates: Vec<Option<Fate>>,
-    /// Of the tables by which the fates were found.
+    dispositions: Vec<Option<Disposition>>,
+    /// Of the tables by which the dispositions were found.
     generation: u64,
 }
 
@@ -51,18 +51,18 @@ impl Preparation {
         [&self.arrivals[..], &self.deliveries].concat()
     }
 
-    /// The fates of these recipients, if all were found, and by the tables of this generation.
-    pub(crate) fn fates(
+    /// The dispositions of these recipients, if all were found, and by the tables of this generation.
+    pub(crate) fn dispositions(
         self,
         generation: u64,
         recipients: &[PerRecipientFields],
-    ) -> Option<Vec<Option<Fate>>> {
-        let whole = self.generation == generation && self.fates.len() == recipients.len();
+    ) -> Option<Vec<Option<Disposition>>> {
+        let whole = self.generation == generation && self.dispositions.len() == recipients.len();
         // Some were taken before, and are not ours any more.
-        let ours = |(fate, r): (Option<Fate>, &PerRecipientFields)| {
-            fate.filter(|_| r.indicators.responsible())
+        let ours = |(disposition, r): (Option<Disposition>, &PerRecipientFields)| {
+            disposition.filter(|_| r.indicators.responsible())
         };
-        whole.then(|| self.fates.into_iter().zip(recipients).map(ours).collect())
+        whole.then(|| self.dispositions.into_iter().zip(recipients).map(ours).collect())
     }
 }
 
@@ -82,7 +82,7 @@ impl Engine {
             None => (arrival_keys(head), delivery_keys(head)),
         };
         let generation = self.generation;
-        Preparation { common, arrivals, deliveries, fates: Vec::new(), generation }
+        Preparation { common, arrivals, deliveries, dispositions: Vec::new(), generation }
     }
 
     /// Goes on with the next recipients of that arrival, at most so many. Whether that was all.
@@ -90,17 +90,17 @@ impl Engine {
         let (Some(common), Some((_, subject))) = (&done.common, subject(head)) else {
             return true;
         };
-        for recipient in subject.recipients.iter().skip(done.fates.len()).take(most) {
-            let fate = recipient.indicators.responsible().then(|| {
+        for recipient in subject.recipients.iter().skip(done.dispositions.len()).take(most) {
+            let disposition = recipient.indicators.responsible().then(|| {
                 let attributes = recipient.recipient.address.attributes();
                 let address = text_of(&attributes);
                 done.arrivals.push(common.arrival.key(recipient, &address));
                 done.deliveries.push(delivered::key(&common.delivery, recipient, &address));
-                self.fate(&common.critical, &attributes, &recipient.extensions)
+                self.disposition(&common.critical, &attributes, &recipient.extensions)
             });
-            done.fates.push(fate);
+            done.dispositions.push(disposition);
         }
-        done.fates.len() >= subject.recipients.len()
+        done.dispositions.len() >= subject.recipients.len()
     }
 }
 

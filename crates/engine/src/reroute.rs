@@ -64,8 +64,8 @@ impl Engine {
             }
         };
         let carried = without_seen(carried, &dropped);
-        let fates = self.fates(&carried.subject(), false);
-        let (hops, outcomes) = self.sort_out(now, &carried, record.size, fates, &mut notes);
+        let dispositions = self.dispositions(&carried.subject(), false);
+        let (hops, outcomes) = self.sort_out(now, &carried, record.size, dispositions, &mut notes);
         let seen = delivering.of(&carried, &delivered(&hops, &outcomes));
         let earliest = self.earliest(now);
         let copies = hops.into_iter().map(|(next_hop, mine)| {

@@ -37,16 +37,16 @@ pub(crate) struct Critical {
 }
 
 /// What becomes of a recipient we are responsible for.
-pub(crate) type Fate = Result<NextHop, Failure>;
+pub(crate) type Disposition = Result<NextHop, Failure>;
 
 impl Engine {
-    /// The fate of one recipient, by address and extensions, of a message of which that is critical.
-    pub(crate) fn fate(
+    /// The disposition of one recipient, by address and extensions, of a message of which that is critical.
+    pub(crate) fn disposition(
         &self,
         message: &Critical,
         address: &[(Attribute, String)],
         extensions: &Extensions,
-    ) -> Fate {
+    ) -> Disposition {
         let hop = self.resolve_by(address)?;
         let (step, of_message) = match hop {
             NextHop::Peer(_) => (Step::Transfer, &message.for_transfer),
@@ -68,14 +68,18 @@ impl Engine {
         }
     }
 
-    /// The fate of each recipient, in order; `None` for those others are responsible for.
-    pub(crate) fn fates(&self, message: &Subject<'_>, looped: bool) -> Vec<Option<Fate>> {
+    /// The disposition of each recipient, in order; `None` for those others are responsible for.
+    pub(crate) fn dispositions(
+        &self,
+        message: &Subject<'_>,
+        looped: bool,
+    ) -> Vec<Option<Disposition>> {
         // Once for all recipients.
         let critical = Critical {
             for_transfer: unsupported(Step::Transfer, message.extensions),
             for_delivery: unsupported(Step::Delivery, message.extensions),
         };
-        let fate = |recipient: &PerRecipientFields| {
+        let disposition = |recipient: &PerRecipientFields| {
             if looped {
                 Err(Failure {
                     reason: NonDeliveryReason::TRANSFER_FAILURE,
@@ -84,11 +88,11 @@ impl Engine {
                 })
             } else {
                 let address = recipient.recipient.address.attributes();
-                self.fate(&critical, &address, &recipient.extensions)
+                self.disposition(&critical, &address, &recipient.extensions)
             }
         };
         let responsible = |r: &&PerRecipientFields| r.indicators.responsible();
-        message.recipients.iter().map(|r| Some(r).filter(responsible).map(fate)).collect()
+        message.recipients.iter().map(|r| Some(r).filter(responsible).map(disposition)).collect()
     }
 
     /// Everything that becomes of a message or probe whose trace is not ours yet: copies for the
@@ -107,15 +111,17 @@ impl Engine {
             (self.loops(trace, extensions), self.first_arrival(now, trace, extensions))
         };
         let prepared = prepared.filter(|_| !looped);
-        let fates = prepared.and_then(|p| p.fates(self.generation, carried.subject().recipients));
-        let fates = fates.unwrap_or_else(|| self.fates(&carried.subject(), looped));
+        let dispositions =
+            prepared.and_then(|p| p.dispositions(self.generation, carried.subject().recipients));
+        let dispositions =
+            dispositions.unwrap_or_else(|| self.dispositions(&carried.subject(), looped));
         notes.extend(first_arrival.doubt.map(|doubt| Note::new(NoteKind::TraceDoubted, doubt)));
         let held = origin.held_until(self.earliest(now), &carried);
         let (trace, extensions) = carried.traces_mut();
         self.add_trace(now, held, trace, extensions);
 
         let size = content.map_or(0, |c| c.length);
-        let (hops, outcomes) = self.sort_out(now, &carried, size, fates, notes);
+        let (hops, outcomes) = self.sort_out(now, &carried, size, dispositions, notes);
         let delivered = delivered(&hops, &outcomes);
         let others = origin.known().map(Known::others);
         let digest = content.map(|content| content.digest);
@@ -167,13 +173,13 @@ impl Engine {
         now: Utc,
         carried: &Carried,
         size: u64,
-        fates: Vec<Option<Fate>>,
+        dispositions: Vec<Option<Disposition>>,
         notes: &mut Vec<Note>,
     ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
-        for (index, fate) in fates.into_iter().enumerate() {
+        for (index, disposition) in dispositions.into_iter().enumerate() {
             let fits = |hop: NextHop| {
                 let failure = self.too_long(carried, size, &hop);
                 match failure.or_else(|| self.unsayable(carried, index, &hop)) {
@@ -181,8 +187,8 @@ impl Engine {
                     Some(failure) => Err(failure),
                 }
             };
-            let fate = fate.map(|fate| fate.and_then(fits));
-            match (fate, carried) {
+            let disposition = disposition.map(|disposition| disposition.and_then(fits));
+            match (disposition, carried) {
                 (None, _) => {}
                 (Some(Ok(NextHop::Mailbox(_))), Carried::Probe(_)) => {
                     let report = ReportType::Delivery { time: Time::from(now), mts_user: 0 };

@@ -123,9 +123,7 @@ fn users_come_and_go() {
     let file = directory.path().join("password");
     std::fs::write(&file, "lipari\n").unwrap();
     let verdi = "S=Verdi;PRMD=NAPLES;ADMD=NET;C=IT";
-    let add = || {
-        user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap()
-    };
+    let add = || user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap();
     let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
     mode(0o644);
     let (code, _, err) = said(&add());

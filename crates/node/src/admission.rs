@@ -11,10 +11,10 @@
 use crate::api::{ListenerId, Output};
 use crate::config::ListenerService;
 use crate::event::{Kind, Level};
-use crate::hush::{Reason, Repeated, Why};
 use crate::levels::{self, Levels};
 use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
+use crate::log_rate::{Reason, Repeated, Why};
 use crate::network::{Origin, Prefix};
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
@@ -101,7 +101,7 @@ impl Node {
         (link.remote, link.origin, link.mark) = (Some(remote), Some(origin), mark);
         link.bind_deadline = Some(now.mono + limits.bind_timeout);
         self.links.insert(id, link);
-        self.roll.arrived(id, origin, known, p3);
+        self.connections.arrived(id, origin, known, p3);
         self.touch(id);
     }
 
@@ -134,19 +134,19 @@ impl Node {
     ) -> Result<(), Limit> {
         let p3 = level.is_none();
         let limits = self.config.limits;
-        let (all, strangers) = self.roll.half_open();
+        let (all, strangers) = self.connections.half_open();
         // At least one place, where there are two, stays for configured addresses.
         let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
         let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
         // Users, of whom some are not known yet, cannot take what peers need.
         let users_share = limits.associations - limits.associations / 4;
-        let users = p3 && self.roll.user_count() >= users_share;
+        let users = p3 && self.connections.user_count() >= users_share;
         let there = self.links.len() - self.turned_away.len();
         let associations = there >= limits.associations;
         let kept = there + self.kept_for_higher(level) >= limits.associations;
-        let of_address = if self.roll.from(origin) >= limits.associations_per_address {
+        let of_address = if self.connections.from(origin) >= limits.associations_per_address {
             Some(Limit::PerAddress)
-        } else if self.roll.half_open_from(origin) >= limits.half_open_per_address {
+        } else if self.connections.half_open_from(origin) >= limits.half_open_per_address {
             Some(Limit::HalfOpenPerAddress)
         } else {
             None
@@ -162,11 +162,11 @@ impl Node {
         // from elsewhere.
         let users = users || (p3 && kept && !associations);
         let found = match of_address {
-            Some(_) => self.roll.oldest_from(origin, users).map(|oldest| (oldest, origin)),
+            Some(_) => self.connections.oldest_from(origin, users).map(|oldest| (oldest, origin)),
             None => self
-                .roll
+                .connections
                 .oldest(true, users)
-                .or_else(|| known.then(|| self.roll.oldest(false, users)).flatten()),
+                .or_else(|| known.then(|| self.connections.oldest(false, users)).flatten()),
         };
         let (oldest, from) = found.ok_or(limit)?;
         self.give_way(now, oldest, from, limit);
@@ -215,20 +215,22 @@ impl Node {
     pub(crate) fn is_one_too_many(&self, channel: ChannelId) -> Option<Limit> {
         let limits = &self.config.limits;
         let theirs = |id: &AssociationId| self.links.get(id).is_some_and(|l| !l.is_initiator());
-        if self.roll.channel(channel).filter(theirs).count() >= limits.associations_per_channel {
+        if self.connections.channel(channel).filter(theirs).count()
+            >= limits.associations_per_channel
+        {
             return Some(Limit::PerChannel);
         }
         let most = limits.associations_per_peer;
-        let of_peer = self.roll.of_peer(channel.peer);
+        let of_peer = self.connections.of_peer(channel.peer);
         let level = self.peer_and_channel(channel).and_then(|(_, c)| levels::of_channel(c));
         let Some(level) = level else { return (of_peer >= most).then_some(Limit::PerPeer) };
-        let count = |id| self.roll.channel(id).count();
+        let count = |id| self.connections.channel(id).count();
         let levels = Levels::of(&self.config, Some(channel.peer), count);
         let kept = levels.kept_of_peer(level, most);
         // Its share is not for ours to take: they are not refused.
         let counted = match levels.has_share(level, most) {
             true => of_peer,
-            false => self.roll.peer(channel.peer).filter(theirs).count(),
+            false => self.connections.peer(channel.peer).filter(theirs).count(),
         };
         match (counted >= most, counted + kept >= most) {
             (true, _) => Some(Limit::PerPeer),
@@ -245,10 +247,10 @@ impl Node {
         if self.links.len() < most / 2 {
             return 0;
         }
-        let count = |id| self.roll.channel(id).count();
+        let count = |id| self.connections.channel(id).count();
         let kept = Levels::of(&self.config, None, count).kept_of_all(level, most);
         // Those that are about to bind as peers are in these places, or make room.
-        kept.saturating_sub(self.roll.future_peers())
+        kept.saturating_sub(self.connections.future_peers())
     }
 
     /// Logs what a stranger can repeat at will; what follows for the same reason is counted.
@@ -263,7 +265,7 @@ impl Node {
     ) {
         let Repeated { level, kind, channel, detail } = line.clone();
         let origin = origin.unwrap_or(Origin::Others);
-        if self.hush.says(now.mono, (why, origin, Reason::of(reason)), line) {
+        if self.log_rate.says(now.mono, (why, origin, Reason::of(reason)), line) {
             let event = self.event(level, kind, detail).channel(channel);
             match id {
                 Some(id) => drop(event.association(id)),
@@ -274,7 +276,8 @@ impl Node {
 
     /// Logs what was counted meanwhile.
     pub(crate) fn say_hushed(&mut self, now: Now) {
-        while let Some(Repeated { level, kind, channel, detail }) = self.hush.next_due(now.mono) {
+        while let Some(Repeated { level, kind, channel, detail }) = self.log_rate.next_due(now.mono)
+        {
             self.event(level, kind, detail).channel(channel);
         }
     }

@@ -149,7 +149,7 @@ impl Node {
             // What is gone was noted as it went.
             let Some(link) = self.links.get(&id) else { continue };
             let Some(channel) = link.channel() else {
-                self.agenda.mailboxes.extend(self.roll.mailbox(id));
+                self.agenda.mailboxes.extend(self.connections.mailbox(id));
                 continue;
             };
             let closes_at = self.closes_at(link);
@@ -195,7 +195,7 @@ impl Node {
         let draining = self.draining.clone();
         self.end_drained(now, &draining);
         self.channels.mark_all();
-        let bound = self.roll.bound();
+        let bound = self.connections.bound();
         self.note_touched(bound);
         self.agenda.wishes.news();
         self.dispatch(now);

@@ -8,7 +8,7 @@ use crate::levels;
 use crate::memory::{Charge, Payer};
 use crate::network::Origin;
 use crate::node::{Copies, Node};
-use crate::pending::{AfterCommit, Debt, Pending, SyncFor};
+use crate::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::slices::Taken;
 use base::ber::Fault;
@@ -472,15 +472,15 @@ impl Node {
                 (link, entries, after)
             }
             Some(Pending::Operation(operation)) => return self.operated(now, operation, result),
-            Some(Pending::Debt(debt)) => {
-                self.asked_to_pay();
+            Some(Pending::Retry(retry)) => {
+                self.retry_answered();
                 match result {
                     Ok(()) => {
-                        self.reroutes_made(&debt.batch);
-                        self.enqueue_new(now, debt.entries);
-                        self.release_bodies(debt.bodies);
+                        self.reroutes_made(&retry.batch);
+                        self.enqueue_new(now, retry.entries);
+                        self.release_bodies(retry.bodies);
                     }
-                    Err(_) => self.owe(now, debt),
+                    Err(_) => self.retry_later(now, retry),
                 }
                 return;
             }
@@ -557,7 +557,7 @@ impl Node {
             }
             AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
-                self.owe(now, Debt { batch, entries, bodies });
+                self.retry_later(now, PendingRetry { batch, entries, bodies });
                 self.sent(now, id);
             }
         }
@@ -567,8 +567,8 @@ impl Node {
     fn release_bodies(&mut self, bodies: Vec<BodyId>) {
         let batch: Vec<Op> = bodies.into_iter().filter_map(|b| self.queue.release(b)).collect();
         if !batch.is_empty() {
-            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.commit(debt.batch.clone(), Pending::Debt(debt));
+            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            self.commit(retry.batch.clone(), Pending::Retry(retry));
         }
     }
 

@@ -8,7 +8,7 @@
 
 use crate::node::Node;
 use base::{EntryId, Now, Precedence};
-use scheduler::{Destination, Whereabouts};
+use scheduler::{Destination, ItemState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// After so many waits a bind ends them no more.
@@ -47,7 +47,7 @@ impl Node {
         let entries = self.breaks.0.get(&mailbox).into_iter().flatten();
         entries.filter_map(|entry| {
             let listed = self.queue.scheduler.listed(*entry)?;
-            let waits = matches!(listed.at, Whereabouts::Delayed(_));
+            let waits = matches!(listed.at, ItemState::Delayed(_));
             waits.then_some(listed.item.precedence)
         })
     }

@@ -4,8 +4,8 @@ use crate::api::ChannelId;
 use crate::blame::Fault;
 use crate::config::{Channel, Connection, Peer, Reopen};
 use crate::event::{Kind, Level};
-use crate::hush::{Repeated, Why};
 use crate::link::{Link, Phase, Purpose};
+use crate::log_rate::{Repeated, Why};
 use crate::node::Node;
 use crate::pace::Line;
 use crate::refused::Refused;
@@ -203,6 +203,6 @@ impl Node {
 
     /// The associations of a channel, oldest first: ours, and the peer's that are bound.
     pub(crate) fn links_of(&self, channel: ChannelId) -> impl DoubleEndedIterator<Item = &Link> {
-        self.roll.channel(channel).filter_map(|id| self.links.get(&id))
+        self.connections.channel(channel).filter_map(|id| self.links.get(&id))
     }
 }

@@ -148,7 +148,7 @@ impl Node {
                 continue;
             }
             if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
-                self.begin_sending(now, id, start.id, start.licence);
+                self.begin_sending(now, id, start.id, start.reason);
             } else {
                 self.tell_held(now, channel);
             }

@@ -14,7 +14,7 @@ use crate::channel::reopen_wait;
 use crate::event::{Kind, Level};
 use crate::link::Failed;
 use crate::node::Node;
-use crate::pending::{Debt, Pending};
+use crate::pending::{Pending, PendingRetry};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use osi::api::AbortReason;
@@ -205,8 +205,8 @@ impl Node {
         self.queue.scheduler.put_back(now.mono, entry);
         let (mut batch, bodies) = self.queue.forget(entry);
         batch.extend(engine::put_entries(&concluded.entries));
-        let debt = Debt { batch, entries: concluded.entries, bodies };
-        self.commit(debt.batch.clone(), Pending::Debt(debt));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        self.commit(retry.batch.clone(), Pending::Retry(retry));
     }
 
     fn given_up_detail(&self, channel: ChannelId, record: &Record, charges: u32) -> String {
@@ -247,6 +247,9 @@ mod tests {
     fn no_failure_is_the_fifth_of_four() {
         assert_eq!(failure(3, 4), "failure 3 of 4 (message_aborts) of this message by itself");
         assert_eq!(failure(3, 0), "failure 3 of this message by itself");
-        assert!(failure(5, 4).starts_with("failure 5 of this message by itself, and message_aborts is 4"));
+        assert!(
+            failure(5, 4)
+                .starts_with("failure 5 of this message by itself, and message_aborts is 4")
+        );
     }
 }

@@ -14,7 +14,7 @@ use bytes::Bytes;
 use engine::Record;
 use osi::api::{Indication, Payload, Request};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
-use scheduler::Licence;
+use scheduler::StartReason;
 
 impl Node {
     /// Our MTABindArgument toward a channel's peer.
@@ -210,16 +210,16 @@ impl Node {
         now: Now,
         id: AssociationId,
         entry: EntryId,
-        licence: Licence,
+        reason: StartReason,
     ) {
         let Some(record) = self.fresh.remove(&entry) else {
-            return self.load_to_send(id, entry, licence);
+            return self.load_to_send(id, entry, reason);
         };
         let Some(known) = self.queue.get(entry) else { return };
         let number = self.next_number();
         let Some(link) = self.links.get_mut(&id) else { return };
         let channel = link.channel();
-        let mut sending = Sending::new(entry, known.precedence, known.body, licence);
+        let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
         link.sending = Some(sending);
         match channel {
@@ -229,14 +229,14 @@ impl Node {
     }
 
     /// Has the record of an entry read, to be sent.
-    pub(crate) fn load_to_send(&mut self, id: AssociationId, entry: EntryId, licence: Licence) {
+    pub(crate) fn load_to_send(&mut self, id: AssociationId, entry: EntryId, reason: StartReason) {
         let Some(known) = self.queue.get(entry) else {
             self.queue.scheduler.finished(entry);
             return;
         };
         let token = self.token(Pending::Load { link: id, entry });
         if let Some(link) = self.links.get_mut(&id) {
-            let mut sending = Sending::new(entry, known.precedence, known.body, licence);
+            let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
             link.sending = Some(sending);
         }
@@ -276,8 +276,8 @@ impl Node {
         if payload.left_out > 0 {
             detail = format!("{detail}, {} private extensions left out", payload.left_out);
         }
-        if sending.licence != Licence::default() {
-            detail = format!("{detail}, {}", sending.licence);
+        if sending.reason != StartReason::default() {
+            detail = format!("{detail}, {}", sending.reason);
         }
         sending.record = Some(record);
         sending.started = Some(now.mono);
@@ -463,7 +463,7 @@ impl Node {
     pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
         let (id, entry) = match self.pending.remove(&token) {
             Some(Pending::Load { link, entry }) => (link, entry),
-            Some(Pending::Stray { entry }) => return self.stray_loaded(now, entry, result),
+            Some(Pending::Unrouted { entry }) => return self.unrouted_loaded(now, entry, result),
             Some(Pending::Late { entry, why }) => return self.late_loaded(now, entry, why, result),
             _ => return,
         };

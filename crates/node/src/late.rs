@@ -7,7 +7,7 @@
 use crate::api::Output;
 use crate::event::{Kind, Level};
 use crate::node::Node;
-use crate::pending::{Debt, Pending};
+use crate::pending::{Pending, PendingRetry};
 use crate::wall::ClockRules;
 use base::{EntryId, Instant, Now, PerPrecedence};
 use bytes::Bytes;
@@ -74,7 +74,7 @@ impl Node {
     }
 
     fn room_for_late(&self) -> usize {
-        self.room_for_debts(self.late.reading, MOST_READ)
+        self.room_for_retries(self.late.reading, MOST_READ)
     }
 
     /// When to read one again that could not be read, where there is room: what makes room wakes us.
@@ -159,8 +159,8 @@ impl Node {
         self.log_notes(None, None, &record.message, &concluded.notes);
         let (mut batch, bodies) = self.queue.forget(id);
         batch.extend(engine::put_entries(&concluded.entries));
-        let debt = Debt { batch, entries: concluded.entries, bodies };
-        self.commit(debt.batch.clone(), Pending::Debt(debt));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        self.commit(retry.batch.clone(), Pending::Retry(retry));
     }
 
     /// Where the record could not be read, who is to get it and when it came is not known here: the

@@ -78,7 +78,7 @@ impl Node {
             Pending::Operation(_) => Precedence::Override,
             _ => Precedence::Deferred,
         });
-        if matches!(pending, Pending::Debt(_)) {
+        if matches!(pending, Pending::Retry(_)) {
             self.asks_to_pay();
         }
         let token = self.token(pending);

@@ -15,7 +15,7 @@ use osi::api::{AbortReason, ResumePoint};
 use osi::session::service::ConnectionReference;
 use osi::stack::Association;
 use p1::Dialect;
-use scheduler::Licence;
+use scheduler::StartReason;
 use std::collections::VecDeque;
 use std::net::IpAddr;
 
@@ -71,7 +71,7 @@ pub(crate) struct Sending {
     /// The durable record, once loaded.
     pub record: Option<Record>,
     /// What besides the order let it start.
-    pub licence: Licence,
+    pub reason: StartReason,
     pub body: Option<BodyId>,
     pub content_length: u64,
     pub handed_out: u64,
@@ -106,13 +106,13 @@ impl Sending {
         entry: EntryId,
         precedence: Precedence,
         body: Option<BodyId>,
-        licence: Licence,
+        reason: StartReason,
     ) -> Sending {
         Sending {
             number: 0,
             entry,
             precedence,
-            licence,
+            reason,
             record: None,
             body,
             content_length: 0,

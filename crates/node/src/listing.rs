@@ -7,7 +7,7 @@ use base::shown::line;
 use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use engine::Record;
-use scheduler::{Destination, Listed, NEVER, Reason, Whereabouts};
+use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
 
 /// Most rows of a page: each costs a look into the store.
@@ -327,17 +327,17 @@ impl Node {
 
     fn set_state(&self, now: Now, row: &mut QueueRow, listed: &Listed) {
         let state = match listed.at {
-            Whereabouts::Ready => "ready",
-            Whereabouts::Held(Reason::Operator) => "held_by_operator",
-            Whereabouts::Held(reason) => {
+            ItemState::Ready => "ready",
+            ItemState::Held(Reason::Operator) => "held_by_operator",
+            ItemState::Held(reason) => {
                 row.held_because = Some(reason.to_string());
                 "held"
             }
-            Whereabouts::Delayed(until) => {
+            ItemState::Delayed(until) => {
                 row.delayed_until = Some(utc(now, until).to_string());
                 "delayed"
             }
-            Whereabouts::InTransfer { channel, paused } => {
+            ItemState::InTransfer { channel, paused } => {
                 let names = channel.and_then(|channel| self.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
                 let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
@@ -347,7 +347,7 @@ impl Node {
                 }
                 if paused { "paused" } else { "in_transfer" }
             }
-            Whereabouts::Expired => "expired",
+            ItemState::Expired => "expired",
         };
         row.state = state.to_owned();
     }

@@ -8,20 +8,20 @@ use crate::breaks::Breaks;
 use crate::channel::ChannelState;
 use crate::config::{NodeConfig, Peer};
 use crate::configured::Configured;
+use crate::connection_table::ConnectionTable;
 use crate::event::{Event, Kind, Level};
-use crate::hush::Hush;
 use crate::late::Late;
 use crate::link::{Drain, Link, Phase, Purpose};
+use crate::log_rate::LogRateLimiter;
 use crate::marks::{Due, Marked};
 use crate::memory::Memory;
 use crate::minimize::Minimizing;
-use crate::pending::{Debt, Pending};
+use crate::pending::{Pending, PendingRetry};
 use crate::queue::Queue;
 use crate::receiving::Arrival;
 use crate::recovery::Recovery;
-use crate::reload::Strays;
+use crate::reload::UnroutedEntries;
 use crate::reroute::Reroutes;
-use crate::roll::Roll;
 use crate::slices::Step;
 use crate::tally::Tally;
 use base::rng::Rng;
@@ -34,7 +34,7 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
 
 /// Wait before a failed change that must be made is tried again.
-pub(crate) const DEBT_RETRY: Duration = Duration::from_secs(5);
+pub(crate) const RETRY_AFTER: Duration = Duration::from_secs(5);
 
 /// How often keys whose time is over are dropped from the store.
 pub(crate) const FORGET_EVERY: Duration = Duration::from_secs(600);
@@ -53,10 +53,10 @@ pub struct Node {
     pub(crate) queue: Queue,
     pub(crate) links: Marked<AssociationId, Link>,
     /// The same by channel and address, and those being turned away.
-    pub(crate) roll: Roll,
+    pub(crate) connections: ConnectionTable,
     pub(crate) turned_away: BTreeSet<AssociationId>,
     pub(crate) access: Access,
-    pub(crate) hush: Hush,
+    pub(crate) log_rate: LogRateLimiter,
     pub(crate) memory: Memory,
     pub(crate) breaks: Breaks,
     pub(crate) channels: Marked<ChannelId, ChannelState>,
@@ -70,9 +70,9 @@ pub struct Node {
     /// Keys whose commit is under way.
     pub(crate) committing: BTreeSet<Digest>,
     /// Changes the store could not make that must be made: tried again at the time given.
-    debts: BTreeMap<(Instant, u64), Debt>,
-    last_debt: u64,
-    /// How many debts the store is being asked to pay.
+    retries: BTreeMap<(Instant, u64), PendingRetry>,
+    last_retry: u64,
+    /// How many retries the store is being asked to pay.
     paying: usize,
     /// Arrivals that wait for keys of others, and whether some were freed.
     pub(crate) blocked: Vec<SpoolId>,
@@ -93,7 +93,7 @@ pub struct Node {
     /// as long as there are associations of them.
     pub(crate) draining: BTreeSet<AssociationId>,
     pub(crate) former: Vec<Peer>,
-    pub(crate) strays: Strays,
+    pub(crate) unrouted: UnroutedEntries,
     pub(crate) reroutes: Reroutes,
     pub(crate) late: Late,
     pub(crate) minimizing: Minimizing,
@@ -128,10 +128,10 @@ impl Node {
             engine,
             queue: Queue::new(crate::config::channel_rules(&config), config.hold),
             links: Marked::default(),
-            roll: Roll::default(),
+            connections: ConnectionTable::default(),
             turned_away: BTreeSet::new(),
             access: Access::new(&config.limits),
-            hush: Hush::default(),
+            log_rate: LogRateLimiter::default(),
             memory: Memory::default(),
             breaks: Breaks::default(),
             channels,
@@ -140,8 +140,8 @@ impl Node {
             arrivals: BTreeMap::new(),
             steps: VecDeque::new(),
             committing: BTreeSet::new(),
-            debts: BTreeMap::new(),
-            last_debt: 0,
+            retries: BTreeMap::new(),
+            last_retry: 0,
             paying: 0,
             blocked: Vec::new(),
             unblock: false,
@@ -153,7 +153,7 @@ impl Node {
             recovery: Recovery::default(),
             draining: BTreeSet::new(),
             former: Vec::new(),
-            strays: Strays::default(),
+            unrouted: UnroutedEntries::default(),
             reroutes: Reroutes::default(),
             late: Late::default(),
             minimizing: Minimizing::default(),
@@ -255,17 +255,17 @@ impl Node {
 
     /// When to hand in [`Input::Tick`].
     pub fn deadline(&self) -> Option<Instant> {
-        let debts = self.debts.first_key_value().map(|((at, _), _)| *at);
+        let retries = self.retries.first_key_value().map(|((at, _), _)| *at);
         [
             self.deadlines.first(),
             self.queue.scheduler.deadline(),
             self.agenda.deadline(),
-            debts,
+            retries,
             self.forget_at,
             self.recovery.deadline(),
-            self.strays_deadline(),
+            self.unrouted_deadline(),
             self.clock_deadline(),
-            self.hush.deadline(),
+            self.log_rate.deadline(),
             self.late_deadline(),
             self.minimizing.deadline(),
             self.access.deadline(),
@@ -361,7 +361,7 @@ impl Node {
             self.mind_channels(now);
             let touched = self.links.take_marks();
             self.end_drained(now, &touched);
-            self.read_strays(now);
+            self.read_unrouted(now);
             self.note_touched(touched);
             self.dispatch(now);
             self.pause_and_go_on(now);
@@ -431,7 +431,7 @@ impl Node {
         self.agenda.gone(id, link.channel());
         self.dirty.remove(&id);
         self.turned_away.remove(&id);
-        self.roll.gone(id, link.channel(), link.origin);
+        self.connections.gone(id, link.channel(), link.origin);
         if let Some(origin) = link.origin {
             self.access.forget(id, origin, link.presented);
         }
@@ -486,7 +486,7 @@ impl Node {
         self.say_hushed(now);
         self.verify_waiting(now);
         self.tick_minimize(now);
-        self.pay_debts(now);
+        self.retry_due(now);
         self.forget_seen(now);
         self.step_on(now);
         self.keep_clock(now);
@@ -517,36 +517,36 @@ impl Node {
         }
     }
 
-    /// The store is asked to pay a debt.
+    /// The store is asked to pay a retry.
     pub(crate) fn asks_to_pay(&mut self) {
         self.paying += 1;
     }
 
-    /// A debt was paid, or goes back to the others.
-    pub(crate) fn asked_to_pay(&mut self) {
+    /// A retry was paid, or goes back to the others.
+    pub(crate) fn retry_answered(&mut self) {
         self.paying = self.paying.saturating_sub(1);
     }
 
-    /// How many more records may be read whose reading ends in a debt, of at most so many: each is
+    /// How many more records may be read whose reading ends in a retry, of at most so many: each is
     /// whole in memory until it is paid. None while some wait: the store takes nothing now.
-    pub(crate) fn room_for_debts(&self, reading: usize, most: usize) -> usize {
-        if !self.started || self.stopping || !self.debts.is_empty() {
+    pub(crate) fn room_for_retries(&self, reading: usize, most: usize) -> usize {
+        if !self.started || self.stopping || !self.retries.is_empty() {
             return 0;
         }
         most.saturating_sub(reading + self.paying)
     }
 
     /// A change that could not be made is tried again in a while.
-    pub(crate) fn owe(&mut self, now: Now, debt: Debt) {
-        self.last_debt += 1;
-        self.debts.insert((now.mono + DEBT_RETRY, self.last_debt), debt);
+    pub(crate) fn retry_later(&mut self, now: Now, retry: PendingRetry) {
+        self.last_retry += 1;
+        self.retries.insert((now.mono + RETRY_AFTER, self.last_retry), retry);
     }
 
-    fn pay_debts(&mut self, now: Now) {
-        while let Some(first) = self.debts.first_entry().filter(|e| e.key().0 <= now.mono) {
-            let mut debt = first.remove();
-            self.renew_held(&mut debt.batch);
-            self.commit(debt.batch.clone(), Pending::Debt(debt));
+    fn retry_due(&mut self, now: Now) {
+        while let Some(first) = self.retries.first_entry().filter(|e| e.key().0 <= now.mono) {
+            let mut retry = first.remove();
+            self.renew_held(&mut retry.batch);
+            self.commit(retry.batch.clone(), Pending::Retry(retry));
         }
     }
 
@@ -586,8 +586,8 @@ impl Node {
         if !batch.is_empty() {
             let detail = format!("{} contents that nothing needed any more", batch.len());
             self.event(Level::Info, Kind::Discarded, detail);
-            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.commit(debt.batch.clone(), Pending::Debt(debt));
+            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            self.commit(retry.batch.clone(), Pending::Retry(retry));
         }
     }
 

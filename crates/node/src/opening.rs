@@ -137,7 +137,7 @@ impl Node {
         link.mark = Some(config.dscp);
         self.links.insert(id, link);
         self.agenda.wishes.is_opening(id, true);
-        self.roll.on_channel(id, channel);
+        self.connections.on_channel(id, channel);
         self.output(Output::Connect { association: id, channel });
     }
 

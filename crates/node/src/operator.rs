@@ -5,7 +5,7 @@
 
 use crate::api::Output;
 use crate::node::Node;
-use crate::pending::{Debt, Pending};
+use crate::pending::{Pending, PendingRetry};
 use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
@@ -114,8 +114,8 @@ impl Node {
             self.undo(now, &operation);
             // A later operation may have written what is undone here.
             let batch = vec![self.put_held()];
-            let debt = Debt { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.owe(now, debt);
+            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            self.retry_later(now, retry);
         }
         let Operation { request, outcomes, .. } = operation;
         let result = result.map(|()| outcomes);

@@ -75,18 +75,18 @@ pub(crate) enum Pending {
     /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
     RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
     /// The record of an entry whose peer is no more is being read, to be routed again.
-    Stray { entry: EntryId },
+    Unrouted { entry: EntryId },
     /// A record is being read of an entry that has expired or is late.
     Late { entry: EntryId, why: crate::late::Why },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
     /// What is owed to the store is being tried again.
-    Debt(Debt),
+    Retry(PendingRetry),
 }
 
 /// A change that must be made: tried again until it is.
 #[derive(Clone, Debug)]
-pub(crate) struct Debt {
+pub(crate) struct PendingRetry {
     pub batch: Batch,
     /// What is queued once it is made.
     pub entries: Vec<NewEntry>,

@@ -23,7 +23,7 @@ impl Node {
         let mine = |id: &AssociationId| {
             self.links.get(id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry)
         };
-        self.roll.peer(peer).find(mine)
+        self.connections.peer(peer).find(mine)
     }
 
     /// Tells an association to pause its transfer, once it has begun, or to go on.

@@ -5,7 +5,7 @@
 //! that goes on to its end and new associations are opened beside it; where it is no more, a
 //! transfer of ours is interrupted at its next checkpoint, and its message takes another channel.
 //!
-//! What is queued stays with its peer. What is queued for a peer that is gone is *stray*: it is read
+//! What is queued stays with its peer. What is queued for a peer that is gone is *unrouted*: it is read
 //! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
 //! successors. One in transfer has its turn when it comes back.
 
@@ -17,12 +17,12 @@ use crate::configured::Configured;
 use crate::connect::Connected;
 use crate::event::{Kind, Level};
 use crate::link::{Drain, Link, Phase, Purpose};
-use crate::node::{DEBT_RETRY, Node};
+use crate::node::{Node, RETRY_AFTER};
 use crate::pending::Pending;
 use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;
 use engine::{NextHop, Record};
-use scheduler::{Destination, Whereabouts};
+use scheduler::{Destination, ItemState};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -31,7 +31,7 @@ const MOST_READ: usize = 32;
 
 /// What is queued for peers that are configured no more.
 #[derive(Debug, Default)]
-pub(crate) struct Strays {
+pub(crate) struct UnroutedEntries {
     /// Peers that something may be queued for.
     peers: BTreeSet<PeerId>,
     /// Entries being read to be routed again.
@@ -42,7 +42,7 @@ pub(crate) struct Strays {
     not_before: Option<Instant>,
 }
 
-impl Strays {
+impl UnroutedEntries {
     /// None is read before so long.
     pub(crate) fn read_later(&mut self, now: Now, wait: Duration) {
         self.not_before = Some(now.mono + wait);
@@ -51,7 +51,7 @@ impl Strays {
 
 /// What becomes of the channels there were.
 #[derive(Debug, Default)]
-struct Fate {
+struct ChannelChanges {
     removed: BTreeSet<ChannelId>,
     reopened: BTreeSet<ChannelId>,
     /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
@@ -60,29 +60,29 @@ struct Fate {
     recoded: BTreeSet<ChannelId>,
 }
 
-impl Fate {
-    fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> Fate {
-        let mut fate = Fate::default();
+impl ChannelChanges {
+    fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> ChannelChanges {
+        let mut changes = ChannelChanges::default();
         for before in &old.peers {
             let now = new.peer(before.id());
             let rebinds = now.is_some_and(|now| peer_keys(before, now, edge).reopens);
             for (id, channel) in before.channels() {
                 let Some((_, now)) = new.channel(id) else {
-                    fate.removed.insert(id);
+                    changes.removed.insert(id);
                     continue;
                 };
                 if channel.rts.indefinite_lengths != now.rts.indefinite_lengths {
-                    fate.recoded.insert(id);
+                    changes.recoded.insert(id);
                 }
                 if rebinds {
-                    fate.rebound.insert(id);
+                    changes.rebound.insert(id);
                 }
                 if rebinds || channel_keys((old, channel), (new, now), id, edge).reopens {
-                    fate.reopened.insert(id);
+                    changes.reopened.insert(id);
                 }
             }
         }
-        fate
+        changes
     }
 
     fn of_channel(&self, channel: ChannelId) -> Option<Drain> {
@@ -110,26 +110,26 @@ impl Node {
         (config.seed, config.epoch) = (self.config.seed, self.config.epoch);
         config.limits.sockets = self.config.limits.sockets;
         let changes = Changes::between(&self.config, &config, edge);
-        let fate = Fate::of(&self.config, &config, edge);
+        let channels = ChannelChanges::of(&self.config, &config, edge);
         let peers = self.config.peers.iter().map(Peer::id).collect();
         let old = std::mem::replace(&mut self.config, Configured::new(config)).into_inner();
         self.engine.configure(crate::config::engine_config(&self.config));
         self.access.reload(&self.config.limits);
         let rules = crate::config::channel_rules(&self.config);
         self.queue.scheduler.configure(now.mono, rules, self.config.hold);
-        self.change_channels(now, &fate);
+        self.change_channels(now, &channels);
         self.look_at_minimize(now);
         self.renew_schedules(now);
-        self.keep_former(old, &fate);
-        self.leave_channels(now, &fate);
-        self.find_strays(&peers);
-        self.drain_links(now, &fate);
+        self.keep_former(old, &channels);
+        self.leave_channels(now, &channels);
+        self.find_unrouted(&peers);
+        self.drain_links(now, &channels);
         self.touch_all();
         self.tell_changes(&changes);
     }
 
-    fn change_channels(&mut self, now: Now, fate: &Fate) {
-        for id in &fate.removed {
+    fn change_channels(&mut self, now: Now, changes: &ChannelChanges) {
+        for id in &changes.removed {
             let reason = "it was taken out of the configuration".to_owned();
             self.answer_connect(*id, &Connected::Failed { reason });
             for entry in self.blame.begin_anew(*id) {
@@ -143,7 +143,7 @@ impl Node {
             // What failed with the old configuration may not fail with this one, and where nothing
             // of the channel changed, perhaps something did at its peer.
             self.end_waits(now, id, "the configuration was read again");
-            if !self.channels.contains_key(&id) || fate.reopened.contains(&id) {
+            if !self.channels.contains_key(&id) || changes.reopened.contains(&id) {
                 let kept = self.channels.get_mut(&id).map(|state| ChannelState {
                     asked: std::mem::take(&mut state.asked),
                     refused: state.refused.reopened(),
@@ -155,11 +155,11 @@ impl Node {
     }
 
     /// What associations of removed channels still need to know.
-    fn keep_former(&mut self, old: NodeConfig, fate: &Fate) {
+    fn keep_former(&mut self, old: NodeConfig, changes: &ChannelChanges) {
         for mut peer in old.peers {
             let id = peer.id();
             let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
-            peer.channels.retain(|c| fate.removed.contains(&index(c)));
+            peer.channels.retain(|c| changes.removed.contains(&index(c)));
             for channel in &peer.channels {
                 self.tally.remember(index(channel), &peer.name, &channel.name);
             }
@@ -213,9 +213,10 @@ impl Node {
     }
 
     /// What was cut off waits no longer for its channel.
-    fn leave_channels(&mut self, now: Now, fate: &Fate) {
-        let leaves = |channel| fate.removed.contains(&channel) || fate.rebound.contains(&channel);
-        let recoded = |channel| leaves(channel) || fate.recoded.contains(&channel);
+    fn leave_channels(&mut self, now: Now, changes: &ChannelChanges) {
+        let leaves =
+            |channel| changes.removed.contains(&channel) || changes.rebound.contains(&channel);
+        let recoded = |channel| leaves(channel) || changes.recoded.contains(&channel);
         for entry in self.recovery.let_go(.., |channel, _| recoded(channel)) {
             self.queue.scheduler.put_back(now.mono, entry);
         }
@@ -224,11 +225,11 @@ impl Node {
         }
     }
 
-    fn drain_links(&mut self, now: Now, fate: &Fate) {
+    fn drain_links(&mut self, now: Now, changes: &ChannelChanges) {
         let drained: Vec<(AssociationId, Drain)> = self
             .links
             .values()
-            .filter_map(|link| Some((link.id, self.drain_of(link, fate)?)))
+            .filter_map(|link| Some((link.id, self.drain_of(link, changes)?)))
             .collect();
         for (id, drain) in drained {
             let Some(link) = self.links.get_mut(&id) else { continue };
@@ -246,10 +247,10 @@ impl Node {
     }
 
     /// Whether an association has to end, and how.
-    fn drain_of(&self, link: &Link, fate: &Fate) -> Option<Drain> {
+    fn drain_of(&self, link: &Link, changes: &ChannelChanges) -> Option<Drain> {
         let serves = |listener| self.config.listener(listener).map(|l| &l.service);
         match &link.purpose {
-            Purpose::Initiator { channel } => fate.of_channel(*channel),
+            Purpose::Initiator { channel } => changes.of_channel(*channel),
             Purpose::Responder { listener, channel } => {
                 let still = match serves(*listener) {
                     Some(ListenerService::P1 { peer, channel: index }) => {
@@ -257,7 +258,7 @@ impl Node {
                     }
                     _ => false,
                 };
-                fate.of_channel(*channel).or((!still).then_some(Drain::Reopened))
+                changes.of_channel(*channel).or((!still).then_some(Drain::Reopened))
             }
             Purpose::User { listener, .. } => {
                 let still = matches!(serves(*listener), Some(ListenerService::P3 { .. }));
@@ -284,58 +285,58 @@ impl Node {
         }
     }
 
-    // ----- strays ---------------------------------------------------------------------------------
+    // ----- unrouted ---------------------------------------------------------------------------------
 
     /// Peers that are gone leave what is queued for them.
-    fn find_strays(&mut self, old: &BTreeSet<PeerId>) {
-        self.strays.peers.extend(old);
+    fn find_unrouted(&mut self, old: &BTreeSet<PeerId>) {
+        self.unrouted.peers.extend(old);
         let config = &self.config;
-        self.strays.peers.retain(|peer| config.peer(*peer).is_none());
+        self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
     }
 
     /// Something is queued for this peer: is it there?
     pub(crate) fn note_stray(&mut self, peer: PeerId) {
         if self.config.peer(peer).is_none() {
-            self.strays.peers.insert(peer);
+            self.unrouted.peers.insert(peer);
         }
     }
 
     /// Peers that are configured no more, and for which something may be queued.
     pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
-        self.strays.peers.iter().copied()
+        self.unrouted.peers.iter().copied()
     }
 
     /// Whether it is one of these.
     pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
-        self.strays.peers.contains(&peer)
+        self.unrouted.peers.contains(&peer)
     }
 
-    fn room_for_strays(&self) -> usize {
-        self.room_for_debts(self.strays.reading.len(), MOST_READ)
+    fn room_for_unrouted(&self) -> usize {
+        self.room_for_retries(self.unrouted.reading.len(), MOST_READ)
     }
 
     /// When to read again after the store failed, where there is room: what makes room wakes us.
-    pub(crate) fn strays_deadline(&self) -> Option<Instant> {
-        self.strays.not_before.filter(|_| self.room_for_strays() > 0)
+    pub(crate) fn unrouted_deadline(&self) -> Option<Instant> {
+        self.unrouted.not_before.filter(|_| self.room_for_unrouted() > 0)
     }
 
-    /// Has the next strays read, as many at once as may be.
-    pub(crate) fn read_strays(&mut self, now: Now) {
-        if self.room_for_strays() == 0 {
+    /// Has the next unrouted read, as many at once as may be.
+    pub(crate) fn read_unrouted(&mut self, now: Now) {
+        if self.room_for_unrouted() == 0 {
             return;
         }
-        if self.strays.not_before.is_some_and(|at| at > now.mono) {
+        if self.unrouted.not_before.is_some_and(|at| at > now.mono) {
             return;
         }
-        self.strays.not_before = None;
-        let peers: Vec<PeerId> = self.strays.peers.iter().copied().collect();
+        self.unrouted.not_before = None;
+        let peers: Vec<PeerId> = self.unrouted.peers.iter().copied().collect();
         for peer in peers {
             let mut any = false;
             for precedence in Precedence::ALL.into_iter().rev() {
                 any |= self.read_strays_of(peer, precedence);
             }
             if !any {
-                self.strays.peers.remove(&peer);
+                self.unrouted.peers.remove(&peer);
             }
         }
     }
@@ -344,32 +345,32 @@ impl Node {
     /// comes back here or goes.
     fn read_strays_of(&mut self, peer: PeerId, precedence: Precedence) -> bool {
         let (mut any, mut after) = (false, None);
-        while self.room_for_strays() > 0 {
+        while self.room_for_unrouted() > 0 {
             let to = Destination::Peer(peer);
             let page = self.queue.scheduler.list(to, precedence, after, MOST_READ);
             let Some(last) = page.last() else { break };
             any = true;
             after = Some((last.item.accepted, last.item.id));
             for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
-                let room = self.room_for_strays() > 0;
-                let readable = !self.strays.damaged.contains(&id);
-                if room && readable && self.strays.reading.insert(id) {
-                    let token = self.token(Pending::Stray { entry: id });
+                let room = self.room_for_unrouted() > 0;
+                let readable = !self.unrouted.damaged.contains(&id);
+                if room && readable && self.unrouted.reading.insert(id) {
+                    let token = self.token(Pending::Unrouted { entry: id });
                     self.output(Output::Load { token, precedence, id });
                 }
             }
         }
-        any || self.room_for_strays() == 0
+        any || self.room_for_unrouted() == 0
     }
 
-    /// The record of a stray was read.
-    pub(crate) fn stray_loaded(
+    /// The record of an unrouted entry was read.
+    pub(crate) fn unrouted_loaded(
         &mut self,
         now: Now,
         entry: EntryId,
         result: Result<Option<Bytes>, String>,
     ) {
-        self.strays.reading.remove(&entry);
+        self.unrouted.reading.remove(&entry);
         let listed = self.queue.scheduler.listed(entry);
         if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
             return; // it expired meanwhile
@@ -378,7 +379,7 @@ impl Node {
             Ok(octets) => octets,
             Err(error) => {
                 self.event(Level::Error, Kind::StoreFailed, error).entry(entry);
-                self.strays.not_before = Some(now.mono + DEBT_RETRY);
+                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
                 return;
             }
         };
@@ -393,12 +394,12 @@ impl Node {
             Err(error) => {
                 let detail = format!("unreadable record: {error}");
                 self.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
-                self.strays.damaged.insert(entry);
+                self.unrouted.damaged.insert(entry);
             }
         }
     }
 }
 
-pub(crate) fn is_at_rest(at: Whereabouts) -> bool {
-    !matches!(at, Whereabouts::InTransfer { .. } | Whereabouts::Expired)
+pub(crate) fn is_at_rest(at: ItemState) -> bool {
+    !matches!(at, ItemState::InTransfer { .. } | ItemState::Expired)
 }

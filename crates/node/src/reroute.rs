@@ -5,8 +5,8 @@
 
 use crate::api::Output;
 use crate::event::{Kind, Level};
-use crate::node::{DEBT_RETRY, Node};
-use crate::pending::{Debt, Pending};
+use crate::node::{Node, RETRY_AFTER};
+use crate::pending::{Pending, PendingRetry};
 use crate::reload::is_at_rest;
 use base::{EntryId, Now};
 use bytes::Bytes;
@@ -58,11 +58,11 @@ impl Node {
         }
         if keys.iter().any(|key| self.committing.contains(key)) {
             // A copy of it is arriving: what becomes of that is known in a moment.
-            self.strays.read_later(now, DEBT_RETRY);
+            self.unrouted.read_later(now, RETRY_AFTER);
             return;
         }
         self.committing.extend(keys.iter().copied());
-        self.strays.reading.insert(id);
+        self.unrouted.reading.insert(id);
         let (precedence, record) = (record.precedence, Box::new(record.clone()));
         let token = self.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
         self.output(Output::LookUp { token, precedence, keys });
@@ -76,7 +76,7 @@ impl Node {
         keys: Vec<Digest>,
         result: Result<Vec<Option<Bytes>>, String>,
     ) {
-        self.strays.reading.remove(&id);
+        self.unrouted.reading.remove(&id);
         let listed = self.queue.scheduler.listed(id);
         let rests = listed.is_some_and(|listed| is_at_rest(listed.at));
         match result {
@@ -89,7 +89,7 @@ impl Node {
             Err(error) => {
                 self.release_keys(&keys);
                 self.event(Level::Error, Kind::StoreFailed, error).entry(id);
-                self.strays.read_later(now, DEBT_RETRY);
+                self.unrouted.read_later(now, RETRY_AFTER);
             }
         }
     }
@@ -160,7 +160,7 @@ impl Node {
         batch.extend(engine::put_seen(&concluded.seen));
         batch.extend(self.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
-        let debt = Debt { batch, entries: concluded.entries, bodies };
-        self.commit(debt.batch.clone(), Pending::Debt(debt));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        self.commit(retry.batch.clone(), Pending::Retry(retry));
     }
 }

@@ -4,9 +4,9 @@ use crate::access::{Name, PeerBind};
 use crate::admission::refused;
 use crate::api::{ChannelId, Secret};
 use crate::event::{Kind, Level};
-use crate::hush::{Repeated, Why};
 use crate::limits::Limit;
 use crate::link::{Link, Phase};
+use crate::log_rate::{Repeated, Why};
 use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::VerifiedBind;
@@ -64,7 +64,7 @@ impl Node {
 
     /// A peer's password is checked after those that came before it under that name from there.
     fn queue_peer(&mut self, now: Now, bind: PeerBind) {
-        self.roll.checking(bind.link);
+        self.connections.checking(bind.link);
         let (origin, name) = self.who_binds(bind.link);
         let next = self.access.peer_waits(origin, name, bind);
         self.check_peers(now, origin, name, next);
@@ -217,7 +217,7 @@ impl Node {
 
     /// It was refused: nothing more is expected of it, and it may have to make room.
     pub(crate) fn begin_refusing(&mut self, id: AssociationId) {
-        self.roll.checked(id);
+        self.connections.checked(id);
         if let Some(link) = self.links.get_mut(&id) {
             link.bind_deadline = None;
             link.phase = Phase::Refusing;
@@ -246,7 +246,7 @@ impl Node {
             link.idle_since = now.mono;
         }
         match channel {
-            Some(channel) => self.roll.on_channel(id, channel),
+            Some(channel) => self.connections.on_channel(id, channel),
             None => self.note_user(id),
         }
         self.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);

@@ -18,7 +18,7 @@ use base::{AssociationId, EntryId, Now};
 use engine::journal::SpoolId;
 use osi::api::{RefuseReason, Request};
 use osi::session::service::ConnectionReference;
-use scheduler::{Licence, NEVER};
+use scheduler::{NEVER, StartReason};
 use std::net::IpAddr;
 
 /// How often a transfer goes on after a loss with no checkpoint confirmed in between, before it
@@ -413,7 +413,7 @@ impl Node {
     /// Takes up a transfer that was cut off, on an association that is free.
     pub(crate) fn go_on(&mut self, now: Now, id: AssociationId, entry: EntryId, goes_on: GoesOn) {
         self.queue.scheduler.progress(now.mono, entry);
-        self.load_to_send(id, entry, Licence::default());
+        self.load_to_send(id, entry, StartReason::default());
         if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
             s.resume = Some(goes_on.point);
             s.dialect = goes_on.dialect;

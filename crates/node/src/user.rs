@@ -23,7 +23,7 @@ use p1::p3::{
     self, AccessError, DeliveryQueue, MessageSubmissionEnvelope, MessagesWaiting, MtsBind,
     MtsBindError, ObjectName, SubmissionParser, operation,
 };
-use scheduler::Licence;
+use scheduler::StartReason;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
@@ -147,7 +147,7 @@ impl Node {
         }
         // What waits for all others may have to make room.
         if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
-            self.roll.checking(id);
+            self.connections.checking(id);
         }
         self.verify_waiting(now);
     }
@@ -160,10 +160,10 @@ impl Node {
                 |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
             let next = self.access.next(now.mono, is_there);
             for put_last in self.access.take_put_last() {
-                self.roll.checked(put_last);
+                self.connections.checked(put_last);
             }
             let Some((origin, Waiting { link, mailbox, password })) = next else { return };
-            self.roll.checking(link);
+            self.connections.checking(link);
             if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
                 // Those before it failed.
                 self.access.ended();
@@ -218,7 +218,7 @@ impl Node {
             }
         }
         let numbers = changed.iter().filter_map(|mailbox| self.queue.mailbox_number(mailbox));
-        let ids: Vec<AssociationId> = numbers.flat_map(|n| self.roll.users(n)).collect();
+        let ids: Vec<AssociationId> = numbers.flat_map(|n| self.connections.users(n)).collect();
         for id in &ids {
             if let Some(link) = self.links.get_mut(id) {
                 link.transport_error = Some("the user is gone, or has another password".to_owned());
@@ -252,7 +252,7 @@ impl Node {
     /// The user's password is right.
     pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: &str) {
         let number = self.queue.mailbox(mailbox);
-        if self.roll.users(number).count() >= self.config.limits.associations_per_user {
+        if self.connections.users(number).count() >= self.config.limits.associations_per_user {
             return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
         }
         let takes = |l: &Link| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
@@ -568,7 +568,7 @@ impl Node {
         let mailbox = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
         if let Some(mailbox) = mailbox {
             let number = self.queue.mailbox(&mailbox);
-            self.roll.user(id, number);
+            self.connections.user(id, number);
         }
     }
 
@@ -578,13 +578,13 @@ impl Node {
             let free = link.phase == Phase::Open && link.sending.is_none() && link.drain.is_none();
             free && matches!(&link.purpose, Purpose::User { takes_deliveries: true, .. })
         };
-        let users = self.roll.users(mailbox);
+        let users = self.connections.users(mailbox);
         let free: Vec<AssociationId> =
             users.filter(|id| self.links.get(id).is_some_and(takes)).collect();
         for id in free {
             let next = self.queue.scheduler.next_for_mailbox(now.mono, mailbox);
             let Some(entry) = next else { return };
-            self.begin_sending(now, id, entry, Licence::default());
+            self.begin_sending(now, id, entry, StartReason::default());
         }
     }
 

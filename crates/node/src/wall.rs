@@ -14,7 +14,7 @@
 
 use crate::event::{Kind, Level};
 use crate::node::{FORGET_EVERY, Node};
-use crate::pending::{Debt, Pending};
+use crate::pending::{Pending, PendingRetry};
 use crate::status::ClockStatus;
 use base::{Instant, Now, Utc};
 use bytes::Bytes;
@@ -336,8 +336,9 @@ impl Node {
         self.queue.wall.written = None;
         if !self.queue.wall.is_doubted() {
             // It is put into every commit that is due for it.
-            let debt = Debt { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
-            self.commit(Batch::new(), Pending::Debt(debt));
+            let retry =
+                PendingRetry { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
+            self.commit(Batch::new(), Pending::Retry(retry));
         }
     }
 

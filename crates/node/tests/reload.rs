@@ -417,7 +417,7 @@ fn a_peer_that_is_back_before_its_messages_were_read_keeps_them() {
 }
 
 #[test]
-fn strays_are_few_in_memory_while_the_disk_does_not_answer() {
+fn unrouted_are_few_in_memory_while_the_disk_does_not_answer() {
     let mut run = Run::new(with_one_association);
     run.run(5);
     run.world.link_up = false;

@@ -146,22 +146,24 @@ fn router(policy: &Policy) -> Router {
 /// What became of packets: their code points and lengths in the order in which they left or were
 /// dropped, and what every part of the way out has counted.
 #[derive(Debug, Default, PartialEq)]
-struct Fate {
+struct Disposition {
     left: Vec<(Dscp, usize)>,
     dropped: Vec<(Dscp, usize, Cause)>,
     counted: Vec<String>,
 }
 
-fn fate(policy: &Policy, arrivals: &[Arrival], which: usize) -> Fate {
+fn disposition(policy: &Policy, arrivals: &[Arrival], which: usize) -> Disposition {
     let mut router = router(policy);
-    let mut fate = Fate::default();
+    let mut disposition = Disposition::default();
     let mut now = Time(1_000_000);
     let mut take = |router: &mut Router| {
         while let Some(output) = router.poll() {
             match output {
-                Output::Send { packet, .. } => fate.left.push((packet.dscp(), packet.length())),
+                Output::Send { packet, .. } => {
+                    disposition.left.push((packet.dscp(), packet.length()))
+                }
                 Output::Dropped { packet, cause } => {
-                    fate.dropped.push((packet.dscp(), packet.length(), cause));
+                    disposition.dropped.push((packet.dscp(), packet.length(), cause));
                 }
                 other => panic!("{other:?}"),
             }
@@ -183,8 +185,8 @@ fn fate(policy: &Policy, arrivals: &[Arrival], which: usize) -> Fate {
     let rows = out.flat_map(|part| {
         part.counters.used().map(move |(dscp, row)| format!("{} {dscp} {row:?}", part.path))
     });
-    fate.counted = rows.collect();
-    fate
+    disposition.counted = rows.collect();
+    disposition
 }
 
 proptest! {
@@ -194,7 +196,7 @@ proptest! {
         arrivals in prop::collection::vec(arrival(), 1..600),
     ) {
         for (name, policy) in inside() {
-            let [one, other] = [0, 1].map(|which| fate(&policy, &arrivals, which));
+            let [one, other] = [0, 1].map(|which| disposition(&policy, &arrivals, which));
             prop_assert!(!one.left.is_empty());
             prop_assert_eq!(&one, &other, "{}", name);
         }
@@ -223,6 +225,6 @@ fn a_policy_that_looks_further_is_found_out() {
     // The first leaves at once; of the next two EF goes before, unless it is taken for best effort.
     let mut arrivals = vec![arrival(Dscp::CS0), arrival(Dscp::CS0), arrival(Dscp::EF)];
     arrivals.push(Arrival { free: true, ..arrival(Dscp::CS0) });
-    let [one, other] = [0, 1].map(|which| fate(&policy, &arrivals, which));
+    let [one, other] = [0, 1].map(|which| disposition(&policy, &arrivals, which));
     assert_eq!((one.left[1].0, other.left[1].0), (Dscp::EF, Dscp::CS0));
 }

@@ -6,7 +6,7 @@
 //! becomes free; of several, one closes after one was free for `keep` without a break.
 
 use crate::hold::Standing;
-use crate::machine::{Licence, Start};
+use crate::machine::{Start, StartReason};
 use crate::peer::{Channel, Peer, View};
 use crate::rules::ChannelId;
 use base::Precedence;
@@ -27,7 +27,7 @@ impl Peer {
         &'a self,
         view: &'a View<'a>,
         channel: &'a Channel,
-    ) -> impl Iterator<Item = (Precedence, Licence)> + 'a {
+    ) -> impl Iterator<Item = (Precedence, StartReason)> + 'a {
         let by_share = self.licensed_by_share(view).map(|starving| starving.precedence);
         self.queues.iter().filter(|(_, queue)| queue.first().is_some()).filter_map(
             move |(precedence, _)| {
@@ -36,7 +36,7 @@ impl Peer {
                     Standing::Free { passes } => (passes, false),
                     Standing::Held(_) => (by_share == Some(precedence)).then_some((None, true))?,
                 };
-                Some((precedence, Licence { passes, fallback, share }))
+                Some((precedence, StartReason { passes, fallback, share }))
             },
         )
     }
@@ -47,10 +47,10 @@ impl Peer {
         let by_share = view
             .policy
             .share
-            .and_then(|_| self.startable(view, channel).find(|(_, licence)| licence.share));
-        let (precedence, licence) = by_share.or_else(|| self.startable(view, channel).next())?;
+            .and_then(|_| self.startable(view, channel).find(|(_, reason)| reason.share));
+        let (precedence, reason) = by_share.or_else(|| self.startable(view, channel).next())?;
         let id = self.queues.get(precedence)?.first()?;
-        Some(Start { id, precedence, licence })
+        Some(Start { id, precedence, reason })
     }
 
     /// Whether something that could start is above everything in transfer on the channel. What is
@@ -81,8 +81,8 @@ impl Peer {
             return open(true);
         }
         // The share pays for one.
-        let waiting = |(p, licence): (Precedence, Licence)| {
-            if licence.share { 1 } else { self.queues.ready(p) }
+        let waiting = |(p, reason): (Precedence, StartReason)| {
+            if reason.share { 1 } else { self.queues.ready(p) }
         };
         let crowded = startable.any(|s| waiting(s) >= u64::from(rules.grow_at));
         (seen.ours < max && crowded).then(|| open(false))?

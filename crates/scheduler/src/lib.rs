@@ -46,12 +46,12 @@ pub mod steps;
 pub use growth::Open;
 pub use hold::Reason;
 pub use items::{Destination, Item, NEVER};
-pub use machine::{Licence, Scheduler, Start};
+pub use machine::{Scheduler, Start, StartReason};
 pub use minimize::{Floor, Scope};
 pub use retry::Retry;
 pub use rules::{Associations, ChannelId, ChannelRules, Hold, Policy};
 pub use shift::Shift;
-pub use status::{LIST_MOST, LevelStatus, Listed, QueueStatus, Whereabouts};
+pub use status::{ItemState, LIST_MOST, LevelStatus, Listed, QueueStatus};
 
 #[cfg(test)]
 mod tests;

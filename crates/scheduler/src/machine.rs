@@ -14,7 +14,7 @@ use std::fmt;
 
 /// The rules other than order that let a transfer start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Licence {
+pub struct StartReason {
     /// Rule 2: the highest precedence it passes, all of whose channels are down.
     pub passes: Option<Precedence>,
     /// Rule 5: the channel is a fallback for this precedence.
@@ -23,7 +23,7 @@ pub struct Licence {
     pub share: bool,
 }
 
-impl fmt::Display for Licence {
+impl fmt::Display for StartReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut first = true;
         let mut part = |f: &mut fmt::Formatter<'_>, text: fmt::Arguments<'_>| {
@@ -51,7 +51,7 @@ pub struct Start {
     /// Its precedence.
     pub precedence: Precedence,
     /// What besides the order lets it start.
-    pub licence: Licence,
+    pub reason: StartReason,
 }
 
 /// The machine. Every verb costs O(log n) in the number of items; those that apply the rules look
@@ -137,11 +137,11 @@ impl Scheduler {
         let start = self.peek(now, channel)?;
         let size = self.items.get(start.id)?.size;
         let peer = self.peers.get(&channel.peer)?;
-        let credit = peer.credit_after(&self.view(), start.precedence, size, start.licence.share);
+        let credit = peer.credit_after(&self.view(), start.precedence, size, start.reason.share);
         if let Some(peer) = self.peers.get_mut(&channel.peer) {
             peer.credit = credit;
         }
-        self.start(start.id, Some(channel), start.licence.share);
+        self.start(start.id, Some(channel), start.reason.share);
         Some(start)
     }
 

@@ -19,7 +19,7 @@ pub(crate) struct Transfer {
     pub(crate) started: Instant,
     /// The last confirmed progress.
     pub(crate) progress: Instant,
-    /// It has the licence of rule 7, which no pause takes back.
+    /// It has the reason of rule 7, which no pause takes back.
     pub(crate) by_share: bool,
     /// It is to be paused.
     pub(crate) paused: bool,

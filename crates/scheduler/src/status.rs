@@ -100,7 +100,7 @@ const EMPTY: LevelStatus = LevelStatus {
 
 /// Where an item is and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Whereabouts {
+pub enum ItemState {
     /// It goes as soon as an association that may carry it is free.
     Ready,
     /// A rule or an operator holds it.
@@ -124,7 +124,7 @@ pub struct Listed {
     /// The item.
     pub item: Item,
     /// Where it is.
-    pub at: Whereabouts,
+    pub at: ItemState,
     /// How often its transfer failed.
     pub failures: u32,
     /// Whether it is overdue.
@@ -288,13 +288,13 @@ impl Scheduler {
         let slot = self.items.get(id)?;
         let at = match slot.state {
             State::Ready | State::Operator => {
-                self.held_because(id).map_or(Whereabouts::Ready, Whereabouts::Held)
+                self.held_because(id).map_or(ItemState::Ready, ItemState::Held)
             }
-            State::Delayed => Whereabouts::Delayed(slot.until),
-            State::Expired => Whereabouts::Expired,
+            State::Delayed => ItemState::Delayed(slot.until),
+            State::Expired => ItemState::Expired,
             State::InTransfer => {
                 let transfer = self.transfers.get(&id)?;
-                Whereabouts::InTransfer { channel: transfer.channel, paused: transfer.paused }
+                ItemState::InTransfer { channel: transfer.channel, paused: transfer.paused }
             }
         };
         let (failures, overdue) = (u32::from(slot.failures), slot.is_overdue());

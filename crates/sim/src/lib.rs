@@ -62,8 +62,8 @@ pub use host::tcp::{ConnectionCount, Usage};
 pub use outcome::{LOAD_INTERVAL, LoadCount, Outcome, SAMPLES_MAX, Sum, Times, Traffic};
 pub use probe::{Row, Series};
 pub use scenario::{
-    Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Seat, Site, Stage, Start, Tcp,
-    Udp, UserId,
+    Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Site, SiteUser, Stage, Start,
+    Tcp, Udp, UserId,
 };
 pub use sim::{Sim, run};
 pub use sites::{ChannelSetup, Place, sites};

@@ -49,12 +49,12 @@ pub struct Site {
     /// The ports its P1 listeners listen at. A listener's mark is that of its channel.
     pub listens: BTreeMap<ListenerId, u16>,
     /// Who is bound to it.
-    pub users: Vec<Seat>,
+    pub users: Vec<SiteUser>,
 }
 
 /// A user of an MTA, who binds at the beginning.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Seat {
+pub struct SiteUser {
     /// His O/R address, one of the MTA's mailboxes.
     pub address: String,
     /// Whether he takes deliveries.

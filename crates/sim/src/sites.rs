@@ -1,7 +1,7 @@
 //! Sites with a channel for each code point to each other: the setting of the published study, for
 //! scenarios that ask for no other.
 
-use crate::scenario::{Error, Seat, Site};
+use crate::scenario::{Error, Site, SiteUser};
 use base::Precedence;
 use bytes::Bytes;
 use dscp::{Dscp, Plan};
@@ -177,14 +177,14 @@ fn site(places: &[Place], at: usize, here: &Place, setup: &ChannelSetup) -> Resu
         seed: at as u64,
         epoch: 1,
     };
-    let seat = |address| Seat { address, delivery: true };
+    let user = |address| SiteUser { address, delivery: true };
     Ok(Site {
         host: here.host.clone(),
         address: here.address,
         config,
         connects,
         listens,
-        users: users.into_iter().map(seat).collect(),
+        users: users.into_iter().map(user).collect(),
     })
 }
 

@@ -1,7 +1,7 @@
 //! An MTA on its host: what the daemon's driver does, in virtual time. Its users are bound to it by
 //! pipes inside the host.
 
-mod seats;
+mod slots;
 
 use crate::ground::{Ground, Happening, Listening, Owner};
 use crate::host::connection::UNSENT_MAX;
@@ -28,7 +28,7 @@ const VERIFY: Duration = Duration::from_millis(1);
 const TICK: Duration = Duration::from_micros(1);
 
 /// A user's place.
-struct Seat {
+struct UserSlot {
     user: User,
     association: Option<AssociationId>,
 }
@@ -63,7 +63,7 @@ pub(crate) struct Station {
     p3: Option<ListenerId>,
     connections: BTreeMap<AssociationId, ConnectionId>,
     wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
-    seats: Vec<Seat>,
+    slots: Vec<UserSlot>,
     told: VecDeque<(usize, Told)>,
     due: Option<Time>,
     unsound: Option<Unsound>,
@@ -95,8 +95,8 @@ impl Station {
             ListenerService::P3 { .. } => Some(listener.id),
             ListenerService::P1 { .. } => None,
         });
-        let seats = site.users.iter().zip(names).map(|(seat, name)| Seat {
-            user: User::new(name.clone(), Bytes::from_static(b"secret"), seat.delivery),
+        let slots = site.users.iter().zip(names).map(|(slot, name)| UserSlot {
+            user: User::new(name.clone(), Bytes::from_static(b"secret"), slot.delivery),
             association: None,
         });
         Station {
@@ -110,7 +110,7 @@ impl Station {
             p3,
             connections: BTreeMap::new(),
             wanted: BTreeMap::new(),
-            seats: seats.collect(),
+            slots: slots.collect(),
             told: VecDeque::new(),
             due: None,
             unsound: None,
@@ -134,7 +134,7 @@ impl Station {
             }
         }
         self.feed(ground, Input::Started);
-        for user in 0..self.seats.len() {
+        for user in 0..self.slots.len() {
             ground.later(Duration::ZERO, Happening::Bind { site: self.place, user });
         }
     }
@@ -172,11 +172,11 @@ impl Station {
     /// Its deadline has passed.
     pub(crate) fn tick(&mut self, ground: &mut Ground) {
         let now = ground.clock().mono;
-        for place in 0..self.seats.len() {
-            let seat = self.seats.get_mut(place);
-            if let Some(seat) = seat.filter(|seat| seat.user.deadline().is_some_and(|at| at <= now))
+        for place in 0..self.slots.len() {
+            let slot = self.slots.get_mut(place);
+            if let Some(slot) = slot.filter(|slot| slot.user.deadline().is_some_and(|at| at <= now))
             {
-                seat.user.tick(now);
+                slot.user.tick(now);
                 self.hear(ground, place);
             }
         }
@@ -188,7 +188,7 @@ impl Station {
     }
 
     fn set_due(&mut self, ground: &Ground) {
-        let users = self.seats.iter().filter_map(|seat| seat.user.deadline());
+        let users = self.slots.iter().filter_map(|slot| slot.user.deadline());
         let next = users.chain(self.node.deadline()).min();
         self.due = next.map(|at| Time(at.0.saturating_mul(1_000)).max(ground.now + TICK));
     }

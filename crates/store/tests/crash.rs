@@ -29,7 +29,10 @@ fn script() -> Script {
     let groups = vec![
         (vec![], vec![vec![body(9, large)]]),
         (vec![], vec![vec![put(1, b"one"), seen(1, 10, b"a"), meta("epoch", b"1")]]),
-        (vec![], vec![(50..55).map(|key| seen(key, 30, b"many")).chain([put(6, b"six")]).collect()]),
+        (
+            vec![],
+            vec![(50..55).map(|key| seen(key, 30, b"many")).chain([put(6, b"six")]).collect()],
+        ),
         (vec![1], vec![vec![put(2, b"two"), spooled(1, 1)]]),
         (vec![], vec![vec![delete(1)], vec![seen(2, 20, b"b"), put(3, b"three")]]),
         (vec![2, 3], vec![vec![spooled(2, 2), put(4, b"4")], vec![spooled(3, 3), put(5, b"5")]]),

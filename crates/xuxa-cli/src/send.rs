@@ -1,7 +1,7 @@
 //! `xuxa send`: submits messages and says how long each took to be accepted.
 
 use crate::show;
-use crate::submission::{Accepted, Failure, Fate, Prepared, Watch, Way, submit};
+use crate::submission::{Accepted, Disposition, Failure, Prepared, Watch, Way, submit};
 use base::Precedence;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -75,10 +75,10 @@ impl Outcome {
             tries: failure.tries,
             reason: failure.reason.clone(),
         };
-        match failure.fate {
-            Fate::InDoubt => self.in_doubt.push(unsent),
-            Fate::Refused => self.refused.push(unsent),
-            Fate::NotSent => self.not_sent.push(unsent),
+        match failure.disposition {
+            Disposition::InDoubt => self.in_doubt.push(unsent),
+            Disposition::Refused => self.refused.push(unsent),
+            Disposition::NotSent => self.not_sent.push(unsent),
         }
     }
 }
@@ -99,7 +99,7 @@ pub(crate) async fn send(way: &Way<'_>, messages: &[Prepared], retry_for: Durati
             Err(failure) => {
                 outcome.add(message, &failure);
                 outcome.is_wrong_use |= failure.is_wrong_use;
-                if failure.fate == Fate::NotSent {
+                if failure.disposition == Disposition::NotSent {
                     break;
                 }
             }

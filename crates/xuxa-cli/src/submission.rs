@@ -82,7 +82,7 @@ pub(crate) struct Accepted {
 /// Why a message has no answer that accepts it.
 #[derive(Debug)]
 pub(crate) struct Failure {
-    pub fate: Fate,
+    pub disposition: Disposition,
     pub tries: u32,
     pub reason: String,
     pub is_wrong_use: bool,
@@ -95,7 +95,7 @@ impl Failure {
     /// Of a message that was not tried.
     pub(crate) fn not_tried(why: &str) -> Failure {
         Failure {
-            fate: Fate::NotSent,
+            disposition: Disposition::NotSent,
             tries: 0,
             reason: format!("not tried: {why}"),
             is_wrong_use: false,
@@ -105,7 +105,7 @@ impl Failure {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     InDoubt,
     Refused,
     NotSent,
@@ -175,16 +175,16 @@ pub(crate) async fn submit(
         let now = way.clock.now();
         let until = *until.get_or_insert(now + retry_for);
         if !again || way.is_interrupted() || now + pause >= until {
-            let fate = match () {
-                () if doubt => Fate::InDoubt,
-                () if error.is::<NotAccepted>() => Fate::Refused,
-                () => Fate::NotSent,
+            let disposition = match () {
+                () if doubt => Disposition::InDoubt,
+                () if error.is::<NotAccepted>() => Disposition::Refused,
+                () => Disposition::NotSent,
             };
             let is_wrong_use = error.is::<Wrong>();
             // Without a repetition the next one may find an MTA that is back.
             let is_away = !is_bound || (again && tries > 1);
             let reason = format!("{error:#}");
-            return Err(Failure { fate, tries, reason, is_wrong_use, is_away });
+            return Err(Failure { disposition, tries, reason, is_wrong_use, is_away });
         }
         if pause.is_zero() {
             let id = &message.content_identifier;

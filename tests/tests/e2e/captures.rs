@@ -1,6 +1,6 @@
 //! Every kind of PDU we send, as tshark reads it: how many of each, and with which values.
 
-use super::proxy::{Fate, Proxy};
+use super::proxy::{Disposition, Proxy};
 use super::tshark::Decoded;
 use super::{SOON, assert_arrived};
 use lab::answer::{Sent, Submitted};
@@ -255,7 +255,7 @@ fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
     for window in [1, 3] {
         let link = Link { window, ..Link::default() }.on_demand("300s");
         let builder = Pair::builder(link).unwrap();
-        let proxy = Proxy::start(builder.act_listens()[0], Fate::HoldAnswers(3_000_000));
+        let proxy = Proxy::start(builder.act_listens()[0], Disposition::HoldAnswers(3_000_000));
         let builder = builder.naples_connects(vec![proxy.address]);
         let mut pair = builder.each(|site| site.set("mta.stop_timeout", "2s")).build().unwrap();
         record(&mut pair.naples);

@@ -1,6 +1,6 @@
 //! What is accepted arrives exactly once, whatever stops, dies or breaks on the way.
 
-use super::proxy::{Fate, Proxy};
+use super::proxy::{Disposition, Proxy};
 use super::{SOON, assert_arrived};
 use lab::answer::Sent;
 use lab::clock::Deadline;
@@ -13,9 +13,9 @@ use std::time::Duration;
 const MIDDLE: u64 = 5_000_000;
 
 /// A pair whose way from Naples to ACT goes over a proxy, and a message of 10 MB on it.
-fn stopped_in_the_middle(fate: Fate, link: &Link) -> (Pair, Proxy, Sent) {
+fn stopped_in_the_middle(disposition: Disposition, link: &Link) -> (Pair, Proxy, Sent) {
     let builder = Pair::builder(link.clone().on_demand("300s")).unwrap();
-    let proxy = Proxy::start(builder.act_listens()[0], fate);
+    let proxy = Proxy::start(builder.act_listens()[0], disposition);
     let pair = builder
         .naples_connects(vec![proxy.address])
         .each(|site| site.set("mta.stop_timeout", "3s"))
@@ -36,7 +36,7 @@ fn assert_arrives_once(pair: &Pair, sent: &Sent) {
 
 #[test]
 fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
-    let (pair, proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &Link::default());
+    let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &Link::default());
     assert_arrives_once(&pair, &sent);
     // 10 MB, and again what was sent beyond the last confirm: at most 16 checkpoints of 64 KiB,
     // and what the cut took from the network.
@@ -47,7 +47,7 @@ fn a_transfer_cut_in_the_middle_goes_on_from_its_last_confirmed_checkpoint() {
 #[test]
 fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
     let builder = Pair::builder(Link::default()).unwrap();
-    let proxy = Proxy::start(builder.act_listens()[0], Fate::CutAnswers(MIDDLE));
+    let proxy = Proxy::start(builder.act_listens()[0], Disposition::CutAnswers(MIDDLE));
     // Nobody listens there: ACT sends on what Naples opened.
     let nowhere = TcpListener::bind((proxy.address.ip(), 0)).unwrap().local_addr().unwrap();
     let builder = builder.naples_connects(vec![proxy.address]).act_connects(vec![nowhere]);
@@ -65,7 +65,7 @@ fn nor_is_it_sent_again_on_an_association_that_the_receiver_opened() {
 #[test]
 fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
     let link = Link { checkpoint: 0, ..Link::default() };
-    let (pair, proxy, sent) = stopped_in_the_middle(Fate::Cut(MIDDLE), &link);
+    let (pair, proxy, sent) = stopped_in_the_middle(Disposition::Cut(MIDDLE), &link);
     assert_arrives_once(&pair, &sent);
     let carried = proxy.to_server();
     assert!((15_000_000..15_500_000).contains(&carried), "{carried} octets for 5 MB and 10 MB");
@@ -74,7 +74,7 @@ fn a_transfer_without_checkpoints_cut_in_the_middle_is_sent_again() {
 #[test]
 fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
     for link in [Link::default(), Link { checkpoint: 0, ..Link::default() }] {
-        let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &link);
+        let (mut pair, proxy, sent) = stopped_in_the_middle(Disposition::Hold(MIDDLE), &link);
         // Nothing moves, so neither can finish nor reach a checkpoint: only the bound ends them.
         for site in [&mut pair.naples, &mut pair.act] {
             let (status, took) = clock::timed(|| site.stop().unwrap());
@@ -90,7 +90,8 @@ fn sigterm_in_the_middle_of_a_message_is_bounded_and_loses_nothing() {
 
 #[test]
 fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
-    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &Link::default());
+    let (mut pair, proxy, sent) =
+        stopped_in_the_middle(Disposition::Hold(MIDDLE), &Link::default());
     pair.act.kill().unwrap();
     proxy.release();
     pair.act.start().unwrap();
@@ -99,7 +100,8 @@ fn a_receiver_that_is_killed_gets_the_message_once_when_it_is_back() {
 
 #[test]
 fn a_sender_that_is_killed_sends_the_message_once_when_it_is_back() {
-    let (mut pair, proxy, sent) = stopped_in_the_middle(Fate::Hold(MIDDLE), &Link::default());
+    let (mut pair, proxy, sent) =
+        stopped_in_the_middle(Disposition::Hold(MIDDLE), &Link::default());
     pair.naples.kill().unwrap();
     proxy.release();
     pair.naples.start().unwrap();
@@ -123,11 +125,11 @@ fn what_waits_outlives_both_daemons() {
 }
 
 /// A site whose user `OPS` reaches it over a proxy, and that user's profiles without it.
-fn behind_a_proxy(fate: Fate) -> (Site, Proxy, String) {
+fn behind_a_proxy(disposition: Disposition) -> (Site, Proxy, String) {
     let builder = Site::builder("naples").run_with(&["--log-format", "json"]);
     let mut site = builder.build().unwrap();
     site.start().unwrap();
-    let proxy = Proxy::start(site.p3(), fate);
+    let proxy = Proxy::start(site.p3(), disposition);
     let profiles = std::fs::read_to_string(site.profiles()).unwrap();
     let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
     assert_ne!(over_proxy, profiles);
@@ -137,7 +139,7 @@ fn behind_a_proxy(fate: Fate) -> (Site, Proxy, String) {
 
 #[test]
 fn a_submission_whose_answer_is_lost_makes_one_message() {
-    let (site, proxy, profiles) = behind_a_proxy(Fate::LoseAnswer(5_000));
+    let (site, proxy, profiles) = behind_a_proxy(Disposition::LoseAnswer(5_000));
     let sent = site.send("OPS", &["--to", &site.address("OPS"), "--size", "10kB"]).unwrap();
     proxy.wait_until_struck(SOON);
     assert_eq!(sent.messages[0].tries, 2, "the first answer was lost");
@@ -149,7 +151,7 @@ fn a_submission_whose_answer_is_lost_makes_one_message() {
 
 #[test]
 fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
-    let (mut site, proxy, profiles) = behind_a_proxy(Fate::LoseAnswer(5_000));
+    let (mut site, proxy, profiles) = behind_a_proxy(Disposition::LoseAnswer(5_000));
     let address = site.address("OPS");
     let same = ["--json", "send", "--to", &address, "--size", "10kB", "--retry-for", "0s"];
     let run = site.xuxa("OPS", &same).unwrap();
@@ -176,7 +178,7 @@ fn a_submission_in_doubt_is_settled_by_a_second_command_after_a_kill() {
 fn a_submission_killed_between_its_commit_and_its_answer_is_one_message() {
     // Within the store, and in a file of its own.
     for size in ["10kB", "1200kB"] {
-        let (mut site, proxy, profiles) = behind_a_proxy(Fate::HoldAnswers(5_000));
+        let (mut site, proxy, profiles) = behind_a_proxy(Disposition::HoldAnswers(5_000));
         let address = site.address("OPS");
         let same = ["--json", "send", "--to", &address, "--size", size];
         let known = ["--content-identifier", "HELD", "--dtg", "260504030201Z"];
@@ -208,7 +210,7 @@ fn a_submission_killed_between_its_commit_and_its_answer_is_one_message() {
 
 #[test]
 fn what_the_mta_never_had_whole_or_does_not_take_is_not_in_doubt() {
-    let (mut site, proxy, profiles) = behind_a_proxy(Fate::Cut(50_000));
+    let (mut site, proxy, profiles) = behind_a_proxy(Disposition::Cut(50_000));
     let address = site.address("OPS");
     let sizes = |sizes| ["--json", "send", "--to", &address, "--size", sizes, "--retry-for", "0s"];
     // More than the networks on the way hold.

@@ -1,7 +1,7 @@
 //! Ctrl-C at a client, once and twice.
 
 use super::SOON;
-use super::proxy::{Fate, Proxy};
+use super::proxy::{Disposition, Proxy};
 use lab::answer::Sent;
 use lab::clock::{Deadline, pause};
 use lab::{Client, Site};
@@ -14,10 +14,10 @@ const SIZE: &str = "2GB";
 const BEGUN: u64 = 3_000_000;
 
 /// A site, and a large submission on its way to it that has got so far.
-fn submission_under_way(fate: Fate) -> (Site, Proxy, Client) {
+fn submission_under_way(disposition: Disposition) -> (Site, Proxy, Client) {
     let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
     site.start().unwrap();
-    let proxy = Proxy::start(site.p3(), fate);
+    let proxy = Proxy::start(site.p3(), disposition);
     let profiles = std::fs::read_to_string(site.profiles()).unwrap();
     let over_proxy = profiles.replace(&site.p3().to_string(), &proxy.address.to_string());
     std::fs::write(site.profiles(), over_proxy).unwrap();
@@ -40,7 +40,7 @@ fn assert_not_sent(site: &Site, client: Client) {
 
 #[test]
 fn a_submission_interrupted_in_the_middle_was_not_sent() {
-    let (site, proxy, mut client) = submission_under_way(Fate::Cut(u64::MAX));
+    let (site, proxy, mut client) = submission_under_way(Disposition::Cut(u64::MAX));
     let begun = || Ok((proxy.to_server() > BEGUN).then_some(()));
     Deadline::after(SOON).wait_for("the middle of the submission", begun).unwrap();
     client.signal(Signal::SIGINT).unwrap();
@@ -54,7 +54,7 @@ fn a_submission_interrupted_in_the_middle_was_not_sent() {
 
 #[test]
 fn a_submission_interrupted_while_the_mta_takes_nothing_was_not_sent() {
-    let (site, proxy, mut client) = submission_under_way(Fate::Hold(BEGUN));
+    let (site, proxy, mut client) = submission_under_way(Disposition::Hold(BEGUN));
     proxy.wait_until_struck(SOON);
     proxy.wait_until_quiet(SOON);
     client.signal(Signal::SIGINT).unwrap();

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 /// What happens, once, to the first connection over which so many octets went to the server.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Fate {
+pub(super) enum Disposition {
     /// After so many octets the connection is cut, both ways.
     Cut(u64),
     /// After so many octets the other way, from the server, the connection is cut, both ways.
@@ -23,19 +23,19 @@ pub(super) enum Fate {
     HoldAnswers(u64),
 }
 
-impl Fate {
+impl Disposition {
     /// Whether it counts what goes to the server.
     fn counts_to_server(self) -> bool {
-        !matches!(self, Fate::CutAnswers(_))
+        !matches!(self, Disposition::CutAnswers(_))
     }
 
     fn after(self) -> u64 {
         match self {
-            Fate::Cut(octets)
-            | Fate::CutAnswers(octets)
-            | Fate::LoseAnswer(octets)
-            | Fate::Hold(octets)
-            | Fate::HoldAnswers(octets) => octets,
+            Disposition::Cut(octets)
+            | Disposition::CutAnswers(octets)
+            | Disposition::LoseAnswer(octets)
+            | Disposition::Hold(octets)
+            | Disposition::HoldAnswers(octets) => octets,
         }
     }
 }
@@ -59,7 +59,7 @@ enum Held {
 }
 
 struct State {
-    fate: Mutex<Option<Fate>>,
+    disposition: Mutex<Option<Disposition>>,
     to_server: AtomicU64,
     to_client: AtomicU64,
     held: Mutex<Held>,
@@ -68,12 +68,12 @@ struct State {
 }
 
 impl Proxy {
-    pub(super) fn start(server: SocketAddr, fate: Fate) -> Proxy {
+    pub(super) fn start(server: SocketAddr, disposition: Disposition) -> Proxy {
         let listener = TcpListener::bind((server.ip(), 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (strike, struck) = channel();
         let state = Arc::new(State {
-            fate: Mutex::new(Some(fate)),
+            disposition: Mutex::new(Some(disposition)),
             to_server: AtomicU64::new(0),
             to_client: AtomicU64::new(0),
             held: Mutex::new(Held::Nothing),
@@ -93,7 +93,7 @@ impl Proxy {
         Proxy { address, struck, state }
     }
 
-    /// Waits until its fate struck a connection.
+    /// Waits until its disposition struck a connection.
     pub(super) fn wait_until_struck(&self, limit: Duration) {
         self.struck.recv_timeout(limit).expect("so much was never sent over one connection");
     }
@@ -152,7 +152,7 @@ impl State {
             let passes = if counts { &self.to_server } else { &self.to_client };
             let struck = self.strikes(counts, passed + n as u64);
             match struck {
-                Some(Fate::Cut(at) | Fate::CutAnswers(at)) => {
+                Some(Disposition::Cut(at) | Disposition::CutAnswers(at)) => {
                     to.write_all(&buffer[..usize::try_from(at - passed).unwrap_or(n).min(n)])?;
                     passes.fetch_add(at - passed, Ordering::Relaxed);
                     from.shutdown(Shutdown::Both)?;
@@ -160,9 +160,9 @@ impl State {
                     let _ = self.strike.send(());
                     return Ok(());
                 }
-                Some(Fate::Hold(_)) => self.hold(Held::All),
-                Some(Fate::HoldAnswers(_)) => self.hold(Held::Answers),
-                Some(Fate::LoseAnswer(_)) => self.hold(Held::NextAnswer),
+                Some(Disposition::Hold(_)) => self.hold(Held::All),
+                Some(Disposition::HoldAnswers(_)) => self.hold(Held::Answers),
+                Some(Disposition::LoseAnswer(_)) => self.hold(Held::NextAnswer),
                 None => {}
             }
             let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
@@ -188,9 +188,11 @@ impl State {
         let _ = self.strike.send(());
     }
 
-    /// The fate, where it strikes now: it does so once.
-    fn strikes(&self, to_server: bool, octets: u64) -> Option<Fate> {
-        let mut fate = self.fate.lock().unwrap_or_else(PoisonError::into_inner);
-        fate.take_if(|fate| fate.counts_to_server() == to_server && octets > fate.after())
+    /// The disposition, where it strikes now: it does so once.
+    fn strikes(&self, to_server: bool, octets: u64) -> Option<Disposition> {
+        let mut disposition = self.disposition.lock().unwrap_or_else(PoisonError::into_inner);
+        disposition.take_if(|disposition| {
+            disposition.counts_to_server() == to_server && octets > disposition.after()
+        })
     }
 }

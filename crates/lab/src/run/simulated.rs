@@ -9,8 +9,8 @@ use crate::clock::is_interrupted;
 use crate::config;
 use anyhow::{Context as _, Result, bail};
 use sim::{
-    Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Seat, Sim, Site, Stage, Start, Tcp,
-    Udp, UserId,
+    Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Sim, Site, SiteUser, Stage, Start,
+    Tcp, Udp, UserId,
 };
 
 use std::collections::BTreeMap;
@@ -119,7 +119,7 @@ fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Resu
         config: node,
         connects,
         listens: p1.map(|listener| (listener.id, listener.address.port())).collect(),
-        users: vec![Seat { address: user, delivery: true }],
+        users: vec![SiteUser { address: user, delivery: true }],
     })
 }
 

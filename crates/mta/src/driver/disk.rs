@@ -32,7 +32,7 @@ const URGENT_THREADS: usize = 2;
 
 /// The driver's side of the store. Nothing here waits for the disk: what is in memory is done at
 /// once, so that a small message crosses to another thread for its commit only.
-pub(super) struct DiskDesk {
+pub(super) struct StoreThreads {
     store: Arc<RedbStore>,
     answers: Arc<Inbox>,
     spools: BTreeMap<SpoolId, Place>,
@@ -91,14 +91,14 @@ enum Read {
     LookUp(Token, Vec<Digest>, Utc),
 }
 
-impl DiskDesk {
+impl StoreThreads {
     pub(super) fn start(
         store: Arc<RedbStore>,
         answers: Arc<Inbox>,
-    ) -> Result<DiskDesk, StoreError> {
+    ) -> Result<StoreThreads, StoreError> {
         let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>)?;
         let learner = Learner::start(&store)?;
-        Ok(DiskDesk {
+        Ok(StoreThreads {
             store,
             answers,
             spools: BTreeMap::new(),
@@ -318,8 +318,8 @@ impl DiskDesk {
     pub(super) fn shutdown(self) -> tokio::task::JoinHandle<()> {
         let runtime = Handle::current();
         let close = move || {
-            let DiskDesk { store, spools, committer, mut waiting, mut spooling, .. } = self;
-            let DiskDesk { reader, learner, threads, .. } = self;
+            let StoreThreads { store, spools, committer, mut waiting, mut spooling, .. } = self;
+            let StoreThreads { reader, learner, threads, .. } = self;
             drop(spools);
             runtime.block_on(async {
                 while spooling.join_next().await.is_some() {}

@@ -45,7 +45,7 @@ use crate::users::Users;
 use base::{AssociationId, Now, Precedence};
 use budget::{Budgets, Payer};
 use connection::{Arrival, Connection};
-use disk::DiskDesk;
+use disk::StoreThreads;
 use dscp::Dscp;
 use engine::journal::SpoolId;
 use inbox::{Inbox, Work};
@@ -101,7 +101,7 @@ pub(crate) enum Answer {
 }
 
 /// Somebody connected.
-struct Newcomer {
+struct IncomingConnection {
     listener: ListenerId,
     connected: Connected,
     remote: SocketAddr,
@@ -121,12 +121,12 @@ struct Driver {
     clock: Clock,
     labels: Labels,
     links: BTreeMap<AssociationId, Link>,
-    disk: DiskDesk,
+    disk: StoreThreads,
     verifier: Verifier,
     pcap: Option<Pcap>,
     events: Option<Journal>,
     inbox: Arc<Inbox>,
-    newcomers: mpsc::Sender<Newcomer>,
+    incoming: mpsc::Sender<IncomingConnection>,
     budgets: Budgets,
     listening: BTreeMap<ListenerId, Listening>,
     /// The configuration file.
@@ -176,7 +176,7 @@ async fn serve(
     let events = start::open_events(&site, clock)?;
 
     let inbox = Arc::<Inbox>::default();
-    let (newcomers, arriving) = mpsc::channel(NEWCOMERS);
+    let (incoming, arriving) = mpsc::channel(NEWCOMERS);
     end_on_panic(Arc::clone(&inbox));
     let admin = AdminServer::open(&site.paths.admin_socket)
         .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;
@@ -190,12 +190,12 @@ async fn serve(
         node,
         labels: Labels::of(&site),
         links: BTreeMap::new(),
-        disk: DiskDesk::start(Arc::clone(store), Arc::clone(&inbox))?,
+        disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
         events,
         inbox,
-        newcomers,
+        incoming,
         budgets: Budgets::new(&site.node.limits),
         listening: BTreeMap::new(),
         file,
@@ -219,7 +219,7 @@ struct Asking {
     hang_up: Signal,
     admin: AdminServer,
     measuring: mpsc::Receiver<metrics::Question>,
-    arriving: mpsc::Receiver<Newcomer>,
+    arriving: mpsc::Receiver<IncomingConnection>,
 }
 
 /// Does all that is to do, from the first listener until the end.
@@ -246,7 +246,7 @@ async fn attend(
             biased;
             Some(name) = signals.next() => {
                 if stop_by.is_some() {
-                    return Err(DriverError::Impatient);
+                    return Err(DriverError::StopForced);
                 }
                 tracing::info!(signal = name, "stopping");
                 stop_by = Some(driver.stop());
@@ -285,7 +285,7 @@ async fn attend(
                     tokio::task::yield_now().await;
                 }
             }
-            Some(newcomer) = arriving.recv() => driver.accepted(newcomer),
+            Some(incoming) = arriving.recv() => driver.accepted(incoming),
         }
     }
     Ok(())
@@ -377,7 +377,10 @@ impl Driver {
     }
 
     /// Does what waits, the highest first, for a while.
-    fn work(&mut self, arriving: &mut mpsc::Receiver<Newcomer>) -> Result<(), DriverError> {
+    fn work(
+        &mut self,
+        arriving: &mut mpsc::Receiver<IncomingConnection>,
+    ) -> Result<(), DriverError> {
         let began = self.clock.now().mono;
         while let Some(work) = self.inbox.pop() {
             match work {
@@ -456,14 +459,14 @@ impl Driver {
         }
     }
 
-    /// Takes a newcomer, if there is one: neither answers nor arrivals keep him out.
-    fn admit_one(&mut self, arriving: &mut mpsc::Receiver<Newcomer>) {
-        if let Ok(newcomer) = arriving.try_recv() {
-            self.accepted(newcomer);
+    /// Takes a incoming, if there is one: neither answers nor arrivals keep him out.
+    fn admit_one(&mut self, arriving: &mut mpsc::Receiver<IncomingConnection>) {
+        if let Ok(incoming) = arriving.try_recv() {
+            self.accepted(incoming);
         }
     }
 
-    fn accepted(&mut self, Newcomer { listener, connected, remote }: Newcomer) {
+    fn accepted(&mut self, IncomingConnection { listener, connected, remote }: IncomingConnection) {
         let Connected { stream, seen } = connected;
         let remote = remote.ip().to_canonical();
         let now = self.clock.now();
@@ -728,14 +731,15 @@ fn tap(
 async fn accept_all(
     listener: ListenerId,
     socket: Arc<TcpListener>,
-    newcomers: mpsc::Sender<Newcomer>,
+    incoming: mpsc::Sender<IncomingConnection>,
 ) {
     let mut failed = 0u64;
     loop {
         match socket::accept(&socket).await {
             Ok((connected, remote)) => {
                 failed = 0;
-                if newcomers.send(Newcomer { listener, connected, remote }).await.is_err() {
+                if incoming.send(IncomingConnection { listener, connected, remote }).await.is_err()
+                {
                     return;
                 }
             }

@@ -89,7 +89,7 @@ impl Driver {
     /// Has this listener's connections accepted.
     pub(super) fn accept_on(&mut self, id: ListenerId, listener: TcpListener) {
         let socket = Arc::new(listener);
-        let task = tokio::spawn(accept_all(id, Arc::clone(&socket), self.newcomers.clone()));
+        let task = tokio::spawn(accept_all(id, Arc::clone(&socket), self.incoming.clone()));
         self.listening.insert(id, Listening { socket, task: task.abort_handle() });
     }
 

@@ -83,7 +83,7 @@ pub enum DriverError {
     Broken(String),
     /// A second signal came while stopping.
     #[error("stopped at once by a second signal")]
-    Impatient,
+    StopForced,
 }
 
 /// Makes the data directory, for its owner only.

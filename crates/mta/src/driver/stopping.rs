@@ -36,7 +36,7 @@ impl StopSignals {
 /// How long the disk is waited for after this end.
 pub(super) fn disk_wait(ended: &Result<(), DriverError>) -> Duration {
     match ended {
-        Err(DriverError::Impatient) => LAST_WORDS,
+        Err(DriverError::StopForced) => LAST_WORDS,
         _ => CLOSE_MAX,
     }
 }

@@ -22,7 +22,7 @@ pub(crate) enum Early {
 
 /// What becomes of a packet, unless the queue is full.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fate {
+pub(crate) enum Disposition {
     /// It is kept.
     Keep,
     /// It is kept, and its ECN field says that there is congestion (RFC 3168 7).
@@ -31,14 +31,14 @@ pub(crate) enum Fate {
     Drop(Cause),
 }
 
-impl Fate {
+impl Disposition {
     /// What a drop function says; with `ecn`, what understands marks is not dropped by chance.
-    pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Fate {
+    pub(crate) fn of(drawn: Drawn, packet: &Packet, ecn: bool) -> Disposition {
         match drawn {
-            Drawn::Keep => Fate::Keep,
-            Drawn::Early if ecn && packet.header().ecn != 0 => Fate::Mark,
-            Drawn::Early => Fate::Drop(Cause::Early),
-            Drawn::Forced => Fate::Drop(Cause::Forced),
+            Drawn::Keep => Disposition::Keep,
+            Drawn::Early if ecn && packet.header().ecn != 0 => Disposition::Mark,
+            Drawn::Early => Disposition::Drop(Cause::Early),
+            Drawn::Forced => Disposition::Drop(Cause::Forced),
         }
     }
 }
@@ -51,9 +51,9 @@ impl Early {
         packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Fate {
+    ) -> Disposition {
         match self {
-            Early::Tail => Fate::Keep,
+            Early::Tail => Disposition::Keep,
             Early::Thresholds(thresholds) => thresholds.judge(packet, waiting),
             Early::Red(red) => red.judge(now, packet, waiting, counters),
             Early::Trio(trio) => trio.judge(now, packet, waiting, counters),
@@ -61,9 +61,17 @@ impl Early {
     }
 
     /// The packet is kept.
-    pub(crate) fn kept(&mut self, packet: &mut Packet, fate: Fate, counters: &mut Counters) {
+    pub(crate) fn kept(
+        &mut self,
+        packet: &mut Packet,
+        disposition: Disposition,
+        counters: &mut Counters,
+    ) {
         let before = packet.header().ecn;
-        if fate == Fate::Mark && packet.set_congestion() && packet.header().ecn != before {
+        if disposition == Disposition::Mark
+            && packet.set_congestion()
+            && packet.header().ecn != before
+        {
             counters.congestion_marked(packet.dscp());
         }
         if let Early::Trio(trio) = self {

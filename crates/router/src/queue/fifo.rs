@@ -1,7 +1,7 @@
 //! One queue, first in, first out; what its dropper picks, or what does not fit, is dropped as it
 //! comes.
 
-use super::{Early, Fate, Room};
+use super::{Disposition, Early, Room};
 use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Backlog, Discarded, Discipline, Ready};
@@ -37,18 +37,18 @@ impl Discipline for Fifo {
         let (dscp, length) = (packet.dscp(), packet.length());
         self.counters.came(dscp, length);
         let judged = self.early.judge(now, &packet, self.backlog.packets, &mut self.counters);
-        let fate = match judged {
-            Fate::Keep | Fate::Mark if !self.room.fits(self.backlog, length) => {
-                Fate::Drop(Cause::Tail)
+        let disposition = match judged {
+            Disposition::Keep | Disposition::Mark if !self.room.fits(self.backlog, length) => {
+                Disposition::Drop(Cause::Tail)
             }
-            fate => fate,
+            disposition => disposition,
         };
-        if let Fate::Drop(cause) = fate {
+        if let Disposition::Drop(cause) = disposition {
             self.counters.dropped(dscp, length, cause);
             discarded.push((packet, cause));
             return;
         }
-        self.early.kept(&mut packet, fate, &mut self.counters);
+        self.early.kept(&mut packet, disposition, &mut self.counters);
         packet.held_since = now;
         self.counters.holds(now, dscp, length);
         self.backlog.add(&packet);

@@ -24,7 +24,7 @@ mod tournament;
 mod trio;
 
 pub(crate) use average::DEFAULT_EXPONENT;
-pub(crate) use early::{Early, Fate};
+pub(crate) use early::{Disposition, Early};
 pub(crate) use fifo::Fifo;
 pub(crate) use lanes::Lanes;
 pub(crate) use push_out::PushOut;

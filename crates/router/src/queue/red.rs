@@ -10,7 +10,7 @@
 //! many. Where p is above 1/2, each packet has its own chance: there is nothing left to spread.
 
 use super::average::{Average, Idle, ONE};
-use super::early::Fate;
+use super::early::Disposition;
 use crate::count::Counters;
 use crate::packet::Packet;
 use crate::policy::Line;
@@ -133,7 +133,7 @@ impl Red {
         packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Fate {
+    ) -> Disposition {
         match waiting {
             0 => self.average.idle(self.idle.ended(now)),
             _ => self.average.meet(waiting),
@@ -141,8 +141,8 @@ impl Red {
         counters.set_average(0, self.average.packets());
         let place = self.place.get(usize::from(packet.dscp().number())).copied();
         let lot = place.and_then(|place| self.lots.get_mut(usize::from(place)));
-        let Some(lot) = lot else { return Fate::Keep };
-        Fate::of(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
+        let Some(lot) = lot else { return Disposition::Keep };
+        Disposition::of(lot.draw(self.average.value(), &mut self.rng), packet, self.ecn)
     }
 
     pub(crate) fn went(&mut self, now: Time, left: usize) {
@@ -194,7 +194,7 @@ mod tests {
     }
 
     /// A queue of constantly `waiting` packets, as RED sees it: what becomes of 20,000 more.
-    fn fates(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<Fate> {
+    fn dispositions(red: &mut Red, dscp: Dscp, waiting: usize, ecn: u8) -> Vec<Disposition> {
         let mut counters = Counters::default();
         let one =
             |_| red.judge(Time::ZERO, &with_ecn(dscp, 100, 1, 0, ecn), waiting, &mut counters);
@@ -208,33 +208,41 @@ mod tests {
             (Dscp::CS1, Line { min: 30, max: 40, denominator: 10 }),
         ]);
         let red = || Red::wred(&lines, None, 9, false, Rng::new(3));
-        let share = |dscp, fate| {
-            let fates = fates(&mut red(), dscp, 35, 0);
-            fates.iter().filter(|one| **one == fate).count() as f64 / fates.len() as f64
+        let share = |dscp, disposition| {
+            let dispositions = dispositions(&mut red(), dscp, 35, 0);
+            dispositions.iter().filter(|one| **one == disposition).count() as f64
+                / dispositions.len() as f64
         };
-        assert_eq!(share(Dscp::CS0, Fate::Drop(Cause::Forced)), 1.0);
-        assert!((share(Dscp::CS1, Fate::Drop(Cause::Early)) - 0.05).abs() < 0.005);
-        assert_eq!(share(Dscp::CS6, Fate::Keep), 1.0, "no line, no drop");
+        assert_eq!(share(Dscp::CS0, Disposition::Drop(Cause::Forced)), 1.0);
+        assert!((share(Dscp::CS1, Disposition::Drop(Cause::Early)) - 0.05).abs() < 0.005);
+        assert_eq!(share(Dscp::CS6, Disposition::Keep), 1.0, "no line, no drop");
     }
 
     #[test]
     fn capable_transports_are_marked_instead() {
         let mut red = Red::plain(&LINE, 9, true, Rng::new(3));
-        let capable = fates(&mut red, Dscp::CS0, 15, 2);
-        assert!(!capable.iter().any(|fate| matches!(fate, Fate::Drop(_))));
-        let marked = capable.iter().filter(|fate| **fate == Fate::Mark).count();
+        let capable = dispositions(&mut red, Dscp::CS0, 15, 2);
+        assert!(!capable.iter().any(|disposition| matches!(disposition, Disposition::Drop(_))));
+        let marked =
+            capable.iter().filter(|disposition| **disposition == Disposition::Mark).count();
         assert!((450..550).contains(&marked), "{marked}");
-        let others = fates(&mut red, Dscp::CS0, 15, 0);
-        assert!(others.contains(&Fate::Drop(Cause::Early)) && !others.contains(&Fate::Mark));
-        let forced = fates(&mut red, Dscp::CS0, 40, 2);
-        assert!(forced.iter().all(|fate| *fate == Fate::Drop(Cause::Forced)), "RFC 3168 7");
+        let others = dispositions(&mut red, Dscp::CS0, 15, 0);
+        assert!(
+            others.contains(&Disposition::Drop(Cause::Early))
+                && !others.contains(&Disposition::Mark)
+        );
+        let forced = dispositions(&mut red, Dscp::CS0, 40, 2);
+        assert!(
+            forced.iter().all(|disposition| *disposition == Disposition::Drop(Cause::Forced)),
+            "RFC 3168 7"
+        );
     }
 
     #[test]
     fn the_same_seed_drops_the_same_packets() {
         let run = |seed| {
             let mut red = Red::plain(&LINE, 5, false, Rng::new(seed));
-            fates(&mut red, Dscp::EF, 15, 0)
+            dispositions(&mut red, Dscp::EF, 15, 0)
         };
         assert_eq!(run(1), run(1));
         assert_ne!(run(1), run(2));

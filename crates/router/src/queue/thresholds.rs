@@ -1,6 +1,6 @@
 //! Drops what comes while the queue is at or above the threshold of its code point.
 
-use super::early::Fate;
+use super::early::Disposition;
 use crate::count::Cause;
 use crate::packet::Packet;
 use dscp::Dscp;
@@ -23,10 +23,10 @@ impl Thresholds {
     }
 
     /// A packet comes while so many wait.
-    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Fate {
+    pub(crate) fn judge(&self, packet: &Packet, waiting: usize) -> Disposition {
         match self.0.get(usize::from(packet.dscp().number())) {
-            Some(threshold) if waiting >= *threshold => Fate::Drop(Cause::Threshold),
-            _ => Fate::Keep,
+            Some(threshold) if waiting >= *threshold => Disposition::Drop(Cause::Threshold),
+            _ => Disposition::Keep,
         }
     }
 }

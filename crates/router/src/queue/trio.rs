@@ -7,7 +7,7 @@
 //! last meter, else its AF drop precedence, else green.
 
 use super::average::{Average, Idle, ONE};
-use super::early::Fate;
+use super::early::Disposition;
 use super::red::Lot;
 use crate::count::Counters;
 use crate::meter::came_with;
@@ -78,7 +78,7 @@ impl Trio {
         packet: &Packet,
         waiting: usize,
         counters: &mut Counters,
-    ) -> Fate {
+    ) -> Disposition {
         let idle = (waiting == 0).then(|| self.idle.ended(now));
         let mut sum = 0;
         for (place, third) in self.thirds.iter_mut().enumerate() {
@@ -93,7 +93,7 @@ impl Trio {
         let third = self.third(packet);
         let drawn = third.lot.draw(third.average.value(), &mut rng);
         self.rng = rng;
-        Fate::of(drawn, packet, self.ecn)
+        Disposition::of(drawn, packet, self.ecn)
     }
 
     pub(crate) fn kept(&mut self, packet: &Packet) {
@@ -142,8 +142,9 @@ mod tests {
     fn share_dropped(trio: &mut Trio, colour: Colour) -> f64 {
         let waiting = trio.thirds.iter().map(|third| third.waiting).sum();
         let packet = packet_of(colour);
-        let mut one =
-            |_| trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()) != Fate::Keep;
+        let mut one = |_| {
+            trio.judge(Time::ZERO, &packet, waiting, &mut Counters::default()) != Disposition::Keep
+        };
         (0..20_000).filter(|n| one(*n)).count() as f64 / 20_000.0
     }
 
@@ -187,10 +188,13 @@ mod tests {
             colour: Some(Colour::Yellow),
             ..crate::testing::with_ecn(Dscp::CS0, 100, 1, 0, 1)
         };
-        let mut fates =
+        let mut dispositions =
             (0..100).map(|_| rio.judge(Time::ZERO, &capable, 110, &mut Counters::default()));
-        assert!(fates.any(|fate| fate == Fate::Mark));
-        assert!(fates.all(|fate| matches!(fate, Fate::Mark | Fate::Keep)));
+        assert!(dispositions.any(|disposition| disposition == Disposition::Mark));
+        assert!(
+            dispositions
+                .all(|disposition| matches!(disposition, Disposition::Mark | Disposition::Keep))
+        );
     }
 
     #[test]

@@ -316,7 +316,7 @@ impl Router {
     }
 
     /// Sends a packet of our own, if there is one. It passes no input chain, and one that has no way
-    /// out is forgotten: nobody is told of an answer's fate.
+    /// out is forgotten: nobody is told of an answer's disposition.
     fn answer(&mut self, now: Time, place: usize, octets: Option<Vec<u8>>) {
         let packet = octets.and_then(|octets| Packet::read(octets, place, now).ok());
         let Some(packet) = packet else { return };

@@ -287,13 +287,13 @@ fn a_wrong_setup_names_its_key() {
 
 /// Where the packets of a whole run went. A packet in pieces counts with its first.
 #[derive(Debug, Default, PartialEq)]
-struct Fate {
+struct Disposition {
     sent: Vec<(Time, usize, Vec<u8>)>,
     dropped: BTreeMap<Cause, usize>,
     arrived: usize,
 }
 
-impl Fate {
+impl Disposition {
     fn drain(&mut self, router: &mut Router, now: Time) {
         while let Some(output) = router.poll() {
             match output {
@@ -333,18 +333,18 @@ struct Sent {
     length: usize,
 }
 
-fn run(router: &mut Router, traffic: &[Sent]) -> Fate {
-    let mut fate = Fate::default();
+fn run(router: &mut Router, traffic: &[Sent]) -> Disposition {
+    let mut disposition = Disposition::default();
     let mut now = Time::ZERO;
     for sent in traffic {
         now = Time(now.0 + sent.gap_ns);
-        fate.advance(router, now);
+        disposition.advance(router, now);
         let octets = octets(sent.to, sent.port, sent.ttl, sent.length);
         router.handle(now, Input::Packet { interface: 0, octets });
-        fate.drain(router, now);
+        disposition.drain(router, now);
     }
-    fate.advance(router, Time(u64::MAX));
-    fate
+    disposition.advance(router, Time(u64::MAX));
+    disposition
 }
 
 fn sent() -> impl Strategy<Value = Sent> {
@@ -371,13 +371,13 @@ proptest! {
     ) {
         let held = POLICY.replace("input = [\"mark\"]", "input = [\"mark\", \"smooth\"]");
         let (mut one, mut two) = (router(&held, false), router(&held, false));
-        let fate = run(&mut one, &traffic);
-        prop_assert_eq!(&run(&mut two, &traffic), &fate);
+        let disposition = run(&mut one, &traffic);
+        prop_assert_eq!(&run(&mut two, &traffic), &disposition);
         prop_assert_eq!((one.inside(), one.deadline()), (0, None));
         let read = |octets: &Vec<u8>| Packet::read(octets.clone(), 0, Time::ZERO).unwrap();
         // The router's own are ICMP, and go to who sent.
         let (mut whole, mut told) = (0, 0);
-        for (_, interface, octets) in &fate.sent {
+        for (_, interface, octets) in &disposition.sent {
             let packet = read(octets);
             prop_assert!(packet.length() <= 1_500);
             let header = packet.header();
@@ -388,9 +388,9 @@ proptest! {
                 _ => whole += usize::from(!header.later_fragment),
             }
         }
-        let dropped: usize = fate.dropped.values().sum();
-        prop_assert_eq!(whole + dropped + fate.arrived, traffic.len());
-        let of = |cause: Cause| fate.dropped.get(&cause).copied().unwrap_or(0);
+        let dropped: usize = disposition.dropped.values().sum();
+        prop_assert_eq!(whole + dropped + disposition.arrived, traffic.len());
+        let of = |cause: Cause| disposition.dropped.get(&cause).copied().unwrap_or(0);
         let count = |what: &dyn Fn(&Sent) -> bool| traffic.iter().filter(|sent| what(sent)).count();
         let multicast = |sent: &Sent| match sent.to {
             IpAddr::V4(to) => to.is_multicast(),
@@ -401,7 +401,7 @@ proptest! {
         let mut missing = 0;
         for (said, wanted) in [
             (of(Cause::Martian), count(&multicast)),
-            (fate.arrived, count(&own)),
+            (disposition.arrived, count(&own)),
             (of(Cause::Expired), count(&expired)),
         ] {
             prop_assert!(said <= wanted);

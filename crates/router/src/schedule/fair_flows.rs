@@ -20,7 +20,7 @@ use crate::classify::Tables;
 use crate::count::{Cause, Counters, Part};
 use crate::discipline::{Backlog, Discarded, Discipline, Ready};
 use crate::packet::Packet;
-use crate::queue::{Early, Fate, Lanes, Room, Tournament};
+use crate::queue::{Disposition, Early, Lanes, Room, Tournament};
 use crate::time::Time;
 use std::net::IpAddr;
 
@@ -125,8 +125,8 @@ impl Discipline for FairFlows {
     fn push(&mut self, now: Time, mut packet: Packet, _: &Tables, discarded: &mut Discarded) {
         self.counters.came(packet.dscp(), packet.length());
         let waiting = self.backlog.packets;
-        let fate = self.early.judge(now, &packet, waiting, &mut self.counters);
-        if let Fate::Drop(cause) = fate {
+        let disposition = self.early.judge(now, &packet, waiting, &mut self.counters);
+        if let Disposition::Drop(cause) = disposition {
             self.drop(packet, cause, discarded);
             return;
         }
@@ -148,7 +148,7 @@ impl Discipline for FairFlows {
             // The one that lost may have stood before it in its own lane.
             start = self.lanes.back_key(lane).unwrap_or(0).max(self.now);
         }
-        self.early.kept(&mut packet, fate, &mut self.counters);
+        self.early.kept(&mut packet, disposition, &mut self.counters);
         packet.held_since = now;
         self.counters.holds(now, packet.dscp(), packet.length());
         self.backlog.add(&packet);

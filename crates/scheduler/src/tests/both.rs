@@ -178,7 +178,7 @@ impl Both {
             return;
         };
         self.starts += 1;
-        let (since, share) = (self.m.now, start.licence.share);
+        let (since, share) = (self.m.now, start.reason.share);
         self.m.row(start.id).unwrap().at =
             At::InTransfer { channel: Some(id), since, progress: since, share };
         self.m.settle();
@@ -188,19 +188,19 @@ impl Both {
     fn check_start(&self, channel: ChannelId, start: Start) {
         let (peer, p) = (channel.peer, start.precedence);
         let above = || Precedence::ALL.into_iter().filter(|a| *a > p);
-        if self.m.policy.hold != Hold::Off && !start.licence.share {
+        if self.m.policy.hold != Hold::Off && !start.reason.share {
             // Rule 1, but for what rules 2 and 7 license: nothing above is ready or alive.
             for a in above().filter(|a| self.m.holder(peer, *a).is_some()) {
                 assert_eq!(self.m.policy.hold, Hold::Conserving);
-                assert!(start.licence.passes >= Some(a) && !self.m.way(peer, a), "{start:?}");
+                assert!(start.reason.passes >= Some(a) && !self.m.way(peer, a), "{start:?}");
             }
         }
         // Rule 3.
         assert_eq!(self.m.ready(peer, p)[0].item.id, start.id);
         // Rule 5: outside its schedule only as a fallback.
         let rules = &self.m.line(channel).unwrap().rules;
-        assert_eq!(start.licence.fallback, !rules.precedences.contains(&p));
-        // Rule 6: nothing below a floor, by whatever licence.
+        assert_eq!(start.reason.fallback, !rules.precedences.contains(&p));
+        // Rule 6: nothing below a floor, by whatever reason.
         let scopes = [Scope::Switch, Scope::Peer(peer), Scope::Channel(channel)];
         assert!(scopes.into_iter().all(|scope| self.m.below(scope, p).is_none()));
         // Rule 9: nothing whose time is over.

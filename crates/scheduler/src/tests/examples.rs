@@ -28,11 +28,11 @@ const LOST: Associations = Associations {
     barred: false,
 };
 
-fn started(s: &mut Scheduler, now: u64, channel: ChannelId) -> Option<(u64, Licence)> {
-    s.next(at(now), channel).map(|start| (start.id.0, start.licence))
+fn started(s: &mut Scheduler, now: u64, channel: ChannelId) -> Option<(u64, StartReason)> {
+    s.next(at(now), channel).map(|start| (start.id.0, start.reason))
 }
 
-const PLAIN: Licence = Licence { passes: None, fallback: false, share: false };
+const PLAIN: StartReason = StartReason { passes: None, fallback: false, share: false };
 
 #[test]
 fn a_higher_message_starts_beside_a_lower_one_and_holds_the_next() {
@@ -132,8 +132,8 @@ fn lower_ones_pass_a_message_without_a_channel_unless_strict() {
         let opening = Associations { ours: 1, changing: 1, ..LOST };
         s.associations(at(14), FLASH, opening);
         assert_eq!(s.deadline(), Some(at(15)));
-        let licence = Licence { passes: Some(Flash), ..PLAIN };
-        assert_eq!(started(&mut s, 15, ROUTINE), after.then_some((2, licence)));
+        let reason = StartReason { passes: Some(Flash), ..PLAIN };
+        assert_eq!(started(&mut s, 15, ROUTINE), after.then_some((2, reason)));
     }
 }
 
@@ -146,12 +146,12 @@ fn a_fallback_carries_what_has_no_channel_and_holds_for_it() {
         s.insert(at(0), message(id, precedence));
     }
     assert_eq!(s.peek(at(4), ROUTINE), None, "its own channel may come back");
-    let fallback = Licence { fallback: true, ..PLAIN };
+    let fallback = StartReason { fallback: true, ..PLAIN };
     assert_eq!(started(&mut s, 5, ROUTINE), Some((3, fallback)));
     assert_eq!(s.peek(at(6), ROUTINE), None, "Routine waits for it");
     s.finished(EntryId(3));
     // Priority has neither a channel nor a fallback.
-    let passes = Licence { passes: Some(Priority), ..PLAIN };
+    let passes = StartReason { passes: Some(Priority), ..PLAIN };
     assert_eq!(started(&mut s, 7, ROUTINE), Some((1, passes)));
 }
 
@@ -413,7 +413,7 @@ fn a_scheduled_channel_outside_its_windows_is_down_at_once() {
     assert_eq!(s.peek(at(0), ROUTINE), None, "its association is usable still");
     s.associations(at(0), FLASH, Associations { barred: true, ..Associations::default() });
     assert!(s.is_down(FLASH) && s.wanted(at(0)).count() == 0);
-    assert_eq!(s.peek(at(0), ROUTINE).map(|s| s.licence.fallback), Some(true));
+    assert_eq!(s.peek(at(0), ROUTINE).map(|s| s.reason.fallback), Some(true));
     s.associations(at(9), FLASH, Associations::default());
     assert!(!s.is_down(FLASH));
     assert_eq!(s.wanted(at(9)).count(), 1);
@@ -431,7 +431,7 @@ fn a_changed_configuration_moves_no_item() {
     s.associations(at(1), ROUTINE, up(1, 1));
     assert_eq!(
         s.listed(EntryId(1)).map(|l| l.at),
-        Some(Whereabouts::InTransfer { channel: Some(FLASH), paused: false })
+        Some(ItemState::InTransfer { channel: Some(FLASH), paused: false })
     );
     assert_eq!(started(&mut s, 1, ROUTINE), Some((2, PLAIN)), "the channel that is left has it");
     // It comes back, with the transfer of before: an Override is above that.

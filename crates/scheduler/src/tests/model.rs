@@ -117,7 +117,7 @@ impl Model {
         let credit = self.credit(peer);
         *credit = match next {
             None => 0,
-            Some(_) if start.licence.share => *credit - size,
+            Some(_) if start.reason.share => *credit - size,
             Some(next) if earns => (*credit).max((*credit + earned).min(earned.max(next))),
             Some(_) => *credit,
         };
@@ -133,13 +133,17 @@ impl Model {
             let share = standing.is_err() && paid.is_some_and(|r| r.item.id == first);
             let barred = self.below_peer(id.peer, p).or(self.below(Scope::Channel(id), p));
             let passes = standing.ok().or(share.then_some(None)).filter(|_| barred.is_none())?;
-            Some(Start { id: first, precedence: p, licence: Licence { passes, fallback, share } })
+            Some(Start {
+                id: first,
+                precedence: p,
+                reason: StartReason { passes, fallback, share },
+            })
         };
         highest_first().filter_map(start).collect()
     }
     pub(super) fn pick(&self, id: ChannelId) -> Option<Start> {
         let startable = self.startable(id);
-        startable.iter().find(|s| s.licence.share).or(startable.first()).copied()
+        startable.iter().find(|s| s.reason.share).or(startable.first()).copied()
     }
     // Rule 4.
     fn urgent(&self, id: ChannelId) -> bool {
@@ -157,7 +161,7 @@ impl Model {
         let (rules, seen, id) = (&line.rules, line.seen, line.rules.id);
         let may = self.startable(id);
         let crowd =
-            |s: &Start| if s.licence.share { 1 } else { self.ready(id.peer, s.precedence).len() };
+            |s: &Start| if s.reason.share { 1 } else { self.ready(id.peer, s.precedence).len() };
         let crowded = may.iter().map(crowd).max().unwrap_or(0) >= rules.grow_at as usize;
         let busy = seen.changing == 0 && seen.free == 0 && seen.ours > 0 && !seen.barred;
         let first = seen.ours == 0 && !seen.barred && (rules.permanent || !may.is_empty());

@@ -56,9 +56,9 @@ fn credit_gathers_until_it_pays_for_a_large_message() {
             }
         };
         assert_eq!(start.id, EntryId(0), "the older one, though lower");
-        let share = Licence { share: true, ..Licence::default() };
+        let share = StartReason { share: true, ..StartReason::default() };
         assert_eq!(
-            (start.licence, start.licence.to_string()),
+            (start.reason, start.reason.to_string()),
             (share, "by rule 7, minimum share".into())
         );
         assert!((90_000_000..90_200_000).contains(&octets), "{octets}");
@@ -121,7 +121,7 @@ proptest! {
         for (id, size) in (10_001..).zip(high.iter().cycle()) {
             s.insert(at(0), sized(id, Flash, *size));
             // A free association of the lower channel, or else of the higher one.
-            let paid = |start: &Start| start.licence.share;
+            let paid = |start: &Start| start.reason.share;
             let by_share = |s: &mut Scheduler| {
                 let on = [LOW, HIGH].into_iter().find(|c| s.peek(at(0), *c).filter(paid).is_some());
                 on.and_then(|channel| s.next(at(0), channel))

@@ -22,7 +22,7 @@ struct World {
     /// By identifier: when it was submitted, when it started, when it was done.
     started: Vec<(u64, f64)>,
     done: Vec<(u64, f64)>,
-    licences: Vec<Licence>,
+    reasons: Vec<StartReason>,
 }
 
 fn instant(seconds: f64) -> Instant {
@@ -73,7 +73,7 @@ impl World {
                 let left = s.get(start.id).unwrap().size as f64;
                 self.flows.push(Flow { id: start.id, left, paused: false, channel: *channel });
                 self.started.push((start.id.0, self.now));
-                self.licences.push(start.licence);
+                self.reasons.push(start.reason);
                 let seen = Associations { free: 0, ..seen };
                 s.associations(now, *channel, seen);
             }
@@ -109,7 +109,7 @@ fn a_queued_mix_goes_strictly_in_order_of_precedence() {
     order.sort_by_key(|id| (std::cmp::Reverse(mixed(*id).precedence), *id));
     assert_eq!(world.started.iter().map(|(id, _)| *id).collect::<Vec<_>>(), order);
     assert_eq!(world.done.iter().map(|(id, _)| *id).collect::<Vec<_>>(), order);
-    assert!(world.licences.iter().all(|licence| *licence == Licence::default()));
+    assert!(world.reasons.iter().all(|reason| *reason == StartReason::default()));
 }
 
 #[test]

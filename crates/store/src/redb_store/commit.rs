@@ -216,7 +216,9 @@ impl RedbStore {
         }
         let keys = std::mem::take(&mut staged.keys);
         match self.bulk().rows_of(keys) {
-            Ok(rows) => staged.changes.extend(rows.into_iter().map(|(n, row)| Change::PutRow(n, row))),
+            Ok(rows) => {
+                staged.changes.extend(rows.into_iter().map(|(n, row)| Change::PutRow(n, row)))
+            }
             Err(keys) => {
                 let put = |(key, until, record)| Change::PutSeen(key, until, record);
                 staged.changes.extend(keys.into_iter().map(put));

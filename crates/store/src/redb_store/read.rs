@@ -79,7 +79,8 @@ impl RedbStore {
                         (Utc(until), Bytes::copy_from_slice(record))
                     });
                     let longest = row.into_iter().chain(in_bulk).max_by_key(|(until, _)| *until);
-                    found.push(longest.filter(|(until, _)| now <= *until).map(|(_, record)| record));
+                    found
+                        .push(longest.filter(|(until, _)| now <= *until).map(|(_, record)| record));
                 }
                 Ok(())
             })?;

@@ -5,7 +5,7 @@ use super::run::Run;
 use super::summary::{Counts, Overtaken, Quantiles, Stretch, Times, of, overtaken, precedences};
 use super::tally::{Micros, Row, Submission};
 use crate::show;
-use crate::submission::Fate;
+use crate::submission::Disposition;
 use anyhow::{Context as _, Result};
 use base::{Precedence, Utc};
 use serde::Serialize;
@@ -100,13 +100,13 @@ pub(crate) struct OfMessage {
 fn outcome(row: &Row) -> (&'static str, Option<String>) {
     match &row.submission {
         Submission::Waiting | Submission::UnderWay => ("not_sent", None),
-        Submission::Failed(fate, reason) => {
-            let fate = match fate {
-                Fate::InDoubt => "in_doubt",
-                Fate::Refused => "refused",
-                Fate::NotSent => "not_sent",
+        Submission::Failed(disposition, reason) => {
+            let disposition = match disposition {
+                Disposition::InDoubt => "in_doubt",
+                Disposition::Refused => "refused",
+                Disposition::NotSent => "not_sent",
             };
-            (fate, Some(reason.clone()))
+            (disposition, Some(reason.clone()))
         }
         Submission::Accepted if row.delivered().is_some() => ("delivered", None),
         Submission::Accepted if row.non_delivery => ("non_delivery", None),

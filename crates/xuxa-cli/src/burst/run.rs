@@ -8,7 +8,7 @@ use super::schedule::Planned;
 use super::tally::{Micros, Tally};
 use super::value::Stage;
 use crate::profile::{Profile, Wrong};
-use crate::submission::{self, Failure, Fate, Prepared, Watch, Way};
+use crate::submission::{self, Disposition, Failure, Prepared, Watch, Way};
 use anyhow::{Context, Result, bail};
 use base::rng::Rng;
 use base::{Instant, Utc};
@@ -434,7 +434,7 @@ async fn submit_one(
     number: usize,
 ) -> Result<(), Failure> {
     let message = run.message(number).map_err(|error| Failure {
-        fate: Fate::NotSent,
+        disposition: Disposition::NotSent,
         tries: 0,
         reason: format!("{error:#}"),
         is_wrong_use: false,

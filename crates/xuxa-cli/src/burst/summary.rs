@@ -1,7 +1,7 @@
 //! What the rows come to: how many, how long, and in which order, by precedence.
 
 use super::tally::{Micros, Row, Submission};
-use crate::submission::Fate;
+use crate::submission::Disposition;
 use base::Precedence;
 use hdrhistogram::Histogram;
 use serde::Serialize;
@@ -177,9 +177,9 @@ impl Counts {
             match &row.submission {
                 Submission::Waiting | Submission::UnderWay => {}
                 Submission::Accepted => counts.accepted += 1,
-                Submission::Failed(Fate::InDoubt, _) => counts.in_doubt += 1,
-                Submission::Failed(Fate::Refused, _) => counts.refused += 1,
-                Submission::Failed(Fate::NotSent, _) => counts.not_sent += 1,
+                Submission::Failed(Disposition::InDoubt, _) => counts.in_doubt += 1,
+                Submission::Failed(Disposition::Refused, _) => counts.refused += 1,
+                Submission::Failed(Disposition::NotSent, _) => counts.not_sent += 1,
             }
             counts.in_transfer += u64::from(row.is_in_transfer());
             counts.delivered += u64::from(row.delivered().is_some());

@@ -187,7 +187,7 @@ impl Tally {
     pub(crate) fn failed(&mut self, number: usize, failure: &Failure) {
         self.ends(number);
         self.change(number, |row| {
-            row.submission = Submission::Failed(failure.fate, failure.reason.clone());
+            row.submission = Submission::Failed(failure.disposition, failure.reason.clone());
             row.tries = failure.tries;
         });
     }

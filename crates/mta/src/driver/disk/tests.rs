@@ -25,7 +25,7 @@ fn batch(n: u64, source: BodySource) -> Batch {
 /// Has the desk do all it can do at once, and stops it in the midst of that.
 async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
     let inbox = Arc::<Inbox>::default();
-    let mut desk = DiskDesk::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
+    let mut desk = StoreThreads::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
     let large = SpoolId(1);
     desk.spool_open(large);
     for _ in 0..3 {
@@ -79,7 +79,7 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
 
 /// While the disk hangs: with a file's octets on their way, and in a commit behind them.
 async fn stop_while_it_hangs(store: &Arc<RedbStore>, hangs: std::sync::mpsc::Receiver<()>) {
-    let mut desk = DiskDesk::start(Arc::clone(store), Arc::default()).unwrap();
+    let mut desk = StoreThreads::start(Arc::clone(store), Arc::default()).unwrap();
     let hangs = Arc::new(std::sync::Mutex::new(hangs));
     for level in [ROUTINE; THREADS].into_iter().chain([Precedence::Flash; URGENT_THREADS]) {
         let hangs = Arc::clone(&hangs);

@@ -3,7 +3,7 @@
 use super::Micros;
 use crate::burst::schedule::Planned;
 use crate::burst::value::Stage;
-use crate::submission::Fate;
+use crate::submission::Disposition;
 use std::collections::{BTreeMap, BTreeSet};
 
 /// How a submission stands.
@@ -16,7 +16,7 @@ pub(crate) enum Submission {
     UnderWay,
     Accepted,
     /// Ended without being accepted: how, and why.
-    Failed(Fate, String),
+    Failed(Disposition, String),
 }
 
 /// One copy on its way from an MTA to the next.

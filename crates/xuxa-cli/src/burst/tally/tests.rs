@@ -1,6 +1,6 @@
 use super::*;
 use crate::burst::schedule::messages;
-use crate::submission::Fate;
+use crate::submission::Disposition;
 
 /// Two groups: three messages to one recipient, and one to two.
 fn tally() -> Tally {
@@ -207,7 +207,8 @@ fn a_stage_is_reached_by_what_comes_so_far_and_what_never_will() {
     assert!(!tally.has_reached(0, Stage::Accepted));
     let reason = "no".to_owned();
     let (is_wrong_use, is_away) = (false, false);
-    let failure = Failure { fate: Fate::Refused, tries: 1, reason, is_wrong_use, is_away };
+    let failure =
+        Failure { disposition: Disposition::Refused, tries: 1, reason, is_wrong_use, is_away };
     tally.failed(2, &failure);
     assert!(tally.has_reached(0, Stage::Accepted) && !tally.has_reached(0, Stage::Started));
     assert_eq!(tally.under_way, 0);

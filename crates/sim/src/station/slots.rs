@@ -16,26 +16,26 @@ impl Station {
     pub(crate) fn bind(&mut self, ground: &mut Ground, user: usize) {
         let remote = self.address;
         let Some(listener) = self.p3 else { return };
-        if self.seats.get(user).is_none_or(|seat| seat.association.is_some()) {
+        if self.slots.get(user).is_none_or(|slot| slot.association.is_some()) {
             return;
         }
         let admitted = self.node.admit(ground.clock(), remote);
         self.drain(ground);
         let site = self.place;
-        let (Some(association), Some(seat)) = (admitted, self.seats.get_mut(user)) else {
+        let (Some(association), Some(slot)) = (admitted, self.slots.get_mut(user)) else {
             return ground.later(BIND_AGAIN, Happening::Bind { site, user });
         };
-        seat.association = Some(association);
+        slot.association = Some(association);
         self.feed(ground, Input::Accepted { association, listener, remote });
         let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.connected(now);
+        if let Some(slot) = self.slots.get_mut(user) {
+            slot.user.connected(now);
         }
         self.hear(ground, user);
     }
 
     fn seat_of(&self, association: AssociationId) -> Option<usize> {
-        self.seats.iter().position(|seat| seat.association == Some(association))
+        self.slots.iter().position(|slot| slot.association == Some(association))
     }
 
     /// Octets of the node come to a user.
@@ -47,8 +47,8 @@ impl Station {
     ) {
         let Some(user) = self.seat_of(association) else { return };
         let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.bytes(now, bytes);
+        if let Some(slot) = self.slots.get_mut(user) {
+            slot.user.bytes(now, bytes);
         }
         self.hear(ground, user);
     }
@@ -76,9 +76,9 @@ impl Station {
     pub(super) fn lose_user(&mut self, ground: &mut Ground, association: AssociationId) {
         self.wanted.remove(&association);
         let Some(user) = self.seat_of(association) else { return };
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.association = None;
-            seat.user.closed();
+        if let Some(slot) = self.slots.get_mut(user) {
+            slot.association = None;
+            slot.user.closed();
         }
         ground.later(BIND_AGAIN, Happening::Bind { site: self.place, user });
     }
@@ -86,8 +86,8 @@ impl Station {
     /// A user submits a message.
     pub(crate) fn submit(&mut self, ground: &mut Ground, user: usize, submission: Submission) {
         let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            seat.user.submit(now, submission);
+        if let Some(slot) = self.slots.get_mut(user) {
+            slot.user.submit(now, submission);
             self.hear(ground, user);
         }
     }
@@ -100,8 +100,8 @@ impl Station {
         act: impl FnOnce(&mut User, base::Instant),
     ) {
         let now = ground.clock().mono;
-        if let Some(seat) = self.seats.get_mut(user) {
-            act(&mut seat.user, now);
+        if let Some(slot) = self.slots.get_mut(user) {
+            act(&mut slot.user, now);
             self.hear(ground, user);
         }
     }
@@ -109,9 +109,9 @@ impl Station {
     /// Does what a user wants done, and tells what he heard.
     pub(super) fn hear(&mut self, ground: &mut Ground, user: usize) {
         let site = self.place;
-        while let Some(seat) = self.seats.get_mut(user) {
-            let Some(heard) = seat.user.poll() else { break };
-            match (heard, seat.association) {
+        while let Some(slot) = self.slots.get_mut(user) {
+            let Some(heard) = slot.user.poll() else { break };
+            match (heard, slot.association) {
                 (Heard::Write(bytes), Some(association)) => {
                     ground.later(PIPE, Happening::ToNode { site, association, bytes });
                 }

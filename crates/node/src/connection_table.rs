@@ -42,7 +42,7 @@ impl Tally {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Roll {
+pub(crate) struct ConnectionTable {
     /// P1: ours from the first, the peers' once bound.
     channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
     /// P3, once bound, with the number of their mailbox; and by that.
@@ -56,7 +56,7 @@ pub(crate) struct Roll {
     strangers: usize,
 }
 
-impl Roll {
+impl ConnectionTable {
     /// Somebody connected.
     pub(crate) fn arrived(&mut self, id: AssociationId, origin: Origin, known: bool, p3: bool) {
         let tally = self.origins.entry(origin).or_default();

@@ -62,13 +62,13 @@ struct Round {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Hush {
+pub(crate) struct LogRateLimiter {
     rounds: BTreeMap<Key, Round>,
     /// When they end, in order: all are of one length.
     ends: VecDeque<(Instant, Key)>,
 }
 
-impl Hush {
+impl LogRateLimiter {
     /// Whether to say it now; else it is counted.
     pub(crate) fn says(
         &mut self,
@@ -139,60 +139,60 @@ mod tests {
 
     #[test]
     fn a_flood_is_one_line_a_minute_with_its_count() {
-        let mut hush = Hush::default();
+        let mut limiter = LogRateLimiter::default();
         let origin = Origin::from("192.0.2.1".parse::<IpAddr>().unwrap());
         let other = Origin::from("192.0.2.2".parse::<IpAddr>().unwrap());
-        assert!(hush.says(at(0), (Why::Bind, origin, Reason::default()), line("a")));
+        assert!(limiter.says(at(0), (Why::Bind, origin, Reason::default()), line("a")));
         for _ in 0..999 {
-            assert!(!hush.says(at(1), (Why::Bind, origin, Reason::default()), line("b")));
+            assert!(!limiter.says(at(1), (Why::Bind, origin, Reason::default()), line("b")));
         }
         assert!(
-            hush.says(at(1), (Why::Busy, origin, Reason::default()), line("c")),
+            limiter.says(at(1), (Why::Busy, origin, Reason::default()), line("c")),
             "another kind"
         );
         assert!(
-            hush.says(at(1), (Why::Bind, other, Reason::default()), line("d")),
+            limiter.says(at(1), (Why::Bind, other, Reason::default()), line("d")),
             "another address"
         );
         let reason = (Why::Bind, origin, Reason::of("mta-name: \"A\" is not B"));
-        assert!(hush.says(at(1), reason, line("n")), "another reason");
+        assert!(limiter.says(at(1), reason, line("n")), "another reason");
         let reason = (Why::Bind, origin, Reason::of("mta-name: \"C\" is not B"));
-        assert!(!hush.says(at(2), reason, line("n")), "the same with another value");
-        assert_eq!(hush.next_due(at(59)), None);
-        assert_eq!(hush.deadline(), Some(at(60)));
-        let told = hush.next_due(at(60)).unwrap();
+        assert!(!limiter.says(at(2), reason, line("n")), "the same with another value");
+        assert_eq!(limiter.next_due(at(59)), None);
+        assert_eq!(limiter.deadline(), Some(at(60)));
+        let told = limiter.next_due(at(60)).unwrap();
         assert_eq!(told.detail, "999 more of this kind from 192.0.2.1 in 60 s; the last: b");
-        assert_eq!(hush.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
-        assert_eq!(hush.next_due(at(61)), None, "the others came once");
+        assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
+        assert_eq!(limiter.next_due(at(61)), None, "the others came once");
         assert!(
-            !hush.says(at(70), (Why::Bind, origin, Reason::default()), line("e")),
+            !limiter.says(at(70), (Why::Bind, origin, Reason::default()), line("e")),
             "still counted"
         );
-        assert!(hush.next_due(at(120)).is_some());
-        assert_eq!(hush.next_due(at(180)), None);
+        assert!(limiter.next_due(at(120)).is_some());
+        assert_eq!(limiter.next_due(at(180)), None);
         assert!(
-            hush.says(at(181), (Why::Bind, origin, Reason::default()), line("f")),
+            limiter.says(at(181), (Why::Bind, origin, Reason::default()), line("f")),
             "quiet for a minute: said at once"
         );
     }
 
     #[test]
     fn a_flood_from_everywhere_is_counted_together() {
-        let mut hush = Hush::default();
+        let mut limiter = LogRateLimiter::default();
         let mut said = 0;
         for n in 0..10_000u32 {
             let origin = Origin::from(IpAddr::V4(n.into()));
             said +=
-                usize::from(hush.says(at(0), (Why::Bind, origin, Reason::default()), line("x")));
+                usize::from(limiter.says(at(0), (Why::Bind, origin, Reason::default()), line("x")));
         }
         assert_eq!(said, MOST_TOLD_APART + 1);
-        assert_eq!((hush.rounds.len(), hush.ends.len()), (said, said));
-        let told = hush.next_due(at(60)).unwrap();
+        assert_eq!((limiter.rounds.len(), limiter.ends.len()), (said, said));
+        let told = limiter.next_due(at(60)).unwrap();
         assert!(
             told.detail.starts_with("9935 more of this kind from several addresses"),
             "{told:?}"
         );
-        assert_eq!(hush.next_due(at(60)), None);
-        assert_eq!(hush.rounds.len(), 1);
+        assert_eq!(limiter.next_due(at(60)), None);
+        assert_eq!(limiter.rounds.len(), 1);
     }
 }
