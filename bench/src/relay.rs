@@ -26,9 +26,9 @@ const SUBMITTERS: [usize; 3] = [1, 8, 64];
 /// Associations of the channel, for the curve at 1 kB.
 const CURVE: [u32; 6] = [1, 2, 4, 8, 16, 32];
 /// Octets of text in one row at most: bounds the time of rows that are slow to drain.
-const MOST_OCTETS: usize = 640_000_000;
+const MAX_OCTETS: usize = 640_000_000;
 /// Messages in one row at most.
-const MOST_MESSAGES: usize = 60_000;
+const MAX_MESSAGES: usize = 60_000;
 /// Messages of the latency row, one at a time.
 const IDLE_MESSAGES: u64 = 200;
 /// Their distance.
@@ -228,7 +228,7 @@ impl Bench<'_> {
         let users = |site: &Site| -> Vec<Login> {
             (0..task.submitters).map(|n| login(site, &user(n))).collect()
         };
-        let most = (MOST_OCTETS / task.size).clamp(task.submitters, MOST_MESSAGES);
+        let most = (MAX_OCTETS / task.size).clamp(task.submitters, MAX_MESSAGES);
         Plan {
             submitters: users(&pair.naples),
             receivers: users(&pair.act),

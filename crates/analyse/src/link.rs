@@ -62,7 +62,7 @@ pub enum Passed {
 }
 
 /// Most VLAN tags, and most MPLS labels, that are walked.
-const TAGS_MAX: usize = 8;
+const MAX_TAGS: usize = 8;
 
 const IPV4: u16 = 0x0800;
 const IPV6: u16 = 0x86dd;
@@ -109,7 +109,7 @@ fn family(family: u32, rest: &[u8]) -> Result<&[u8], Passed> {
 
 /// Behind an EtherType: VLAN tags (802.1Q, 802.1ad), PPPoE and MPLS are walked.
 fn typed(mut ether_type: u16, mut rest: &[u8]) -> Result<&[u8], Passed> {
-    for _ in 0..TAGS_MAX {
+    for _ in 0..MAX_TAGS {
         match (ether_type, rest) {
             (IPV4 | IPV6, _) => return Ok(rest),
             (0x8100 | 0x88a8 | 0x9100 | 0x9200, [_, _, t0, t1, behind @ ..]) => {
@@ -133,7 +133,7 @@ fn typed(mut ether_type: u16, mut rest: &[u8]) -> Result<&[u8], Passed> {
 
 /// Behind MPLS labels (RFC 3032 2.1): nothing says what is there, so the version does.
 fn labelled(mut rest: &[u8]) -> Result<&[u8], Passed> {
-    for _ in 0..TAGS_MAX {
+    for _ in 0..MAX_TAGS {
         let [_, _, bottom, _, behind @ ..] = rest else { return Err(Passed::Short) };
         rest = behind;
         if bottom & 1 != 0 {

@@ -5,7 +5,7 @@ use dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// IPv6 extension headers that are walked.
-const EXTENSIONS_MAX: usize = 8;
+const MAX_EXTENSIONS: usize = 8;
 
 /// Protocol numbers that are told apart here.
 pub mod protocol {
@@ -136,7 +136,7 @@ fn v6(octets: &[u8], original: u32) -> Result<Packet<'_>, Broken> {
 
 /// Walks the extension headers (RFC 8200 4), as far as they were captured.
 fn walk(packet: &mut Packet<'_>) {
-    for _ in 0..EXTENSIONS_MAX {
+    for _ in 0..MAX_EXTENSIONS {
         let size = match (packet.protocol, packet.transport) {
             (0 | 43 | 60 | 135 | 139 | 140, [_, size, ..]) => 8 + usize::from(*size) * 8,
             (51, [_, size, ..]) => 8 + usize::from(*size) * 4,

@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 /// Octets of a payload that tell packets apart.
 const FRONT: usize = 64;
 /// Most rows: pairs of points, by code point.
-const HOPS_MAX: usize = 4_096;
+const MAX_HOPS: usize = 4_096;
 
 #[derive(Clone, Copy, Debug)]
 struct Spot {
@@ -195,7 +195,7 @@ impl Paths {
     }
 
     fn row(&mut self, key: (u16, u16, u8)) -> Option<&mut Row> {
-        if self.rows.len() >= HOPS_MAX && !self.rows.contains_key(&key) {
+        if self.rows.len() >= MAX_HOPS && !self.rows.contains_key(&key) {
             return None;
         }
         Some(self.rows.entry(key).or_default())

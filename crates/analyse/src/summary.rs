@@ -5,7 +5,7 @@ const SLICES: u64 = 8;
 /// Durations below 2 to the power of this many nanoseconds (a microsecond) are one slice.
 const LEAST: u32 = 10;
 /// Most slices: durations beyond 2^50 ns (13 days) are the last.
-const SLICES_MAX: usize = (SLICES as usize) * (50 - LEAST as usize) + 1;
+const MAX_SLICES: usize = (SLICES as usize) * (50 - LEAST as usize) + 1;
 
 /// Durations in nanoseconds, which may be negative where two clocks differ.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -102,7 +102,7 @@ fn slice_of(nanos: u64) -> usize {
     let octave = nanos.ilog2();
     let within = (nanos >> (octave - SLICES.ilog2())) - SLICES;
     let slice = 1 + u64::from(octave - LEAST) * SLICES + within;
-    usize::try_from(slice).unwrap_or(SLICES_MAX).min(SLICES_MAX - 1)
+    usize::try_from(slice).unwrap_or(MAX_SLICES).min(MAX_SLICES - 1)
 }
 
 fn middle_of(slice: usize) -> f64 {
@@ -145,8 +145,8 @@ mod tests {
         for value in [0, 1, 1_023, 1_024, i64::MAX] {
             summary.push(value);
         }
-        assert!(summary.slices.len() <= SLICES_MAX);
-        assert_eq!(summary.percentile(1.0), Some(middle_of(SLICES_MAX - 1)));
+        assert!(summary.slices.len() <= MAX_SLICES);
+        assert_eq!(summary.percentile(1.0), Some(middle_of(MAX_SLICES - 1)));
         summary.push(-1);
         assert_eq!((summary.percentile(0.5), summary.least()), (None, Some(-1)));
         assert_eq!(Summary::default().percentile(0.5), None);

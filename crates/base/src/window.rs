@@ -12,7 +12,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 /// Most windows in one list.
-pub const MOST_WINDOWS: usize = 64;
+pub const MAX_WINDOWS: usize = 64;
 
 const DAY: u16 = 24 * 60;
 const WEEK: u16 = 7 * DAY;
@@ -43,8 +43,8 @@ pub enum WindowError {
     /// A list without any.
     #[error("a list without a window is never open")]
     None,
-    /// More than [`MOST_WINDOWS`].
-    #[error("{0} windows, more than {MOST_WINDOWS}")]
+    /// More than [`MAX_WINDOWS`].
+    #[error("{0} windows, more than {MAX_WINDOWS}")]
     TooMany(usize),
 }
 
@@ -186,12 +186,12 @@ impl Windows {
     ///
     /// # Errors
     ///
-    /// None, or more than [`MOST_WINDOWS`].
+    /// None, or more than [`MAX_WINDOWS`].
     pub fn new(written: Vec<Window>) -> Result<Windows, WindowError> {
         if written.is_empty() {
             return Err(WindowError::None);
         }
-        if written.len() > MOST_WINDOWS {
+        if written.len() > MAX_WINDOWS {
             return Err(WindowError::TooMany(written.len()));
         }
         let mut parts: Vec<(u16, u16)> = written.iter().flat_map(|w| w.spans()).collect();
@@ -338,8 +338,8 @@ mod tests {
         ]);
         assert_eq!(Windows::new(Vec::new()), Err(WindowError::None));
         let one: Window = "06:00-18:00".parse().unwrap();
-        assert!(Windows::new(vec![one; MOST_WINDOWS]).is_ok());
-        assert_eq!(Windows::new(vec![one; MOST_WINDOWS + 1]), Err(WindowError::TooMany(65)));
+        assert!(Windows::new(vec![one; MAX_WINDOWS]).is_ok());
+        assert_eq!(Windows::new(vec![one; MAX_WINDOWS + 1]), Err(WindowError::TooMany(65)));
     }
 
     fn same(pairs: &[(String, &str)]) {

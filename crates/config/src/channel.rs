@@ -31,7 +31,7 @@ pub(super) struct ReadChannel {
 /// What holds unless the file says otherwise.
 mod default {
     use std::time::Duration;
-    pub(super) const ASSOCIATIONS_MAX: u32 = 1;
+    pub(super) const MAX_ASSOCIATIONS: u32 = 1;
     pub(super) const GROW_AT: u32 = 8;
     pub(super) const ASSOCIATIONS_KEEP: Duration = Duration::from_secs(10);
     pub(super) const IDLE_CLOSE: Duration = Duration::from_secs(300);
@@ -246,14 +246,14 @@ struct Growth {
 
 fn read_associations(section: &mut Section<'_>, problems: &mut Problems) -> Growth {
     let Some(mut table) = section.table(problems, "associations") else {
-        let (max, grow_at) = (default::ASSOCIATIONS_MAX, default::GROW_AT);
+        let (max, grow_at) = (default::MAX_ASSOCIATIONS, default::GROW_AT);
         return Growth { max, grow_at, keep: default::ASSOCIATIONS_KEEP };
     };
     let mut one = |key, most, default| {
         let number = table.optional(problems, key, &|v| value::integer(v, 1, most));
         number.and_then(|n| u32::try_from(n.into_inner()).ok()).unwrap_or(default)
     };
-    let max = one("max", 64, default::ASSOCIATIONS_MAX);
+    let max = one("max", 64, default::MAX_ASSOCIATIONS);
     let grow_at = one("grow_at", 1_000_000, default::GROW_AT);
     let keep = table.optional(problems, "keep", &value::duration).map(Spanned::into_inner);
     table.finish(problems);

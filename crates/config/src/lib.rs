@@ -42,7 +42,7 @@ use toml::Spanned;
 use toml::de::DeTable;
 
 /// Longest configuration file.
-const FILE_MAX: u64 = 4 << 20;
+const MAX_FILE: u64 = 4 << 20;
 
 /// Wait for the node to stop, unless the file says otherwise.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
@@ -141,8 +141,8 @@ fn load_part<T>(
 
 fn read_text(path: &Path) -> Result<String, Unreadable> {
     let read = || {
-        if std::fs::metadata(path)?.len() > FILE_MAX {
-            return Err(std::io::Error::other(format!("larger than {FILE_MAX} octets")));
+        if std::fs::metadata(path)?.len() > MAX_FILE {
+            return Err(std::io::Error::other(format!("larger than {MAX_FILE} octets")));
         }
         std::fs::read_to_string(path)
     };
@@ -287,7 +287,7 @@ fn read_own(
 }
 
 /// Octets in the path of a Unix socket (unix(7): 108 with the NUL at the end).
-const SOCKET_MAX: usize = 107;
+const MAX_SOCKET: usize = 107;
 
 fn read_paths(
     section: &mut Section<'_>,
@@ -306,10 +306,10 @@ fn read_paths(
         problems.error(place, message, "here", remedy);
     }
     if let Some(path) = &admin
-        && directory.join(path.get_ref()).as_os_str().len() > SOCKET_MAX
+        && directory.join(path.get_ref()).as_os_str().len() > MAX_SOCKET
     {
         let message = "the path of admin_socket is too long for a socket";
-        let remedy = format!("write a path of at most {SOCKET_MAX} octets, as \"/run/mta.sock\"");
+        let remedy = format!("write a path of at most {MAX_SOCKET} octets, as \"/run/mta.sock\"");
         problems.error(path.span(), message, "here", remedy);
     }
     let admin_socket = match admin {

@@ -35,7 +35,7 @@ const LONGEST_EXPIRE: Duration = Duration::from_hours(9 * 24);
 /// Longest `alert` and `retry`.
 const LONGEST: Duration = Duration::from_hours(7 * 24);
 /// Default of `pause_max`: a transfer that pauses others is through by then, on most links.
-const PAUSE_MAX: Duration = Duration::from_mins(15);
+const MAX_PAUSE: Duration = Duration::from_mins(15);
 /// Longest `pause_max`.
 const LONGEST_PAUSE: Duration = Duration::from_hours(24);
 const SECOND: Duration = Duration::from_secs(1);
@@ -71,7 +71,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     let pause_max =
         section.optional(problems, "pause_max", &|v| value::within(v, SECOND, LONGEST_PAUSE));
     if read.hold.preempt {
-        read.longest_pause = pause_max.map_or(PAUSE_MAX, Spanned::into_inner);
+        read.longest_pause = pause_max.map_or(MAX_PAUSE, Spanned::into_inner);
     }
     read_retry(&mut section, problems, &mut read.hold);
     let Times { expire, alert, clock: _ } = &mut read.times;

@@ -13,7 +13,7 @@ use toml::Spanned;
 use toml::de::DeValue;
 
 /// Longest password (X.411, ub-password-length), in octets.
-const PASSWORD_MAX: usize = 62;
+const MAX_PASSWORD: usize = 62;
 
 const REMEDY: &str = "write { env = \"NAME\" } or { file = \"path\" }";
 
@@ -74,9 +74,9 @@ pub(super) fn read(
         },
         Place::File(path) => from_file(section, problems, key, &found, &source.base.join(path))?,
     };
-    if octets.is_empty() || octets.len() > PASSWORD_MAX || !octets.iter().all(u8::is_ascii) {
+    if octets.is_empty() || octets.len() > MAX_PASSWORD || !octets.iter().all(u8::is_ascii) {
         let message = format!("{key} of {}: this secret cannot be sent", section.name());
-        let remedy = format!("a password has 1 to {PASSWORD_MAX} ASCII characters");
+        let remedy = format!("a password has 1 to {MAX_PASSWORD} ASCII characters");
         problems.error(found.span(), message, "the secret found here", remedy);
         return None;
     }

@@ -21,7 +21,7 @@ pub(super) fn windows(
             let message = format!("{key} of {}: {wrong}", section.name());
             let remedy = format!(
                 "write 1 to {} windows such as \"mon-fri 06:00-18:00\" (UTC)",
-                base::window::MOST_WINDOWS
+                base::window::MAX_WINDOWS
             );
             problems.error(span, message, "here", remedy);
             None

@@ -23,12 +23,12 @@ use p1::names::ORName;
 use p1::time::Time;
 
 /// Longest supplementary-information (ub-supplementary-info-length).
-const MOST_SUPPLEMENTARY: usize = 256;
+const MAX_SUPPLEMENTARY: usize = 256;
 
 /// Recipients of one report. A message may have tens of thousands, and what cannot be sent to them is
 /// reported in several: each is made, stored, sent and read in a few milliseconds, and is short
 /// enough for any user.
-const MOST_REPORTED: usize = 1_000;
+const MAX_REPORTED: usize = 1_000;
 
 /// What became of one recipient.
 #[derive(Clone, Debug)]
@@ -72,7 +72,7 @@ fn for_user(asked: PerRecipientIndicators, report: &ReportType) -> bool {
 fn printable(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
     let fit = |c: char| if allowed(c) { c } else { '-' };
-    text.chars().take(MOST_SUPPLEMENTARY).map(fit).collect()
+    text.chars().take(MAX_SUPPLEMENTARY).map(fit).collect()
 }
 
 /// Where reports go: to the list that expanded last, else to the originator.
@@ -108,7 +108,7 @@ impl Engine {
         outcomes.retain(asked);
         let mut entries = Vec::new();
         while !outcomes.is_empty() {
-            let rest = outcomes.split_off(outcomes.len().min(MOST_REPORTED));
+            let rest = outcomes.split_off(outcomes.len().min(MAX_REPORTED));
             let those = std::mem::replace(&mut outcomes, rest);
             entries.extend(self.report(now, subject, precedence, those, notes));
         }
@@ -296,13 +296,13 @@ mod tests {
         let mut alpha = engine();
         let mut envelope = submission(&[NOBODY]);
         let one = envelope.recipients.remove(0);
-        envelope.recipients = vec![one; 2 * MOST_REPORTED + 1];
+        envelope.recipients = vec![one; 2 * MAX_REPORTED + 1];
         let done = submit(&mut alpha, &envelope);
         let reports: Vec<&Report> = done.accepted.entries.iter().map(report).collect();
         let lengths: Vec<usize> = reports.iter().map(|r| r.content.recipients.len()).collect();
-        assert_eq!(lengths, [MOST_REPORTED, MOST_REPORTED, 1]);
+        assert_eq!(lengths, [MAX_REPORTED, MAX_REPORTED, 1]);
         let numbers = reports.iter().flat_map(|r| r.content.recipients.iter().map(|r| r.number));
-        assert!(numbers.eq(1..=2 * MOST_REPORTED as u32 + 1), "each once");
+        assert!(numbers.eq(1..=2 * MAX_REPORTED as u32 + 1), "each once");
         let mut identifiers: Vec<_> =
             reports.iter().map(|r| r.envelope.report_identifier.to_string()).collect();
         identifiers.dedup();

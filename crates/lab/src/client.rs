@@ -3,7 +3,7 @@
 use crate::Usage;
 use crate::up::ask::FlowAsk;
 use crate::up::flood::{FloodAsk, FloodStatus};
-use crate::up::protocol::{Answer, LINE_MAX, Question, socket_name, socket_prefix};
+use crate::up::protocol::{Answer, MAX_LINE, Question, socket_name, socket_prefix};
 use crate::up::status::Status;
 use anyhow::{Context, Result, bail};
 use nix::sys::socket::{getsockopt, sockopt::PeerCredentials};
@@ -155,7 +155,7 @@ impl Client {
         let asked = stream.write_all(line.as_bytes());
         let mut reader = BufReader::new(stream);
         let mut line = String::new();
-        (&mut reader).take(LINE_MAX).read_line(&mut line).with_context(gone)?;
+        (&mut reader).take(MAX_LINE).read_line(&mut line).with_context(gone)?;
         if line.is_empty() {
             asked.with_context(gone)?;
         }

@@ -15,7 +15,7 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 /// Longest file in octets.
-pub const FILE_MAX: u64 = 4 << 20;
+pub const MAX_FILE: u64 = 4 << 20;
 
 /// What was read, with the text it was read from.
 #[derive(Clone, Debug)]
@@ -76,7 +76,7 @@ impl<T: DeserializeOwned> TomlFile<T> {
             span: 0..0,
             text: String::new(),
         };
-        let octets = read_bounded(path, FILE_MAX).map_err(unreadable)?;
+        let octets = read_bounded(path, MAX_FILE).map_err(unreadable)?;
         let text = String::from_utf8(octets).map_err(|e| unreadable(e.utf8_error().to_string()))?;
         TomlFile::parse(&file, &text)
     }
@@ -133,7 +133,7 @@ struct Candidate {
 }
 
 /// Candidates that are tried; where there are more, the first ones.
-const CANDIDATES_MAX: usize = 64;
+const MAX_CANDIDATES: usize = 64;
 
 /// The key or value that serde's message is about: of those that it may be, the one without which
 /// the message is another, else the first one from `known` on.
@@ -152,7 +152,7 @@ fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str)
             (_, Some(value)) => !is_key && value == wanted,
             _ => false,
         };
-        if hit && found.len() < CANDIDATES_MAX {
+        if hit && found.len() < MAX_CANDIDATES {
             found.push(Candidate { way: way.to_vec(), span });
         }
     };

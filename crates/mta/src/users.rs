@@ -20,7 +20,7 @@ const HEAD: &str =
     "# Users with a mailbox here. Written by `mta user`; passwords are argon2 hashes.\n";
 
 /// Longest password (X.411, ub-password-length), in octets.
-pub const PASSWORD_MAX: usize = 62;
+pub const MAX_PASSWORD: usize = 62;
 
 /// What can go wrong with the users' file.
 #[derive(Debug, thiserror::Error)]
@@ -49,7 +49,7 @@ pub enum UsersError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// A password nobody could bind with.
-    #[error("a password has 1 to {PASSWORD_MAX} ASCII characters")]
+    #[error("a password has 1 to {MAX_PASSWORD} ASCII characters")]
     Password,
     /// The password hash failed.
     #[error("the password cannot be hashed: {0}")]
@@ -192,7 +192,7 @@ fn argon2() -> Result<Argon2<'static>, UsersError> {
 /// # Errors
 /// [`UsersError::Password`], [`UsersError::Hash`].
 pub fn hash(password: &[u8]) -> Result<String, UsersError> {
-    if password.is_empty() || password.len() > PASSWORD_MAX || !password.is_ascii() {
+    if password.is_empty() || password.len() > MAX_PASSWORD || !password.is_ascii() {
         return Err(UsersError::Password);
     }
     let salt = SaltString::generate(&mut OsRng);

@@ -22,7 +22,7 @@ use std::time::Duration;
 /// How many times as many failures an address has for all names together.
 const ALL_NAMES: u32 = 8;
 /// Allowances remembered; the one nearest to its full has to make room.
-const MOST_KEYS: usize = 4_096;
+const MAX_KEYS: usize = 4_096;
 /// Between two hashes for addresses that used their allowance up.
 const PAUSE: Duration = Duration::from_millis(100);
 /// How long a successful bind is remembered.
@@ -304,11 +304,11 @@ impl Access {
 
 /// Forgets what is over; where that is not enough, what is over first.
 fn make_room(table: &mut BTreeMap<Key, Instant>, now: Instant) {
-    if table.len() <= MOST_KEYS {
+    if table.len() <= MAX_KEYS {
         return;
     }
     table.retain(|_, at| *at > now);
-    if table.len() > MOST_KEYS
+    if table.len() > MAX_KEYS
         && let Some(key) = table.iter().min_by_key(|(_, at)| **at).map(|(key, _)| *key)
     {
         table.remove(&key);
@@ -413,10 +413,10 @@ mod tests {
         let mut access = access();
         let bad = Name::of("bad");
         (0..5).for_each(|_| access.failed(at(0), origin(1), bad, false));
-        for n in 0..3 * MOST_KEYS {
+        for n in 0..3 * MAX_KEYS {
             access.failed(at(1), origin(2), Name::of(&n.to_string()), false);
         }
-        assert!(access.full_at.len() <= MOST_KEYS);
+        assert!(access.full_at.len() <= MAX_KEYS);
         assert!(!access.may_try(at(1), origin(1), bad));
     }
 

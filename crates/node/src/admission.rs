@@ -25,7 +25,7 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Newcomers beyond a limit that are being told so, at once. The oldest makes room.
-const MOST_TURNED_AWAY: usize = 64;
+const MAX_TURNED_AWAY: usize = 64;
 /// How long such a newcomer has for its connect request, and then for closing.
 const TURN_AWAY: Duration = Duration::from_secs(5);
 
@@ -195,7 +195,7 @@ impl Node {
         listener: ListenerId,
         config: osi::api::Config,
     ) {
-        if self.turned_away.len() >= MOST_TURNED_AWAY
+        if self.turned_away.len() >= MAX_TURNED_AWAY
             && let Some(oldest) = self.turned_away.first().copied()
         {
             self.remove_link(oldest);

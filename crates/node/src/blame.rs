@@ -24,7 +24,7 @@ use std::ops::RangeBounds;
 
 /// So many different messages are tried at once on a channel that backs off for aborts; beyond that
 /// only one above all that failed.
-const MOST_TRIALS: usize = 16;
+const MAX_TRIALS: usize = 16;
 
 /// How far a transfer had come when it failed: at the peer's side, as far as we know.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -258,8 +258,7 @@ impl Blame {
     ) -> bool {
         let Some(streak) = self.streaks.get(&channel) else { return false };
         let above_all = || streak.suspects.values().all(|suspect| precedence > suspect.precedence);
-        !streak.suspects.contains_key(&entry)
-            && (streak.suspects.len() < MOST_TRIALS || above_all())
+        !streak.suspects.contains_key(&entry) && (streak.suspects.len() < MAX_TRIALS || above_all())
     }
 
     /// Whether the message was lost with its association before; it was now.
@@ -302,7 +301,7 @@ mod tests {
     use base::PeerId;
 
     const C: ChannelId = ChannelId { peer: PeerId(1), index: 0 };
-    const MOST: u32 = 3;
+    const MAX: u32 = 3;
 
     fn at(taken: u64) -> Place {
         Place { confirmed: 0, taken }
@@ -310,7 +309,7 @@ mod tests {
 
     fn fails(blame: &mut Blame, entry: u64, deliberate: bool) -> Fault {
         let about = (EntryId(entry), Precedence::Routine);
-        blame.failed(C, about, at(entry), deliberate, MOST)
+        blame.failed(C, about, at(entry), deliberate, MAX)
     }
 
     fn aborted(blame: &mut Blame, entry: u64) -> Fault {
@@ -324,11 +323,11 @@ mod tests {
     #[test]
     fn one_bad_message_among_others_is_given_up_in_the_end() {
         let mut blame = Blame::default();
-        for charges in 1..MOST {
+        for charges in 1..MAX {
             assert_eq!(aborted(&mut blame, 1), charged(charges));
             blame.succeeded(C, EntryId(2));
         }
-        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: MOST, give_up: true });
+        assert_eq!(aborted(&mut blame, 1), Fault::Message { charges: MAX, give_up: true });
     }
 
     #[test]
@@ -367,9 +366,9 @@ mod tests {
         assert_eq!(fails(&mut blame, 1, false), Fault::Link);
         assert_eq!(fails(&mut blame, 1, false), Fault::Suspect);
         let about = (EntryId(1), Precedence::Routine);
-        assert_eq!(blame.failed(C, about, at(7), false, MOST), Fault::Link, "elsewhere");
+        assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Link, "elsewhere");
         for _ in 0..100 {
-            assert_eq!(blame.failed(C, about, at(7), false, MOST), Fault::Suspect);
+            assert_eq!(blame.failed(C, about, at(7), false, MAX), Fault::Suspect);
             blame.succeeded(C, EntryId(3));
         }
         assert_eq!(aborted(&mut blame, 1), charged(1), "the first of which the peer says it");
@@ -384,8 +383,8 @@ mod tests {
         let about = |id, precedence| (EntryId(id), precedence);
         let levels = [Precedence::Routine, Precedence::Flash, Precedence::Routine];
         for (id, level) in (1..).zip(levels) {
-            blame.failed(C, about(id, level), at(0), true, MOST);
-            blame.failed(C, about(id, level), at(0), true, MOST);
+            blame.failed(C, about(id, level), at(0), true, MAX);
+            blame.failed(C, about(id, level), at(0), true, MAX);
         }
         let waiting: Vec<u64> = blame.waiting(C).map(|id| id.0).collect();
         assert_eq!(waiting, [2, 3], "the first was charged before there was a second");
@@ -409,7 +408,7 @@ mod tests {
         const B: ChannelId = ChannelId { peer: PeerId(1), index: 1 };
         let mut blame = Blame::default();
         assert_eq!(aborted(&mut blame, 1), charged(1));
-        blame.failed(B, (EntryId(1), Precedence::Routine), at(1), true, MOST);
+        blame.failed(B, (EntryId(1), Precedence::Routine), at(1), true, MAX);
         // An operator opens the other one, and it gets through there.
         assert_eq!(blame.begin_anew(B), BTreeSet::from([EntryId(1)]));
         blame.succeeded(B, EntryId(1));
@@ -439,7 +438,7 @@ mod tests {
     #[test]
     fn trials_are_bounded_but_for_what_is_higher() {
         let mut blame = Blame::default();
-        for id in 0..MOST_TRIALS as u64 {
+        for id in 0..MAX_TRIALS as u64 {
             assert!(blame.may_try(C, EntryId(id), Precedence::Routine) || id == 0);
             aborted(&mut blame, id);
         }
@@ -449,7 +448,7 @@ mod tests {
         blame.backs_off_until(C, Instant(9));
         assert_eq!(blame.next_round(Instant(8), C), Err(Instant(9)));
         assert_eq!(blame.next_round(Instant(9), C), Ok(2));
-        for id in 0..MOST_TRIALS as u64 {
+        for id in 0..MAX_TRIALS as u64 {
             blame.forget(EntryId(id));
         }
         assert!(blame.messages.is_empty());

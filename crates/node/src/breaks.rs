@@ -12,7 +12,7 @@ use scheduler::{Destination, ItemState};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// After so many waits a bind ends them no more.
-const MOST_WAITS: u32 = 3;
+const MAX_WAITS: u32 = 3;
 
 /// What waits, by mailbox.
 #[derive(Debug, Default)]
@@ -31,7 +31,7 @@ impl Node {
     pub(crate) fn end_delivery_waits(&mut self, now: Now, mailbox: u32) {
         let Some(mut entries) = self.breaks.0.remove(&mailbox) else { return };
         entries.retain(|entry| {
-            let waits_on = self.queue.scheduler.failures(*entry) > MOST_WAITS;
+            let waits_on = self.queue.scheduler.failures(*entry) > MAX_WAITS;
             if !waits_on {
                 self.queue.scheduler.hasten(now.mono, *entry);
             }

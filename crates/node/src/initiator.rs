@@ -7,7 +7,7 @@ use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::responder::short;
-use crate::resuming::MOST_RESUMES;
+use crate::resuming::MAX_RESUMES;
 use base::ber::Element;
 use base::{AssociationId, EntryId, Now};
 use bytes::Bytes;
@@ -368,7 +368,7 @@ impl Node {
         let goes_on = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: losing its association once more is no fault of its.
         let paused = self.queue.scheduler.is_paused(sending.entry);
-        let if_lost = point.filter(|_| sending.resumes < MOST_RESUMES || paused);
+        let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
         let bytes = sending.bytes();
         if keeps {
             let (entry, place) = (sending.entry, sending.place(&link.stack).filter(|_| !paused));

@@ -16,7 +16,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Most records read at once, or not yet durably reported.
-const MOST_READ: usize = 64;
+const MAX_READ: usize = 64;
 /// When one that could not be read is tried again.
 const AGAIN: Duration = Duration::from_secs(60);
 
@@ -74,7 +74,7 @@ impl Node {
     }
 
     fn room_for_late(&self) -> usize {
-        self.room_for_retries(self.late.reading, MOST_READ)
+        self.room_for_retries(self.late.reading, MAX_READ)
     }
 
     /// When to read one again that could not be read, where there is room: what makes room wakes us.

@@ -160,7 +160,7 @@ impl Sending {
 }
 
 /// Most associations remembered of one transfer.
-const MOST_TRIED: usize = 8;
+const MAX_TRIED: usize = 8;
 
 /// Where a transfer may go on, and what has to be as it was.
 #[derive(Clone, Debug)]
@@ -176,7 +176,7 @@ impl GoesOn {
     /// It was lost with this association, too.
     pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
         if !self.tried.contains(reference) {
-            if self.tried.len() >= MOST_TRIED {
+            if self.tried.len() >= MAX_TRIED {
                 self.tried.remove(0);
             }
             self.tried.push(reference.clone());

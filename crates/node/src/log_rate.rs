@@ -11,9 +11,9 @@ use std::time::Duration;
 /// How long what repeats is only counted.
 const ROUND: Duration = Duration::from_secs(60);
 /// So many of kind, address and reason are told apart; beyond that what is new is counted by kind.
-const MOST_TOLD_APART: usize = 64;
+const MAX_TOLD_APART: usize = 64;
 /// Most octets of a reason.
-const REASON_MAX: usize = 48;
+const MAX_REASON: usize = 48;
 
 /// What repeats.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -51,7 +51,7 @@ impl Reason {
     /// others choose.
     pub(crate) fn of(text: &str) -> Reason {
         let head = text.split_once(':').map_or(text, |(head, _)| head);
-        Reason(head.get(..head.floor_char_boundary(REASON_MAX)).unwrap_or_default().to_owned())
+        Reason(head.get(..head.floor_char_boundary(MAX_REASON)).unwrap_or_default().to_owned())
     }
 }
 
@@ -77,7 +77,7 @@ impl LogRateLimiter {
         line: Repeated,
     ) -> bool {
         let mut key = (why, origin, reason);
-        if !self.rounds.contains_key(&key) && self.rounds.len() >= MOST_TOLD_APART {
+        if !self.rounds.contains_key(&key) && self.rounds.len() >= MAX_TOLD_APART {
             key = (why, Origin::Others, Reason::default());
         }
         match self.rounds.get_mut(&key) {
@@ -185,7 +185,7 @@ mod tests {
             said +=
                 usize::from(limiter.says(at(0), (Why::Bind, origin, Reason::default()), line("x")));
         }
-        assert_eq!(said, MOST_TOLD_APART + 1);
+        assert_eq!(said, MAX_TOLD_APART + 1);
         assert_eq!((limiter.rounds.len(), limiter.ends.len()), (said, said));
         let told = limiter.next_due(at(60)).unwrap();
         assert!(

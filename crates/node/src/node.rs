@@ -707,12 +707,12 @@ pub(crate) struct EventDraft<'a> {
 }
 
 /// Most octets of an event's detail: it may quote what a peer sent.
-const DETAIL_MAX: usize = 500;
+const MAX_DETAIL: usize = 500;
 
 /// The beginning of a text that is too long for the log, marked as one.
 fn bounded(mut detail: String) -> String {
-    if detail.len() > DETAIL_MAX {
-        detail.truncate(detail.floor_char_boundary(DETAIL_MAX));
+    if detail.len() > MAX_DETAIL {
+        detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
         detail.push('…');
     }
     detail

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 pub const HELD: &str = "held";
 
 /// Entries that an operator may hold at once.
-const MOST: usize = 10_000;
+const MAX: usize = 10_000;
 
 /// What became of one entry an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -76,9 +76,9 @@ impl Node {
         // Those that went meanwhile need no mark.
         let Node { held, queue, .. } = self;
         held.retain(|id| queue.scheduler.get(*id).is_some());
-        if hold && self.held.len() > MOST {
+        if hold && self.held.len() > MAX {
             self.undo(now, &operation);
-            let result = Err(format!("more than {MOST} entries would be held: release some first"));
+            let result = Err(format!("more than {MAX} entries would be held: release some first"));
             return self.output(Output::Operated { request, result });
         }
         let batch = vec![self.put_held()];

@@ -27,9 +27,9 @@ pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
 /// two that ask at once is in vain.
 pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
 /// Most transfers kept of those we were receiving from one peer.
-const MOST_RECEIVES: usize = 64;
+const MAX_RECEIVES: usize = 64;
 /// How often a recovery is asked for whose answer does not come: some peers know none.
-const MOST_ASKED: u8 = 5;
+const MAX_ASKED: u8 = 5;
 
 /// A transfer of ours that was cut off.
 #[derive(Clone, Debug)]
@@ -220,7 +220,7 @@ impl Recovery {
         let key = (peer, lost.state.reference());
         self.ends.set(Kept::Receive(key.clone()), Some(lost.until));
         let replaced = self.receives.insert(key, lost);
-        if self.receives_of(peer).count() <= MOST_RECEIVES {
+        if self.receives_of(peer).count() <= MAX_RECEIVES {
             return replaced.as_ref().and_then(part);
         }
         let oldest = self.receives_of(peer).min_by_key(|(_, lost)| lost.until);
@@ -325,7 +325,7 @@ impl Recovery {
         let Offered { channel, lost: Lost { send, receive }, .. } = offered;
         let (mut given_up, mut replaced) = (Lost::default(), None);
         if let Some(lost) = send {
-            if lost.asked >= MOST_ASKED {
+            if lost.asked >= MAX_ASKED {
                 given_up.send = Some(lost);
             } else {
                 self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
@@ -333,7 +333,7 @@ impl Recovery {
             }
         }
         if let Some(lost) = receive {
-            if lost.asked >= MOST_ASKED {
+            if lost.asked >= MAX_ASKED {
                 given_up.receive = Some(lost);
             } else {
                 replaced = self.keep_receive(lost);

@@ -27,7 +27,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Entries being read to be routed again, or not yet durably so, at once.
-const MOST_READ: usize = 32;
+const MAX_READ: usize = 32;
 
 /// What is queued for peers that are configured no more.
 #[derive(Debug, Default)]
@@ -312,7 +312,7 @@ impl Node {
     }
 
     fn room_for_unrouted(&self) -> usize {
-        self.room_for_retries(self.unrouted.reading.len(), MOST_READ)
+        self.room_for_retries(self.unrouted.reading.len(), MAX_READ)
     }
 
     /// When to read again after the store failed, where there is room: what makes room wakes us.
@@ -347,7 +347,7 @@ impl Node {
         let (mut any, mut after) = (false, None);
         while self.room_for_unrouted() > 0 {
             let to = Destination::Peer(peer);
-            let page = self.queue.scheduler.list(to, precedence, after, MOST_READ);
+            let page = self.queue.scheduler.list(to, precedence, after, MAX_READ);
             let Some(last) = page.last() else { break };
             any = true;
             after = Some((last.item.accepted, last.item.id));

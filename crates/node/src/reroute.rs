@@ -15,7 +15,7 @@ use engine::{NewEntry, NextHop, Record};
 use std::collections::BTreeMap;
 
 /// Copies that the event of a reroute names.
-const MOST_TOLD: usize = 8;
+const MAX_TOLD: usize = 8;
 /// Replaced entries that an operator may still ask for; the oldest have to make room.
 const REMEMBERED: usize = 10_000;
 
@@ -136,12 +136,12 @@ impl Node {
             _ => "its peer is not configured",
         };
         let mut detail = format!("{why}: routed again");
-        for (n, way) in ways.iter().take(MOST_TOLD).enumerate() {
+        for (n, way) in ways.iter().take(MAX_TOLD).enumerate() {
             detail.push_str(if n == 0 { ", as " } else { ", " });
             detail.push_str(way);
         }
-        if ways.len() > MOST_TOLD {
-            detail.push_str(&format!(" and {} more", ways.len() - MOST_TOLD));
+        if ways.len() > MAX_TOLD {
+            detail.push_str(&format!(" and {} more", ways.len() - MAX_TOLD));
         }
         self.event(Level::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())

@@ -286,8 +286,8 @@ pub(crate) enum Refusal {
 
 /// What strangers wrote, cut to a length fit for a log.
 pub(crate) fn short(text: &str) -> String {
-    const MOST: usize = 200;
-    match text.char_indices().nth(MOST) {
+    const MAX: usize = 200;
+    match text.char_indices().nth(MAX) {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }

@@ -23,7 +23,7 @@ use std::net::IpAddr;
 
 /// How often a transfer goes on after a loss with no checkpoint confirmed in between, before it
 /// begins again.
-pub(crate) const MOST_RESUMES: u8 = 4;
+pub(crate) const MAX_RESUMES: u8 = 4;
 
 // ----- when an association ends -----------------------------------------------------------------------
 
@@ -80,7 +80,7 @@ impl Node {
             return link.failed.take();
         };
         let paused = self.queue.scheduler.is_paused(sending.entry);
-        let goes_on = sending.goes_on().filter(|_| sending.resumes < MOST_RESUMES || paused);
+        let goes_on = sending.goes_on().filter(|_| sending.resumes < MAX_RESUMES || paused);
         self.cut_off(id, &sending);
         let place = self.links.get(&id).and_then(|link| sending.place(&link.stack));
         let place = place.filter(|_| !paused);

@@ -37,9 +37,9 @@ const ARGUMENT_TIMEOUT: Duration = Duration::from_secs(120);
 /// See [`ARGUMENT_TIMEOUT`].
 const PACE: u64 = 16 << 10;
 /// Most invocations of a user that may wait for their answer.
-const MOST_PENDING: u32 = 64;
+const MAX_PENDING: u32 = 64;
 /// Most octets of a result or error parameter of ours to a user's liking.
-const MOST_RESULT: usize = 64 << 10;
+const MAX_RESULT: usize = 64 << 10;
 
 /// Invoke problems of a ROSE reject (X.229 clause 9).
 const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
@@ -313,7 +313,7 @@ impl Node {
         let Some(link) = self.links.get_mut(&id) else { return };
         link.unit = Unit::Invocation;
         link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
-        let parsing = if link.phase != Phase::Open || link.unanswered >= MOST_PENDING {
+        let parsing = if link.phase != Phase::Open || link.unanswered >= MAX_PENDING {
             let problem = RESOURCE_LIMITATION;
             self.request(id, Request::Reject { invoke: Some(invoke), problem });
             Parsing::Ignoring
@@ -345,7 +345,7 @@ impl Node {
                 }
             }
             Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
-                if octets.len() + bytes.len() <= MOST_RESULT {
+                if octets.len() + bytes.len() <= MAX_RESULT {
                     octets.extend_from_slice(bytes);
                 }
                 if last {

@@ -20,7 +20,7 @@ use world::{NAPLES, five_channels, queued_record};
 
 const MESSAGES: u64 = 100_000;
 /// Promised: at most so many octets each.
-const MOST: u64 = 250;
+const MAX: u64 = 250;
 
 /// Octets of this process in memory.
 fn resident() -> u64 {
@@ -45,7 +45,7 @@ fn a_queued_message_takes_little() {
         assert!(node.poll().is_none());
     }
     let each = (resident() - before) / MESSAGES;
-    println!("{each} octets of memory for each of {MESSAGES} queued messages (at most {MOST})");
+    println!("{each} octets of memory for each of {MESSAGES} queued messages (at most {MAX})");
     let queued = node
         .status(now)
         .peers
@@ -55,5 +55,5 @@ fn a_queued_message_takes_little() {
         .map(|(_, n)| n)
         .sum::<u64>();
     assert_eq!(queued, MESSAGES);
-    assert!(each <= MOST, "{each} octets each, more than {MOST}");
+    assert!(each <= MAX, "{each} octets each, more than {MAX}");
 }

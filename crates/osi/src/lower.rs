@@ -182,7 +182,7 @@ impl Lower {
     }
 
     /// Most octets [`Lower::held`] ever gives.
-    pub(crate) const MOST_HELD: usize = cotp::Machine::MOST_HELD + session::Machine::MOST_HELD;
+    pub(crate) const MAX_HELD: usize = cotp::Machine::MAX_HELD + session::Machine::MAX_HELD;
 
     /// The states of both layers, named as in [`crate::stack::Association::states`].
     #[cfg(test)]

@@ -5,10 +5,10 @@ use base::ber::{Class, Element, Reader, universal as u};
 use std::fmt::Write as _;
 
 /// Most octets shown.
-const MOST_OCTETS: usize = 64;
+const MAX_OCTETS: usize = 64;
 /// Most strings shown, and most characters of each.
-const MOST_TEXTS: usize = 4;
-const MOST_CHARACTERS: usize = 120;
+const MAX_TEXTS: usize = 4;
+const MAX_CHARACTERS: usize = 120;
 /// The fewest printable octets that are taken for words where no type says that they are.
 const FEWEST: usize = 4;
 
@@ -18,10 +18,10 @@ pub fn octets(octets: &[u8]) -> String {
         return "no octets".to_owned();
     }
     let mut text = String::from("octets");
-    for octet in octets.iter().take(MOST_OCTETS) {
+    for octet in octets.iter().take(MAX_OCTETS) {
         let _ = write!(text, " {octet:02X}");
     }
-    if octets.len() > MOST_OCTETS {
+    if octets.len() > MAX_OCTETS {
         let _ = write!(text, " ... ({} in all)", octets.len());
     }
     text
@@ -38,7 +38,7 @@ fn is_words(octets: &[u8], fewest: usize) -> bool {
 }
 
 fn quoted(octets: &[u8]) -> String {
-    let cut = octets.get(..MOST_CHARACTERS).unwrap_or(octets);
+    let cut = octets.get(..MAX_CHARACTERS).unwrap_or(octets);
     let more = if cut.len() < octets.len() { "..." } else { "" };
     format!("\"{}{more}\"", cut.escape_ascii())
 }
@@ -53,7 +53,7 @@ fn texts(encoding: &[u8]) -> Vec<String> {
     while let Some(level) = open.last_mut() {
         match level.next() {
             Ok(Some(e)) if e.constructed => open.extend(e.children()),
-            Ok(Some(e)) if texts.len() < MOST_TEXTS && says_words(&e) => {
+            Ok(Some(e)) if texts.len() < MAX_TEXTS && says_words(&e) => {
                 texts.push(quoted(e.content));
             }
             Ok(Some(_)) => {}
@@ -96,9 +96,9 @@ mod tests {
         let long = [&[0x04, 0x82, 0x04, 0][..], &[0; 1_024]].concat();
         let shown = value(&long);
         assert!(shown.ends_with(" 00 ... (1028 in all)"), "{shown}");
-        assert_eq!(shown.len(), "octets".len() + 3 * MOST_OCTETS + " ... (1028 in all)".len());
+        assert_eq!(shown.len(), "octets".len() + 3 * MAX_OCTETS + " ... (1028 in all)".len());
         let word = [&[0x16, 0x82, 0x04, 0][..], &[b'x'; 1_024]].concat();
-        assert_eq!(value(&word).len(), "text ".len() + MOST_CHARACTERS + "...".len() + 2);
+        assert_eq!(value(&word).len(), "text ".len() + MAX_CHARACTERS + "...".len() + 2);
         let many = [0x16, 1, b'x'].repeat(1_000);
         assert_eq!(value(&many), "text \"x\", \"x\", \"x\", \"x\"");
         let deep = [0x30, 0x80].repeat(10_000);

@@ -16,14 +16,14 @@ use std::time::Duration;
 use upper::{Upper, UpperOutput};
 
 /// Most that is demanded.
-const MOST_DEMANDED: u64 = 256;
+const MAX_DEMANDED: u64 = 256;
 
 /// Octets that the peer's transport takes at least within this time for it to be progress, unless it
 /// has taken all there is: a quarter of what a line of 75 bit/s carries, and no more than 256. With
 /// single octets a peer could keep a transfer for ever.
 pub fn least_progress(time: Duration) -> u64 {
     let millis = u64::try_from(time.as_millis()).unwrap_or(u64::MAX);
-    (millis.saturating_mul(75) / (8 * 4 * 1000)).clamp(1, MOST_DEMANDED)
+    (millis.saturating_mul(75) / (8 * 4 * 1000)).clamp(1, MAX_DEMANDED)
 }
 
 /// One association, either end.
@@ -230,7 +230,7 @@ impl Association {
     /// peer sends, in octets. To it come the association's own fixed size, and what our user asked to
     /// be sent (the head and tail of its payloads).
     pub fn most_held(config: &Config) -> usize {
-        Lower::MOST_HELD + Upper::most_held(config)
+        Lower::MAX_HELD + Upper::most_held(config)
     }
 
     /// The state of each layer, `layer state`, for tests.

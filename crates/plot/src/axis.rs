@@ -1,6 +1,6 @@
 //! From where to where the axes go, and what is left of a series that has more points than a picture.
 
-use crate::{Figure, POINTS_MAX, Panel, Series};
+use crate::{Figure, MAX_POINTS, Panel, Series};
 
 /// All points that count: finite ones.
 fn finite(series: &Series) -> impl Iterator<Item = (f64, f64)> {
@@ -33,7 +33,7 @@ fn bounds(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     })
 }
 
-/// The runs of finite points; of more than [`POINTS_MAX`] the lowest and highest of each slice.
+/// The runs of finite points; of more than [`MAX_POINTS`] the lowest and highest of each slice.
 pub(crate) fn runs(series: &Series) -> Vec<Vec<(f64, f64)>> {
     let mut runs = Vec::new();
     for run in series.points.split(|(x, y)| !x.is_finite() || !y.is_finite()) {
@@ -45,11 +45,11 @@ pub(crate) fn runs(series: &Series) -> Vec<Vec<(f64, f64)>> {
 }
 
 fn thinned(points: &[(f64, f64)]) -> Vec<(f64, f64)> {
-    if points.len() <= POINTS_MAX {
+    if points.len() <= MAX_POINTS {
         return points.to_vec();
     }
-    let slice = points.len().div_ceil(POINTS_MAX / 2);
-    let mut kept = Vec::with_capacity(POINTS_MAX);
+    let slice = points.len().div_ceil(MAX_POINTS / 2);
+    let mut kept = Vec::with_capacity(MAX_POINTS);
     for part in points.chunks(slice) {
         let by_value = |a: &&(f64, f64), b: &&(f64, f64)| a.1.total_cmp(&b.1);
         let (Some(low), Some(high)) = (part.iter().min_by(by_value), part.iter().max_by(by_value))

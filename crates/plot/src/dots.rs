@@ -9,7 +9,7 @@ use plotters::prelude::*;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
 /// Most rows that are drawn; the last line says how many are left out.
-pub const ROWS_MAX: usize = 300;
+pub const MAX_ROWS: usize = 300;
 /// Pixels across below which names stand above their dots.
 const NARROW: u32 = 640;
 /// Pixels above the rows.
@@ -106,7 +106,7 @@ impl Dots {
     }
 
     fn shown(&self) -> impl Iterator<Item = &Dot> {
-        self.rows.iter().take(ROWS_MAX)
+        self.rows.iter().take(MAX_ROWS)
     }
 
     fn row_height(&self) -> u32 {
@@ -142,9 +142,9 @@ impl Drawing for Dots {
         for (place, dot) in self.shown().enumerate() {
             sheet.row(place, dot)?;
         }
-        let more = self.rows.len().saturating_sub(ROWS_MAX);
+        let more = self.rows.len().saturating_sub(MAX_ROWS);
         if more > 0 {
-            let y = sheet.middle(ROWS_MAX);
+            let y = sheet.middle(MAX_ROWS);
             sheet.text(&format!("and {more} more"), (16, y), 16, HPos::Left)?;
         }
         area.present().map_err(wrong)

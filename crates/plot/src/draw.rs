@@ -2,7 +2,7 @@
 
 use crate::axis::{range, runs, short, span};
 use crate::style::{FONT, GREY, GRID, INK, colour, dashed, font};
-use crate::{Figure, MARKS_MAX, Mark, Panel, SERIES_MAX, Series, Shape};
+use crate::{Figure, MAX_MARKS, MAX_SERIES, Mark, Panel, Series, Shape};
 use plotters::coord::Shift;
 use plotters::coord::types::RangedCoordf64;
 use plotters::prelude::*;
@@ -13,7 +13,7 @@ pub(crate) const SHARP: u32 = 2;
 /// Pixels beside a panel for its legend: at least, and at most.
 const LEGEND: (u32, u32) = (170, 330);
 /// Characters of a name for which there can be room.
-const NAME_MAX: usize = 34;
+const MAX_NAME: usize = 34;
 
 type Chart<'a, B> = ChartContext<'a, B, Cartesian2d<RangedCoordf64, RangedCoordf64>>;
 type Drawn = Result<(), String>;
@@ -67,10 +67,10 @@ struct Frame<'a> {
 
 /// Pixels for the longest name of a legend, the same for all panels so that they are as wide.
 fn beside(figure: &Figure) -> u32 {
-    let series = figure.panels.iter().flat_map(|panel| panel.series.iter().take(SERIES_MAX));
+    let series = figure.panels.iter().flat_map(|panel| panel.series.iter().take(MAX_SERIES));
     let levels = figure.panels.iter().filter_map(|panel| panel.level.as_ref());
     let names = series.map(|series| &series.name).chain(levels.map(|(_, name)| name));
-    let longest = names.map(|name| name.chars().count().min(NAME_MAX)).max().unwrap_or(0);
+    let longest = names.map(|name| name.chars().count().min(MAX_NAME)).max().unwrap_or(0);
     u32::try_from(longest * 8 + 40).unwrap_or(LEGEND.1).clamp(LEGEND.0, LEGEND.1)
 }
 
@@ -115,7 +115,7 @@ fn one<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) -> Dr
         let (dash, gap) = (8 * pixel, 5 * pixel);
         chart.draw_series(DashedLineSeries::new(line, dash, gap, style)).map_err(wrong)?;
     }
-    for (place, series) in frame.panel.series.iter().take(SERIES_MAX).enumerate() {
+    for (place, series) in frame.panel.series.iter().take(MAX_SERIES).enumerate() {
         draw(series, series.colour.unwrap_or(place), pixel, &mut chart)?;
     }
     Ok(())
@@ -168,12 +168,12 @@ fn legend<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) ->
         y += 20 * pixel;
         Ok(())
     };
-    for (place, series) in frame.panel.series.iter().take(SERIES_MAX).enumerate() {
+    for (place, series) in frame.panel.series.iter().take(MAX_SERIES).enumerate() {
         let place = series.colour.unwrap_or(place);
         let style = colour(place).stroke_width(3 * frame.pixel);
         line(&series.name, Some((style, dashed(place), series.shape)))?;
     }
-    let left_out = frame.panel.series.len().saturating_sub(SERIES_MAX);
+    let left_out = frame.panel.series.len().saturating_sub(MAX_SERIES);
     if left_out > 0 {
         line(&format!("and {left_out} more"), None)?;
     }
@@ -185,10 +185,10 @@ fn legend<B: DrawingBackend>(frame: &Frame<'_>, area: &DrawingArea<B, Shift>) ->
 
 /// As much of a name as there is room for.
 fn shortened(name: &str) -> String {
-    if name.chars().count() <= NAME_MAX {
+    if name.chars().count() <= MAX_NAME {
         return name.to_owned();
     }
-    name.chars().take(NAME_MAX - 1).chain(['…']).collect()
+    name.chars().take(MAX_NAME - 1).chain(['…']).collect()
 }
 
 /// Vertical lines; their labels stand slanted above the panel, where they cross no series.
@@ -198,7 +198,7 @@ fn marks<B: DrawingBackend>(
     (low, high): (f64, f64),
 ) -> Drawn {
     let pixel = frame.pixel;
-    let every = frame.marks.len().div_ceil(MARKS_MAX).max(1);
+    let every = frame.marks.len().div_ceil(MAX_MARKS).max(1);
     let (from, to) = frame.time;
     let within = |mark: &&Mark| mark.at.is_finite() && (from..=to).contains(&mark.at);
     let shown = frame.marks.iter().filter(within).step_by(every);

@@ -20,17 +20,17 @@ mod draw;
 mod encode;
 mod style;
 
-pub use dots::{Band, Dot, Dots, ROWS_MAX, Reach};
+pub use dots::{Band, Dot, Dots, MAX_ROWS, Reach};
 
 use encode::Drawing;
 
 /// Most points of one series that are drawn: beyond, points that lie at the same place of the
 /// picture are left out, the highest and lowest kept.
-pub const POINTS_MAX: usize = 4_000;
+pub const MAX_POINTS: usize = 4_000;
 /// Most series of a panel that are drawn; the legend says how many are left out.
-pub const SERIES_MAX: usize = 16;
+pub const MAX_SERIES: usize = 16;
 /// Most marks that are drawn; beyond, every second, third ... one is.
-pub const MARKS_MAX: usize = 40;
+pub const MAX_MARKS: usize = 40;
 
 /// Why there is no picture.
 #[derive(Debug, thiserror::Error)]

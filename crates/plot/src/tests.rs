@@ -77,7 +77,7 @@ fn of_many_points_the_extremes_are_kept() {
     points[77_777].1 = 99.0;
     points[12_345].1 = -5.0;
     let kept = runs(&Series::new("", Shape::Line, points)).remove(0);
-    assert!(kept.len() <= POINTS_MAX, "{}", kept.len());
+    assert!(kept.len() <= MAX_POINTS, "{}", kept.len());
     assert!(kept.contains(&(77_777.0, 99.0)) && kept.contains(&(12_345.0, -5.0)));
     assert!(kept.is_sorted_by(|a, b| a.0 <= b.0));
 }

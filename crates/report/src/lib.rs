@@ -26,7 +26,7 @@ mod write;
 
 pub use closeness::{Closeness, Comparison};
 pub use figures::{Drawn, Picture};
-pub use html::{EXPECTATIONS_MAX, PICTURES_BYTES_MAX, ROWS_MAX, RUN_FIGURES_MAX};
+pub use html::{MAX_EXPECTATIONS, MAX_PICTURES_BYTES, MAX_ROWS, MAX_RUN_FIGURES};
 pub use machine::Machine;
 pub use score::Score;
 pub use write::{WriteError, Written};
@@ -59,7 +59,7 @@ impl Report<'_> {
     }
 
     /// Every picture, each drawn when it is asked for: the comparison with what was printed, the
-    /// sweeps, and the runs over time. The last are [`RUN_FIGURES_MAX`] at most.
+    /// sweeps, and the runs over time. The last are [`MAX_RUN_FIGURES`] at most.
     pub fn pictures(&self) -> Vec<Picture> {
         figures::all(self)
     }

@@ -9,9 +9,9 @@ use study::row::Measure;
 use study::{Row, Verdict};
 
 /// Most rows; the JSON has all.
-const ROWS_MAX: usize = 1_000;
+const MAX_ROWS: usize = 1_000;
 /// Most characters of a cell.
-const CELL_MAX: usize = 60;
+const MAX_CELL: usize = 60;
 
 /// A column: over it, and what stands in it of a row.
 struct Column {
@@ -49,12 +49,12 @@ const NAMES: usize = 2;
 
 /// A line for each row, then what does not hold or is not known.
 pub(crate) fn table(rows: &[Row], score: Score, verdicts: &[Verdict]) -> String {
-    let shown = rows.get(..rows.len().min(ROWS_MAX)).unwrap_or_default();
+    let shown = rows.get(..rows.len().min(MAX_ROWS)).unwrap_or_default();
     // Each table has the columns that say something in it.
     let tables = shown.chunk_by(|one, next| one.table == next.table);
     let mut text = tables.map(one_table).collect::<Vec<_>>().join("\n");
-    if rows.len() > ROWS_MAX {
-        text.push_str(&format!("... and {} rows more\n", rows.len() - ROWS_MAX));
+    if rows.len() > MAX_ROWS {
+        text.push_str(&format!("... and {} rows more\n", rows.len() - MAX_ROWS));
     }
     text.push_str(&scored(score));
     text.push_str(&missed(rows));
@@ -206,7 +206,7 @@ fn missed(rows: &[Row]) -> String {
         return String::new();
     }
     let mut text = "\nnot near what was printed, and why:\n".to_owned();
-    for row in missed.iter().take(ROWS_MAX) {
+    for row in missed.iter().take(MAX_ROWS) {
         let why = shown::line(&row.missed);
         text.push_str(&format!("  {} {}: {why}\n", plain(&row.table), plain(&row.row)));
     }
@@ -253,8 +253,8 @@ pub(crate) fn bounds(verdict: &Verdict) -> String {
 /// Nothing that a terminal would obey, and not too long.
 fn plain(text: &str) -> String {
     let text = shown::line(text);
-    if text.chars().count() <= CELL_MAX {
+    if text.chars().count() <= MAX_CELL {
         return text.into_owned();
     }
-    text.chars().take(CELL_MAX - 1).chain(['…']).collect()
+    text.chars().take(MAX_CELL - 1).chain(['…']).collect()
 }

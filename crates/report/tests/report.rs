@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
 
-use report::{Machine, RUN_FIGURES_MAX, Report};
+use report::{MAX_RUN_FIGURES, Machine, Report};
 use std::collections::BTreeMap;
 use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::{Library, Planned, Row, Study, Verdict, judge, plan, rows};
@@ -312,11 +312,11 @@ fn ten_thousand_runs_are_within_bounds() {
     made.verdicts = vec![made.verdicts[0].clone(); 10_000];
     let html = made.report().html();
     assert!(html.len() < 25_000_000, "{} octets", html.len());
-    // Of both tables together, ROWS_MAX are shown.
+    // Of both tables together, MAX_ROWS are shown.
     assert!(html.contains("6000 rows more stand in results.json."));
     assert!(html.contains("8000 more stand in results.json."));
     assert!(html.contains("more are not drawn here: the page would be too long."));
-    assert_eq!(made.report().pictures().len(), RUN_FIGURES_MAX + 1);
+    assert_eq!(made.report().pictures().len(), MAX_RUN_FIGURES + 1);
     assert!(made.report().text().lines().count() < 1_010);
 }
 

@@ -65,14 +65,14 @@ pub struct Rate(u64);
 #[error("\"{0}\" is no rate from 1bit to 1000Gbit, written as in 512kbit or 2Mbit")]
 pub struct NoRate(String);
 
-const RATE_MAX: u64 = 1_000_000_000_000;
+const MAX_RATE: u64 = 1_000_000_000_000;
 const RATE_UNITS: [(&str, u64); 4] =
     [("Gbit", 1_000_000_000), ("Mbit", 1_000_000), ("kbit", 1_000), ("bit", 1)];
 
 impl Rate {
     /// So many bits a second; `None` outside 1 to 10^12.
     pub fn from_bits(bits_per_second: u64) -> Option<Rate> {
-        (1..=RATE_MAX).contains(&bits_per_second).then_some(Rate(bits_per_second))
+        (1..=MAX_RATE).contains(&bits_per_second).then_some(Rate(bits_per_second))
     }
 
     /// Bits a second.
@@ -95,7 +95,7 @@ impl Rate {
     /// This share of it, in percent of 0 to 100; at least 1 bit/s.
     pub fn percent(self, percent: f64) -> Rate {
         let bits = self.0 as f64 * percent.clamp(0.0, 100.0) / 100.0;
-        Rate((bits as u64).clamp(1, RATE_MAX))
+        Rate((bits as u64).clamp(1, MAX_RATE))
     }
 }
 
@@ -109,7 +109,7 @@ impl FromStr for Rate {
         let (number, unit) = unit.ok_or_else(no_rate)?;
         let number: f64 = number.trim().parse().map_err(|_| no_rate())?;
         let bits = number * *unit as f64;
-        if !bits.is_finite() || !(1.0..=RATE_MAX as f64).contains(&bits) {
+        if !bits.is_finite() || !(1.0..=MAX_RATE as f64).contains(&bits) {
             return Err(no_rate());
         }
         Rate::from_bits(bits.round() as u64).ok_or_else(no_rate)

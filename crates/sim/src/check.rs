@@ -11,11 +11,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Most addresses of a host, as smoltcp is built.
-const ADDRESSES_MAX: usize = 8;
+const MAX_ADDRESSES: usize = 8;
 /// Most octets of a message's content: all of it is in memory several times.
-const SIZE_MAX: u64 = 1 << 30;
+const MAX_SIZE: u64 = 1 << 30;
 /// Most bits a second of a load.
-const RATE_MAX: u64 = 100_000_000_000;
+const MAX_RATE: u64 = 100_000_000_000;
 const BUFFERS: std::ops::RangeInclusive<usize> = 4 << 10..=16 << 20;
 const LONGEST: Duration = Duration::from_secs(1_000 * 24 * 3_600);
 
@@ -42,8 +42,8 @@ pub(crate) fn check(scenario: &Scenario, plan: &Plan) -> Result<Checked, Error> 
     let (mut hosts, mut users) = (Vec::new(), Vec::new());
     for (_, node) in plan.hosts() {
         let count = node.ports.iter().map(|port| port.addresses.len()).sum::<usize>();
-        if count > ADDRESSES_MAX {
-            let what = format!("{count} addresses; {ADDRESSES_MAX} at most are simulated");
+        if count > MAX_ADDRESSES {
+            let what = format!("{count} addresses; {MAX_ADDRESSES} at most are simulated");
             return wrong(format!("topology.hosts.{}", node.name), what);
         }
     }
@@ -179,7 +179,7 @@ fn message(path: &str, message: &Message, scenario: &Scenario) -> Result<(), Err
         return wrong(format!("{path}.from"), format!("{:?} is not there", message.from));
     }
     or_address(&format!("{path}.to"), &message.to)?;
-    if message.size == 0 || message.size > SIZE_MAX {
+    if message.size == 0 || message.size > MAX_SIZE {
         return wrong(format!("{path}.size"), format!("{}; from 1 octet to 1 GiB", message.size));
     }
     if let Start::After { message: before, .. } = message.start
@@ -211,7 +211,7 @@ fn datagrams(
     let own = source(plan, from, load.to.ip(), &format!("{path}.to"))?;
     let source = load.source.unwrap_or(own);
     let to = reachable(plan, from, source, load.to.ip(), &format!("{path}.to"))?;
-    if load.rate == 0 || load.rate > RATE_MAX {
+    if load.rate == 0 || load.rate > MAX_RATE {
         return wrong(format!("{path}.rate"), "from 1 bit/s to 100 Gbit/s");
     }
     let (length, most) = (udp::length(load), path::mtu(plan, from, load.to.ip()).unwrap_or(0));
@@ -227,8 +227,8 @@ fn datagrams(
         let what = format!("no way leads back to {source}, or not for packets of {length} octets");
         return wrong(format!("{path}.to"), what);
     }
-    if number >= udp::UDP_MAX {
-        return wrong("loads", format!("at most {} are simulated", udp::UDP_MAX));
+    if number >= udp::MAX_UDP {
+        return wrong("loads", format!("at most {} are simulated", udp::MAX_UDP));
     }
     Ok((from, to, source))
 }
@@ -243,7 +243,7 @@ fn bulk(
     let source = source(plan, from, load.to.ip(), &format!("{path}.to"))?;
     let to = reachable(plan, from, source, load.to.ip(), &format!("{path}.to"))?;
     listen(taken, to, load.to.port(), &format!("{path}.to"))?;
-    if load.rate == Some(0) || load.rate > Some(RATE_MAX) {
+    if load.rate == Some(0) || load.rate > Some(MAX_RATE) {
         return wrong(format!("{path}.rate"), "from 1 bit/s to 100 Gbit/s");
     }
     Ok((from, to, source))

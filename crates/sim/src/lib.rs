@@ -59,7 +59,7 @@ mod user;
 
 pub use ground::Captured;
 pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::{LOAD_INTERVAL, LoadCount, Outcome, SAMPLES_MAX, Sum, Times, Traffic};
+pub use outcome::{LOAD_INTERVAL, LoadCount, MAX_SAMPLES, Outcome, Sum, Times, Traffic};
 pub use probe::{Row, Series};
 pub use scenario::{
     Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Site, SiteUser, Stage, Start,

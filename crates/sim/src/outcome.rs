@@ -93,7 +93,7 @@ impl Traffic {
 pub const LOAD_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Most [`LoadCount::samples`].
-pub const SAMPLES_MAX: usize = 20_000;
+pub const MAX_SAMPLES: usize = 20_000;
 
 /// Times, and how many they are.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -137,7 +137,7 @@ pub struct LoadCount {
     /// Of the jitter, likewise.
     pub jitter_over_time: Vec<Sum>,
     /// Of a UDP load that keeps them: when each datagram came, and how long it took by the clocks of
-    /// both ends, in nanoseconds. [`SAMPLES_MAX`] at most.
+    /// both ends, in nanoseconds. [`MAX_SAMPLES`] at most.
     pub samples: Vec<(Duration, i64)>,
     /// Of TCP, when the receiver had all of it.
     pub done: Option<Duration>,

@@ -5,7 +5,7 @@ use network::{Kind, Plan, PortId};
 use std::net::IpAddr;
 
 /// More hops than any path without a loop has.
-const HOPS_MAX: usize = 2 * network::plan::NODES_MAX;
+const MAX_HOPS: usize = 2 * network::plan::MAX_NODES;
 /// A gateway's plain port.
 const RED: usize = 0;
 
@@ -13,7 +13,7 @@ const RED: usize = 0;
 /// leads there.
 pub(crate) fn mtu(plan: &Plan, from: usize, to: IpAddr) -> Option<usize> {
     let (mut at, mut most) = (from, usize::MAX);
-    for _ in 0..HOPS_MAX {
+    for _ in 0..MAX_HOPS {
         let node = plan.nodes.get(at)?;
         let ends_here = node.ports.iter().flat_map(|port| &port.addresses).any(|a| a.ip() == to);
         if ends_here && (node.kind == Kind::Host || at == from) {

@@ -4,7 +4,7 @@
 mod slots;
 
 use crate::ground::{Ground, Happening, Listening, Owner};
-use crate::host::connection::UNSENT_MAX;
+use crate::host::connection::MAX_UNSENT;
 use crate::host::{ConnectionId, Event};
 use crate::scenario::{Error, Site};
 use crate::store::{Store, Unsound};
@@ -285,8 +285,8 @@ impl Station {
         if let Some(id) = self.connections.get(&association).copied() {
             let now = ground.now;
             let Some(host) = ground.host(self.host) else { return Ok(()) };
-            if host.waiting(id) >= UNSENT_MAX {
-                host.want_room(now, id, UNSENT_MAX);
+            if host.waiting(id) >= MAX_UNSENT {
+                host.want_room(now, id, MAX_UNSENT);
                 return Ok(());
             }
         }

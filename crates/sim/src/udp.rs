@@ -1,6 +1,6 @@
 //! UDP loads: datagrams at a rate, and what of them arrives.
 
-use crate::outcome::{LoadCount, SAMPLES_MAX};
+use crate::outcome::{LoadCount, MAX_SAMPLES};
 use crate::scenario::{Clock, Udp};
 use base::rng::Rng;
 use dscp::Dscp;
@@ -16,7 +16,7 @@ pub(crate) const PAYLOAD_MIN: usize = 16;
 /// The source port of the first load.
 const FIRST_PORT: u16 = 40_000;
 /// Most UDP loads.
-pub(crate) const UDP_MAX: usize = 10_000;
+pub(crate) const MAX_UDP: usize = 10_000;
 const PROTOCOL: u8 = 17;
 
 /// A load that is sent.
@@ -131,7 +131,7 @@ impl Source {
         let clocks = self.load.clock.ahead_at(now.0) - self.corrected.ahead_at(now.0);
         let took = i64::try_from(took).unwrap_or(i64::MAX).saturating_add(clocks);
         let at = now.duration_since(Time::ZERO);
-        if self.load.keeps && self.count.samples.len() < SAMPLES_MAX {
+        if self.load.keeps && self.count.samples.len() < MAX_SAMPLES {
             self.count.samples.push((at, took));
         }
         let before = self.delay.replace(took);

@@ -9,7 +9,7 @@ use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Octets held at most.
-const MOST: usize = 32 << 20;
+const MAX: usize = 32 << 20;
 /// What an item takes beside its octets, about.
 const OVERHEAD: usize = 128;
 
@@ -44,11 +44,11 @@ impl Recent {
         self.octets += cost(&octets);
         self.items.insert(key, (self.last, octets));
         self.order.push_back((self.last, key));
-        while self.octets > MOST || self.order.len() > 2 * self.items.len() + 64 {
+        while self.octets > MAX || self.order.len() > 2 * self.items.len() + 64 {
             let Some((number, key)) = self.order.pop_front() else { break };
             if self.items.get(&key).is_some_and(|(current, _)| *current == number) {
                 // Too much, or so much forgotten before it that it is put behind again.
-                if self.octets > MOST {
+                if self.octets > MAX {
                     self.forget(key);
                 } else {
                     self.order.push_back((number, key));
@@ -80,7 +80,7 @@ mod tests {
     #[test]
     fn the_oldest_go_first_and_a_new_value_counts_once() {
         let mut recent = Recent::default();
-        let quarter = Bytes::from(vec![0; MOST / 4 - OVERHEAD]);
+        let quarter = Bytes::from(vec![0; MAX / 4 - OVERHEAD]);
         for n in 0..4 {
             recent.insert(body(n), quarter.clone());
         }
@@ -114,7 +114,7 @@ mod tests {
                 }
                 let held: usize = recent.items.values().map(|(_, o)| cost(o)).sum();
                 prop_assert_eq!(held, recent.octets);
-                prop_assert!(held <= MOST);
+                prop_assert!(held <= MAX);
                 for n in 0..60 {
                     prop_assert!(recent.get(body(n)).is_none_or(|o| model.get(&n) == Some(o)));
                 }

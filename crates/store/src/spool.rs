@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Bodies up to this many octets are kept inside the database, longer ones in files.
-pub const INLINE_MAX: usize = 1 << 20;
+pub const MAX_INLINE: usize = 1 << 20;
 
 /// All spools of one store. Calls for different spools do not wait for each other's disk.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ struct Memory {
 /// One content.
 #[derive(Debug)]
 pub(crate) enum Spool {
-    /// At most [`INLINE_MAX`] octets.
+    /// At most [`MAX_INLINE`] octets.
     Memory(BytesMut),
     /// Any length.
     File { body: BodyFile, length: u64, synced: bool },
@@ -91,7 +91,7 @@ impl Spools {
         }
     }
 
-    /// Appends octets. Blocks on the disk once the content is in a file: beyond [`INLINE_MAX`],
+    /// Appends octets. Blocks on the disk once the content is in a file: beyond [`MAX_INLINE`],
     /// or when the spools together hold as much memory as they may.
     ///
     /// # Errors
@@ -223,7 +223,7 @@ impl Spools {
 impl Spool {
     /// Appends in memory, if there is room.
     fn hold(held: &mut BytesMut, octets: &[u8], memory: &Memory) -> bool {
-        let fits = octets.len() <= INLINE_MAX.saturating_sub(held.len());
+        let fits = octets.len() <= MAX_INLINE.saturating_sub(held.len());
         let holds = fits && memory.reserve(octets.len());
         if holds {
             held.extend_from_slice(octets);
@@ -332,13 +332,13 @@ mod tests {
     fn a_content_moves_to_a_file_beyond_the_inline_limit() {
         let (disk, spools) = spools(usize::MAX);
         spools.open(ID).unwrap();
-        spools.append(ID, Bytes::from(vec![1; INLINE_MAX - 1])).unwrap();
+        spools.append(ID, Bytes::from(vec![1; MAX_INLINE - 1])).unwrap();
         assert!(!spools.append_in_memory(ID, b"12") && spools.append_in_memory(ID, b"1"));
-        assert_eq!((files(&disk), spools.memory_held()), (vec![], INLINE_MAX));
-        assert_eq!(spools.sync(ID).unwrap(), INLINE_MAX as u64);
+        assert_eq!((files(&disk), spools.memory_held()), (vec![], MAX_INLINE));
+        assert_eq!(spools.sync(ID).unwrap(), MAX_INLINE as u64);
         spools.append(ID, Bytes::from_static(b"x")).unwrap();
-        assert_eq!((files(&disk), spools.memory_held()), (vec![INLINE_MAX as u64 + 1], 0));
-        assert_eq!(spools.length(ID).unwrap(), INLINE_MAX as u64 + 1);
+        assert_eq!((files(&disk), spools.memory_held()), (vec![MAX_INLINE as u64 + 1], 0));
+        assert_eq!(spools.length(ID).unwrap(), MAX_INLINE as u64 + 1);
         assert!(!spools.append_in_memory(ID, b"x"), "it is in a file");
         spools.discard(ID);
         assert_eq!(files(&disk), []);

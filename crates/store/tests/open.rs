@@ -94,7 +94,7 @@ fn after_an_abort_of_the_process_it_opens_without_a_repair() {
 #[test]
 fn keys_are_forgotten_so_many_at_a_time_in_the_order_of_their_times() {
     const KEYS: u16 = 10_000;
-    const MOST: usize = 1_000;
+    const MAX: usize = 1_000;
     let directory = tempfile::tempdir().unwrap();
     let store = RedbStore::open(directory.path(), Options::default()).unwrap();
     let key = |n: u16| {
@@ -115,10 +115,10 @@ fn keys_are_forgotten_so_many_at_a_time_in_the_order_of_their_times() {
     assert_eq!(left.len(), usize::from(KEYS));
     let mut commits = 0;
     while store.has_expired_keys(before).unwrap() {
-        let forget = engine::journal::Op::ForgetSeen { before, most: MOST };
+        let forget = engine::journal::Op::ForgetSeen { before, most: MAX };
         store.commit(vec![vec![forget]]).remove(0).unwrap();
         let now: Vec<u16> = remembered().collect();
-        assert!(left.len() - now.len() <= MOST, "{} in one commit", left.len() - now.len());
+        assert!(left.len() - now.len() <= MAX, "{} in one commit", left.len() - now.len());
         assert_eq!(now, left[left.len() - now.len()..], "the oldest first");
         left = now;
         commits += 1;

@@ -25,7 +25,7 @@ pub use expect::{Verdict, judge};
 pub use file::Study;
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
-pub use repeat::{REPEAT_MAX, Range};
+pub use repeat::{MAX_REPEAT, Range};
 pub use row::{Row, rows};
 pub use scale::Scale;
 

@@ -150,15 +150,15 @@ pub struct LoadMeasured {
 }
 
 /// Most steps of a load over time: where it lasts longer, they are.
-pub const STEPS_MAX: u32 = 1_200;
+pub const MAX_STEPS: u32 = 1_200;
 /// The shortest step of a load over time, as the Bern study's.
 pub const STEP: Duration = Duration::from_millis(100);
 
 /// How long the steps of a load that lasts so long are: a tenth of a second at the study's rates, or as
-/// many of them as are needed that there are no more than [`STEPS_MAX`].
+/// many of them as are needed that there are no more than [`MAX_STEPS`].
 pub fn step(time: Duration, scale: Scale) -> Duration {
     let step = STEP.max(scale.time(STEP));
-    let most = step.saturating_mul(STEPS_MAX).as_nanos().max(1);
+    let most = step.saturating_mul(MAX_STEPS).as_nanos().max(1);
     let together = time.as_nanos().div_ceil(most).max(1);
     step.saturating_mul(u32::try_from(together).unwrap_or(u32::MAX))
 }

@@ -99,9 +99,9 @@ pub fn plan(study: &Study, library: &dyn Library) -> Result<Vec<Planned>, Wrong>
         for (place, run) in experiment.runs.iter().enumerate() {
             let path = format!("experiment[{number}].run[{place}]");
             let maker = Maker { study, library, number, experiment, run, path };
-            let room = check::RUNS_MAX - planned.len().min(check::RUNS_MAX);
+            let room = check::MAX_RUNS - planned.len().min(check::MAX_RUNS);
             if variant::count(&run.vary).is_none_or(|count| count > room) {
-                let what = format!("more than {} runs in all", check::RUNS_MAX);
+                let what = format!("more than {} runs in all", check::MAX_RUNS);
                 return Err(maker.wrong("vary", &what));
             }
             for (suffix, varied) in variants(&run.vary) {
@@ -171,7 +171,7 @@ impl<'a> Maker<'a> {
             loads: self.read(&tree, "loads")?,
             limit: self.run.limit.0,
             repeat: self.run.repeat,
-            scale_most: self.run.scale_most.map_or(Scale::MOST, Scale::whole),
+            scale_most: self.run.scale_most.map_or(Scale::MAX, Scale::whole),
             beyond: self.run.beyond,
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {

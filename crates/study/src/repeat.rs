@@ -4,7 +4,7 @@ use crate::row::{Measure, Row};
 use std::collections::BTreeMap;
 
 /// Most times that a run is made.
-pub const REPEAT_MAX: u32 = 1_000;
+pub const MAX_REPEAT: u32 = 1_000;
 
 /// The lowest and the highest of a value; absent where that one was given up, so that only a bound of
 /// it is known.

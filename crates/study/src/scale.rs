@@ -30,7 +30,7 @@ impl Scale {
     /// As the study has it.
     pub const ONE: Scale = Scale(ONE);
     /// The fastest.
-    pub const MOST: Scale = Scale(ONE * ONE);
+    pub const MAX: Scale = Scale(ONE * ONE);
 
     /// A whole factor; the nearest there is where it is 0 or beyond 1,000.
     pub fn whole(factor: u32) -> Scale {
@@ -84,7 +84,7 @@ impl FromStr for Scale {
         let part: u32 = format!("{part:0<3}").parse().map_err(|_| NoScale)?;
         let whole: u32 = whole.parse().map_err(|_| NoScale)?;
         let thousandths = whole.checked_mul(ONE).and_then(|whole| whole.checked_add(part));
-        let scale = thousandths.map(Scale).filter(|of| (1..=Scale::MOST.0).contains(&of.0));
+        let scale = thousandths.map(Scale).filter(|of| (1..=Scale::MAX.0).contains(&of.0));
         scale.ok_or(NoScale)
     }
 }
@@ -103,7 +103,7 @@ impl<'de> Deserialize<'de> for Scale {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Scale, D::Error> {
         let factor = f64::deserialize(deserializer)?;
         let thousandths = (factor * f64::from(ONE)).round();
-        if !(1.0..=f64::from(Scale::MOST.0)).contains(&thousandths) {
+        if !(1.0..=f64::from(Scale::MAX.0)).contains(&thousandths) {
             return Err(D::Error::custom(NoScale));
         }
         Ok(Scale(thousandths as u32))
@@ -301,6 +301,6 @@ mod tests {
         assert_eq!(tenth.rate(rate), Rate::from_bits(500_000));
         assert_eq!(tenth.time(Duration::from_millis(25)), Duration::from_millis(250));
         assert_eq!(Scale::whole(10).time(Duration::from_millis(25)), Duration::from_micros(2_500));
-        assert_eq!(Scale::MOST.rate(Rate::from_bits(2_000_000_000).unwrap()), None);
+        assert_eq!(Scale::MAX.rate(Rate::from_bits(2_000_000_000).unwrap()), None);
     }
 }

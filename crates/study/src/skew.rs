@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 /// Most probes that are looked at: of more, every second, third ...
-const PROBES_MAX: usize = 10_000;
+const MAX_PROBES: usize = 10_000;
 /// Halvings of the slopes between which the best one is: 2^-60 of the first.
 const HALVINGS: u32 = 60;
 /// A drift is one where it is so many times what chance makes of none.
@@ -58,7 +58,7 @@ pub struct Skew {
 pub fn find(probes: &[(f64, f64)], idle_ms: f64) -> Option<Skew> {
     let finite = probes.iter().copied().filter(|(at, ms)| at.is_finite() && ms.is_finite());
     let finite: Vec<(f64, f64)> = finite.collect();
-    let every = finite.len().div_ceil(PROBES_MAX).max(1);
+    let every = finite.len().div_ceil(MAX_PROBES).max(1);
     let probes: Vec<(f64, f64)> = finite.iter().copied().step_by(every).collect();
     let least_squares = least_squares(&probes)?;
     let least_absolute = least_absolute(&probes)?;

@@ -20,7 +20,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 
 /// Most octets of data in one packet: what fits an Ethernet frame with IPv6.
-const SEGMENT_MAX: usize = 1_440;
+const MAX_SEGMENT: usize = 1_440;
 
 /// Data after which the receiving side is shown to acknowledge; below the window it announces.
 const ACKNOWLEDGE_EVERY: u32 = 32_768;
@@ -141,7 +141,7 @@ impl<W: Write> TraceWriter<W> {
     fn data(&mut self, time: Utc, from: Side, octets: &[u8]) -> io::Result<()> {
         let to = if from == Side::Local { Side::Remote } else { Side::Local };
         let mut unacknowledged = 0;
-        for segment in octets.chunks(SEGMENT_MAX) {
+        for segment in octets.chunks(MAX_SEGMENT) {
             self.packet(time, from, Flags::PSH | Flags::ACK, segment)?;
             unacknowledged += segment.len() as u32;
             if unacknowledged >= ACKNOWLEDGE_EVERY {

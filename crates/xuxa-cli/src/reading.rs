@@ -5,7 +5,7 @@ use anyhow::Result;
 use p772::{Charset, ContentParser, Event, Heading, PartKind};
 
 /// Most octets of text shown.
-pub(crate) const MOST_TEXT: usize = 256;
+pub(crate) const MAX_TEXT: usize = 256;
 
 /// A content as far as it came.
 pub(crate) struct Reading<'a> {
@@ -46,7 +46,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn text(&self) -> Option<String> {
         let (charset, octets) = self.text.as_ref()?;
         let mut whole = octets.as_slice();
-        if *charset == Charset::Utf8 && octets.len() == MOST_TEXT {
+        if *charset == Charset::Utf8 && octets.len() == MAX_TEXT {
             // Cut there, perhaps within a character.
             if let Err(error) = std::str::from_utf8(octets)
                 && error.error_len().is_none()
@@ -81,7 +81,7 @@ impl<'a> Reading<'a> {
                 Some(Event::Data(data)) => {
                     self.size += data.len() as u64;
                     if let Some((_, text)) = self.text.as_mut().filter(|_| self.in_text) {
-                        let room = MOST_TEXT.saturating_sub(text.len()).min(data.len());
+                        let room = MAX_TEXT.saturating_sub(text.len()).min(data.len());
                         text.extend_from_slice(data.get(..room).unwrap_or_default());
                     }
                     if let Some(files) = self.files.as_mut().filter(|_| self.in_file) {
@@ -135,9 +135,9 @@ mod tests {
     fn text_is_read_in_its_own_characters_and_cut_between_them() {
         assert_eq!(text(Charset::Latin1, b"\xdcbung").as_deref(), Some("Übung"));
         assert_eq!(text(Charset::Utf8, "Übung".as_bytes()).as_deref(), Some("Übung"));
-        let mut long = vec![b'x'; MOST_TEXT - 1];
+        let mut long = vec![b'x'; MAX_TEXT - 1];
         long.push(0xc3);
-        assert_eq!(text(Charset::Utf8, &long), Some("x".repeat(MOST_TEXT - 1)));
+        assert_eq!(text(Charset::Utf8, &long), Some("x".repeat(MAX_TEXT - 1)));
         assert_eq!(Reading::new(None).text(), None);
     }
 }

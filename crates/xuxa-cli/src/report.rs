@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha256};
 
 /// Most octets of a report that are read: 32,767 recipients of 1 KiB each take half of it. A longer
 /// one, for it returns a content, is kept as it came, and shown by its length.
-const MOST_READ: usize = 64 << 20;
+const MAX_READ: usize = 64 << 20;
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
@@ -77,7 +77,7 @@ impl ReportLine {
 /// A report that is coming.
 #[derive(Default)]
 pub(crate) struct ReportReading {
-    /// All of it, up to [`MOST_READ`].
+    /// All of it, up to [`MAX_READ`].
     octets: Vec<u8>,
     length: u64,
     hasher: Sha256,
@@ -88,7 +88,7 @@ impl ReportReading {
     pub(crate) fn take(&mut self, octets: &[u8]) {
         self.length += octets.len() as u64;
         self.hasher.update(octets);
-        if self.length <= MOST_READ as u64 {
+        if self.length <= MAX_READ as u64 {
             self.octets.extend_from_slice(octets);
         } else {
             // The beginning alone says nothing.
@@ -104,7 +104,7 @@ impl ReportReading {
     pub(crate) fn finish(self) -> Result<(String, Report)> {
         let hash = show::hex(&self.hasher.finalize());
         let hash = hash.get(..16).unwrap_or(&hash);
-        if self.length > MOST_READ as u64 {
+        if self.length > MAX_READ as u64 {
             let report = Report { length: self.length, ..Report::default() };
             return Ok((format!("report {hash}"), report));
         }

@@ -169,11 +169,11 @@ pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
 }
 
 /// Recipients named one by one; of more the rest is counted.
-const MOST_NAMED: usize = 20;
+const MAX_NAMED: usize = 20;
 
 /// All of these in a line, `; ` between them, or the first ones and how many more.
 fn several(names: &[String]) -> String {
-    let named: Vec<&str> = names.iter().take(MOST_NAMED).map(String::as_str).collect();
+    let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
     let more = names.len().saturating_sub(named.len());
     let more = if more > 0 { format!("; and {more} more") } else { String::new() };
     named.join("; ") + &more

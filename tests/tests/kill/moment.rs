@@ -11,12 +11,12 @@ use std::time::Duration;
 pub(super) const SEED: &str = "KILL_SEED";
 
 /// Most events of the victim's log that are waited for: about what a second of traffic gives.
-const MOST_EVENTS: u64 = 60;
+const MAX_EVENTS: u64 = 60;
 /// Longest time that is waited for.
-const MOST_TIME: u64 = 900;
+const MAX_TIME: u64 = 900;
 /// Longest life of a daemon that is killed while it starts, in milliseconds: some do not get as far
 /// as opening the store, others serve already.
-const MOST_YOUTH: u64 = 120;
+const MAX_YOUTH: u64 = 120;
 
 /// When it strikes, from the end of the one before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,11 +46,11 @@ impl Moment {
         let mut rng = Rng::new(seed.wrapping_mul(0x1_0001).wrapping_add(number));
         let victim = rng.below(2) as usize;
         let when = match number % 2 {
-            0 => When::Event(1 + rng.below(MOST_EVENTS)),
-            _ => When::Time(Duration::from_millis(rng.below(MOST_TIME))),
+            0 => When::Event(1 + rng.below(MAX_EVENTS)),
+            _ => When::Time(Duration::from_millis(rng.below(MAX_TIME))),
         };
         let times = if number % 4 == 1 { 1 + rng.below(2) } else { 0 };
-        let again = (0..times).map(|_| Duration::from_millis(rng.below(MOST_YOUTH))).collect();
+        let again = (0..times).map(|_| Duration::from_millis(rng.below(MAX_YOUTH))).collect();
         let receiver = (number % 3 == 2).then(|| (rng.below(2) as usize, rng.below(2) as usize));
         Moment { victim, when, again, receiver }
     }

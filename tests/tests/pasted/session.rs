@@ -10,7 +10,7 @@ use std::process::{Command, Stdio};
 use tempfile::TempDir;
 
 /// Longest run of a session; the shell is killed then.
-const MOST: &str = "150";
+const MAX: &str = "150";
 
 /// Stands for cargo: what it would build is there, and its programs' options are read.
 const CARGO: &str = r#"#!/bin/sh
@@ -137,7 +137,7 @@ impl Session {
         let path = std::env::var("PATH").unwrap_or_default();
         let mut command = Command::new("timeout");
         command
-            .args(["-s", "KILL", MOST])
+            .args(["-s", "KILL", MAX])
             .args(&self.unshare)
             .args(["bash", "-c", &self.script])
             .current_dir(here)

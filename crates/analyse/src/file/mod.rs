@@ -13,11 +13,11 @@ use crate::{Link, Time};
 
 /// The longest record, in octets: longer ones are damage. Wireshark's limit for a packet is 256 KiB;
 /// blocks of secrets and names of pcapng are longer.
-pub const RECORD_MAX: usize = 16 << 20;
+pub const MAX_RECORD: usize = 16 << 20;
 /// Most interfaces of a file.
-pub const INTERFACES_MAX: usize = 4_096;
+pub const MAX_INTERFACES: usize = 4_096;
 /// Most octets of an interface's name that are kept.
-const NAME_MAX: usize = 64;
+const MAX_NAME: usize = 64;
 
 /// Where packets of a file were captured.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -125,8 +125,8 @@ pub enum Fault {
     /// A packet of an interface that was not described.
     #[error("a packet of interface {0}, which is not described")]
     Interface(u32),
-    /// More than [`INTERFACES_MAX`].
-    #[error("more than {INTERFACES_MAX} interfaces")]
+    /// More than [`MAX_INTERFACES`].
+    #[error("more than {MAX_INTERFACES} interfaces")]
     Interfaces,
 }
 

@@ -1,6 +1,6 @@
 //! pcap: a header of 24 octets, then a header of 16 before each packet.
 
-use super::{Captured, Fault, Order, RECORD_MAX, Step};
+use super::{Captured, Fault, MAX_RECORD, Order, Step};
 use crate::{Link, Time};
 
 /// Octets of the file's header.
@@ -45,7 +45,7 @@ impl Format {
             return Ok(Step::Need(self.record));
         };
         let length = captured as usize;
-        if length > RECORD_MAX {
+        if length > MAX_RECORD {
             return Err(Fault::Length { what: "a packet", length: u64::from(captured) });
         }
         let size = self.record + length;

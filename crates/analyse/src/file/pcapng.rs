@@ -1,7 +1,7 @@
 //! pcapng (draft-ietf-opsawg-pcapng): sections of blocks.
 
 use super::{
-    Captured, Fault, INTERFACES_MAX, Interface, NAME_MAX, Order, RECORD_MAX, Resolution, Step, Unit,
+    Captured, Fault, Interface, MAX_INTERFACES, MAX_NAME, MAX_RECORD, Order, Resolution, Step, Unit,
 };
 use crate::Link;
 
@@ -54,7 +54,7 @@ impl Section {
         let order = self.order;
         let (kind, length) = (order.u32([t0, t1, t2, t3]), order.u32([l0, l1, l2, l3]));
         let size = length as usize;
-        if size < 12 || !size.is_multiple_of(4) || size > RECORD_MAX {
+        if size < 12 || !size.is_multiple_of(4) || size > MAX_RECORD {
             return Err(Fault::Length { what: "a block", length: u64::from(length) });
         }
         let Some(body) = input.get(8..size - 4).filter(|_| input.len() >= size) else {
@@ -71,7 +71,7 @@ impl Section {
                 return passed;
             }
             kind::INTERFACE => {
-                if interfaces.len() >= INTERFACES_MAX {
+                if interfaces.len() >= MAX_INTERFACES {
                     return Err(Fault::Interfaces);
                 }
                 interfaces.push(describe(order, body)?);
@@ -140,7 +140,7 @@ fn describe(order: Order, body: &[u8]) -> Result<Interface, Fault> {
         match (code, value) {
             (option::END, _) => break,
             (option::NAME, name) => {
-                let name = name.get(..name.len().min(NAME_MAX)).unwrap_or_default();
+                let name = name.get(..name.len().min(MAX_NAME)).unwrap_or_default();
                 let text = String::from_utf8_lossy(name);
                 let text = base::shown::line(text.trim_end_matches('\0'));
                 interface.name = (!text.is_empty()).then(|| text.into_owned());

@@ -171,7 +171,7 @@ fn what_is_wrong_is_told_with_its_place() {
     *trailer.last_mut().unwrap() = 1;
     assert!(matches!(fault(&trailer).fault, Fault::Trailer(..)));
     let mut many = File(sound, false);
-    (0..=INTERFACES_MAX).for_each(|_| many.interface(1, &[]));
+    (0..=MAX_INTERFACES).for_each(|_| many.interface(1, &[]));
     assert_eq!(fault(&many.0).fault, Fault::Interfaces);
 }
 

@@ -7,9 +7,9 @@ use p1::grade::{PriorityLevelQualifier, join};
 use p1::{ApduParser, Event, MtsApduHead, Priority};
 
 /// The longest envelope that is read, in octets; longer messages have a row without one.
-const ENVELOPE_MAX: usize = 32 << 10;
+const MAX_ENVELOPE: usize = 32 << 10;
 /// Most octets before the APDU that are waited for.
-const EXTERNAL_MAX: usize = 256;
+const MAX_EXTERNAL: usize = 256;
 /// EXTERNAL, `[UNIVERSAL 8]`.
 const EXTERNAL: Tag = Tag::universal(8);
 /// The tag of a P-DATA's user data (X.226 8.3: fully encoded, `[APPLICATION 1]`).
@@ -45,7 +45,7 @@ pub(crate) struct Reader {
 impl Reader {
     /// At the begin of an activity; where it is resumed, the envelope is behind.
     pub(crate) fn new(resumed: bool) -> Reader {
-        let parser = ApduParser::new(ENVELOPE_MAX).with_report_limit(ENVELOPE_MAX);
+        let parser = ApduParser::new(MAX_ENVELOPE).with_report_limit(MAX_ENVELOPE);
         Reader {
             wrap: Wrap::Unknown,
             parser: (!resumed).then(|| Box::new(parser)),
@@ -119,7 +119,7 @@ impl Reader {
         before.extend_from_slice(octets);
         match begin(&before) {
             Some(at) => self.apdu(before.get(at..).unwrap_or_default()),
-            None if before.len() > EXTERNAL_MAX => self.apdu(&before),
+            None if before.len() > MAX_EXTERNAL => self.apdu(&before),
             None => self.before = Some(before),
         }
     }

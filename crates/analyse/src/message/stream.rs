@@ -5,9 +5,9 @@ use osi::tpkt;
 use std::collections::BTreeMap;
 
 /// Most octets of one direction that wait for those before them.
-const HELD_MAX: usize = 256 << 10;
+const MAX_HELD: usize = 256 << 10;
 /// Most segments that wait.
-const SEGMENTS_MAX: usize = 256;
+const MAX_SEGMENTS: usize = 256;
 
 /// Whether a segment can be the begin of a TPKT packet of class 0: CR, CC or DT (RFC 1006 6, X.224
 /// 13).
@@ -92,7 +92,7 @@ impl Stream {
                 return Taken::Nothing;
             }
             let held = self.held + payload.len() - before;
-            let full = self.waiting.len() >= SEGMENTS_MAX || held > HELD_MAX;
+            let full = self.waiting.len() >= MAX_SEGMENTS || held > MAX_HELD;
             if full || payload.len() > room || (payload.len() as u64) < length {
                 self.forget();
                 return Taken::Lost;
@@ -157,7 +157,7 @@ mod tests {
             let (mut ready, mut read) = (Vec::new(), Vec::new());
             for (from, to) in segments {
                 let at = 1_000 + from as u64;
-                let taken = stream.segment(at, &all[from..to], (to - from) as u64, HELD_MAX, &mut ready);
+                let taken = stream.segment(at, &all[from..to], (to - from) as u64, MAX_HELD, &mut ready);
                 prop_assert_ne!(taken, Taken::Lost);
                 for bytes in ready.drain(..) {
                     read.extend_from_slice(&bytes);
@@ -176,13 +176,13 @@ mod tests {
         let mut stream = Stream::default();
         let mut ready = Vec::new();
         stream.begin(0);
-        assert_eq!(stream.segment(0, b"ab", 100, HELD_MAX, &mut ready), Taken::Lost);
+        assert_eq!(stream.segment(0, b"ab", 100, MAX_HELD, &mut ready), Taken::Lost);
         assert!(!stream.is_known());
         stream.begin(0);
         let (mut at, big) = (10, vec![0; 9_000]);
-        while stream.segment(at, &big, 9_000, HELD_MAX, &mut ready) == Taken::Nothing {
+        while stream.segment(at, &big, 9_000, MAX_HELD, &mut ready) == Taken::Nothing {
             at += 9_000;
-            assert!(stream.held() <= HELD_MAX);
+            assert!(stream.held() <= MAX_HELD);
         }
         assert!(!stream.is_known() && stream.held() == 0 && ready.is_empty());
         stream.begin(0);

@@ -6,7 +6,7 @@ use crate::Time;
 use std::collections::VecDeque;
 
 /// Most segments that wait for their acknowledgement; of more, the oldest give no time.
-const WAITING_MAX: usize = 128;
+const MAX_WAITING: usize = 128;
 
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -28,7 +28,7 @@ pub(crate) struct RoundTrip {
 impl RoundTrip {
     /// A segment that ends before this number passed for the first time.
     pub(crate) fn sent(&mut self, now: Time, end: u64, value: Option<u32>, dscp: u8) {
-        if self.waiting.len() >= WAITING_MAX {
+        if self.waiting.len() >= MAX_WAITING {
             self.waiting.pop_front();
         }
         self.waiting.push_back(Waiting { end, at: now, value, dscp, again: false });
@@ -102,6 +102,6 @@ mod tests {
         for n in 1..10_000 {
             trip.sent(Time(n), n * 10, None, 0);
         }
-        assert_eq!(trip.waiting.len(), WAITING_MAX);
+        assert_eq!(trip.waiting.len(), MAX_WAITING);
     }
 }

@@ -5,7 +5,7 @@ use crate::packet::{Segment, flag};
 use smallvec::SmallVec;
 
 /// Most gaps that are remembered; of more, the oldest counts as missing for good.
-const HOLES_MAX: usize = 64;
+const MAX_HOLES: usize = 64;
 /// What fills a gap sooner came out of order and was not sent again, where no round-trip time is
 /// known: 3 ms, as Wireshark has it.
 const REORDERING: u64 = 3_000_000;
@@ -158,7 +158,7 @@ impl Track {
     }
 
     fn hole(&mut self, hole: Hole) {
-        if self.holes.len() >= HOLES_MAX {
+        if self.holes.len() >= MAX_HOLES {
             let oldest = self.holes.remove(0);
             self.counts.missing_octets += oldest.to - oldest.from;
         }
@@ -187,7 +187,7 @@ impl Track {
             }
         }
         self.holes = left;
-        while self.holes.len() > HOLES_MAX {
+        while self.holes.len() > MAX_HOLES {
             let oldest = self.holes.remove(0);
             self.counts.missing_octets += oldest.to - oldest.from;
         }

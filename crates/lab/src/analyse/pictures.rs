@@ -10,9 +10,9 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Most panels of a picture: points, or pairs of points.
-const PANELS_MAX: usize = 6;
+const MAX_PANELS: usize = 6;
 /// Most messages with a line of their own.
-const MESSAGES_MAX: usize = 16;
+const MAX_MESSAGES: usize = 16;
 
 /// Draws all there is to be drawn into a directory, each as SVG and as PNG; gives the files.
 ///
@@ -69,7 +69,7 @@ impl View {
 
     fn figure(&self, title: &str, panels: Vec<Panel>) -> Option<Figure> {
         let mut figure = Figure::new(title);
-        for panel in panels.into_iter().filter(|of| !of.series.is_empty()).take(PANELS_MAX) {
+        for panel in panels.into_iter().filter(|of| !of.series.is_empty()).take(MAX_PANELS) {
             figure = figure.panel(panel);
         }
         figure.span = Some((0.0, self.seconds(self.end).max(0.001)));
@@ -93,7 +93,7 @@ impl View {
             let mut lines: Vec<&Aggregate> =
                 analysis.aggregates().filter(|(at, _)| *at == place).map(|(_, of)| of).collect();
             lines.sort_by_key(|of| std::cmp::Reverse(of.volume.octets));
-            lines.truncate(plot::SERIES_MAX);
+            lines.truncate(plot::MAX_SERIES);
             lines.sort_by_key(|of| of.dscp);
             for of in lines {
                 let points = points(of);
@@ -159,7 +159,7 @@ impl View {
     fn messages(&self, messages: &[Message]) -> Option<Figure> {
         let mut largest: Vec<&Message> = messages.iter().collect();
         largest.sort_by_key(|of| (std::cmp::Reverse(of.octets), of.span.0));
-        largest.truncate(MESSAGES_MAX);
+        largest.truncate(MAX_MESSAGES);
         largest.sort_by_key(|of| of.span.0);
         let mut panel = Panel::new("kbit/s (envelope and content)");
         for of in largest {
@@ -182,7 +182,7 @@ impl View {
         let mut marks = Vec::new();
         let mut largest: Vec<&Message> = messages.iter().collect();
         largest.sort_by_key(|of| (std::cmp::Reverse(of.octets), of.span.0));
-        largest.truncate(plot::MARKS_MAX / 2);
+        largest.truncate(plot::MAX_MARKS / 2);
         for of in largest {
             let colour = of.marks.first().map(|dscp| self.colour(*dscp));
             for (at, what) in [(of.span.0, "begin"), (of.span.1, "end")] {

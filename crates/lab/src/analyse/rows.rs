@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 /// Most messages that are kept.
-const MESSAGES_MAX: usize = 10_000;
+const MAX_MESSAGES: usize = 10_000;
 
 /// The flows with most octets, and the messages.
 #[derive(Debug)]
@@ -44,7 +44,7 @@ impl Rows {
                     self.flows_left_out += 1;
                 }
             }
-            Output::Message(message) if self.messages.len() < MESSAGES_MAX => {
+            Output::Message(message) if self.messages.len() < MAX_MESSAGES => {
                 self.messages.push(*message);
             }
             Output::Message(_) => self.messages_left_out += 1,

@@ -41,7 +41,7 @@ pub(super) fn kind_of(number: &str) -> Option<Kind> {
 }
 
 /// Matches that a list permits, at most; of these a class may still take a few.
-const PERMITTED_MAX: usize = 4_096;
+const MAX_PERMITTED: usize = 4_096;
 
 impl AccessList {
     /// What it permits, and whether something was left out of that.
@@ -58,8 +58,8 @@ impl AccessList {
             match (&entry.matches, entry.permit) {
                 (Ok(matches), false) => denied.extend(matches.iter().cloned()),
                 (Ok(matches), true) => match all_without(matches, &denied, work) {
-                    Ok(rest) if permitted.len() + rest.len() > PERMITTED_MAX => {
-                        return Err(format!("it permits more than {PERMITTED_MAX} matches"));
+                    Ok(rest) if permitted.len() + rest.len() > MAX_PERMITTED => {
+                        return Err(format!("it permits more than {MAX_PERMITTED} matches"));
                     }
                     Ok(rest) => permitted.extend(rest),
                     Err(why) => {

@@ -6,7 +6,7 @@ use router::policy::{Match, Ports, Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Matches of a class, at most: beyond it a class is not mapped.
-pub(super) const MATCHES_MAX: usize = 256;
+pub(super) const MAX_MATCHES: usize = 256;
 
 /// Everything of IPv4, or of IPv6.
 pub(super) fn whole(is_ipv4: bool) -> Option<Prefix> {
@@ -156,7 +156,7 @@ pub(super) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
 /// What meets any of `from` and none of `without`.
 ///
 /// # Errors
-/// As [`difference`], more than [`MATCHES_MAX`] matches, or no work left.
+/// As [`difference`], more than [`MAX_MATCHES`] matches, or no work left.
 pub(super) fn all_without(
     from: &[Match],
     without: &[Match],
@@ -176,7 +176,7 @@ pub(super) fn all_without(
             parts.extend(part);
         }
         rest = parts;
-        if rest.len() > MATCHES_MAX {
+        if rest.len() > MAX_MATCHES {
             return Err("it would take more than 256 matches");
         }
     }
@@ -186,7 +186,7 @@ pub(super) fn all_without(
 /// What meets one of each.
 ///
 /// # Errors
-/// More than [`MATCHES_MAX`] matches, or no work left.
+/// More than [`MAX_MATCHES`] matches, or no work left.
 pub(super) fn all_common(
     a: &[Match],
     b: &[Match],
@@ -198,7 +198,7 @@ pub(super) fn all_common(
             return Err(TOO_MUCH);
         }
         both.extend(intersection(a, b));
-        if both.len() > MATCHES_MAX {
+        if both.len() > MAX_MATCHES {
             return Err("it would take more than 256 matches");
         }
     }

@@ -1,7 +1,7 @@
 //! The conditioners of a policy map: `set`, `police`, `drop`. A packet belongs to the first class
 //! that it matches, by what it was when it came: one first-match step says just that.
 
-use super::DEPTH_MAX;
+use super::MAX_DEPTH;
 use super::algebra::any_common;
 use super::map::{DEFAULT, Maker, Police, PolicyClass, PolicyMap, is_default};
 use dscp::Dscp;
@@ -70,8 +70,8 @@ impl Maker<'_> {
     pub(super) fn enter(&mut self, map: &PolicyMap) -> bool {
         let why = if self.above.contains(&map.name) {
             "left out: the policy stands in itself".to_owned()
-        } else if self.above.len() >= DEPTH_MAX {
-            format!("left out: policies stand more than {DEPTH_MAX} deep")
+        } else if self.above.len() >= MAX_DEPTH {
+            format!("left out: policies stand more than {MAX_DEPTH} deep")
         } else if self.work.goes_through(map.classes.len()) {
             self.above.push(map.name.clone());
             return true;

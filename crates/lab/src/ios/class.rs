@@ -1,10 +1,10 @@
 //! Class maps.
 
 use super::access::{dscp, precedence};
-use super::algebra::{MATCHES_MAX, all_common, all_without, whole};
+use super::algebra::{MAX_MATCHES, all_common, all_without, whole};
 use super::read::Config;
 use super::work::{TOO_MUCH, Work};
-use super::{DEPTH_MAX, Notes};
+use super::{MAX_DEPTH, Notes};
 use dscp::Dscp;
 use router::policy::Match;
 use std::collections::BTreeMap;
@@ -99,14 +99,14 @@ pub(super) fn resolve_all(
     let heights = heights(config);
     let mut known: Known = BTreeMap::new();
     // Those that others stand in come first: each is made once.
-    for height in 1..=DEPTH_MAX + 1 {
+    for height in 1..=MAX_DEPTH + 1 {
         for (name, map) in &config.classes {
             if heights.get(name.as_str()) != Some(&height) || work.is_spent() {
                 continue;
             }
-            let found = match height > DEPTH_MAX {
+            let found = match height > MAX_DEPTH {
                 true => Err(format!(
-                    "class maps stand in one another more than {DEPTH_MAX} deep, or in a circle"
+                    "class maps stand in one another more than {MAX_DEPTH} deep, or in a circle"
                 )),
                 false => resolve(config, map, &known, notes, work),
             };
@@ -122,18 +122,18 @@ pub(super) fn resolve_all(
 /// What is made of class maps so far, or why nothing is.
 type Known = BTreeMap<String, Result<Class, String>>;
 
-/// How deep others stand in each class map: 1 where none does, at most one more than [`DEPTH_MAX`],
+/// How deep others stand in each class map: 1 where none does, at most one more than [`MAX_DEPTH`],
 /// which those in a circle get, too.
 fn heights(config: &Config) -> BTreeMap<&str, usize> {
     let mut heights: BTreeMap<&str, usize> =
         config.classes.keys().map(|name| (name.as_str(), 1)).collect();
-    for _ in 0..DEPTH_MAX {
+    for _ in 0..MAX_DEPTH {
         for (name, map) in &config.classes {
             let inner = map.terms.iter().filter_map(|term| match &term.what {
                 Ok(What::ClassMap(inner)) => heights.get(inner.as_str()).copied(),
                 _ => None,
             });
-            let height = inner.max().map_or(1, |inner| (inner + 1).min(DEPTH_MAX + 1));
+            let height = inner.max().map_or(1, |inner| (inner + 1).min(MAX_DEPTH + 1));
             heights.insert(name, height);
         }
     }
@@ -160,8 +160,8 @@ fn resolve(
             Ok(found) if map.any => {
                 class.partial |= found.partial;
                 class.matches.extend(found.matches);
-                if class.matches.len() > MATCHES_MAX {
-                    return Err(format!("it would take more than {MATCHES_MAX} matches"));
+                if class.matches.len() > MAX_MATCHES {
+                    return Err(format!("it would take more than {MAX_MATCHES} matches"));
                 }
             }
             Ok(found) => {

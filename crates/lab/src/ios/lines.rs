@@ -1,6 +1,6 @@
 //! A configuration's lines, comments and banners left out.
 
-use super::{LINE_MAX, LINES_MAX};
+use super::{MAX_LINE, MAX_LINES};
 
 /// A line that configures something.
 #[derive(Clone, Debug)]
@@ -23,11 +23,11 @@ pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
     let mut banner: Option<String> = None;
     for (number, raw) in text.lines().enumerate() {
         let number = number + 1;
-        if number > LINES_MAX {
-            return Err(format!("more than {LINES_MAX} lines"));
+        if number > MAX_LINES {
+            return Err(format!("more than {MAX_LINES} lines"));
         }
-        if raw.len() > LINE_MAX {
-            return Err(format!("line {number} has more than {LINE_MAX} octets"));
+        if raw.len() > MAX_LINE {
+            return Err(format!("line {number} has more than {MAX_LINE} octets"));
         }
         if raw.chars().any(|c| base::shown::is_obeyed(c) && !matches!(c, '\t' | '\r' | '\u{3}')) {
             return Err(format!("line {number} has control characters: this is no text"));

@@ -7,7 +7,7 @@ use super::read::{Config, Interface};
 use super::shape::{Shape, shape};
 use super::work::Work;
 use super::wred::Wred;
-use super::{At, DEPTH_MAX, Notes};
+use super::{At, MAX_DEPTH, Notes};
 use dscp::Dscp;
 use router::policy::{Action, Limit, Meter, Name, Octets, Policy};
 use router::time::Rate;
@@ -202,13 +202,13 @@ fn reserved(words: &[&str]) -> Result<Reserved, String> {
 fn burst(words: &[&str]) -> Result<Option<Octets>, String> {
     match words {
         [] => Ok(None),
-        [octets] => Ok(Some(Octets(number(Some(octets), "the burst in octets")?.min(BURST_MAX)))),
+        [octets] => Ok(Some(Octets(number(Some(octets), "the burst in octets")?.min(MAX_BURST)))),
         _ => Err("more than one burst".to_owned()),
     }
 }
 
 /// The largest burst of a policy, in octets.
-pub(super) const BURST_MAX: u64 = 1_000_000_000;
+pub(super) const MAX_BURST: u64 = 1_000_000_000;
 
 fn limit(words: &[&str]) -> Result<Limit, String> {
     let count = number(words.first(), "the limit")?.min(1_000_000);
@@ -251,8 +251,8 @@ fn police(words: &[&str]) -> Result<Police, String> {
     }
     // IOS's own: what takes a quarter of a second, at least 1,500 octets.
     let own = |rate: Rate| rate.octets_in(250_000_000).max(1_500);
-    let cbs = Octets(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, BURST_MAX));
-    let excess = |rate: Rate| Octets(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, BURST_MAX));
+    let cbs = Octets(sizes[0].unwrap_or_else(|| own(cir)).clamp(1, MAX_BURST));
+    let excess = |rate: Rate| Octets(sizes[1].unwrap_or_else(|| own(rate)).clamp(1, MAX_BURST));
     let mut actions = [None; 3];
     while let Some(word) = words.first() {
         let place = place_of(word).ok_or_else(|| format!("{word:?} is not mapped"))?;
@@ -330,7 +330,7 @@ pub(super) struct Maker<'c> {
 /// The policy maps in which packets wait, or in those inside them.
 fn queueing(config: &Config) -> BTreeSet<&str> {
     let mut found: BTreeSet<&str> = BTreeSet::new();
-    for _ in 0..DEPTH_MAX {
+    for _ in 0..MAX_DEPTH {
         for (name, map) in &config.policies {
             let mut inner = map.classes.iter().filter_map(|class| class.child.as_ref());
             if map.classes.iter().any(|class| !class.queues().is_empty())

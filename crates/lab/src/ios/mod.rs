@@ -34,11 +34,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use work::Work;
 
 /// The longest configuration, in lines.
-pub const LINES_MAX: usize = 20_000;
+pub const MAX_LINES: usize = 20_000;
 /// The longest line, in octets.
-pub const LINE_MAX: usize = 1_000;
+pub const MAX_LINE: usize = 1_000;
 /// How deep class maps and service policies may stand inside one another.
-pub const DEPTH_MAX: usize = 8;
+pub const MAX_DEPTH: usize = 8;
 
 /// What was made of a configuration.
 #[derive(Clone, Debug, PartialEq)]
@@ -97,10 +97,10 @@ impl Notes {
 ///
 /// # Errors
 /// The text has no line that configures access lists, classes, policies or interfaces, is beyond
-/// [`LINES_MAX`] or [`LINE_MAX`], or has a few lines that stand for so many classes or queues that to
+/// [`MAX_LINES`] or [`MAX_LINE`], or has a few lines that stand for so many classes or queues that to
 /// follow them takes too long.
 pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
-    import_within(file, text, Work::new(work::UNITS_MAX))
+    import_within(file, text, Work::new(work::MAX_UNITS))
 }
 
 fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, NotIos> {

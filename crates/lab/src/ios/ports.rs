@@ -5,7 +5,7 @@ use router::policy::{Match, Policy};
 use std::collections::BTreeMap;
 
 /// The longest name of a port, in octets.
-const PORT_NAME_MAX: usize = 15;
+const MAX_PORT_NAME: usize = 15;
 
 /// An interface of the configuration and the port that stands for it: `Ethernet0/1=wan`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -25,7 +25,7 @@ impl std::str::FromStr for Renamed {
             parts.ok_or("an interface and its port, as in Ethernet0/1=wan".to_owned())?;
         if !is_port(port) {
             return Err(format!(
-                "{port:?} is no name of a port: 1 to {PORT_NAME_MAX} letters, digits, - and _"
+                "{port:?} is no name of a port: 1 to {MAX_PORT_NAME} letters, digits, - and _"
             ));
         }
         Ok(Renamed { interface: interface.to_owned(), port: port.to_owned() })
@@ -35,7 +35,7 @@ impl std::str::FromStr for Renamed {
 /// Whether a topology can have a port of this name.
 fn is_port(name: &str) -> bool {
     let good = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
-    (1..=PORT_NAME_MAX).contains(&name.len()) && name.chars().all(good)
+    (1..=MAX_PORT_NAME).contains(&name.len()) && name.chars().all(good)
 }
 
 fn plain(name: &str) -> String {

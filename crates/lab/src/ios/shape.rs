@@ -1,6 +1,6 @@
 //! `shape`.
 
-use super::map::{BURST_MAX, number, rate};
+use super::map::{MAX_BURST, number, rate};
 use router::policy::{Octets, Span};
 use router::time::Rate;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) fn shape(words: &[&str]) -> Result<(Shape, Option<String>), String> {
         Some(word) => number(Some(word), "the burst Be in bits")?,
         None => committed,
     };
-    let octets = committed.div_ceil(8).min(BURST_MAX);
+    let octets = committed.div_ceil(8).min(MAX_BURST);
     // Tc = Bc / CIR.
     let nanos = u128::from(committed) * 1_000_000_000 / u128::from(rate.bits());
     let interval = u64::try_from(nanos).ok().filter(|n| (1_000_000..=60_000_000_000).contains(n));

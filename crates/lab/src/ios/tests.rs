@@ -158,8 +158,8 @@ fn nesting_without_end_and_limits_are_refused() {
         ("hello\nworld\n".to_owned(), "no IOS configuration"),
         (String::new(), "no IOS configuration"),
         ("\0\u{1}".to_owned(), "control characters"),
-        ("!\n".repeat(LINES_MAX + 1), "more than 20000 lines"),
-        ("x".repeat(LINE_MAX + 1), "more than 1000 octets"),
+        ("!\n".repeat(MAX_LINES + 1), "more than 20000 lines"),
+        ("x".repeat(MAX_LINE + 1), "more than 1000 octets"),
     ] {
         let error = import("f", &text).unwrap_err();
         assert!(error.what.contains(part), "{error}");
@@ -202,7 +202,7 @@ fn a_few_lines_that_multiply_are_refused_or_cut() {
     let entries: String = (0..9_000).map(|n| entry("deny", n)).collect();
     let entries = entries + &(9_000..18_000).map(|n| entry("permit", n)).collect::<String>();
     let text = format!("{entries}class-map A\n match access-group 100\n");
-    let error = import_within("f", &text, Work::new(work::UNITS_MAX / 10)).unwrap_err();
+    let error = import_within("f", &text, Work::new(work::MAX_UNITS / 10)).unwrap_err();
     assert!(error.what.contains("takes too long"), "{error}");
     // One policy at interfaces of many rates; at those of one rate it is made once.
     let at = |different: u32| -> String {

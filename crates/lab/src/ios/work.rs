@@ -3,7 +3,7 @@
 
 /// Units of work that are done for one configuration. One takes some 30 ns (a release build), all of
 /// them about a second; and a policy made with them is a file of a few MB, as long as one may be.
-pub(super) const UNITS_MAX: u64 = 20_000_000;
+pub(super) const MAX_UNITS: u64 = 20_000_000;
 /// Units for each match that is made, and may be thrown away.
 const MAKE: u64 = 5;
 /// Units for each match that a class of the policy has: it is checked, written and read.

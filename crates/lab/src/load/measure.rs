@@ -24,9 +24,9 @@ pub use super::seen::WINDOW;
 pub use row::{Octets, Row, kbit_s};
 
 /// Flows that are measured; what belongs to others is counted as foreign.
-pub const FLOWS_MAX: usize = 1_024;
+pub const MAX_FLOWS: usize = 1_024;
 /// Rows of intervals that are kept, of all flows together.
-pub const ROWS_MAX: usize = 1_000_000;
+pub const MAX_ROWS: usize = 1_000_000;
 
 /// A packet or block that arrived.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -259,7 +259,7 @@ impl Meter {
     }
 
     fn flow(&mut self, key: FlowKey) -> Option<&mut Flow> {
-        if self.flows.len() >= FLOWS_MAX && !self.flows.contains_key(&key) {
+        if self.flows.len() >= MAX_FLOWS && !self.flows.contains_key(&key) {
             return None;
         }
         Some(self.flows.entry(key).or_insert_with(Flow::new))
@@ -276,7 +276,7 @@ impl Meter {
         let ahead = self.ahead.at(arrival.received);
         let at = |time: u64| time.saturating_add_signed(ahead.saturating_neg());
         let arrival = &Arrival { received: at(arrival.received), ..*arrival };
-        let room = self.rows < ROWS_MAX;
+        let room = self.rows < MAX_ROWS;
         let Some(flow) = self.flow(arrival.flow) else {
             self.foreign += 1;
             return;
@@ -303,7 +303,7 @@ impl Meter {
     pub fn measured(&self) -> Measured {
         let duration = self.last.saturating_sub(self.first.unwrap_or(0));
         let mut rows_left_out = self.rows_left_out;
-        let mut room = ROWS_MAX.saturating_sub(self.rows) as u64;
+        let mut room = MAX_ROWS.saturating_sub(self.rows) as u64;
         let mut flows = Vec::new();
         for (key, flow) in &self.flows {
             let end = if flow.ended.is_some() { flow.heard } else { duration };

@@ -23,7 +23,7 @@ pub use clock::Clock;
 pub use measure::{
     Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s,
 };
-pub use pace::{JITTER_MAX, Pace};
+pub use pace::{MAX_JITTER, Pace};
 pub use payload::{HEADER, Header};
 pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};
 pub use receive::{Ending, Received, Receiver, Reception};

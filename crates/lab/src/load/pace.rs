@@ -18,7 +18,7 @@ pub struct Pace {
 }
 
 /// The most a packet may be moved by, in percent of the interval: so packets never change places.
-pub const JITTER_MAX: u8 = 50;
+pub const MAX_JITTER: u8 = 50;
 
 impl Pace {
     /// Packets of so many octets at so many bits a second; each moved by up to `jitter` percent of
@@ -27,7 +27,7 @@ impl Pace {
     pub fn new(octets: u64, rate: u64, jitter: u8, seed: u64, catch_up: Duration) -> Pace {
         let (bits, bits_per_second) = (u128::from(octets) * 8, u128::from(rate.max(1)));
         let interval = bits * 1_000_000_000 / bits_per_second;
-        let most = interval * u128::from(jitter.min(JITTER_MAX)) / 100;
+        let most = interval * u128::from(jitter.min(MAX_JITTER)) / 100;
         Pace {
             bits,
             bits_per_second,

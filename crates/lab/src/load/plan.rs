@@ -1,8 +1,8 @@
 //! What is to be sent.
 
 use super::clock::Clock;
-use super::measure::FLOWS_MAX;
-use super::pace::JITTER_MAX;
+use super::measure::MAX_FLOWS;
+use super::pace::MAX_JITTER;
 use super::payload::HEADER;
 use dscp::Dscp;
 use router::policy::Span;
@@ -14,11 +14,11 @@ use std::time::Duration;
 /// The longest a load lasts.
 pub(super) const LONGEST: Duration = Duration::from_secs(3_600);
 /// TCP flows of one plan, and flows that are sent back: each has a thread.
-pub(super) const TCP_FLOWS_MAX: usize = 64;
+pub(super) const MAX_TCP_FLOWS: usize = 64;
 /// The longest payload of a packet, in octets.
-pub(super) const PACKET_MAX: u32 = 65_000;
+pub(super) const MAX_PACKET: u32 = 65_000;
 /// The longest block of a stream, in octets.
-pub(super) const BLOCK_MAX: u32 = 1 << 20;
+pub(super) const MAX_BLOCK: u32 = 1 << 20;
 
 /// Flows to be sent together, for a time. In TOML: keys at the top and a table `[[flows]]` for each.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -174,19 +174,19 @@ impl Plan {
         if self.time.0.is_zero() || self.time.0 > LONGEST {
             return wrong("time".into(), format!("{}: above 0 and up to an hour", self.time));
         }
-        if self.flow_count() == 0 || self.flow_count() > FLOWS_MAX {
+        if self.flow_count() == 0 || self.flow_count() > MAX_FLOWS {
             let count = self.flow_count();
-            return wrong("flows".into(), format!("{count} flows: 1 to {FLOWS_MAX} with copies"));
+            return wrong("flows".into(), format!("{count} flows: 1 to {MAX_FLOWS} with copies"));
         }
         let tcp = self.flows.iter().filter(|flow| flow.transport == Transport::Tcp);
         let tcp: usize = tcp.map(|flow| flow.copies).sum();
-        if tcp > TCP_FLOWS_MAX {
-            return wrong("flows".into(), format!("{tcp} TCP flows: up to {TCP_FLOWS_MAX}"));
+        if tcp > MAX_TCP_FLOWS {
+            return wrong("flows".into(), format!("{tcp} TCP flows: up to {MAX_TCP_FLOWS}"));
         }
         let echoes: usize =
             self.flows.iter().filter(|flow| flow.echo).map(|flow| flow.copies).sum();
-        if echoes > TCP_FLOWS_MAX {
-            return wrong("flows".into(), format!("{echoes} echoes: up to {TCP_FLOWS_MAX}"));
+        if echoes > MAX_TCP_FLOWS {
+            return wrong("flows".into(), format!("{echoes} echoes: up to {MAX_TCP_FLOWS}"));
         }
         for (number, flow) in self.flows.iter().enumerate() {
             if let Err((key, what)) = flow.check() {
@@ -228,14 +228,14 @@ impl FlowPlan {
 
     fn check(&self) -> Result<(), (&'static str, String)> {
         let longest = match self.transport {
-            Transport::Udp => PACKET_MAX,
-            Transport::Tcp => BLOCK_MAX,
+            Transport::Udp => MAX_PACKET,
+            Transport::Tcp => MAX_BLOCK,
         };
         if (self.size as usize) < HEADER || self.size > longest {
             return Err(("size", format!("{}: {HEADER} to {longest} octets", self.size)));
         }
-        if self.jitter > JITTER_MAX {
-            return Err(("jitter", format!("{}: 0 to {JITTER_MAX} percent", self.jitter)));
+        if self.jitter > MAX_JITTER {
+            return Err(("jitter", format!("{}: 0 to {MAX_JITTER} percent", self.jitter)));
         }
         if self.to.port() == 0 {
             return Err(("to", format!("{}: it needs a port", self.to)));

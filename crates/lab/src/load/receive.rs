@@ -5,7 +5,7 @@ use super::echo;
 use super::incoming::{canonical, take, tell_marks};
 use super::measure::{Ahead, Arrival, FlowKey, Measured, Meter};
 use super::payload::{HEADER, Header};
-use super::plan::{BLOCK_MAX, LONGEST, TCP_FLOWS_MAX, udp_overhead};
+use super::plan::{LONGEST, MAX_BLOCK, MAX_TCP_FLOWS, udp_overhead};
 use super::send::NAP;
 use super::stream::{PATIENCE, is_patience};
 use crate::clock::is_interrupted;
@@ -158,7 +158,7 @@ impl Receiver {
                         }
                         continue;
                     };
-                    if shared.connections.fetch_add(1, Ordering::Relaxed) < TCP_FLOWS_MAX {
+                    if shared.connections.fetch_add(1, Ordering::Relaxed) < MAX_TCP_FLOWS {
                         let shared = &shared;
                         scope.spawn(move || blocks(stream, canonical(source), shared));
                     } else {
@@ -300,7 +300,7 @@ impl Blocks {
                     return true;
                 }
                 match Header::read(&self.header) {
-                    Some(header) if header.length <= BLOCK_MAX => {
+                    Some(header) if header.length <= MAX_BLOCK => {
                         self.left = (header.length as usize).saturating_sub(HEADER);
                         self.current = Some(header);
                     }
@@ -359,7 +359,7 @@ mod tests {
     #[test]
     fn what_is_no_block_is_refused() {
         assert!(!Blocks::default().take(&[0x58; 80], |_| panic!("a block")));
-        let (_, octets) = block(0, BLOCK_MAX + 1);
+        let (_, octets) = block(0, MAX_BLOCK + 1);
         assert!(!Blocks::default().take(&octets, |_| panic!("a block")));
     }
 }

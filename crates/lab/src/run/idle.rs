@@ -13,9 +13,9 @@ pub(super) const PAYLOAD: u16 = 64;
 /// Probes a second, where that is not too many in all.
 const EACH_SECOND: u64 = 50;
 /// Most probes of a path.
-const MOST: u64 = 10_000;
+const MAX: u64 = 10_000;
 /// More hops than any path has.
-const HOPS_MAX: usize = 256;
+const MAX_HOPS: usize = 256;
 /// Octets of UDP's header.
 const UDP: usize = 8;
 
@@ -26,7 +26,7 @@ fn octets(is_ipv4: bool) -> usize {
 
 /// Bits a second of probes for so long.
 pub(super) fn rate(time: Duration, is_ipv4: bool) -> u64 {
-    let each = EACH_SECOND.min(MOST / time.as_secs().max(1)).max(1);
+    let each = EACH_SECOND.min(MAX / time.as_secs().max(1)).max(1);
     octets(is_ipv4) as u64 * 8 * each
 }
 
@@ -39,7 +39,7 @@ pub(super) fn idle_ms(planned: &Planned, load: &Load) -> Result<f64> {
     let mut at = plan.node(&load.from).context("no such host")?;
     let last = plan.node(&load.to).context("no such host")?;
     let mut seconds = 0.0;
-    for _ in 0..HOPS_MAX {
+    for _ in 0..MAX_HOPS {
         if at == last {
             return Ok(seconds * 1e3);
         }

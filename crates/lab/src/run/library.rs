@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use study::{Library, Study};
 
 /// Longest topology or policy, in octets.
-const TEXT_MAX: u64 = 4 << 20;
+const MAX_TEXT: u64 = 4 << 20;
 
 /// What came with the program: name and text.
 type Shipped = &'static [(&'static str, &'static str)];
@@ -117,7 +117,7 @@ impl Found {
             ["", kind, &format!("../{kind}"), ".."].map(|place| directory.join(place).join(&file))
         });
         if let Some(path) = beside.into_iter().find(|path| path.is_file()) {
-            let octets = read_bounded(&path, TEXT_MAX)?;
+            let octets = read_bounded(&path, MAX_TEXT)?;
             return String::from_utf8(octets).map_err(|error| error.to_string());
         }
         let shipped = shipped.iter().copied().flatten().find(|(other, _)| *other == name);

@@ -4,7 +4,7 @@ use super::{Builder, NoScript};
 use router::policy::{Match, Ports, Prefix};
 
 /// Filters of one class, at most: a range of ports takes several.
-const FILTERS_MAX: usize = 1_024;
+const MAX_FILTERS: usize = 1_024;
 
 impl Builder<'_> {
     /// Filters that lead what is of a class to `flow`; gives the next place in the order.
@@ -26,7 +26,7 @@ impl Builder<'_> {
         // A place has filters of one protocol.
         for (place, is_ipv4, protocol) in [(place, true, "ip"), (place + 1, false, "ipv6")] {
             let words: Vec<String> = matches.iter().flat_map(|of| words(of, is_ipv4)).collect();
-            if words.len() > FILTERS_MAX {
+            if words.len() > MAX_FILTERS {
                 return Err(NoScript::TooLarge);
             }
             for words in words {
@@ -95,7 +95,7 @@ fn words(of: &Match, is_ipv4: bool) -> Vec<String> {
             let longer = all
                 .iter()
                 .flat_map(|so_far| choices.iter().map(move |choice| format!("{so_far} {choice}")));
-            all = longer.take(FILTERS_MAX + 1).collect();
+            all = longer.take(MAX_FILTERS + 1).collect();
         }
     };
     let marks = of.dscp.iter().map(|d| format!("match {ip} {field} {:#04x} 0xfc", d.tos()));

@@ -5,7 +5,7 @@ use super::{Builder, NoScript};
 use router::policy::{Action, Case, Match, Meter, Name, Step};
 
 /// How deep first-match steps may stand in one another, as in a router.
-const DEPTH_MAX: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 impl Builder<'_> {
     /// The chains of one direction: a hook of nft, and which name of an interface it looks at.
@@ -114,8 +114,8 @@ impl Builder<'_> {
 
     /// Rules that lead packets to the steps of their first class: `goto` does not come back.
     fn first_match(&mut self, classes: &[Case], depth: usize) -> Result<Vec<String>, NoScript> {
-        if depth >= DEPTH_MAX {
-            self.leave_out(format!("more than {DEPTH_MAX} first-match steps inside one another"));
+        if depth >= MAX_DEPTH {
+            self.leave_out(format!("more than {MAX_DEPTH} first-match steps inside one another"));
             return Ok(Vec::new());
         }
         let (named, others): (Vec<_>, Vec<_>) = classes.iter().partition(|of| of.class.is_some());

@@ -115,7 +115,7 @@ pub fn script(
 }
 
 /// Commands of one script, at most.
-const COMMANDS_MAX: usize = 10_000;
+const MAX_COMMANDS: usize = 10_000;
 
 struct Builder<'a> {
     policy: &'a Policy,
@@ -163,7 +163,7 @@ impl Builder<'_> {
     }
 
     fn run_words(&mut self, words: Vec<String>, about: Option<&str>) -> Result<(), NoScript> {
-        if self.script.commands.len() >= COMMANDS_MAX {
+        if self.script.commands.len() >= MAX_COMMANDS {
             return Err(NoScript::TooLarge);
         }
         self.script.commands.push(Command { words, about: about.map(str::to_owned) });

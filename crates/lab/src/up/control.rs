@@ -19,7 +19,7 @@ use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// The longest question, in octets.
-const QUESTION_MAX: usize = 64 << 10;
+const MAX_QUESTION: usize = 64 << 10;
 /// How often a capture without packets looks whether it shall end.
 const CAPTURE_LOOK: Duration = Duration::from_millis(200);
 
@@ -166,7 +166,7 @@ impl Connection {
     fn line(&mut self) -> Result<Vec<u8>> {
         let end = Deadline::after(self.limits.patience);
         let (mut line, mut piece) = (Vec::new(), [0; 4_096]);
-        while line.len() <= QUESTION_MAX {
+        while line.len() <= MAX_QUESTION {
             if end.has_passed() {
                 bail!("none within {:?}", self.limits.patience);
             }
@@ -186,7 +186,7 @@ impl Connection {
                 None => line.extend_from_slice(read),
             }
         }
-        bail!("longer than {QUESTION_MAX} octets")
+        bail!("longer than {MAX_QUESTION} octets")
     }
 
     fn say(&mut self, answer: &Answer) -> Result<()> {

@@ -1,7 +1,7 @@
 //! The topology and its policies, read and checked before anything is made.
 
 use super::Options;
-use super::protocol::{NAME_MAX, is_name};
+use super::protocol::{MAX_NAME, is_name};
 use crate::Usage;
 use crate::policy_file::PolicyFile;
 use crate::toml_file::{Mistake, TomlFile};
@@ -35,7 +35,7 @@ impl Files {
         };
         if !is_name(&name) {
             return Err(Usage::error(format!(
-                "{name:?} is no name of a network (1 to {NAME_MAX} letters, digits, `-`, `_`, \
+                "{name:?} is no name of a network (1 to {MAX_NAME} letters, digits, `-`, `_`, \
                  `.`): give one with --name"
             )));
         }

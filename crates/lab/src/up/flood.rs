@@ -12,11 +12,11 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 /// Most at once.
-const FLOODS_MAX: usize = 64;
+const MAX_FLOODS: usize = 64;
 /// The longest, and the latest to begin.
 const LONGEST: Duration = Duration::from_secs(3_600);
 /// The fastest, in bits a second.
-const RATE_MAX: u64 = 10_000_000_000;
+const MAX_RATE: u64 = 10_000_000_000;
 /// Octets of payload: one packet on any link there is.
 const PAYLOAD: std::ops::RangeInclusive<u16> = 16..=1_432;
 /// Packets that are late by more than this are left out.
@@ -106,13 +106,13 @@ impl Floods {
         if ask.wait_ms > longest || !(1..=longest).contains(&ask.time_ms) {
             return Err("a flood begins within an hour, and lasts up to an hour".to_owned());
         }
-        if ask.rate.bits() > RATE_MAX || !PAYLOAD.contains(&ask.payload) || ask.jitter_percent > 50
+        if ask.rate.bits() > MAX_RATE || !PAYLOAD.contains(&ask.payload) || ask.jitter_percent > 50
         {
             return Err("a flood has up to 10Gbit, 16 to 1,432 octets and 50 percent".to_owned());
         }
         let number = u16::try_from(self.all.len()).unwrap_or(u16::MAX);
-        if self.all.len() >= FLOODS_MAX {
-            return Err(format!("{FLOODS_MAX} floods at most"));
+        if self.all.len() >= MAX_FLOODS {
+            return Err(format!("{MAX_FLOODS} floods at most"));
         }
         let plan = network.plan();
         let has = |node: &network::plan::Node| {
@@ -344,7 +344,7 @@ rate = "1Mbit"
         assert!(add(FloodAsk { payload: 1_433, ..one.clone() }).is_err());
         assert!(add(FloodAsk { from: "z".to_owned(), ..one.clone() }).is_err());
         assert!(add(FloodAsk { to: "192.0.2.1".parse().unwrap(), ..one.clone() }).is_err());
-        assert!((0..FLOODS_MAX).all(|_| add(one.clone()).is_ok()));
+        assert!((0..MAX_FLOODS).all(|_| add(one.clone()).is_ok()));
         assert!(add(one).is_err());
     }
 }

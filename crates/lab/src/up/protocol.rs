@@ -10,7 +10,7 @@ use router::policy::Flow;
 use serde::{Deserialize, Serialize};
 
 /// The longest line, in octets.
-pub(crate) const LINE_MAX: u64 = 16 << 20;
+pub(crate) const MAX_LINE: u64 = 16 << 20;
 
 /// A question.
 #[derive(Clone, Debug, Serialize, Deserialize)]
@@ -77,10 +77,10 @@ pub(crate) fn socket_prefix(uid: u32) -> String {
 }
 
 /// The longest name of a network, in octets: an address of a socket has 107.
-pub(crate) const NAME_MAX: usize = 64;
+pub(crate) const MAX_NAME: usize = 64;
 
 /// Whether this can be a network's name: letters, digits, `-`, `_` and `.`.
 pub(crate) fn is_name(text: &str) -> bool {
     let letter = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
-    (1..=NAME_MAX).contains(&text.len()) && text.chars().all(letter)
+    (1..=MAX_NAME).contains(&text.len()) && text.chars().all(letter)
 }

@@ -14,7 +14,7 @@ use std::process::ExitCode;
 /// A file was cut off, or has frames that are not read.
 const IN_PART: u8 = 3;
 /// Most files at once.
-const FILES_MAX: usize = 64;
+const MAX_FILES: usize = 64;
 /// Flows in JSON, and those of which the largest are shown.
 const FLOWS_KEPT: usize = 1_000;
 
@@ -127,8 +127,8 @@ impl Args {
     }
 
     fn open(&self) -> Result<Vec<Source>> {
-        if self.files.len() > FILES_MAX {
-            return Err(Usage::error(format!("more than {FILES_MAX} files")));
+        if self.files.len() > MAX_FILES {
+            return Err(Usage::error(format!("more than {MAX_FILES} files")));
         }
         let open = |path: &PathBuf| match path.to_str() {
             Some("-") => Source::standard_input(),

@@ -32,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(100);
 /// The type of a block that is a packet (pcapng 4.3).
 const PACKET: u32 = 6;
 /// The longest block: a packet and what stands around it.
-const BLOCK_MAX: usize = 1 << 20;
+const MAX_BLOCK: usize = 1 << 20;
 
 impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
@@ -73,7 +73,7 @@ impl Args {
                 other => other.context("writing the capture")?,
             }
             waiting.drain(..whole);
-            if waiting.len() > BLOCK_MAX {
+            if waiting.len() > MAX_BLOCK {
                 anyhow::bail!("the network sends what is no pcapng");
             }
         }

@@ -5,7 +5,7 @@ use comfy_table::{ContentArrangement, presets};
 use lab::Usage;
 use lab::cells::Table;
 use lab::ios::{Imported, Renamed, import, to_toml};
-use lab::toml_file::{FILE_MAX as POLICY_MAX, read_bounded};
+use lab::toml_file::{MAX_FILE as MAX_POLICY, read_bounded};
 use serde_json::json;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,7 +13,7 @@ use std::process::ExitCode;
 /// Some lines could not be mapped.
 const IN_PART: u8 = 3;
 /// The longest file that is read, in octets.
-const FILE_MAX: u64 = 16 << 20;
+const MAX_FILE: u64 = 16 << 20;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -34,7 +34,7 @@ impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
         let shown = self.file.display().to_string();
         let unreadable = |what: String| Usage::error(format!("{shown}: {what}"));
-        let text = read_bounded(&self.file, FILE_MAX).map_err(unreadable)?;
+        let text = read_bounded(&self.file, MAX_FILE).map_err(unreadable)?;
         let text = String::from_utf8_lossy(&text);
         let mut imported = import(&shown, &text).map_err(|not| Usage::error(not.to_string()))?;
         imported.rename(&self.interfaces).map_err(unreadable)?;
@@ -53,10 +53,10 @@ impl Args {
             comments.push(format!("  line {}: {}: {}", one.line, one.text, one.reason));
         }
         let toml = to_toml(&imported.policy, &comments)?;
-        if toml.len() as u64 > POLICY_MAX {
+        if toml.len() as u64 > MAX_POLICY {
             return Err(unreadable(format!(
                 "its policy would have {} octets, and no file of a policy may have more than \
-                 {POLICY_MAX}: import it in parts",
+                 {MAX_POLICY}: import it in parts",
                 toml.len()
             )));
         }

@@ -36,7 +36,7 @@ pub(crate) struct Args {
     seed: u64,
     /// Make each run so many times, each with the next seed, and show medians; as the study says where
     /// absent
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(study::REPEAT_MAX)))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(study::MAX_REPEAT)))]
     repeat: Option<u32>,
     /// So many runs at once; the processors of this machine where absent
     #[arg(long)]

@@ -1,6 +1,6 @@
 //! Asks a running daemon.
 
-use super::{Answer, LINE_MAX, Request};
+use super::{Answer, MAX_LINE, Request};
 use std::io::{self, BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
@@ -94,7 +94,7 @@ pub(super) fn ask_within(
         }
         _ => AskError::Io { path: owned(), error },
     })?;
-    if !line.ends_with('\n') && (line.len() as u64) < LINE_MAX {
+    if !line.ends_with('\n') && (line.len() as u64) < MAX_LINE {
         return Err(AskError::Closed { path: owned() });
     }
     serde_json::from_str(&line)
@@ -112,6 +112,6 @@ fn exchange(mut stream: UnixStream, request: &Request, waited: Duration) -> io::
         written => written?,
     }
     let mut line = String::new();
-    BufReader::new(stream.take(LINE_MAX)).read_line(&mut line)?;
+    BufReader::new(stream.take(MAX_LINE)).read_line(&mut line)?;
     Ok(line)
 }

@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 
 /// Longest request or answer, in octets.
-const LINE_MAX: u64 = 64 << 20;
+const MAX_LINE: u64 = 64 << 20;
 
 /// What an administrator asks.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]

@@ -19,7 +19,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Longest request, in octets.
-const REQUEST_MAX: u64 = 64 << 10;
+const MAX_REQUEST: u64 = 64 << 10;
 
 /// Administrators served at once.
 const AT_ONCE: usize = 8;
@@ -169,7 +169,7 @@ fn deny(stream: UnixStream) {
 async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
-    BufReader::new(read.take(REQUEST_MAX)).read_line(&mut line).await?;
+    BufReader::new(read.take(MAX_REQUEST)).read_line(&mut line).await?;
     let answer = match serde_json::from_str::<Request>(&line) {
         Ok(request) => match tokio::time::timeout(ANSWER, put(request, &questions)).await {
             Ok(answered) => {

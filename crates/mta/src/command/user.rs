@@ -17,7 +17,7 @@ use std::path::{Path, PathBuf};
 const PASSWORD: &str = "XUXA_PASSWORD";
 
 /// Longest password file.
-const PASSWORD_FILE_MAX: u64 = 4 << 10;
+const MAX_PASSWORD_FILE: u64 = 4 << 10;
 
 /// Adds, removes or lists the users who have a mailbox here.
 #[derive(Debug, clap::Args)]
@@ -156,7 +156,7 @@ fn belongs_here(config: &Path, address: &str) -> Result<(), UserError> {
 fn password(file: Option<&Path>) -> Result<Vec<u8>, std::io::Error> {
     let first_line = |read: &mut dyn BufRead| {
         let mut line = Vec::new();
-        read.take(PASSWORD_FILE_MAX).read_until(b'\n', &mut line)?;
+        read.take(MAX_PASSWORD_FILE).read_until(b'\n', &mut line)?;
         while line.last().is_some_and(|b| b"\r\n".contains(b)) {
             line.pop();
         }

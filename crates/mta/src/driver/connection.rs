@@ -29,12 +29,12 @@ const CHUNK: usize = 16 << 10;
 const READS: usize = 2;
 
 /// Octets read and neither handled nor stored at which reading stops.
-const UNSTORED_MAX: usize = 256 << 10;
+const MAX_UNSTORED: usize = 256 << 10;
 
 /// Octets to be written at which reading stops: a peer that asks and never reads the answers gets
 /// no more of them. Content is queued only while much less waits, so that two ends that both send
 /// do not wait for each other.
-const UNSENT_MAX: usize = 1 << 20;
+const MAX_UNSENT: usize = 1 << 20;
 
 /// Buffers written with one system call.
 const GATHERED: usize = 64;
@@ -213,8 +213,8 @@ impl Reader {
     async fn run(self) -> io::Result<()> {
         let mut reads = 0;
         loop {
-            self.incoming.below(UNSTORED_MAX).await;
-            self.outgoing.below(UNSENT_MAX).await;
+            self.incoming.below(MAX_UNSTORED).await;
+            self.outgoing.below(MAX_UNSENT).await;
             if !self.closing.load(Ordering::Acquire) {
                 self.share.room().await;
             }
@@ -422,7 +422,7 @@ mod tests {
             }
         });
         let mut got = 0;
-        while got <= UNSTORED_MAX - CHUNK {
+        while got <= MAX_UNSTORED - CHUNK {
             let Arrival::Bytes { bytes, .. } = served.recv().await else { panic!() };
             got += bytes.len();
         }
@@ -433,7 +433,7 @@ mod tests {
             }
         });
         assert!(more.await.is_err());
-        assert!(got < UNSTORED_MAX + CHUNK, "{got}");
+        assert!(got < MAX_UNSTORED + CHUNK, "{got}");
         assert!(!sender.is_finished());
         served.connection.incoming.sub(got);
         while got < TOTAL {
@@ -518,7 +518,7 @@ mod tests {
             }
             peer_write // not closed yet
         });
-        while served.connection.outgoing.octets() < UNSENT_MAX {
+        while served.connection.outgoing.octets() < MAX_UNSENT {
             let arrival = served.recv().await;
             assert!(answer(&served.connection, arrival));
         }
@@ -529,7 +529,7 @@ mod tests {
             assert!(answer(&served.connection, arrival));
             most = most.max(served.connection.outgoing.octets());
         }
-        assert!(most < UNSENT_MAX + (UNSTORED_MAX + CHUNK) * ANSWERS, "{most}");
+        assert!(most < MAX_UNSENT + (MAX_UNSTORED + CHUNK) * ANSWERS, "{most}");
         assert!(!sender.is_finished());
 
         let reader = tokio::spawn(async move {

@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 const SPOOL_JOBS: usize = 64;
 
 /// Content read at once at most, whatever was asked.
-const READ_MAX: usize = 1 << 20;
+const MAX_READ: usize = 1 << 20;
 
 /// Threads that append to files, sync them and read contents.
 const THREADS: usize = 6;
@@ -283,7 +283,7 @@ impl StoreThreads {
         outgoing: Option<Arc<Gauge>>,
         limit: usize,
     ) {
-        let len = len.min(READ_MAX);
+        let len = len.min(MAX_READ);
         let has_room = outgoing.as_ref().is_none_or(|gauge| gauge.octets() < limit);
         if has_room
             && let Some(octets) = self.store.recent_body(body, offset, len)

@@ -20,7 +20,7 @@ use std::time::Duration;
 const GATHER: Duration = Duration::from_millis(20);
 
 /// Octets that wait for a slow disk; what comes then is lost.
-const WAITING_MAX: usize = 16 << 20;
+const MAX_WAITING: usize = 16 << 20;
 
 /// The open log. Dropping it writes what waits.
 pub(super) struct Journal {
@@ -64,7 +64,7 @@ impl Journal {
     pub(super) fn put(&self, line: &Line<'_>) {
         if self.shared.put(line) {
             tracing::warn!(
-                waiting = WAITING_MAX,
+                waiting = MAX_WAITING,
                 "the event log loses lines: the disk takes them too slowly"
             );
         }
@@ -95,7 +95,7 @@ impl Shared {
     fn put(&self, line: &Line<'_>) -> bool {
         let mut waiting = self.lock();
         let before = waiting.lines.len();
-        let put = before < WAITING_MAX && serde_json::to_writer(&mut waiting.lines, line).is_ok();
+        let put = before < MAX_WAITING && serde_json::to_writer(&mut waiting.lines, line).is_ok();
         if put {
             waiting.lines.push(b'\n');
         } else {

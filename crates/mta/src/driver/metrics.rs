@@ -27,8 +27,8 @@ const AT_ONCE: usize = 8;
 const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Octets of a request's line and headers, and how many headers.
-const REQUEST_MAX: usize = 16 << 10;
-const HEADERS_MAX: usize = 64;
+const MAX_REQUEST: usize = 16 << 10;
+const MAX_HEADERS: usize = 64;
 
 /// OpenMetrics text, as the exposition format names it.
 const OPENMETRICS: HeaderValue =
@@ -64,7 +64,7 @@ async fn converse(stream: TcpStream, questions: Questions) -> hyper::Result<()> 
     let service = service_fn(|request| answer(request, &questions));
     let mut server = http1::Builder::new();
     server.timer(TokioTimer::new()).keep_alive(false);
-    server.max_buf_size(REQUEST_MAX).max_headers(HEADERS_MAX);
+    server.max_buf_size(MAX_REQUEST).max_headers(MAX_HEADERS);
     server.serve_connection(TokioIo::new(stream), service).await
 }
 

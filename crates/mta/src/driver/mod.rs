@@ -74,7 +74,7 @@ use verify::Verifier;
 /// Octets queued on a connection below which more content is read for it, 64 KiB at a time: what is
 /// queued can be neither stopped nor passed, so it is little; but never so little that the kernel,
 /// which has as much again, would run dry during a read.
-const UNSENT_MAX: usize = 32 << 10;
+const MAX_UNSENT: usize = 32 << 10;
 
 /// So long what waits is done before the kernel is asked what else can be read and written.
 const PASS: Duration = Duration::from_micros(100);
@@ -638,7 +638,7 @@ impl Driver {
                     _ => None,
                 };
                 let level = self.node.level(association);
-                self.disk.read_content(token, level, (body, offset, len), outgoing, UNSENT_MAX);
+                self.disk.read_content(token, level, (body, offset, len), outgoing, MAX_UNSENT);
             }
             Output::Verify { token, principal, password } => {
                 let (verifier, inbox) = (self.verifier.clone(), Arc::clone(&self.inbox));

@@ -8,7 +8,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// Wait for the disk when all is done: it may hang.
-const CLOSE_MAX: Duration = Duration::from_secs(30);
+const MAX_CLOSE: Duration = Duration::from_secs(30);
 
 /// The signals that stop the daemon.
 pub(super) struct StopSignals {
@@ -37,7 +37,7 @@ impl StopSignals {
 pub(super) fn disk_wait(ended: &Result<(), DriverError>) -> Duration {
     match ended {
         Err(DriverError::StopForced) => LAST_WORDS,
-        _ => CLOSE_MAX,
+        _ => MAX_CLOSE,
     }
 }
 

@@ -18,7 +18,7 @@ use std::time::Duration;
 
 /// Octets that may be on the way at once in a direction, packets' own and 64 for each: 0.5 s at
 /// 1 Gbit/s. What comes beyond is dropped, as [`Cause::Limit`].
-pub const FLIGHT_MAX: usize = 64 << 20;
+pub const MAX_FLIGHT: usize = 64 << 20;
 const FLIGHT_EACH: usize = 64;
 
 /// What is at one end of a line.
@@ -290,7 +290,7 @@ impl Line {
         let cause = if lost {
             Some(Cause::Lost)
         } else {
-            (way.flying_octets + held > FLIGHT_MAX).then_some(Cause::Limit)
+            (way.flying_octets + held > MAX_FLIGHT).then_some(Cause::Limit)
         };
         if let Some(cause) = cause {
             way.counters.dropped(dscp_of(&item.octets), item.octets.len(), cause);

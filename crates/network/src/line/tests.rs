@@ -111,7 +111,7 @@ fn what_is_on_the_way_is_bounded() {
     let far = Link { rate: None, delay: Span(Duration::from_secs(1)), ..link("1Mbit", 0, 0) };
     let mut line = Line::new(&far, [HOST; 2], 1);
     let each = 1_500 + FLIGHT_EACH;
-    for number in 0..(FLIGHT_MAX / each) as u32 {
+    for number in 0..(MAX_FLIGHT / each) as u32 {
         line.offer(Time::ZERO, 0, packet(number, 1_500));
     }
     assert_eq!(line.poll(), None);

@@ -1,7 +1,7 @@
 //! What must be so of a topology before routes are looked for.
 
 use super::{
-    ADDRESSES_MAX, Kind, LINKS_MAX, NODES_MAX, Node, PORTS_MAX, Plan, Port, PortId, ROUTES_MAX,
+    Kind, MAX_ADDRESSES, MAX_LINKS, MAX_NODES, MAX_PORTS, MAX_ROUTES, Node, Plan, Port, PortId,
     Wire,
 };
 use crate::topology::{Address, Duplex, HostPort, Link, Topology};
@@ -11,19 +11,19 @@ use std::net::IpAddr;
 
 /// No link ends here yet.
 const LOOSE: usize = usize::MAX;
-const QUEUE_MAX: usize = 100_000;
-const OVERHEAD_MAX: u16 = 256;
+const MAX_QUEUE: usize = 100_000;
+const MAX_OVERHEAD: u16 = 256;
 /// The longest name of a node.
-const NODE_NAME_MAX: usize = 32;
+const MAX_NODE_NAME: usize = 32;
 /// The longest name of an interface that Linux takes.
-const PORT_NAME_MAX: usize = 15;
-const SYSCTLS_MAX: usize = 64;
+const MAX_PORT_NAME: usize = 15;
+const MAX_SYSCTLS: usize = 64;
 
 /// All nodes with their ports, which no link ends at yet.
 pub(super) fn nodes(topology: &Topology) -> Result<Plan, Wrong> {
     let count = topology.hosts.len() + topology.routers.len() + topology.gateways.len();
-    if count > NODES_MAX {
-        let what = format!("{count} hosts, routers and gateways, at most {NODES_MAX}");
+    if count > MAX_NODES {
+        let what = format!("{count} hosts, routers and gateways, at most {MAX_NODES}");
         return Err(Wrong::at("topology", what));
     }
     if topology.hosts.is_empty() {
@@ -57,24 +57,24 @@ fn add<'a>(
     routes: usize,
 ) -> Result<(), Wrong> {
     let path = format!("{}.{name}", kind.key());
-    named(&path, name, NODE_NAME_MAX)?;
+    named(&path, name, MAX_NODE_NAME)?;
     let mut node = Node { name: name.to_owned(), kind, ports: Vec::new(), routes: Vec::new() };
     for (name, port) in ports {
         let path = match kind {
             Kind::Gateway => format!("{path}.{name}"),
             _ => format!("{path}.ports.{name}"),
         };
-        named(&path, name, PORT_NAME_MAX)?;
-        within(&format!("{path}.queue"), port.queue, 1, QUEUE_MAX)?;
-        within(&format!("{path}.addresses"), port.addresses.len(), 0, ADDRESSES_MAX)?;
+        named(&path, name, MAX_PORT_NAME)?;
+        within(&format!("{path}.queue"), port.queue, 1, MAX_QUEUE)?;
+        within(&format!("{path}.addresses"), port.addresses.len(), 0, MAX_ADDRESSES)?;
         if kind == Kind::Host && port.addresses.is_empty() {
             return Err(Wrong::at(format!("{path}.addresses"), "a host's port needs an address"));
         }
         let (addresses, queue, name) = (port.addresses, port.queue, name.to_owned());
         node.ports.push(Port { name, addresses, queue, link: LOOSE, end: 0, mtu: 0 });
     }
-    within(&format!("{path}.ports"), node.ports.len(), 1, PORTS_MAX)?;
-    within(&format!("{path}.routes"), routes, 0, ROUTES_MAX)?;
+    within(&format!("{path}.ports"), node.ports.len(), 1, MAX_PORTS)?;
+    within(&format!("{path}.routes"), routes, 0, MAX_ROUTES)?;
     if let Some(other) = plan.names.insert(name.to_owned(), plan.nodes.len()) {
         let other = plan.nodes.get(other).map_or("hosts", |node| node.kind.key());
         return Err(Wrong::at(path, format!("there is one of this name in {other}, too")));
@@ -101,10 +101,10 @@ fn within(path: &str, value: usize, least: usize, most: usize) -> Result<(), Wro
 
 fn host_settings(name: &str, host: &crate::topology::Host) -> Result<(), Wrong> {
     if let Some(control) = &host.congestion_control {
-        named(&format!("hosts.{name}.congestion_control"), control, PORT_NAME_MAX)?;
+        named(&format!("hosts.{name}.congestion_control"), control, MAX_PORT_NAME)?;
     }
     let path = format!("hosts.{name}.sysctls");
-    within(&path, host.sysctls.len(), 0, SYSCTLS_MAX)?;
+    within(&path, host.sysctls.len(), 0, MAX_SYSCTLS)?;
     for (key, setting) in &host.sysctls {
         let good = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
         if !key.starts_with("net.") || !key.chars().all(good) || key.contains("..") {
@@ -121,8 +121,8 @@ fn host_settings(name: &str, host: &crate::topology::Host) -> Result<(), Wrong> 
 
 /// Joins ports by links.
 pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
-    if topology.links.len() > LINKS_MAX {
-        let what = format!("{} links, at most {LINKS_MAX}", topology.links.len());
+    if topology.links.len() > MAX_LINKS {
+        let what = format!("{} links, at most {MAX_LINKS}", topology.links.len());
         return Err(Wrong::at("links", what));
     }
     for (place, link) in topology.links.iter().enumerate() {
@@ -145,7 +145,7 @@ pub(super) fn links(topology: &Topology, plan: &mut Plan) -> Result<(), Wrong> {
 
 fn numbers(path: &str, link: &Link) -> Result<(), Wrong> {
     within(&format!("{path}.mtu"), link.mtu, 68, router::packet::MAX_LENGTH)?;
-    within(&format!("{path}.overhead"), link.overhead.into(), 0, OVERHEAD_MAX.into())?;
+    within(&format!("{path}.overhead"), link.overhead.into(), 0, MAX_OVERHEAD.into())?;
     if !(0.0..=1.0).contains(&link.loss) {
         let what = format!("{} is no probability: 0 to 1, so 1 % is 0.01", link.loss);
         return Err(Wrong::at(format!("{path}.loss"), what));

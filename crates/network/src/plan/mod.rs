@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Most nodes: hosts, routers and gateways together.
-pub const NODES_MAX: usize = 256;
+pub const MAX_NODES: usize = 256;
 /// Most links.
-pub const LINKS_MAX: usize = 1_024;
+pub const MAX_LINKS: usize = 1_024;
 /// Most ports of a node.
-pub const PORTS_MAX: usize = 64;
+pub const MAX_PORTS: usize = 64;
 /// Most addresses of a port.
-pub const ADDRESSES_MAX: usize = 8;
+pub const MAX_ADDRESSES: usize = 8;
 /// Most routes of a node that are not computed.
-pub const ROUTES_MAX: usize = 256;
+pub const MAX_ROUTES: usize = 256;
 
 /// The place of a port of the network: of its node among the nodes, and its own among the node's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

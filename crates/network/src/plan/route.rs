@@ -1,6 +1,6 @@
 //! Routes by the fewest hops.
 
-use super::{Kind, Node, Plan, PortId, ROUTES_MAX, Route, Way};
+use super::{Kind, MAX_ROUTES, Node, Plan, PortId, Route, Way};
 use crate::topology::{StaticRoute, Topology};
 use router::policy::{Prefix, Wrong};
 use std::collections::{BTreeMap, VecDeque};
@@ -153,7 +153,7 @@ fn statics(
         Kind::Gateway => topology.gateways.get(&node.name).map_or(&[], |gateway| &gateway.routes),
     };
     let mut found: Vec<(Prefix, Way)> = Vec::new();
-    for (number, route) in routes.iter().take(ROUTES_MAX).enumerate() {
+    for (number, route) in routes.iter().take(MAX_ROUTES).enumerate() {
         let path = format!("{}.{}.routes[{number}]", node.kind.key(), node.name);
         let way = if node.kind == Kind::Gateway {
             let far = plan.node(&route.via);

@@ -10,7 +10,7 @@ pub(crate) const V4_HEADER: usize = 20;
 /// Octets of an outer header.
 pub(crate) const V6_HEADER: usize = 40;
 /// Tunnels that may lie inside each other.
-const DEPTH_MAX: usize = 8;
+const MAX_DEPTH: usize = 8;
 const RED: usize = 0;
 const BLACK: usize = 1;
 
@@ -150,8 +150,8 @@ fn measure(
     let name = |node: usize| plan.nodes.get(node).map_or("", |node| node.name.as_str());
     let path = format!("gateways.{}", name(tunnel.from));
     let far = name(tunnel.to);
-    if depth >= DEPTH_MAX {
-        let what = format!("its tunnel to {far} lies within itself, or in more than {DEPTH_MAX}");
+    if depth >= MAX_DEPTH {
+        let what = format!("its tunnel to {far} lies within itself, or in more than {MAX_DEPTH}");
         return Err(Wrong::at(path, what));
     }
     let no_way = || {

@@ -5,7 +5,7 @@ use router::policy::Wrong;
 use serde::{Deserialize, Deserializer};
 
 /// The longest text read, in octets.
-const TEXT_MAX: usize = 1 << 20;
+const MAX_TEXT: usize = 1 << 20;
 /// Of a line that is quoted in an error, in characters.
 const QUOTED: usize = 80;
 
@@ -16,8 +16,8 @@ impl Topology {
     /// Where it is no TOML, has an unknown key or a value of the wrong kind: with line, column and
     /// that line; where it is longer than 1 MiB.
     pub fn read(text: &str) -> Result<Topology, Wrong> {
-        if text.len() > TEXT_MAX {
-            let what = format!("{} octets of text, at most {TEXT_MAX} are read", text.len());
+        if text.len() > MAX_TEXT {
+            let what = format!("{} octets of text, at most {MAX_TEXT} are read", text.len());
             return Err(Wrong::at("topology", what));
         }
         toml::from_str(text).map_err(|error| {

@@ -203,7 +203,7 @@ impl Machine {
     }
 
     /// Most octets [`Machine::held`] ever gives.
-    pub const MOST_HELD: usize = 255 + pdu::DEFAULT_SIZE;
+    pub const MAX_HELD: usize = 255 + pdu::DEFAULT_SIZE;
 
     /// The state, for diagnosis and tests.
     pub fn state(&self) -> State {

@@ -96,7 +96,7 @@ impl Presentation {
     }
 
     /// Most octets [`Presentation::held`] ever gives.
-    pub(crate) const MOST_HELD: usize = SMALL + 6;
+    pub(crate) const MAX_HELD: usize = SMALL + 6;
 
     fn step(&mut self, event: Event) -> (Action, &'static str) {
         let found = cell(self.state, event);

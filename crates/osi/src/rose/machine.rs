@@ -17,11 +17,11 @@ use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 /// Most invocations of the peer that await our answer.
-const MOST_INVOCATIONS: usize = 256;
+const MAX_INVOCATIONS: usize = 256;
 /// Most APDUs that wait behind the one being sent.
-const MOST_QUEUED: usize = 1024;
+const MAX_QUEUED: usize = 1024;
 /// Octets of the longest RORJ: header, invoke identifier, problem.
-const MOST_REJECT: usize = 2 + 10 + 3;
+const MAX_REJECT: usize = 2 + 10 + 3;
 
 /// An APDU to be sent.
 #[derive(Debug)]
@@ -132,8 +132,8 @@ impl Rose {
     }
 
     /// Most octets [`Rose::held`] ever gives where the heads of our own user's answers are empty.
-    pub(crate) const MOST_HELD: usize = MOST_QUEUED * (size_of::<Outgoing>() + MOST_REJECT)
-        + MOST_INVOCATIONS * size_of::<(i64, i64)>();
+    pub(crate) const MAX_HELD: usize = MAX_QUEUED * (size_of::<Outgoing>() + MAX_REJECT)
+        + MAX_INVOCATIONS * size_of::<(i64, i64)>();
 
     /// Runs the timers while the peer is awaited; `progress` starts the wait for octets anew.
     fn rearm(&mut self, now: Instant, progress: bool) {
@@ -307,8 +307,8 @@ impl Rose {
         head: &[u8],
         payload: &Payload,
     ) {
-        if self.queue.len() >= MOST_QUEUED {
-            let detail = format!("rose: more than {MOST_QUEUED} APDUs wait to be sent");
+        if self.queue.len() >= MAX_QUEUED {
+            let detail = format!("rose: more than {MAX_QUEUED} APDUs wait to be sent");
             return self.abort(below, detail);
         }
         let octets = Pulled::new(head, payload, &[]);
@@ -620,7 +620,7 @@ impl Rose {
             }
         } else if self.theirs.contains_key(&invoke) {
             problem::DUPLICATE_INVOCATION
-        } else if self.theirs.len() >= MOST_INVOCATIONS {
+        } else if self.theirs.len() >= MAX_INVOCATIONS {
             problem::RESOURCE_LIMITATION
         } else {
             let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();

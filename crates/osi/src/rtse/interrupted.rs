@@ -3,7 +3,7 @@ use crate::session::service::ConnectionReference;
 use std::collections::VecDeque;
 
 /// Most names kept of one transfer.
-const MOST_NAMES: usize = 4;
+const MAX_NAMES: usize = 4;
 
 /// What a receiver keeps of a transfer that was cut off, so that it can go on in the same
 /// association or in a recovered one (X.228 7.8.1, 7.8.3).
@@ -39,7 +39,7 @@ impl Names {
 
     /// A further attempt.
     pub(super) fn add(&mut self, reference: ConnectionReference, activity: i64) {
-        if self.all.len() >= MOST_NAMES {
+        if self.all.len() >= MAX_NAMES {
             self.all.pop();
         }
         self.all.push((reference, activity));
@@ -61,7 +61,7 @@ impl Names {
 
     /// Most octets [`Names::held`] gives: what a session connection reference may hold, and the
     /// headers that normalizing adds.
-    pub(super) const MOST_HELD: usize = MOST_NAMES * (8 + (64 + 64 + 4) + 3 * 4);
+    pub(super) const MAX_HELD: usize = MAX_NAMES * (8 + (64 + 64 + 4) + 3 * 4);
 
     pub(super) fn contains(&self, reference: &ConnectionReference, activity: i64) -> bool {
         self.all.iter().any(|(r, a)| r == reference && *a == activity)

@@ -14,11 +14,11 @@ use bytes::Bytes;
 use std::collections::VecDeque;
 
 /// Most interrupted transfers kept for one association.
-const MOST_INTERRUPTED: usize = 4;
+const MAX_INTERRUPTED: usize = 4;
 /// How many checkpoints beyond the window may await our confirm: fielded senders count one more.
 const SLACK: usize = 16;
 /// Most confirmed checkpoints remembered; the sender may have missed as many confirms.
-const MOST_CONFIRMED: usize = 256;
+const MAX_CONFIRMED: usize = 256;
 
 /// A checkpoint that awaits our confirm.
 #[derive(Clone, Copy, Debug)]
@@ -115,7 +115,7 @@ impl Receiving {
 }
 
 /// Octets of one transfer kept, besides its fixed size.
-const MOST_KEPT: usize = Names::MOST_HELD + MOST_CONFIRMED * size_of::<(u32, u64)>();
+const MAX_KEPT: usize = Names::MAX_HELD + MAX_CONFIRMED * size_of::<(u32, u64)>();
 
 impl Rtse {
     /// Octets held on behalf of the peer.
@@ -128,9 +128,9 @@ impl Rtse {
     /// Most octets [`Rtse::held`] ever gives, with this window in force.
     pub(crate) const fn most_held(window: usize) -> usize {
         // The interrupted, one more that a recovery brings, the completed.
-        let kept = (MOST_INTERRUPTED + 2) * (size_of::<InterruptedReceive>() + MOST_KEPT);
+        let kept = (MAX_INTERRUPTED + 2) * (size_of::<InterruptedReceive>() + MAX_KEPT);
         let pending = (window + SLACK) * size_of::<Pending>();
-        kept + size_of::<Receiving>() + MOST_KEPT + pending
+        kept + size_of::<Receiving>() + MAX_KEPT + pending
     }
 
     pub(super) fn activity_start(&mut self, below: &mut Below, activity: &[u8]) {
@@ -259,7 +259,7 @@ impl Rtse {
             }
             receiving.pending.pop_front();
             receiving.confirmed.push_back((first.serial, first.offset));
-            if receiving.confirmed.len() > MOST_CONFIRMED {
+            if receiving.confirmed.len() > MAX_CONFIRMED {
                 receiving.confirmed.pop_front();
             }
             last = Some(first.serial);
@@ -331,7 +331,7 @@ impl Rtse {
         let state = state.filter(|s| s.serial() > 0);
         let may_resume = state.is_some();
         self.interrupted.extend(state);
-        if self.interrupted.len() > MOST_INTERRUPTED {
+        if self.interrupted.len() > MAX_INTERRUPTED {
             self.interrupted.pop_front();
         }
         self.up.push_back(Indication::TransferStopped { may_resume });

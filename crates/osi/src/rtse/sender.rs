@@ -12,7 +12,7 @@ use base::ber::{Header, Length, universal as u};
 use bytes::Bytes;
 
 /// Most octets filled in to complete an RTTR whose content is gone.
-const MOST_FILLED: u64 = 1024 * 1024;
+const MAX_FILLED: u64 = 1024 * 1024;
 
 impl Rtse {
     /// RT-TRANSFER.request.
@@ -159,7 +159,7 @@ impl Rtse {
         outflow.waiting = None;
         let left = outflow.left();
         match usize::try_from(left) {
-            Ok(left) if left as u64 <= MOST_FILLED => {
+            Ok(left) if left as u64 <= MAX_FILLED => {
                 if left > 0 {
                     self.send(below, vec![0; left].into());
                 }

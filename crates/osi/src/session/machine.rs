@@ -208,7 +208,7 @@ impl Machine {
     }
 
     /// Most octets [`Machine::held`] ever gives.
-    pub const MOST_HELD: usize = super::tsdu::LIMIT + 3 * super::pdu::MAX_USER_DATA;
+    pub const MAX_HELD: usize = super::tsdu::LIMIT + 3 * super::pdu::MAX_USER_DATA;
 
     /// The state, for diagnosis and tests.
     pub fn state(&self) -> State {

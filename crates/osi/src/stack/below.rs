@@ -80,7 +80,7 @@ impl Below {
     }
 
     /// Most octets [`Below::held`] ever gives.
-    pub(super) const MOST_HELD: usize = Presentation::MOST_HELD;
+    pub(super) const MAX_HELD: usize = Presentation::MAX_HELD;
 
     /// The state of ACSE, for tests.
     #[cfg(test)]

@@ -244,9 +244,9 @@ impl Upper {
             Service::Rtse(rtse) => {
                 Rtse::most_held(usize::try_from(rtse.window.max(1)).unwrap_or(usize::MAX / 64))
             }
-            Service::Rose => Rose::MOST_HELD,
+            Service::Rose => Rose::MAX_HELD,
         };
-        Below::MOST_HELD + user
+        Below::MAX_HELD + user
     }
 
     /// The states of the layers here, for tests.

@@ -8,7 +8,7 @@ use study::file::{self, OverTime};
 use study::measured::LoadMeasured;
 
 /// Most figures.
-pub(crate) const FIGURES_MAX: usize = 100;
+pub(crate) const MAX_FIGURES: usize = 100;
 
 /// Those that there is anything of, by their numbers.
 pub(crate) fn of(report: &Report<'_>) -> Vec<(u32, Figure)> {
@@ -17,7 +17,7 @@ pub(crate) fn of(report: &Report<'_>) -> Vec<(u32, Figure)> {
         // Of a run that was made several times, the first.
         measured.entry(one.id.as_str()).or_insert(one);
     }
-    let all = report.study.over_time.iter().take(FIGURES_MAX);
+    let all = report.study.over_time.iter().take(MAX_FIGURES);
     all.filter_map(|figure| Some((figure.number, one(figure, &measured)?))).collect()
 }
 

@@ -8,11 +8,11 @@ mod units;
 pub(crate) mod varied;
 
 use crate::view::{Experiment, View};
-use crate::{RUN_FIGURES_MAX, Report};
+use crate::{MAX_RUN_FIGURES, Report};
 use std::collections::BTreeSet;
 
 /// Most pictures of sweeps.
-const SWEEP_FIGURES_MAX: usize = 100;
+const MAX_SWEEP_FIGURES: usize = 100;
 
 /// What a picture is drawn from.
 #[derive(Clone, Debug)]
@@ -86,7 +86,7 @@ pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
         let numbered = sweep::of(experiment).into_iter().zip(1..);
         numbered.map(|(of, number)| (format!("{}-sweep-{number}", experiment.file.name), of.figure))
     });
-    for (name, figure) in sweeps.take(SWEEP_FIGURES_MAX) {
+    for (name, figure) in sweeps.take(MAX_SWEEP_FIGURES) {
         add(name, Drawn::Figure(figure));
     }
     for (id, figure) in runs(&view.experiments) {
@@ -104,7 +104,7 @@ fn runs(experiments: &[Experiment<'_>]) -> Vec<(String, plot::Figure)> {
         let measured = run.measured?;
         Some((run.planned.id.clone(), over_time::of(run.planned, measured)?.figure))
     });
-    figures.take(RUN_FIGURES_MAX).collect()
+    figures.take(MAX_RUN_FIGURES).collect()
 }
 
 /// A name that any file system takes.

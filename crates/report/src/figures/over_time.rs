@@ -9,13 +9,13 @@ use study::measured::{MessageTimes, Steps};
 use study::{Measured, Planned, file, measured};
 
 /// Most points of a series: more are taken together.
-const POINTS_MAX: usize = 160;
+const MAX_POINTS: usize = 160;
 /// Fewer steps show nothing.
 const STEPS_MIN: usize = 4;
 /// Marks nearer than this part of the picture are one.
 const APART: f64 = 0.015;
 /// Most ports that are looked at.
-const PORTS_MAX: usize = 256;
+const MAX_PORTS: usize = 256;
 
 /// A picture of a run.
 pub(crate) struct OverTime {
@@ -62,7 +62,7 @@ fn port<'a>(planned: &Planned, measured: &'a Measured) -> Option<&'a measured::S
         let own = queueing(planned, &series.port).is_some();
         (own, sum(|steps| &steps.dropped), sum(|steps| &steps.waiting), sum(|steps| &steps.octets))
     };
-    let usable = measured.series.iter().take(PORTS_MAX).filter(|series| {
+    let usable = measured.series.iter().take(MAX_PORTS).filter(|series| {
         let enough = series.rows.values().any(|steps| steps.octets.len() >= STEPS_MIN);
         enough && series.interval.is_finite() && series.interval > 0.0
     });
@@ -99,7 +99,7 @@ fn at_port(
     notes: &mut Vec<String>,
 ) -> Vec<Panel> {
     let steps = series.rows.values().map(|steps| steps.octets.len()).max().unwrap_or(0);
-    let together = steps.div_ceil(POINTS_MAX).max(1);
+    let together = steps.div_ceil(MAX_POINTS).max(1);
     let bin = Bins { together, seconds: series.interval * scale * together as f64 };
     // The last one may be of fewer steps.
     let rate_of = |all: &[u64]| sum(all) * 8e-3 / (all.len() as f64 * series.interval * scale);
@@ -148,7 +148,7 @@ fn at_port(
 fn received(measured: &Measured, scale: f64, notes: &mut Vec<String>) -> Vec<Panel> {
     let mut panel = Panel::new("received, kbit/s");
     for load in measured.loads.iter().filter(|load| !load.over_time.is_empty()) {
-        let together = load.over_time.len().div_ceil(POINTS_MAX).max(1);
+        let together = load.over_time.len().div_ceil(MAX_POINTS).max(1);
         let seconds = load.interval * scale * together as f64;
         if !seconds.is_finite() || seconds <= 0.0 {
             continue;

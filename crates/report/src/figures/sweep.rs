@@ -25,7 +25,7 @@ const MEASURES: [(Measure, &str); 4] = [
     (Measure::BasePercent, "% of base"),
 ];
 /// Most panels.
-const PANELS_MAX: usize = 3;
+const MAX_PANELS: usize = 3;
 
 /// The sweeps of an experiment: one for each of its runs that varies something and was made.
 pub(crate) fn of(experiment: &Experiment<'_>) -> Vec<Sweep> {
@@ -58,7 +58,7 @@ fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
     let mut colours: Vec<String> = Vec::new();
     for (measure, label) in MEASURES {
         let series = series(run, name, measure, &points, &axis, &place);
-        if !series.is_empty() && figure.panels.len() < PANELS_MAX {
+        if !series.is_empty() && figure.panels.len() < MAX_PANELS {
             let coloured = series.into_iter().map(|series| {
                 let place = place_of(&mut colours, &series.name);
                 series.colour(place)

@@ -9,7 +9,7 @@ use study::{Planned, Row, file};
 use toml::Value;
 
 /// Most values of a parameter on an axis.
-const VALUES_MAX: usize = 1_000;
+const MAX_VALUES: usize = 1_000;
 
 /// Colours; from this place on they come again, dashed.
 const COLOURS: usize = 8;
@@ -95,7 +95,7 @@ fn points<'a>(
 fn values<'a>(points: impl Iterator<Item = &'a Point<'a>>) -> Vec<Value> {
     let mut values: Vec<Value> = Vec::new();
     for (value, _) in points {
-        if !values.contains(value) && values.len() < VALUES_MAX {
+        if !values.contains(value) && values.len() < MAX_VALUES {
             values.push((*value).clone());
         }
     }

@@ -1,7 +1,7 @@
 //! An experiment: what it shows, its table, what was expected, and its pictures.
 
 use super::markup::Markup;
-use super::{Left, RUN_FIGURES_MAX, picture, plural, table};
+use super::{Left, MAX_RUN_FIGURES, picture, plural, table};
 use crate::figures::{over_time, sweep};
 use crate::number;
 use crate::text::bounds;
@@ -10,13 +10,13 @@ use study::file::Grounds;
 use study::{Planned, Verdict};
 
 /// Rows of a table that stand open; a longer one is opened by a click.
-const ROWS_OPEN_MAX: usize = 40;
+const MAX_ROWS_OPEN: usize = 40;
 /// The same where they are drawn.
-const SWEPT_OPEN_MAX: usize = 8;
+const MAX_SWEPT_OPEN: usize = 8;
 /// Runs that are listed; where there are more, the list is opened by a click.
-const RUNS_OPEN_MAX: usize = 8;
+const MAX_RUNS_OPEN: usize = 8;
 /// Most notes of a run.
-const NOTES_MAX: usize = 20;
+const MAX_NOTES: usize = 20;
 
 pub(super) fn write(page: &mut Markup, number: usize, of: &Experiment<'_>, left: &mut Left) {
     let id = format!("e{number}");
@@ -29,7 +29,7 @@ pub(super) fn write(page: &mut Markup, number: usize, of: &Experiment<'_>, left:
         } else {
             // The pictures of a sweep say more than its rows.
             let swept = sweeps(page, of, left);
-            table::write(page, of, if swept { SWEPT_OPEN_MAX } else { ROWS_OPEN_MAX }, left);
+            table::write(page, of, if swept { MAX_SWEPT_OPEN } else { MAX_ROWS_OPEN }, left);
         }
         verdicts(page, of, left);
         runs(page, of, left);
@@ -110,7 +110,7 @@ fn runs(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) {
         return;
     }
     page.element("h3", &[], "Over time");
-    if made.len() <= RUNS_OPEN_MAX {
+    if made.len() <= MAX_RUNS_OPEN {
         listed(page, &made, "paper", left);
         return;
     }
@@ -137,7 +137,7 @@ fn listed(page: &mut Markup, made: &[&Run<'_>], class: &'static str, left: &mut 
     let mut without = 0;
     for run in made {
         // Those of a sweep leave room for the others.
-        let room = left.figures.saturating_sub(if run.varied { RUN_FIGURES_MAX / 2 } else { 0 });
+        let room = left.figures.saturating_sub(if run.varied { MAX_RUN_FIGURES / 2 } else { 0 });
         let notes = run.measured.map_or(0, |measured| measured.notes.len());
         if room == 0 && (notes == 0 || left.notes == 0) {
             without += 1;
@@ -187,7 +187,7 @@ fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
         }
         None => {}
     }
-    let shown = measured.notes.len().min(NOTES_MAX).min(left.notes);
+    let shown = measured.notes.len().min(MAX_NOTES).min(left.notes);
     left.notes -= shown;
     if !measured.notes.is_empty() {
         page.within("ul", &[("class", "notes")], |page| {

@@ -6,7 +6,7 @@ use crate::view::View;
 use std::collections::BTreeMap;
 
 /// Most values of a setting that are told apart.
-const VALUES_MAX: usize = 5;
+const MAX_VALUES: usize = 5;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>) {
     let (study, machine) = (view.report.study, view.report.machine);
@@ -69,11 +69,11 @@ fn counted(values: &BTreeMap<String, usize>) -> String {
     }
     let mut all: Vec<(&String, &usize)> = values.iter().collect();
     all.sort_by_key(|(_, count)| std::cmp::Reverse(**count));
-    let shown = all.iter().take(VALUES_MAX);
+    let shown = all.iter().take(MAX_VALUES);
     let shown = shown.map(|(value, count)| format!("{value} ({})", plural(**count, "run")));
     let mut text = shown.collect::<Vec<_>>().join(", ");
-    if all.len() > VALUES_MAX {
-        text.push_str(&format!(", and {} more", all.len() - VALUES_MAX));
+    if all.len() > MAX_VALUES {
+        text.push_str(&format!(", and {} more", all.len() - MAX_VALUES));
     }
     text
 }

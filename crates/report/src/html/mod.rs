@@ -14,16 +14,16 @@ use crate::view::View;
 use markup::Markup;
 
 /// Most rows of all tables of the page; the JSON has all.
-pub const ROWS_MAX: usize = 4_000;
+pub const MAX_ROWS: usize = 4_000;
 /// Most pictures of runs over time: of those that vary nothing first.
-pub const RUN_FIGURES_MAX: usize = 150;
+pub const MAX_RUN_FIGURES: usize = 150;
 /// Most octets of all pictures of the page.
-pub const PICTURES_BYTES_MAX: usize = 16_000_000;
+pub const MAX_PICTURES_BYTES: usize = 16_000_000;
 /// Most expectations that are listed.
-pub const EXPECTATIONS_MAX: usize = 2_000;
+pub const MAX_EXPECTATIONS: usize = 2_000;
 
 /// Most notes of runs.
-const NOTES_MAX: usize = 2_000;
+const MAX_NOTES: usize = 2_000;
 
 /// What is left of the bounds.
 struct Left {
@@ -38,11 +38,11 @@ struct Left {
 pub(crate) fn page(report: &Report<'_>) -> String {
     let view = View::of(report);
     let mut left = Left {
-        rows: ROWS_MAX,
-        figures: RUN_FIGURES_MAX,
-        bytes: PICTURES_BYTES_MAX,
-        expectations: EXPECTATIONS_MAX,
-        notes: NOTES_MAX,
+        rows: MAX_ROWS,
+        figures: MAX_RUN_FIGURES,
+        bytes: MAX_PICTURES_BYTES,
+        expectations: MAX_EXPECTATIONS,
+        notes: MAX_NOTES,
     };
     let mut page = Markup::default();
     page.open("!DOCTYPE html", &[]);
@@ -101,7 +101,7 @@ fn repeat(page: &mut Markup, report: &Report<'_>) {
         page.within("p", &[], |page| {
             page.say(format_args!(
                 "All numbers stand in results.json beside this page, and every picture as SVG and PNG \
-                 in pictures/ (at most {RUN_FIGURES_MAX} of runs over time). Seeds and settings are \
+                 in pictures/ (at most {MAX_RUN_FIGURES} of runs over time). Seeds and settings are \
                  those above; figures of virtual time come out the same again, those of real time \
                  nearly."
             ));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use study::file::Parameter;
 
 /// Most other values of a parameter that are listed.
-const OTHERS_MAX: usize = 12;
+const MAX_OTHERS: usize = 12;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>) {
     let parameters = &view.report.study.parameters;
@@ -57,9 +57,9 @@ fn row(page: &mut Markup, name: &str, parameter: &Parameter, others: Option<&Vec
             }
         });
         let others = others.map(Vec::as_slice).unwrap_or_default();
-        let mut text = others.iter().take(OTHERS_MAX).cloned().collect::<Vec<_>>().join(", ");
-        if others.len() > OTHERS_MAX {
-            text.push_str(&format!(", and {} more", others.len() - OTHERS_MAX));
+        let mut text = others.iter().take(MAX_OTHERS).cloned().collect::<Vec<_>>().join(", ");
+        if others.len() > MAX_OTHERS {
+            text.push_str(&format!(", and {} more", others.len() - MAX_OTHERS));
         }
         page.element("td", &[("class", "why")], &text);
     });

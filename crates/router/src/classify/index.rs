@@ -3,7 +3,7 @@
 //! Rules that fix the same fields, with prefixes of the same lengths, stand in one group: of a packet
 //! the group's fields are one key, looked up at once. So a search takes a step for each group, not
 //! for each rule, and none for groups whose rules all stand behind what is found already. Ranges of
-//! ports become prefixes of ports, lists of code points single ones, up to [`KEYS_MAX`] keys for a
+//! ports become prefixes of ports, lists of code points single ones, up to [`MAX_KEYS`] keys for a
 //! rule; what is beyond that its owner has to look at.
 
 use super::Rule;
@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 
 /// Keys that one rule may take.
-const KEYS_MAX: usize = 64;
+const MAX_KEYS: usize = 64;
 
 const DSCP_SHIFT: u32 = 0;
 const PROTOCOL_SHIFT: u32 = 8;
@@ -250,7 +250,7 @@ fn multiply<A: Copy>(
     alternatives: &[A],
     fix: impl Fn(&mut Shape, &mut Key, A),
 ) -> bool {
-    if keys.len() * alternatives.len() > KEYS_MAX {
+    if keys.len() * alternatives.len() > MAX_KEYS {
         return false;
     }
     let fixed = keys.iter().flat_map(|one| alternatives.iter().map(move |with| (*one, *with)));

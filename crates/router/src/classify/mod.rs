@@ -4,7 +4,7 @@ mod index;
 mod key_map;
 mod table;
 
-pub use table::{Found, NoSuchFlow, SHAPED_MAX, Tables};
+pub use table::{Found, MAX_SHAPED, NoSuchFlow, Tables};
 
 use crate::packet::Packet;
 use crate::policy::{Match, Name, Policy, Wrong};

@@ -7,7 +7,7 @@ use crate::policy::{Flow, Name, Policy, Step, Wrong};
 use std::collections::BTreeMap;
 
 /// Flows with a rate that a table may have where a `shape-flows` step shapes it.
-pub const SHAPED_MAX: usize = 256;
+pub const MAX_SHAPED: usize = 256;
 
 /// How far apart flows are placed, so that there is room for others between them.
 const STEP: u64 = 1 << 32;
@@ -254,11 +254,11 @@ impl Table {
     }
 
     fn has_room_for_a_rate(&self, path: &str) -> Result<(), Wrong> {
-        if !self.shaped || self.rated < SHAPED_MAX {
+        if !self.shaped || self.rated < MAX_SHAPED {
             return Ok(());
         }
         let what = format!(
-            "{SHAPED_MAX} flows of this table have a rate, which is what a shaper takes: take one \
+            "{MAX_SHAPED} flows of this table have a rate, which is what a shaper takes: take one \
              away first, or leave the rate out"
         );
         Err(Wrong::at(path, what))

@@ -19,7 +19,7 @@ use crate::time::{Rate, SECOND};
 use dscp::Dscp;
 
 /// How deep `first-match` steps may stand inside one another.
-const DEPTH_MAX: usize = 8;
+const MAX_DEPTH: usize = 8;
 
 /// Builds the steps of a chain, in their order. `path` names the chain, as in `chains.edge`.
 ///
@@ -50,8 +50,8 @@ impl Place<'_> {
 }
 
 fn steps(at: Place<'_>, steps: &[Step], path: &str) -> Result<Vec<Box<dyn Conditioner>>, Wrong> {
-    if at.depth > DEPTH_MAX {
-        let what = format!("more than {DEPTH_MAX} first-match steps inside one another");
+    if at.depth > MAX_DEPTH {
+        let what = format!("more than {MAX_DEPTH} first-match steps inside one another");
         return Err(Wrong::at(path, what));
     }
     let steps = steps.iter().enumerate();

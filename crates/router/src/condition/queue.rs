@@ -7,13 +7,13 @@ use crate::time::{SECOND, Time};
 use std::collections::VecDeque;
 
 /// Packets that may wait in one step.
-const PACKETS_MAX: usize = 100_000;
+const MAX_PACKETS: usize = 100_000;
 /// Their octets.
-const OCTETS_MAX: usize = 64_000_000;
+const MAX_OCTETS: usize = 64_000_000;
 /// Who fetches late makes good what was due so long ago and is held up no longer for it, beside the
 /// burst: what timers of a busy machine are late. What is later is lost, as the line would have lost
 /// it.
-const LATE_MAX: u64 = SECOND / 200;
+const MAX_LATE: u64 = SECOND / 200;
 
 /// What became of a packet that was offered.
 #[derive(Debug)]
@@ -43,8 +43,8 @@ impl Room {
                 "0 packets may wait: for a policer, write kind = \"meter\" or \"meter-flows\"";
             return Err(Wrong::at(format!("{path}.limit"), what));
         }
-        if limit > PACKETS_MAX {
-            let what = format!("{limit} packets; at most {PACKETS_MAX} may wait");
+        if limit > MAX_PACKETS {
+            let what = format!("{limit} packets; at most {MAX_PACKETS} may wait");
             return Err(Wrong::at(format!("{path}.limit"), what));
         }
         let delay = delay.map(|span| Time::from(span.0).0);
@@ -72,7 +72,7 @@ impl Held {
 
     /// Whether a packet of this length has no room any more.
     pub(super) fn is_full_for(&self, length: usize) -> bool {
-        self.packets >= PACKETS_MAX || self.octets.saturating_add(length) > OCTETS_MAX
+        self.packets >= MAX_PACKETS || self.octets.saturating_add(length) > MAX_OCTETS
     }
 }
 
@@ -166,7 +166,7 @@ impl Queue {
         let packet = self.waiting.pop_front()?;
         let length = packet.length() as u64;
         self.octets = self.octets.saturating_sub(length);
-        self.bucket.refill(self.due.max(Time(now.0.saturating_sub(LATE_MAX))));
+        self.bucket.refill(self.due.max(Time(now.0.saturating_sub(MAX_LATE))));
         self.bucket.pay(length);
         self.reckon();
         Some(packet)

@@ -2,7 +2,7 @@
 
 use super::profile;
 use super::queue::{Held, Leaving, Offer, Queue, Room};
-use crate::classify::{Found, SHAPED_MAX, Tables};
+use crate::classify::{Found, MAX_SHAPED, Tables};
 use crate::conditioner::{Conditioner, Verdict};
 use crate::count::{Cause, Counters, Part};
 use crate::meter::Bucket;
@@ -55,8 +55,8 @@ impl ShapeFlows {
         let room = Room::new(limit.unwrap_or(LIMIT), delay, path)?;
         let of_table = policy.tables.values().nth(table).into_iter().flat_map(|table| &table.flows);
         let rated = of_table.filter(|flow| flow.rate.is_some()).count();
-        if rated > SHAPED_MAX {
-            let what = format!("{rated} flows have a rate; a shaper takes {SHAPED_MAX}");
+        if rated > MAX_SHAPED {
+            let what = format!("{rated} flows have a rate; a shaper takes {MAX_SHAPED}");
             return Err(Wrong::at(format!("{path}.table"), what));
         }
         Ok(ShapeFlows {

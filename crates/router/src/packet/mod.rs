@@ -18,7 +18,7 @@ use std::net::IpAddr;
 pub const MAX_LENGTH: usize = 65_575;
 
 /// IPv6 extension headers that are walked; who has more is forwarded, but shows no ports.
-pub const EXTENSIONS_MAX: usize = 8;
+pub const MAX_EXTENSIONS: usize = 8;
 
 /// What a meter found (RFC 2697 2, RFC 2698 2).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -72,7 +72,7 @@ pub struct Header {
     /// Destination address.
     pub destination: IpAddr,
     /// The transport protocol, behind any IPv6 extension headers. Where these cannot be walked to
-    /// their end (a fragment but the first, one cut off, more than [`EXTENSIONS_MAX`]), the number of
+    /// their end (a fragment but the first, one cut off, more than [`MAX_EXTENSIONS`]), the number of
     /// the first header that was not walked.
     pub protocol: u8,
     /// Source and destination port of TCP, UDP, DCCP, SCTP and UDP-Lite; none in a fragment but the

@@ -1,6 +1,6 @@
 //! Reading the header: IPv4 (RFC 791 3.1) and IPv6 with its extension headers (RFC 8200 3, 4).
 
-use super::{EXTENSIONS_MAX, Header, Malformed, Packet, compose::sum_of};
+use super::{Header, MAX_EXTENSIONS, Malformed, Packet, compose::sum_of};
 use crate::time::Time;
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -151,7 +151,7 @@ fn walk(first: u8, behind: &[u8]) -> Chain {
         later_fragment,
         rest: rest.len(),
     };
-    for _ in 0..=EXTENSIONS_MAX {
+    for _ in 0..=MAX_EXTENSIONS {
         let octets = match (protocol, rest) {
             // Hop-by-hop options, routing, destination options, mobility, HIP, shim6: in units of 8
             // octets beyond the first.

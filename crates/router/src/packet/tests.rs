@@ -145,7 +145,7 @@ fn ipv6_stops_where_there_is_nothing_to_walk() {
     assert_eq!(packet.header().transport, 40);
     // One more than is walked.
     let options = [60, 0, 1, 4, 0, 0, 0, 0];
-    for (count, ports) in [(EXTENSIONS_MAX, Some((5000, 6000))), (EXTENSIONS_MAX + 1, None)] {
+    for (count, ports) in [(MAX_EXTENSIONS, Some((5000, 6000))), (MAX_EXTENSIONS + 1, None)] {
         let mut chain = options.repeat(count - 1);
         chain.extend([17, 0, 1, 4, 0, 0, 0, 0]);
         chain.extend(UDP);

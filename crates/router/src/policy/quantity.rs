@@ -19,7 +19,7 @@ const SPAN_UNITS: [(&str, f64); 5] =
 const SPAN_MAX_NS: f64 = 3_600e9;
 const OCTET_UNITS: [(&str, f64); 6] =
     [("kbit", 125.0), ("Mbit", 125_000.0), ("bit", 0.125), ("kB", 1e3), ("MB", 1e6), ("B", 1.0)];
-const OCTETS_MAX: f64 = 10e9;
+const MAX_OCTETS: f64 = 10e9;
 
 fn with_unit(text: &str, units: &[(&str, f64)], max: f64) -> Option<f64> {
     let (number, factor) =
@@ -66,7 +66,7 @@ impl FromStr for Octets {
     type Err = String;
 
     fn from_str(text: &str) -> Result<Octets, String> {
-        let octets = with_unit(text, &OCTET_UNITS, OCTETS_MAX).ok_or_else(|| {
+        let octets = with_unit(text, &OCTET_UNITS, MAX_OCTETS).ok_or_else(|| {
             format!("{text:?} is no size up to 10 GB, as in 1500B, 64kB or 512kbit")
         })?;
         Ok(Octets(octets.round() as u64))
@@ -91,7 +91,7 @@ impl<'de> Deserialize<'de> for Octets {
                 self.visit_u64(u64::try_from(value).map_err(E::custom)?)
             }
             fn visit_u64<E: serde::de::Error>(self, value: u64) -> Result<Octets, E> {
-                if value as f64 > OCTETS_MAX {
+                if value as f64 > MAX_OCTETS {
                     return Err(E::custom(format!("{value} octets, more than 10 GB")));
                 }
                 Ok(Octets(value))

@@ -22,7 +22,7 @@ use std::collections::VecDeque;
 use std::net::IpAddr;
 
 /// Interfaces a router may have.
-const INTERFACES_MAX: usize = 256;
+const MAX_INTERFACES: usize = 256;
 /// What a router may answer by itself, in bits a second and in octets at once.
 const ANSWERS: (u64, u64) = (1_000_000, 64_000);
 
@@ -117,8 +117,8 @@ impl Router {
     /// Something in the policy, used or not, is missing or out of range; more than 256 interfaces, two
     /// of one name, or a route to one that is not there.
     pub fn new(setup: &Setup) -> Result<Router, Wrong> {
-        if setup.interfaces.len() > INTERFACES_MAX {
-            let what = format!("{} of them; at most {INTERFACES_MAX}", setup.interfaces.len());
+        if setup.interfaces.len() > MAX_INTERFACES {
+            let what = format!("{} of them; at most {MAX_INTERFACES}", setup.interfaces.len());
             return Err(Wrong::at("interfaces", what));
         }
         let names: Vec<Name> = setup.interfaces.iter().map(|one| one.name.clone()).collect();

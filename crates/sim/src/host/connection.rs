@@ -12,7 +12,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 /// Octets to be written at which reading stops, and no more content is asked for; the daemon's.
-pub(crate) const UNSENT_MAX: usize = 1 << 20;
+pub(crate) const MAX_UNSENT: usize = 1 << 20;
 /// How long the peer may take to close after we did; the daemon's.
 const LINGER: Duration = Duration::from_secs(5);
 /// Most octets handed on at once.
@@ -196,7 +196,7 @@ impl Connection {
             self.wants = None;
             events.push_back(Event::Room { id });
         }
-        if self.waiting >= UNSENT_MAX {
+        if self.waiting >= MAX_UNSENT {
             return Served { again, over: false };
         }
         loop {

@@ -5,7 +5,7 @@ use smoltcp::time::Instant;
 use std::collections::VecDeque;
 
 /// Buffers kept to be used again.
-const SPARE_MAX: usize = 256;
+const MAX_SPARE: usize = 256;
 
 /// A device.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ impl Device {
 
     /// Memory that may be used again.
     pub(crate) fn recycle(&mut self, mut octets: Vec<u8>) {
-        if self.spare.len() < SPARE_MAX {
+        if self.spare.len() < MAX_SPARE {
             octets.clear();
             self.spare.push(octets);
         }
@@ -69,7 +69,7 @@ pub(crate) struct Incoming<'a> {
 impl phy::RxToken for Incoming<'_> {
     fn consume<R, F: FnOnce(&[u8]) -> R>(self, read: F) -> R {
         let result = read(&self.octets);
-        if self.used.len() < SPARE_MAX {
+        if self.used.len() < MAX_SPARE {
             let mut octets = self.octets;
             octets.clear();
             self.used.push(octets);

@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
-const MOST: usize = 250_000;
+const MAX: usize = 250_000;
 
 /// A key to be remembered, until when, and the answer.
 pub(super) type Remembered = (Digest, Utc, Bytes);
@@ -57,7 +57,7 @@ impl Bulk {
         &mut self,
         keys: Vec<Remembered>,
     ) -> Result<Vec<(u64, Row)>, Vec<Remembered>> {
-        if keys.len() <= self.many || self.keys.len().saturating_add(keys.len()) > MOST {
+        if keys.len() <= self.many || self.keys.len().saturating_add(keys.len()) > MAX {
             return Err(keys);
         }
         let mut number = || {

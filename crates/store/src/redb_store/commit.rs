@@ -6,7 +6,7 @@ use super::guard::Trouble;
 use super::tables::{self, Tables};
 use super::{RedbStore, State};
 use crate::error::StoreError;
-use crate::spool::{Claim, Content, INLINE_MAX};
+use crate::spool::{Claim, Content, MAX_INLINE};
 use base::BodyId;
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Op};
@@ -15,9 +15,9 @@ use std::sync::atomic::Ordering;
 use std::sync::{Arc, PoisonError, RwLockReadGuard};
 
 /// The longest record, in octets.
-const RECORD_MAX: usize = 16 << 20;
+const MAX_RECORD: usize = 16 << 20;
 /// The longest name of a meta value, in octets.
-const NAME_MAX: usize = 255;
+const MAX_NAME: usize = 255;
 
 /// A batch whose bodies are at hand, durable if they are files.
 #[derive(Debug, Default)]
@@ -243,7 +243,7 @@ impl RedbStore {
             }
             Op::ForgetSeen { before, most } => Change::ForgetSeen(before, most),
             Op::PutMeta { name, value } => {
-                check("a name", name.len(), NAME_MAX)?;
+                check("a name", name.len(), MAX_NAME)?;
                 Change::PutMeta(name, within("a named value", value)?)
             }
         };
@@ -263,7 +263,7 @@ impl RedbStore {
                 staged.claims.push((claim, content.clone()));
                 content
             }
-            BodySource::Octets(octets) if octets.len() <= INLINE_MAX => Content::Inline(octets),
+            BodySource::Octets(octets) if octets.len() <= MAX_INLINE => Content::Inline(octets),
             BodySource::Octets(octets) => {
                 let io = |e| StoreError::io("writing a content", e);
                 let mut body = self.bodies.create().map_err(io)?;
@@ -322,6 +322,6 @@ fn check(what: &'static str, length: usize, limit: usize) -> Result<(), StoreErr
 }
 
 fn within(what: &'static str, octets: Bytes) -> Result<Bytes, StoreError> {
-    check(what, octets.len(), RECORD_MAX)?;
+    check(what, octets.len(), MAX_RECORD)?;
     Ok(octets)
 }

@@ -8,16 +8,16 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// Most runs of a study.
-pub(super) const RUNS_MAX: usize = 10_000;
+pub(super) const MAX_RUNS: usize = 10_000;
 /// Most messages of a run.
-const MESSAGES_MAX: usize = 10_000;
+const MAX_MESSAGES: usize = 10_000;
 /// Most loads of a run.
-const LOADS_MAX: usize = 64;
+const MAX_LOADS: usize = 64;
 /// Most panels of a figure.
-const PANELS_MAX: usize = 4;
+const MAX_PANELS: usize = 4;
 
 /// Most that a clock may be made to do.
-const CLOCK_MAX: f64 = 10_000.0;
+const MAX_CLOCK: f64 = 10_000.0;
 
 /// Names of experiments and runs.
 pub(super) fn study(study: &Study) -> Result<(), Wrong> {
@@ -55,8 +55,8 @@ fn is_name(text: &str) -> bool {
 /// A run by itself; paths are relative to it.
 pub(super) fn run(planned: &Planned) -> Result<(), Wrong> {
     let Planned { messages, loads, .. } = planned;
-    if messages.len() > MESSAGES_MAX || loads.len() > LOADS_MAX {
-        let what = format!("more than {MESSAGES_MAX} messages or {LOADS_MAX} loads");
+    if messages.len() > MAX_MESSAGES || loads.len() > MAX_LOADS {
+        let what = format!("more than {MAX_MESSAGES} messages or {MAX_LOADS} loads");
         return Err(Wrong::at("", what));
     }
     if messages.is_empty() && loads.is_empty() {
@@ -65,8 +65,8 @@ pub(super) fn run(planned: &Planned) -> Result<(), Wrong> {
     if planned.limit.is_zero() {
         return Err(Wrong::at("limit", "nothing can be done in no time"));
     }
-    if !(1..=crate::REPEAT_MAX).contains(&planned.repeat) {
-        return Err(Wrong::at("repeat", format!("1 to {} times", crate::REPEAT_MAX)));
+    if !(1..=crate::MAX_REPEAT).contains(&planned.repeat) {
+        return Err(Wrong::at("repeat", format!("1 to {} times", crate::MAX_REPEAT)));
     }
     let mut names = BTreeSet::new();
     let all = messages.iter().map(|message| &message.name).chain(loads.iter().map(|l| &l.name));
@@ -135,9 +135,9 @@ fn load(planned: &Planned, load: &Load) -> Result<(), String> {
     if load.inside && (load.probing.is_some() || load.clock.is_some()) {
         return Err("inside, nothing is told of its delays: neither probing nor a clock".to_owned());
     }
-    let far = |of: f64| !of.is_finite() || of.abs() > CLOCK_MAX;
+    let far = |of: f64| !of.is_finite() || of.abs() > MAX_CLOCK;
     if load.clock.is_some_and(|clock| far(clock.ahead_ms) || far(clock.drift_ppm)) {
-        return Err(format!("a clock's ahead_ms and drift_ppm are within {CLOCK_MAX}"));
+        return Err(format!("a clock's ahead_ms and drift_ppm are within {MAX_CLOCK}"));
     }
     if load.probing.is_some_and(|probing| probing.0 > Duration::from_secs(600)) {
         return Err("probing of more than 10min".to_owned());
@@ -216,8 +216,8 @@ fn mail(planned: &Planned) -> Result<(), Wrong> {
 
 /// All runs together: their number, and what they refer to.
 pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
-    if planned.len() > RUNS_MAX {
-        return Err(Wrong::at("experiment", format!("more than {RUNS_MAX} runs")));
+    if planned.len() > MAX_RUNS {
+        return Err(Wrong::at("experiment", format!("more than {MAX_RUNS} runs")));
     }
     let longest = planned.iter().map(|planned| planned.limit).max().unwrap_or_default();
     if longest > Duration::from_secs(86_400) {
@@ -336,8 +336,8 @@ fn figures(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
             let what = format!("there is no parameter {}", figure.x);
             return Err(Wrong::at(format!("{path}.x"), what));
         }
-        if figure.panels.is_empty() || figure.panels.len() > PANELS_MAX {
-            return Err(Wrong::at(format!("{path}.panel"), format!("1 to {PANELS_MAX} panels")));
+        if figure.panels.is_empty() || figure.panels.len() > MAX_PANELS {
+            return Err(Wrong::at(format!("{path}.panel"), format!("1 to {MAX_PANELS} panels")));
         }
         for (place, panel) in figure.panels.iter().enumerate() {
             let path = format!("{path}.panel[{place}]");

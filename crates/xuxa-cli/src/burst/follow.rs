@@ -8,7 +8,7 @@ use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
 /// Most octets of a line; what is longer is no event.
-const MOST_LINE: usize = 64 << 10;
+const MAX_LINE: usize = 64 << 10;
 /// Octets by which a file is known again.
 const HEAD: usize = 256;
 /// Octets read at once.
@@ -150,7 +150,7 @@ impl Follower {
     fn take(&mut self, octets: &[u8], each: &mut impl FnMut(Event)) {
         for piece in octets.split_inclusive(|octet| *octet == b'\n') {
             let is_whole = piece.ends_with(b"\n");
-            if self.partial.len() + piece.len() > MOST_LINE {
+            if self.partial.len() + piece.len() > MAX_LINE {
                 self.overlong = true;
                 self.partial.clear();
             }

@@ -13,16 +13,16 @@ use std::time::Duration;
 use toml::Spanned;
 
 /// Most messages of a plan, and most octets of text of one and of all together.
-pub(crate) const MOST_MESSAGES: u64 = 100_000;
-pub(crate) const MOST_SIZE: u64 = 1_000_000_000;
-pub(crate) const MOST_OCTETS: u64 = 100_000_000_000;
+pub(crate) const MAX_MESSAGES: u64 = 100_000;
+pub(crate) const MAX_SIZE: u64 = 1_000_000_000;
+pub(crate) const MAX_OCTETS: u64 = 100_000_000_000;
 /// Most groups, associations of all groups, and recipients of one message.
-const MOST_GROUPS: usize = 64;
-const MOST_ASSOCIATIONS: u64 = 256;
-const MOST_RECIPIENTS: usize = 64;
+const MAX_GROUPS: usize = 64;
+const MAX_ASSOCIATIONS: u64 = 256;
+const MAX_RECIPIENTS: usize = 64;
 /// Most event logs, and most profiles that receive.
-const MOST_LOGS: usize = 32;
-const MOST_RECEIVERS: usize = 64;
+const MAX_LOGS: usize = 32;
+const MAX_RECEIVERS: usize = 64;
 /// The last start of a plan, counted from its group's begin.
 pub(crate) const LAST_START: Duration = Duration::from_hours(24);
 /// How long deliveries are waited for after the last submission, where the plan does not say.
@@ -166,9 +166,9 @@ impl Reader<'_> {
 
     fn plan(&self, raw: RawPlan) -> Result<Plan> {
         let limits: [(&str, usize, usize); 3] = [
-            ("groups", raw.group.len(), MOST_GROUPS),
-            ("files in events", raw.events.0.len(), MOST_LOGS),
-            ("profiles in receive", raw.receive.0.len(), MOST_RECEIVERS),
+            ("groups", raw.group.len(), MAX_GROUPS),
+            ("files in events", raw.events.0.len(), MAX_LOGS),
+            ("profiles in receive", raw.receive.0.len(), MAX_RECEIVERS),
         ];
         for (what, count, most) in limits {
             if count > most {
@@ -216,10 +216,10 @@ impl Reader<'_> {
             return Err(self.wrong(raw.name.span(), "each group has a name of its own"));
         }
         let recipients = raw.to.as_ref().map_or(to, Spanned::as_ref);
-        if recipients.0.is_empty() || recipients.0.len() > MOST_RECIPIENTS {
+        if recipients.0.is_empty() || recipients.0.len() > MAX_RECIPIENTS {
             let what = format!(
                 "group {name:?} has {} recipients: give to = \"/C=...\" here or above the groups, \
-                 1 to {MOST_RECIPIENTS} of them",
+                 1 to {MAX_RECIPIENTS} of them",
                 recipients.0.len()
             );
             let span = raw.to.as_ref().map_or(raw.name.span(), Spanned::span);
@@ -230,8 +230,8 @@ impl Reader<'_> {
             .collect::<Result<Vec<_>>>()
             .map_err(|error| self.wrong(raw.name.span(), &format!("group {name:?}: {error:#}")))?;
         let (count, parallel) = (*raw.count.as_ref(), *raw.parallel.as_ref());
-        if !(1..=MOST_MESSAGES).contains(&count) {
-            let what = format!("count is 1 to {MOST_MESSAGES}");
+        if !(1..=MAX_MESSAGES).contains(&count) {
+            let what = format!("count is 1 to {MAX_MESSAGES}");
             return Err(self.wrong(raw.count.span(), &what));
         }
         let associations = raw.associations.as_ref().unwrap_or(&raw.parallel);
@@ -239,16 +239,16 @@ impl Reader<'_> {
             let what = "parallel is at least 1, and at most associations";
             return Err(self.wrong(raw.parallel.span(), what));
         }
-        if *associations.as_ref() > MOST_ASSOCIATIONS {
-            let what = format!("at most {MOST_ASSOCIATIONS} associations");
+        if *associations.as_ref() > MAX_ASSOCIATIONS {
+            let what = format!("at most {MAX_ASSOCIATIONS} associations");
             return Err(self.wrong(associations.span(), &what));
         }
         let largest = match raw.size.as_ref() {
             Size::OneOf(sizes) => sizes.choices().max().unwrap_or(0),
             Size::Range { to, .. } => *to,
         };
-        if largest > MOST_SIZE {
-            let what = format!("a message has at most {} MB", MOST_SIZE / 1_000_000);
+        if largest > MAX_SIZE {
+            let what = format!("a message has at most {} MB", MAX_SIZE / 1_000_000);
             return Err(self.wrong(raw.size.span(), &what));
         }
         Ok(Group {
@@ -292,13 +292,13 @@ impl Reader<'_> {
     /// What all groups come to together.
     fn totals(&self, plan: &Plan, raw: &[Spanned<RawGroup>]) -> Result<()> {
         let wrong = |what: String| Err(Wrong(what).into());
-        if plan.count() > MOST_MESSAGES {
-            return wrong(format!("{} messages in all: at most {MOST_MESSAGES}", plan.count()));
+        if plan.count() > MAX_MESSAGES {
+            return wrong(format!("{} messages in all: at most {MAX_MESSAGES}", plan.count()));
         }
         let associations: u64 = plan.groups.iter().map(|group| group.associations).sum();
-        if associations > MOST_ASSOCIATIONS {
+        if associations > MAX_ASSOCIATIONS {
             return wrong(format!(
-                "{associations} associations in all: at most {MOST_ASSOCIATIONS}; lower parallel \
+                "{associations} associations in all: at most {MAX_ASSOCIATIONS}; lower parallel \
                  or associations"
             ));
         }

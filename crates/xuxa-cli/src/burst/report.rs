@@ -317,7 +317,7 @@ impl Report {
         let reasons = self.messages.iter().filter_map(|m| Some((m.outcome, m.reason.as_ref()?)));
         let mut by_reason: BTreeMap<(&str, &String), u64> = BTreeMap::new();
         reasons.for_each(|reason| *by_reason.entry(reason).or_default() += 1);
-        for ((outcome, reason), count) in by_reason.into_iter().take(MOST_REASONS) {
+        for ((outcome, reason), count) in by_reason.into_iter().take(MAX_REASONS) {
             lines.push(format!("{count} {}: {reason}", outcome.replace('_', " ")));
         }
         let o = &self.observed;
@@ -379,4 +379,4 @@ impl Report {
 }
 
 /// Most kinds of reason told beside the table; JSON has all.
-const MOST_REASONS: usize = 10;
+const MAX_REASONS: usize = 10;

@@ -1,6 +1,6 @@
 //! The messages of a plan: a pure function of it, the same for the same seed wherever it runs.
 
-use super::plan::{Group, LAST_START, MOST_OCTETS, Plan};
+use super::plan::{Group, LAST_START, MAX_OCTETS, Plan};
 use super::value::{Size, Spacing};
 use crate::profile::Wrong;
 use anyhow::Result;
@@ -70,8 +70,8 @@ pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
             });
         }
     }
-    if octets > MOST_OCTETS {
-        let most = MOST_OCTETS / 1_000_000_000;
+    if octets > MAX_OCTETS {
+        let most = MAX_OCTETS / 1_000_000_000;
         let what = format!("{} MB in all: at most {most} GB", octets / 1_000_000);
         return Err(Wrong(what).into());
     }

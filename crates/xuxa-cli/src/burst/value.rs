@@ -9,7 +9,7 @@ use std::fmt;
 use std::time::Duration;
 
 /// Highest weight of one choice.
-pub(crate) const MOST_WEIGHT: u64 = 1_000_000;
+pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
 
 /// Choices and how often each is taken, relative to the others.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,8 +26,8 @@ impl<T: Copy + Ord> Weights<T> {
     /// No choice has a weight, or one has too much.
     fn new(mut choices: Vec<(T, u64)>) -> Result<Weights<T>, String> {
         choices.sort_unstable();
-        if choices.iter().any(|(_, weight)| *weight > MOST_WEIGHT) {
-            return Err(format!("a weight is a whole number up to {MOST_WEIGHT}"));
+        if choices.iter().any(|(_, weight)| *weight > MAX_WEIGHT) {
+            return Err(format!("a weight is a whole number up to {MAX_WEIGHT}"));
         }
         if choices.iter().all(|(_, weight)| *weight == 0) {
             return Err("at least one weight must be above 0".to_owned());

@@ -16,9 +16,9 @@ use std::path::{Path, PathBuf};
 /// What files are called while they come: no name from the wire keeps a dot before it.
 const PREFIX: &str = ".xuxa-extract";
 /// Most files of one message: each is open until all are there.
-const MOST_FILES: usize = 256;
+const MAX_FILES: usize = 256;
 /// How often names are chosen anew because others took them meanwhile.
-const MOST_TRIES: usize = 100;
+const MAX_TRIES: usize = 100;
 
 /// Where files go.
 #[derive(Debug)]
@@ -60,7 +60,7 @@ impl Extraction {
 impl Files<'_> {
     /// A file begins.
     pub(crate) fn begin(&mut self, name: Option<&str>) -> Result<()> {
-        self.is_open = self.files.len() < MOST_FILES;
+        self.is_open = self.files.len() < MAX_FILES;
         if !self.is_open {
             self.left_out += 1;
             return Ok(());
@@ -94,7 +94,7 @@ impl Files<'_> {
         for (part, _) in &self.files {
             part.sync().map_err(not_kept)?;
         }
-        for _ in 0..MOST_TRIES {
+        for _ in 0..MAX_TRIES {
             let before = taking.names().to_vec();
             let plan = self.plan(taking, &before).map_err(not_kept)?;
             let names: Vec<String> = plan.iter().map(|chosen| chosen.name.clone()).collect();

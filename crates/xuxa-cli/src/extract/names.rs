@@ -1,21 +1,21 @@
 //! What files from the wire are called.
 
 /// Most octets of a name, the number included.
-const MOST_NAME: usize = 200;
+const MAX_NAME: usize = 200;
 /// Longest ending that is kept where a name is cut.
-const MOST_ENDING: usize = 16;
+const MAX_ENDING: usize = 16;
 /// Highest number that is added to a name.
-const MOST_NUMBER: u32 = 9;
+const MAX_NUMBER: u32 = 9;
 
 /// The names for a file, best first: `chart.bin`, `chart-1.bin` and so on to 9, and then ones with its
 /// mark, which nothing but that file has unless somebody called something so: what is there already,
 /// however much it is, costs few looks.
 pub(super) fn candidates(name: &str, mark: &str) -> impl Iterator<Item = String> {
-    let first = (0..=MOST_NUMBER).map(|number| match number {
+    let first = (0..=MAX_NUMBER).map(|number| match number {
         0 => String::new(),
         number => format!("-{number}"),
     });
-    let marked = (0..=MOST_NUMBER).map(move |number| match number {
+    let marked = (0..=MAX_NUMBER).map(move |number| match number {
         0 => format!("-{mark}"),
         number => format!("-{mark}-{number}"),
     });
@@ -25,14 +25,14 @@ pub(super) fn candidates(name: &str, mark: &str) -> impl Iterator<Item = String>
 /// The name with this before its ending, cut to what a name may have.
 fn with(name: &str, middle: &str) -> String {
     let (stem, ending) = split(name);
-    let room = MOST_NAME.saturating_sub(ending.len() + middle.len());
+    let room = MAX_NAME.saturating_sub(ending.len() + middle.len());
     format!("{}{middle}{ending}", cut(stem, room))
 }
 
 /// A name, and its ending with the dot where it has a short one.
 fn split(name: &str) -> (&str, &str) {
     match name.rfind('.') {
-        Some(at @ 1..) if name.len() - at <= MOST_ENDING => name.split_at(at),
+        Some(at @ 1..) if name.len() - at <= MAX_ENDING => name.split_at(at),
         _ => (name, ""),
     }
 }
@@ -82,7 +82,7 @@ mod tests {
         }
         let long = format!("{}.pdf", "ø".repeat(300));
         let cut = with(&long, "-7");
-        assert!(cut.len() <= MOST_NAME && cut.ends_with("ø-7.pdf"), "{cut}");
+        assert!(cut.len() <= MAX_NAME && cut.ends_with("ø-7.pdf"), "{cut}");
         assert_eq!(with("a.tar.gz", "-1"), "a.tar-1.gz");
         assert_eq!(with("bashrc", "-1"), "bashrc-1");
     }

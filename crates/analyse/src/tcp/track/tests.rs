@@ -87,7 +87,7 @@ fn gaps_are_bounded_and_what_never_came_is_missing() {
     let mut track = Track::default();
     for number in 0..1_000u32 {
         feed(&mut track, &[(0, number * 20, 10)]);
-        assert!(track.holes.len() <= HOLES_MAX);
+        assert!(track.holes.len() <= MAX_HOLES);
     }
     assert_eq!(track.finish().missing_octets, 999 * 10);
 }

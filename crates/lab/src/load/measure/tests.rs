@@ -122,8 +122,8 @@ fn a_long_silence_does_not_fill_the_memory() {
         meter.take(&arrival(0, received, received, received));
     }
     let measured = meter.measured();
-    assert_eq!(measured.flows[0].rows.len(), ROWS_MAX);
-    assert_eq!(measured.rows_left_out, (1 << 62) + 1 - ROWS_MAX as u64);
+    assert_eq!(measured.flows[0].rows.len(), MAX_ROWS);
+    assert_eq!(measured.rows_left_out, (1 << 62) + 1 - MAX_ROWS as u64);
 }
 
 #[test]
@@ -137,11 +137,11 @@ fn clocks_that_disagree_are_told() {
 #[test]
 fn flows_beyond_the_limit_are_foreign() {
     let mut meter = Meter::new(100);
-    for flow in 0..=FLOWS_MAX as u32 {
+    for flow in 0..=MAX_FLOWS as u32 {
         meter.take(&arrival(flow, 0, 0, 1));
     }
     let measured = meter.measured();
-    assert_eq!((measured.flows.len(), measured.foreign), (FLOWS_MAX, 1));
+    assert_eq!((measured.flows.len(), measured.foreign), (MAX_FLOWS, 1));
     assert!(!meter.all_ended(1));
 }
 

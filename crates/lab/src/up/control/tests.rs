@@ -103,7 +103,7 @@ fn a_question_without_end_is_refused() {
     let limits = Limits { connections: 4, staying: 2, captures: 1, patience };
     let served = served("long", limits);
     let mut stream = UnixStream::connect_addr(&served.address).unwrap();
-    let _ = stream.write_all(&vec![b'x'; QUESTION_MAX + 4_097]);
+    let _ = stream.write_all(&vec![b'x'; MAX_QUESTION + 4_097]);
     match answer(&stream) {
         Answer::Wrong(why) => assert!(why.contains("longer than 65536 octets"), "{why}"),
         other => panic!("{other:?}"),

@@ -72,8 +72,8 @@ async fn only_get_of_metrics_is_served_and_what_is_too_long_refused() {
     assert!(head.contains("connection: close"), "{head}");
     assert_eq!(body, TEXT);
 
-    let many = "X-A: b\r\n".repeat(HEADERS_MAX + 1);
-    let long = format!("X-A: {}\r\n", "b".repeat(REQUEST_MAX));
+    let many = "X-A: b\r\n".repeat(MAX_HEADERS + 1);
+    let long = format!("X-A: {}\r\n", "b".repeat(MAX_REQUEST));
     for (request, status) in [
         ("GET / HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),
         ("GET /metrics/ HTTP/1.1\r\nHost: x\r\n\r\n".to_owned(), "404"),

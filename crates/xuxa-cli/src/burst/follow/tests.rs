@@ -92,7 +92,7 @@ fn a_line_is_read_when_it_is_whole_wherever_it_was_cut() {
 fn garbage_is_counted_and_passed_over() {
     let log = Log::new();
     let mut follower = log.follow();
-    log.write(&format!("garbage\n\n{}\n{}", "x".repeat(3 * MOST_LINE), line(1)));
+    log.write(&format!("garbage\n\n{}\n{}", "x".repeat(3 * MAX_LINE), line(1)));
     assert_eq!(poll(&mut follower), [1]);
     assert_eq!(follower.counts, Counts { events: 1, skipped: 3, ..Counts::default() });
 }

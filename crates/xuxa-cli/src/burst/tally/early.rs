@@ -4,7 +4,7 @@ use crate::burst::event::Event;
 use std::collections::{BTreeMap, VecDeque};
 
 /// Most events kept.
-pub(super) const MOST: usize = 65_536;
+pub(super) const MAX: usize = 65_536;
 
 /// By identifier, so that an acceptance takes its own without a look at the others.
 #[derive(Debug, Default)]
@@ -19,7 +19,7 @@ pub(super) struct Early {
 impl Early {
     /// Keeps one; whether the oldest had to go for it.
     pub(super) fn put(&mut self, event: Event) -> bool {
-        let is_full = self.events.len() >= MOST;
+        let is_full = self.events.len() >= MAX;
         if is_full && let Some((_, oldest)) = self.events.pop_first() {
             // The oldest of all is the oldest of its identifier.
             if let Some(numbers) = self.of.get_mut(&oldest.mts_identifier) {
