@@ -1,7 +1,7 @@
 //! What arrives over P1 (X.411 14.3, 14.4).
 
 use crate::dedupe::arrival_keys;
-use crate::delivered::{Delivering, delivery_keys, tells_of};
+use crate::delivered::{Delivering, delivery_keys, identifies};
 use crate::journal::Digest;
 use crate::outcome::{Accepted, Arrival, Note, NoteKind, Seen};
 use crate::prepare::Preparation;
@@ -167,7 +167,7 @@ impl Known<'_> {
         let mut reused = 0;
         // Whether the content is known under a key; another's record is kept.
         let mut told = |key: &Digest, record: Option<&Bytes>| {
-            let told = record.is_some_and(|record| tells_of(record, content));
+            let told = record.is_some_and(|record| identifies(record, content));
             if let Some(record) = record.filter(|_| !told) {
                 others.insert(*key, record.clone());
             }

@@ -129,7 +129,7 @@ fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
 
 /// Whether a content is one of those this record of a delivery tells of. A record without any is of
 /// whatever it was: of a probe, of a report, or of a message that an older program queued.
-pub(crate) fn tells_of(record: &[u8], content: Option<&[u8; DIGEST]>) -> bool {
+pub(crate) fn identifies(record: &[u8], content: Option<&[u8; DIGEST]>) -> bool {
     let Some(content) = content else { return true };
     record.is_empty() || record.chunks(DIGEST).any(|digest| digest == content)
 }

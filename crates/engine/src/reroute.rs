@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::accept::{duplicates, reused, without_seen};
-use crate::delivered::{Delivering, delivery_keys, report_key, tells_of};
+use crate::delivered::{Delivering, delivery_keys, identifies, report_key};
 use crate::journal::Digest;
 use crate::outcome::{Concluded, NewEntry};
 use crate::record::{NextHop, Record};
@@ -34,7 +34,7 @@ impl Engine {
     /// identifier is not.
     pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
         let digest = record.digest;
-        let tells = |seen: &Option<Bytes>| seen.as_ref().map(|s| tells_of(s, digest.as_ref()));
+        let tells = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
         let told: Vec<Option<bool>> = seen.iter().map(tells).collect();
         let dropped: Vec<bool> = told.iter().map(|told| *told == Some(true)).collect();
         let mut notes = duplicates(&dropped);

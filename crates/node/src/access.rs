@@ -11,8 +11,8 @@
 //! address one password is checked at a time, and what fails beyond an allowance, because as many
 //! hashes were under way, is owed.
 
+use crate::address_prefix::Origin;
 use crate::api::{ChannelId, Secret};
-use crate::network::Origin;
 use base::{AssociationId, Instant};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, VecDeque};

@@ -8,6 +8,7 @@
 //! password is being checked never makes room. A quarter of the places is for addresses that stand
 //! in the configuration, and strangers never displace those.
 
+use crate::address_prefix::{Origin, Prefix};
 use crate::api::{ListenerId, Output};
 use crate::config::ListenerService;
 use crate::event::{Kind, Level};
@@ -15,7 +16,6 @@ use crate::levels::{self, Levels};
 use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
 use crate::log_rate::{Reason, Repeated, Why};
-use crate::network::{Origin, Prefix};
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
@@ -37,7 +37,7 @@ impl Node {
         if self.links.len() < self.config.limits.sockets {
             return Some(self.next_association());
         }
-        let why = self.config.limits.tell(Limit::Sockets);
+        let why = self.config.limits.describe(Limit::Sockets);
         let detail = format!("{remote}: closed at once: {why}");
         let line = refused(None, detail);
         self.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
@@ -91,7 +91,7 @@ impl Node {
             .and_then(|c| self.peer_and_channel(c))
             .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
         if let Err(limit) = self.find_room(now, origin, known, level) {
-            let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.tell(limit));
+            let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
             self.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
             self.turn_away(now, id, listener, config);
@@ -177,7 +177,7 @@ impl Node {
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
         let Some(link) = self.remove_link(id) else { return };
         self.output(Output::Drop { association: id });
-        let reason = self.config.limits.tell(limit);
+        let reason = self.config.limits.describe(limit);
         let detail = format!(
             "{origin}: no bind after {:.1} s, made room for another: {reason}",
             now.mono.since(link.accepted).as_secs_f64(),
@@ -265,7 +265,7 @@ impl Node {
     ) {
         let Repeated { level, kind, channel, detail } = line.clone();
         let origin = origin.unwrap_or(Origin::Others);
-        if self.log_rate.says(now.mono, (why, origin, Reason::of(reason)), line) {
+        if self.log_rate.allows(now.mono, (why, origin, Reason::of(reason)), line) {
             let event = self.event(level, kind, detail).channel(channel);
             match id {
                 Some(id) => drop(event.association(id)),
@@ -275,7 +275,7 @@ impl Node {
     }
 
     /// Logs what was counted meanwhile.
-    pub(crate) fn say_hushed(&mut self, now: Now) {
+    pub(crate) fn log_limited(&mut self, now: Now) {
         while let Some(Repeated { level, kind, channel, detail }) = self.log_rate.next_due(now.mono)
         {
             self.event(level, kind, detail).channel(channel);

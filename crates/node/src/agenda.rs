@@ -190,7 +190,7 @@ impl Node {
         if self.agenda.unchecked || !self.started || self.stopping {
             return;
         }
-        let said = self.said();
+        let progress = self.progress();
         let filed = self.agenda.clone();
         let draining = self.draining.clone();
         self.end_drained(now, &draining);
@@ -199,7 +199,7 @@ impl Node {
         self.note_touched(bound);
         self.agenda.wishes.news();
         self.dispatch(now);
-        assert_eq!(said, self.said(), "said more after everything was looked at");
+        assert_eq!(progress, self.progress(), "said more after everything was looked at");
         assert!(!self.has_more_to_dispatch(), "something changed when everything was looked at");
         assert_eq!(filed, self.agenda, "something was not filed");
     }

@@ -2,11 +2,11 @@
 //! submission. Nothing is acknowledged before its commit.
 
 use crate::access::Name;
+use crate::address_prefix::Origin;
 use crate::api::{ChannelId, Output, Token};
 use crate::event::{Kind, Level};
 use crate::levels;
 use crate::memory::{Charge, Payer};
-use crate::network::Origin;
 use crate::node::{Copies, Node};
 use crate::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};

@@ -1,10 +1,10 @@
 //! What a node is configured with: plain data, checked by the edge before it gets here.
 
+pub use crate::address_prefix::{NoPrefix, Prefix};
 use crate::api::{ChannelId, ListenerId, Secret};
 pub use crate::late::{Alerts, Times};
 pub use crate::limits::Limits;
 pub use crate::minimize::Minimize;
-pub use crate::network::{NoPrefix, Prefix};
 pub use crate::numbers::Numbers;
 pub use crate::wall::ClockRules;
 use base::{PeerId, Precedence, Windows};

@@ -51,7 +51,7 @@ impl Node {
         let failed = match self.channels.get(&channel) {
             _ if self.stopping => Some("the MTA is stopping".to_owned()),
             None => Some("there is no such channel any more".to_owned()),
-            Some(state) => state.schedule.tell(),
+            Some(state) => state.schedule.describe(),
         };
         self.end_waits(now, channel, "an operator wants it opened");
         let outcome = match failed {
@@ -84,7 +84,7 @@ impl Node {
             return;
         };
         let waits = state.not_before.is_some_and(|at| at > now.mono);
-        let reason = match state.schedule.tell() {
+        let reason = match state.schedule.describe() {
             Some(reason) => reason,
             None if waits => state.last_error.clone().unwrap_or_else(|| "it failed".to_owned()),
             None => return,

@@ -4,8 +4,8 @@
 //! *Half-open* is a connection that somebody else opened and on which nobody has bound yet. They
 //! stand apart: however many there are, work for channels and mailboxes does not see them.
 
+use crate::address_prefix::Origin;
 use crate::api::ChannelId;
-use crate::network::Origin;
 use base::{AssociationId, PeerId};
 use scheduler::steps::step;
 use std::collections::{BTreeMap, BTreeSet};

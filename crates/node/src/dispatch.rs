@@ -30,14 +30,14 @@ impl Node {
         let ids: Vec<ChannelId> = ids.collect();
         // All first: the rules look across the channels of a peer.
         for channel in &ids {
-            self.tell_associations(now, *channel);
+            self.notify_associations(now, *channel);
         }
         for peer in peers {
             self.leave_lost_channels(now, peer);
         }
         for channel in &ids {
             self.dispatch_channel(now, *channel);
-            self.tell_associations(now, *channel);
+            self.notify_associations(now, *channel);
         }
         for channel in ids {
             self.file_wish(now, channel);
@@ -53,7 +53,7 @@ impl Node {
     }
 
     /// Tells the scheduler how a channel's associations stand.
-    fn tell_associations(&mut self, now: Now, channel: ChannelId) {
+    fn notify_associations(&mut self, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
         let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
         let needed = || {
@@ -137,7 +137,7 @@ impl Node {
                     continue;
                 }
                 // It waits for another try: the next one need not wait for anything.
-                self.tell_associations(now, channel);
+                self.notify_associations(now, channel);
             }
             let Some(link) = self.links.get(&id) else { continue };
             if !link.can_send() {
@@ -150,14 +150,14 @@ impl Node {
             if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
                 self.begin_sending(now, id, start.id, start.reason);
             } else {
-                self.tell_held(now, channel);
+                self.log_held(now, channel);
             }
         }
         self.give_turns(channel);
     }
 
     /// Says what a free association of this channel would start but for a higher message.
-    fn tell_held(&mut self, now: Now, channel: ChannelId) {
+    fn log_held(&mut self, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = self.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = self.queue.get(id) else { continue };
             self.event(Level::Info, Kind::Held, reason.to_string())
@@ -176,7 +176,7 @@ impl Node {
         let youngest = self.links_of(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             self.release(id);
-            self.tell_associations(now, channel);
+            self.notify_associations(now, channel);
         }
     }
 

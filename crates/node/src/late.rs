@@ -60,7 +60,7 @@ pub(crate) struct Late {
 
 impl Node {
     /// What was late already when we started is told in one line: it was told before, one by one.
-    pub(crate) fn tell_late_at_start(&mut self, now: Now) {
+    pub(crate) fn log_late_at_start(&mut self, now: Now) {
         let mut late = 0u64;
         while let Some(id) = self.queue.scheduler.overdue(now.mono) {
             late += 1;
@@ -123,13 +123,13 @@ impl Node {
         };
         match (record, why) {
             (Ok(record), Why::Expired) => self.expire(now, id, &record),
-            (Ok(record), Why::Overdue) => self.tell_overdue(now, id, Some(&record)),
+            (Ok(record), Why::Overdue) => self.log_overdue(now, id, Some(&record)),
             (Err(error), why) => {
                 self.event(Level::Error, Kind::StoreFailed, error).entry(id);
                 match why {
                     Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
                     // The alert does not wait for the store.
-                    Why::Overdue => self.tell_overdue(now, id, None),
+                    Why::Overdue => self.log_overdue(now, id, None),
                 }
             }
         }
@@ -165,7 +165,7 @@ impl Node {
 
     /// Where the record could not be read, who is to get it and when it came is not known here: the
     /// alert says what is.
-    fn tell_overdue(&mut self, now: Now, id: EntryId, record: Option<&Record>) {
+    fn log_overdue(&mut self, now: Now, id: EntryId, record: Option<&Record>) {
         let Some(item) = self.queue.get(id) else { return };
         let limit = *self.config.times.alert.0.get(item.precedence);
         // What its time counts from: our acceptance, or the end of its deferral.

@@ -5,6 +5,7 @@
 //! same node runs in the daemon, in virtual time and under crash tests.
 
 mod access;
+mod address_prefix;
 mod admission;
 mod agenda;
 pub mod api;
@@ -33,7 +34,6 @@ mod memory;
 mod meter;
 pub mod metrics;
 pub mod minimize;
-mod network;
 mod node;
 mod numbers;
 mod opening;
@@ -46,12 +46,12 @@ mod receiving;
 mod recovery;
 mod refused;
 mod reload;
-mod report;
 mod reroute;
 mod responder;
 mod resuming;
 mod schedule;
 mod slices;
+mod snapshot;
 pub mod status;
 mod tally;
 mod user;

@@ -89,7 +89,7 @@ pub(crate) enum Limit {
 
 impl Limits {
     /// The limit in words for the log: what, how many, and the key.
-    pub(crate) fn tell(&self, limit: Limit) -> String {
+    pub(crate) fn describe(&self, limit: Limit) -> String {
         let (what, most, key) = match limit {
             Limit::Kept => (
                 "associations of this level or below, the rest is kept for higher ones",

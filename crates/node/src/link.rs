@@ -1,10 +1,10 @@
 //! One association and the transport connection below it, as the node sees them.
 
 use crate::access::Name;
+use crate::address_prefix::Origin;
 use crate::api::{ChannelId, ListenerId};
 use crate::blame::Place;
 use crate::meter::Meter;
-use crate::network::Origin;
 use crate::recovery::LostSend;
 use crate::user::Unit;
 use base::{AssociationId, BodyId, EntryId, Instant, Precedence, Utc};

@@ -1,9 +1,9 @@
 //! Keeps a flood of refusals out of the log: the first of a kind from an address for a reason is said
 //! at once, what follows within a minute is counted and said in one line.
 
+use crate::address_prefix::Origin;
 use crate::api::ChannelId;
 use crate::event::{Kind, Level};
-use crate::network::Origin;
 use base::Instant;
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -70,7 +70,7 @@ pub(crate) struct LogRateLimiter {
 
 impl LogRateLimiter {
     /// Whether to say it now; else it is counted.
-    pub(crate) fn says(
+    pub(crate) fn allows(
         &mut self,
         now: Instant,
         (why, origin, reason): (Why, Origin, Reason),
@@ -142,22 +142,22 @@ mod tests {
         let mut limiter = LogRateLimiter::default();
         let origin = Origin::from("192.0.2.1".parse::<IpAddr>().unwrap());
         let other = Origin::from("192.0.2.2".parse::<IpAddr>().unwrap());
-        assert!(limiter.says(at(0), (Why::Bind, origin, Reason::default()), line("a")));
+        assert!(limiter.allows(at(0), (Why::Bind, origin, Reason::default()), line("a")));
         for _ in 0..999 {
-            assert!(!limiter.says(at(1), (Why::Bind, origin, Reason::default()), line("b")));
+            assert!(!limiter.allows(at(1), (Why::Bind, origin, Reason::default()), line("b")));
         }
         assert!(
-            limiter.says(at(1), (Why::Busy, origin, Reason::default()), line("c")),
+            limiter.allows(at(1), (Why::Busy, origin, Reason::default()), line("c")),
             "another kind"
         );
         assert!(
-            limiter.says(at(1), (Why::Bind, other, Reason::default()), line("d")),
+            limiter.allows(at(1), (Why::Bind, other, Reason::default()), line("d")),
             "another address"
         );
         let reason = (Why::Bind, origin, Reason::of("mta-name: \"A\" is not B"));
-        assert!(limiter.says(at(1), reason, line("n")), "another reason");
+        assert!(limiter.allows(at(1), reason, line("n")), "another reason");
         let reason = (Why::Bind, origin, Reason::of("mta-name: \"C\" is not B"));
-        assert!(!limiter.says(at(2), reason, line("n")), "the same with another value");
+        assert!(!limiter.allows(at(2), reason, line("n")), "the same with another value");
         assert_eq!(limiter.next_due(at(59)), None);
         assert_eq!(limiter.deadline(), Some(at(60)));
         let told = limiter.next_due(at(60)).unwrap();
@@ -165,13 +165,13 @@ mod tests {
         assert_eq!(limiter.next_due(at(61)).map(|l| l.detail.starts_with("1 more")), Some(true));
         assert_eq!(limiter.next_due(at(61)), None, "the others came once");
         assert!(
-            !limiter.says(at(70), (Why::Bind, origin, Reason::default()), line("e")),
+            !limiter.allows(at(70), (Why::Bind, origin, Reason::default()), line("e")),
             "still counted"
         );
         assert!(limiter.next_due(at(120)).is_some());
         assert_eq!(limiter.next_due(at(180)), None);
         assert!(
-            limiter.says(at(181), (Why::Bind, origin, Reason::default()), line("f")),
+            limiter.allows(at(181), (Why::Bind, origin, Reason::default()), line("f")),
             "quiet for a minute: said at once"
         );
     }
@@ -182,8 +182,11 @@ mod tests {
         let mut said = 0;
         for n in 0..10_000u32 {
             let origin = Origin::from(IpAddr::V4(n.into()));
-            said +=
-                usize::from(limiter.says(at(0), (Why::Bind, origin, Reason::default()), line("x")));
+            said += usize::from(limiter.allows(
+                at(0),
+                (Why::Bind, origin, Reason::default()),
+                line("x"),
+            ));
         }
         assert_eq!(said, MAX_TOLD_APART + 1);
         assert_eq!((limiter.rounds.len(), limiter.ends.len()), (said, said));

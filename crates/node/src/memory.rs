@@ -6,9 +6,9 @@
 //! octets may take what is kept, or no Flash could tell that it is one.
 
 use crate::access::Name;
+use crate::address_prefix::Origin;
 use crate::levels;
 use crate::limits::Limits;
-use crate::network::Origin;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
 

@@ -196,10 +196,10 @@ impl Node {
             Input::RecoveredBodies(bodies) => self.drop_unneeded(bodies),
             Input::Started => {
                 self.started = true;
-                self.tell_clock_at_start(now);
+                self.log_clock_at_start(now);
                 self.started_at = Some(now.utc);
                 self.look_at_minimize(now);
-                self.tell_late_at_start(now);
+                self.log_late_at_start(now);
                 self.keep_schedules(now);
                 self.touch_all();
                 self.forget_at = Some(now.mono + FORGET_EVERY);
@@ -382,7 +382,7 @@ impl Node {
 
     /// How much was said so far, and to how many it is still to be said.
     #[cfg(debug_assertions)]
-    pub(crate) fn said(&self) -> (usize, u64, u64, usize) {
+    pub(crate) fn progress(&self) -> (usize, u64, u64, usize) {
         (self.outputs.len(), self.last_token, self.last_association, self.dirty.len())
     }
 
@@ -483,7 +483,7 @@ impl Node {
         self.mind_recovery(now);
         self.mind_channels(now);
         self.close_idle(now);
-        self.say_hushed(now);
+        self.log_limited(now);
         self.verify_waiting(now);
         self.tick_minimize(now);
         self.retry_due(now);

@@ -1,8 +1,8 @@
 //! What the node waits for: one continuation for each token it gave out.
 
 use crate::access::Name;
+use crate::address_prefix::Origin;
 use crate::memory::Charge;
-use crate::network::Origin;
 use crate::operator::Operation;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;

@@ -125,7 +125,7 @@ impl Node {
         self.find_unrouted(&peers);
         self.drain_links(now, &channels);
         self.touch_all();
-        self.tell_changes(&changes);
+        self.log_changes(&changes);
     }
 
     fn change_channels(&mut self, now: Now, changes: &ChannelChanges) {
@@ -267,7 +267,7 @@ impl Node {
         }
     }
 
-    fn tell_changes(&mut self, changes: &Changes) {
+    fn log_changes(&mut self, changes: &Changes) {
         for key in &changes.keys {
             self.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
         }

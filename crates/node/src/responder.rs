@@ -1,13 +1,13 @@
 //! P1 associations a peer opens: who may bind, and recovery.
 
 use crate::access::{Name, PeerBind};
+use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{ChannelId, Secret};
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
 use crate::link::{Link, Phase};
 use crate::log_rate::{Repeated, Why};
-use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::VerifiedBind;
 use base::ber::Element;
@@ -178,14 +178,14 @@ impl Node {
             Refusal::Context => MtaBindError::UnacceptableSecurityContext,
             Refusal::TooMany(_) | Refusal::Full(_) => MtaBindError::Busy,
         };
-        let (why, told) = self.tell_refusal(refusal);
+        let (why, told) = self.log_refusal(refusal);
         let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
         self.hushed(now, why, origin, Some(id), &told, line);
         self.refuse(id, error);
     }
 
     /// A refusal in words, of a length whoever binds does not choose.
-    pub(crate) fn tell_refusal(&self, refusal: Refusal) -> (Why, String) {
+    pub(crate) fn log_refusal(&self, refusal: Refusal) -> (Why, String) {
         let limits = &self.config.limits;
         match refusal {
             Refusal::Wrong(why) => (Why::Bind, short(&why)),
@@ -203,7 +203,7 @@ impl Node {
                 );
                 (Why::Busy, told)
             }
-            Refusal::Full(limit) => (Why::Limit(limit), limits.tell(limit)),
+            Refusal::Full(limit) => (Why::Limit(limit), limits.describe(limit)),
         }
     }
 

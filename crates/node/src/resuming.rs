@@ -303,7 +303,7 @@ impl Node {
         let remote = self.links.get(&id).and_then(|l| l.remote);
         let allowed = self.check_origin(id, channel.peer).is_ok();
         if allowed && let Some(limit) = self.is_one_too_many(channel) {
-            let why = format!("busy: {}", self.config.limits.tell(limit));
+            let why = format!("busy: {}", self.config.limits.describe(limit));
             return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
         }
         if allowed {

@@ -41,7 +41,7 @@ impl Schedule {
     }
 
     /// For the status: nothing while it is open.
-    pub(crate) fn tell(&self) -> Option<String> {
+    pub(crate) fn describe(&self) -> Option<String> {
         let opens = self.opens.filter(|_| self.closed)?;
         Some(format!("outside its windows, opens at {opens}"))
     }

@@ -1,12 +1,12 @@
 //! P3: users that bind, submit, and take deliveries.
 
 use crate::access::{Name, Waiting};
+use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
 use crate::link::{Link, Phase, Purpose};
-use crate::network::Origin;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
@@ -239,7 +239,7 @@ impl Node {
             Refusal::Context => MtsBindError::UnacceptableSecurityContext,
             Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
         };
-        let (why, told) = self.tell_refusal(refusal);
+        let (why, told) = self.log_refusal(refusal);
         let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
         self.hushed(now, why, origin, Some(id), &told, line);
         let mut writer = Writer::new();

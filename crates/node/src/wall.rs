@@ -173,13 +173,13 @@ impl Node {
             }
         } else {
             self.queue.wall.trusted = Some(now);
-            self.tell_set(shift);
+            self.log_clock_set(shift);
             self.follow(now);
         }
         self.queue.wall.stamp(now)
     }
 
-    fn tell_set(&mut self, shift: Shift) {
+    fn log_clock_set(&mut self, shift: Shift) {
         let (count, by) = (self.queue.scheduler.len(), size(shift).as_secs());
         let way = way(shift);
         let detail =
@@ -211,7 +211,7 @@ impl Node {
     }
 
     fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
-        self.tell_doubt(now, level, &because);
+        self.log_doubt(now, level, &because);
         self.begin_doubt(now, because);
     }
 
@@ -220,7 +220,7 @@ impl Node {
         self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
     }
 
-    fn tell_doubt(&mut self, now: Now, level: Level, because: &str) {
+    fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
         let until = self.waits_until(now);
         let detail = format!("the wall clock is not trusted: {because}; {until}");
         self.event(level, Kind::ClockDoubted, detail);
@@ -287,7 +287,7 @@ impl Node {
 
     /// All that was stored is there. An MTA with nothing in its queue notes the time every
     /// [`FORGET_EVERY`] only: that it ran until then and was killed is no reason for a doubt.
-    pub(crate) fn tell_clock_at_start(&mut self, now: Now) {
+    pub(crate) fn log_clock_at_start(&mut self, now: Now) {
         let wall = &mut self.queue.wall;
         let Some(Doubt { steady, because, .. }) = wall.doubt.clone() else {
             return self.write_clock(now);
@@ -301,8 +301,8 @@ impl Node {
                 self.queue.scheduler.let_expiry_wait(now.mono, false);
                 self.write_clock(now);
             }
-            Some(Shift::Later(_)) => self.tell_doubt(now, Level::Warning, &because),
-            _ => self.tell_doubt(now, Level::Info, &because),
+            Some(Shift::Later(_)) => self.log_doubt(now, Level::Warning, &because),
+            _ => self.log_doubt(now, Level::Info, &because),
         }
     }
 

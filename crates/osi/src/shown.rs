@@ -53,7 +53,7 @@ fn texts(encoding: &[u8]) -> Vec<String> {
     while let Some(level) = open.last_mut() {
         match level.next() {
             Ok(Some(e)) if e.constructed => open.extend(e.children()),
-            Ok(Some(e)) if texts.len() < MAX_TEXTS && says_words(&e) => {
+            Ok(Some(e)) if texts.len() < MAX_TEXTS && is_text(&e) => {
                 texts.push(quoted(e.content));
             }
             Ok(Some(_)) => {}
@@ -66,7 +66,7 @@ fn texts(encoding: &[u8]) -> Vec<String> {
     texts
 }
 
-fn says_words(e: &Element<'_>) -> bool {
+fn is_text(e: &Element<'_>) -> bool {
     let typed = e.tag.is_character_string();
     let untyped = e.tag == u::OCTET_STRING || e.tag.class == Class::Context;
     (typed && !e.content.is_empty()) || (untyped && is_words(e.content, FEWEST))

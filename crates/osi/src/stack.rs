@@ -169,7 +169,7 @@ impl Association {
                             self.upper.fail(now, misuse.to_string());
                         }
                     }
-                    UpperOutput::User(indication) => self.tell(indication),
+                    UpperOutput::User(indication) => self.notify(indication),
                     UpperOutput::End => {
                         let user_data = bytes::Bytes::new();
                         let abort = crate::session::service::Request::Abort { user_data };
@@ -199,13 +199,13 @@ impl Association {
         self.upper.fail(now, detail.to_owned());
         while let Some(output) = self.upper.poll() {
             if let UpperOutput::User(indication) = output {
-                self.tell(indication);
+                self.notify(indication);
             }
         }
         self.out.push_back(Output::Close);
     }
 
-    fn tell(&mut self, mut indication: Indication) {
+    fn notify(&mut self, mut indication: Indication) {
         if let Indication::Open { calling, .. } = &mut indication {
             calling.transport = self.lower.calling_transport().cloned();
         }

@@ -69,4 +69,4 @@ pub use sim::{Sim, run};
 pub use sites::{ChannelSetup, Place, sites};
 pub use spread::Spread;
 pub use store::{Store, Unsound};
-pub use user::{Heard, Submission, User};
+pub use user::{Submission, User, UserEvent};

@@ -8,7 +8,7 @@ use crate::host::connection::MAX_UNSENT;
 use crate::host::{ConnectionId, Event};
 use crate::scenario::{Error, Site};
 use crate::store::{Store, Unsound};
-use crate::user::{Heard, User};
+use crate::user::{User, UserEvent};
 use base::AssociationId;
 use bytes::Bytes;
 use dscp::Dscp;
@@ -35,11 +35,11 @@ struct UserSlot {
 
 /// What a station tells of messages.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum StationEvent {
     /// The node said something.
     Event(node::event::Event),
     /// A user heard something that is not about his connection.
-    Heard { user: usize, heard: Heard },
+    UserEvent { user: usize, heard: UserEvent },
 }
 
 /// Content that was asked for, and waits until the connection can take more.
@@ -64,7 +64,7 @@ pub(crate) struct Station {
     connections: BTreeMap<AssociationId, ConnectionId>,
     wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
     slots: Vec<UserSlot>,
-    told: VecDeque<(usize, Told)>,
+    told: VecDeque<(usize, StationEvent)>,
     due: Option<Time>,
     unsound: Option<Unsound>,
 }
@@ -145,7 +145,7 @@ impl Station {
     }
 
     /// What was told; `None` once nothing is left.
-    pub(crate) fn told(&mut self) -> Option<(usize, Told)> {
+    pub(crate) fn poll_event(&mut self) -> Option<(usize, StationEvent)> {
         self.told.pop_front()
     }
 
@@ -177,7 +177,7 @@ impl Station {
             if let Some(slot) = slot.filter(|slot| slot.user.deadline().is_some_and(|at| at <= now))
             {
                 slot.user.tick(now);
-                self.hear(ground, place);
+                self.drain_user(ground, place);
             }
         }
         if self.node.deadline().is_some_and(|at| at <= now) {
@@ -270,7 +270,7 @@ impl Station {
             Output::Verify { token, .. } => {
                 self.answer(ground, VERIFY, Input::Verified { token, right: true });
             }
-            Output::Event(event) => self.told.push_back((site, Told::Event(event))),
+            Output::Event(event) => self.told.push_back((site, StationEvent::Event(event))),
             Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
         }
         Ok(())

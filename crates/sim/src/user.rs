@@ -15,7 +15,7 @@ use p1::p3::{
 };
 use std::collections::VecDeque;
 
-/// A message to submit. Its content is asked for with [`Heard::NeedContent`].
+/// A message to submit. Its content is asked for with [`UserEvent::NeedContent`].
 #[derive(Clone, Debug)]
 pub struct Submission {
     /// Names it in what is heard of it.
@@ -28,7 +28,7 @@ pub struct Submission {
 
 /// What a user wants done, and what he hears.
 #[derive(Debug)]
-pub enum Heard {
+pub enum UserEvent {
     /// Write to his connection.
     Write(Bytes),
     /// Close it.
@@ -95,7 +95,7 @@ pub struct User {
     unit: Unit,
     octets: Vec<u8>,
     invoke: i64,
-    heard: VecDeque<Heard>,
+    heard: VecDeque<UserEvent>,
 }
 
 impl User {
@@ -215,7 +215,7 @@ impl User {
     }
 
     /// What he wants done or hears; `None` once nothing is left.
-    pub fn poll(&mut self) -> Option<Heard> {
+    pub fn poll(&mut self) -> Option<UserEvent> {
         self.heard.pop_front()
     }
 
@@ -229,9 +229,9 @@ impl User {
     fn drain(&mut self, now: Instant) {
         while let Some(output) = self.stack.as_mut().and_then(Association::poll) {
             match output {
-                Output::Send(bytes) => self.heard.push_back(Heard::Write(bytes)),
-                Output::Close => self.heard.push_back(Heard::Close),
-                Output::Indication(indication) => self.hears(indication),
+                Output::Send(bytes) => self.heard.push_back(UserEvent::Write(bytes)),
+                Output::Close => self.heard.push_back(UserEvent::Close),
+                Output::Indication(indication) => self.handle_indication(indication),
             }
         }
         if self.bound && self.sending.is_none() && !self.waiting.is_empty() {
@@ -256,16 +256,16 @@ impl User {
         self.request(now, Request::Invoke { invoke, syntax, operation, argument });
     }
 
-    fn hears(&mut self, indication: Indication) {
+    fn handle_indication(&mut self, indication: Indication) {
         match indication {
             Indication::Opened { .. } => {
                 self.bound = true;
-                self.heard.push_back(Heard::Bound);
+                self.heard.push_back(UserEvent::Bound);
             }
-            Indication::Refused { detail, .. } => self.heard.push_back(Heard::Refused(detail)),
+            Indication::Refused { detail, .. } => self.heard.push_back(UserEvent::Refused(detail)),
             Indication::NeedContent { offset, max } => {
                 if let Some(Submission { tag, .. }) = self.sending {
-                    self.heard.push_back(Heard::NeedContent { tag, offset, max });
+                    self.heard.push_back(UserEvent::NeedContent { tag, offset, max });
                 }
             }
             Indication::Returned { .. } => self.unit = Unit::Result,
@@ -287,11 +287,11 @@ impl User {
             let invoke = *invoke;
             if let Err(error) = delivery(parser, bytes, &mut self.heard) {
                 self.unit = Unit::None;
-                return self.heard.push_back(Heard::Broken(error));
+                return self.heard.push_back(UserEvent::Broken(error));
             }
             if last {
                 self.unit = Unit::None;
-                self.heard.push_back(Heard::Delivered { invoke });
+                self.heard.push_back(UserEvent::Delivered { invoke });
             }
             return;
         }
@@ -310,16 +310,16 @@ impl User {
             Unit::Result => {
                 match Element::parse(&octets).and_then(|e| SubmissionResult::read(&e)) {
                     Ok(result) => self.answered(Ok(result.identifier.to_string())),
-                    Err(error) => self.heard.push_back(Heard::Broken(error.to_string())),
+                    Err(error) => self.heard.push_back(UserEvent::Broken(error.to_string())),
                 }
             }
             Unit::Report(invoke) => {
                 match Element::parse_accepted(&octets).and_then(|e| ReportDelivery::read(&e)) {
                     Ok(report) => {
                         let report = Box::new(report);
-                        self.heard.push_back(Heard::Report { invoke, report });
+                        self.heard.push_back(UserEvent::Report { invoke, report });
                     }
-                    Err(error) => self.heard.push_back(Heard::Broken(error.to_string())),
+                    Err(error) => self.heard.push_back(UserEvent::Broken(error.to_string())),
                 }
             }
         }
@@ -327,7 +327,7 @@ impl User {
 
     fn answered(&mut self, result: Result<String, i64>) {
         if let Some(Submission { tag, .. }) = self.sending.take() {
-            self.heard.push_back(Heard::Answered { tag, result });
+            self.heard.push_back(UserEvent::Answered { tag, result });
         }
     }
 }
@@ -336,14 +336,14 @@ impl User {
 fn delivery(
     parser: &mut DeliveryParser,
     bytes: &[u8],
-    heard: &mut VecDeque<Heard>,
+    heard: &mut VecDeque<UserEvent>,
 ) -> Result<(), String> {
     let mut rest = bytes;
     while let Some(event) = parser.next(&mut rest).map_err(|error| error.to_string())? {
         match event {
-            ArgumentEvent::Envelope(envelope) => heard.push_back(Heard::Delivery(envelope)),
+            ArgumentEvent::Envelope(envelope) => heard.push_back(UserEvent::Delivery(envelope)),
             ArgumentEvent::Content(piece) => {
-                heard.push_back(Heard::Content(Bytes::copy_from_slice(piece)));
+                heard.push_back(UserEvent::Content(Bytes::copy_from_slice(piece)));
             }
             ArgumentEvent::End => {}
         }

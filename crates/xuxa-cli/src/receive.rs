@@ -277,7 +277,7 @@ async fn take_message(
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
     user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
-    let said = Said { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
+    let said = Summary { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
     let length = coming.length;
     let mut message = said.message(coming.identifier.clone(), length);
     message.not_extracted = not_extracted;
@@ -288,14 +288,14 @@ async fn take_message(
 }
 
 /// What envelope and content say of a message, and what became of it.
-struct Said<'a> {
+struct Summary<'a> {
     envelope: &'a MessageDeliveryEnvelope,
     reading: &'a Reading<'a>,
     kept: Kept,
     extracted: Vec<PathBuf>,
 }
 
-impl Said<'_> {
+impl Summary<'_> {
     /// The line of the result, but for what was measured.
     fn message(self, mts_identifier: String, length: u64) -> Message {
         let (envelope, reading) = (self.envelope, self.reading);

@@ -142,7 +142,7 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
                     }
                     let Some(job) = jobs.get(*place) else { break };
                     let told = progress.begin(job);
-                    let result = make(&real, job, &|what| told.tell(what));
+                    let result = make(&real, job, &|what| told.set_message(what));
                     told.end(&result);
                     let kept = result.and_then(|measured| {
                         keep.put(job, &measured)?;

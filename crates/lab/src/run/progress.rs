@@ -63,7 +63,7 @@ impl Progress {
 }
 
 impl Line<'_> {
-    pub(super) fn tell(&self, what: &str) {
+    pub(super) fn set_message(&self, what: &str) {
         self.bar.set_message(base::shown::line(&format!("{}: {what}", self.id)).into_owned());
     }
 

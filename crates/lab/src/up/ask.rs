@@ -1,8 +1,8 @@
 //! What a running network is asked, and how its driver is reached.
 
 use super::flood::{FloodAsk, FloodStatus};
-use super::hear::Mouth;
 use super::status::Status;
+use super::tap::TapSender;
 use router::policy::Flow;
 use serde::{Deserialize, Serialize};
 use std::io::{PipeReader, PipeWriter, Read as _, Write as _};
@@ -61,7 +61,7 @@ pub(crate) enum Ask {
     /// About the flows of a router.
     Flow { router: String, ask: FlowAsk },
     /// Hand on what passes a port, until its listener is gone.
-    Listen { port: String, to: Mouth },
+    Listen { port: String, to: TapSender },
     /// Forget the listeners that are gone.
     Sweep,
     /// A flood.
@@ -72,7 +72,7 @@ pub(crate) enum Ask {
 
 /// Its answer.
 #[derive(Debug)]
-pub(crate) enum Told {
+pub(crate) enum Reply {
     /// To [`Ask::Status`].
     Status(Box<Status>),
     /// To [`FlowAsk::List`]: tables with their flows.
@@ -86,7 +86,7 @@ pub(crate) enum Told {
 /// A question with the way back for its answer; what is wrong with it is said in words.
 pub(crate) struct Asked {
     pub(crate) ask: Ask,
-    pub(crate) answer: Sender<Result<Told, String>>,
+    pub(crate) answer: Sender<Result<Reply, String>>,
 }
 
 /// Who asks.
@@ -117,7 +117,7 @@ impl Asker {
     }
 
     /// Asks, and waits for the answer.
-    pub(crate) fn ask(&mut self, ask: Ask) -> Result<Told, String> {
+    pub(crate) fn ask(&mut self, ask: Ask) -> Result<Reply, String> {
         let (answer, told) = channel();
         let gone = || "the network is ending".to_owned();
         self.questions.send(Asked { ask, answer }).map_err(|_| gone())?;

@@ -1,8 +1,8 @@
 //! The socket by which a running network is asked.
 
-use super::ask::{Ask, Asker, Told};
-use super::hear::{Ear, hearing};
+use super::ask::{Ask, Asker, Reply};
 use super::protocol::{Answer, Question, socket_name};
+use super::tap::{TapReceiver, tap};
 use crate::clock::{self, Deadline};
 use crate::pcapng::Pcapng;
 use crate::usage::Usage;
@@ -199,7 +199,7 @@ impl Connection {
         match question {
             Question::Status => {
                 let answer = match self.asker.ask(Ask::Status) {
-                    Ok(Told::Status(mut status)) => {
+                    Ok(Reply::Status(mut status)) => {
                         status.name.clone_from(&self.about.name);
                         Answer::Status(status)
                     }
@@ -264,29 +264,29 @@ impl Connection {
             Ok(slots) => slots,
             Err(why) => return self.say(&Answer::Wrong(why)),
         };
-        let (to, ear) = hearing();
+        let (to, receiver) = tap();
         let answer = plain(self.asker.ask(Ask::Listen { port: port.to_owned(), to }));
         let is_heard = matches!(answer, Answer::Done);
         let done = self.say(&answer).and_then(|()| match is_heard {
-            true => self.pass_on(port, &ear),
+            true => self.pass_on(port, &receiver),
             false => Ok(()),
         });
         // The driver forgets us even where no packet passes.
-        drop(ear);
+        drop(receiver);
         let _ = self.asker.ask(Ask::Sweep);
         done
     }
 
-    fn pass_on(&self, port: &str, ear: &Ear) -> Result<()> {
+    fn pass_on(&self, port: &str, receiver: &TapReceiver) -> Result<()> {
         // Who reads may stop for as long as it likes, and misses packets; its slot is its own.
         self.stream.set_write_timeout(None)?;
         let mut file = Pcapng::new(std::io::BufWriter::new(&self.stream), port)?;
         loop {
-            match ear.next(CAPTURE_LOOK) {
+            match receiver.next(CAPTURE_LOOK) {
                 Ok(packet) => {
                     file.packet(packet.at, packet.inbound, &packet.octets)?;
                     // What comes in a burst is written at once.
-                    for packet in ear.there() {
+                    for packet in receiver.there() {
                         file.packet(packet.at, packet.inbound, &packet.octets)?;
                     }
                     file.flush()?;
@@ -313,12 +313,12 @@ fn is_closed(stream: &UnixStream) -> bool {
     closed
 }
 
-fn plain(told: Result<Told, String>) -> Answer {
+fn plain(told: Result<Reply, String>) -> Answer {
     match told {
-        Ok(Told::Status(status)) => Answer::Status(status),
-        Ok(Told::Flows(flows)) => Answer::Flows(flows),
-        Ok(Told::Floods(floods)) => Answer::Floods(floods),
-        Ok(Told::Done) => Answer::Done,
+        Ok(Reply::Status(status)) => Answer::Status(status),
+        Ok(Reply::Flows(flows)) => Answer::Flows(flows),
+        Ok(Reply::Floods(floods)) => Answer::Floods(floods),
+        Ok(Reply::Done) => Answer::Done,
         Err(wrong) => Answer::Wrong(wrong),
     }
 }

@@ -1,14 +1,14 @@
 //! The network's machine in real time: one thread that reads what hosts send, hands it to the
 //! machine, and writes what the machine delivers.
 
-use super::ask::{Ask, Asked, FlowAsk, Passed, Questions, Told};
+use super::ask::{Ask, Asked, FlowAsk, Passed, Questions, Reply};
 use super::flood::Floods;
-use super::hear::Mouth;
 use super::hosts::PortOf;
 use super::kind::Kind;
 use super::path::DataPath;
 use super::ports::{Pool, Ports};
 use super::status::{Carried, Status, nodes};
+use super::tap::TapSender;
 use crate::clock::{self, Origin};
 use anyhow::{Context, Result};
 use network::{Direction, HostId, Input, Network, Output, PortId};
@@ -25,7 +25,7 @@ const SLEEP: Duration = Duration::from_millis(500);
 /// Who listens to a port.
 struct Listener {
     port: PortId,
-    to: Mouth,
+    to: TapSender,
 }
 
 /// The machine with the hosts' ports.
@@ -170,16 +170,16 @@ impl Core {
                 Output::Tap { port, direction, at, octets } => {
                     let at = self.origin.since_1970(at);
                     let inbound = direction == Direction::In;
-                    self.hear(port, &Passed { at, inbound, octets });
+                    self.attach_tap(port, &Passed { at, inbound, octets });
                 }
             }
         }
     }
 
     /// Hands a packet to those that listen there. One that is slow misses it; nothing waits.
-    fn hear(&mut self, port: PortId, packet: &Passed) {
+    fn attach_tap(&mut self, port: PortId, packet: &Passed) {
         let there = self.listeners.iter().filter(|listener| listener.port == port);
-        let missed = there.filter(|listener| !listener.to.tell(packet) && !listener.to.is_over());
+        let missed = there.filter(|listener| !listener.to.send(packet) && !listener.to.is_over());
         self.carried.captures_missed += missed.count() as u64;
     }
 
@@ -196,13 +196,13 @@ impl Core {
         }
     }
 
-    fn answer(&mut self, kind: Kind, ask: Ask) -> Result<Told, String> {
+    fn answer(&mut self, kind: Kind, ask: Ask) -> Result<Reply, String> {
         match ask {
             Ask::Status => {
                 let now = self.origin.time();
                 let nodes = nodes(&self.network, now);
                 let carried = self.carried;
-                Ok(Told::Status(Box::new(Status::new(kind, now, carried, nodes))))
+                Ok(Reply::Status(Box::new(Status::new(kind, now, carried, nodes))))
             }
             Ask::Flow { router, ask } => self.flow(&router, ask),
             Ask::Listen { port, to } => {
@@ -211,21 +211,21 @@ impl Core {
                 self.listeners.push(Listener { port: place, to });
                 let now = self.origin.time();
                 self.network.handle(now, Input::Tap { port: place, on: true });
-                Ok(Told::Done)
+                Ok(Reply::Done)
             }
             Ask::Flood(ask) => {
                 let now = self.origin.time();
-                self.floods.add(now, &self.network, ask).map(|()| Told::Done)
+                self.floods.add(now, &self.network, ask).map(|()| Reply::Done)
             }
-            Ask::Floods => Ok(Told::Floods(self.floods.status())),
+            Ask::Floods => Ok(Reply::Floods(self.floods.status())),
             Ask::Sweep => {
                 self.sweep();
-                Ok(Told::Done)
+                Ok(Reply::Done)
             }
         }
     }
 
-    fn flow(&mut self, name: &str, ask: FlowAsk) -> Result<Told, String> {
+    fn flow(&mut self, name: &str, ask: FlowAsk) -> Result<Reply, String> {
         let now = self.origin.time();
         let none = || format!("no router {name}");
         match ask {
@@ -234,15 +234,15 @@ impl Core {
                     None => tables.add(&table, flow),
                     Some(other) => tables.add_before(&table, flow, &other),
                 });
-                added.ok_or_else(none)?.map(|()| Told::Done).map_err(|wrong| wrong.to_string())
+                added.ok_or_else(none)?.map(|()| Reply::Done).map_err(|wrong| wrong.to_string())
             }
             FlowAsk::Replace { table, flow } => {
                 let old = self.network.change(now, name, |tables| tables.replace(&table, flow));
-                old.ok_or_else(none)?.map(|_| Told::Done).map_err(|wrong| wrong.to_string())
+                old.ok_or_else(none)?.map(|_| Reply::Done).map_err(|wrong| wrong.to_string())
             }
             FlowAsk::Delete { table, flow } => {
                 let removed = self.network.change(now, name, |tables| tables.remove(&table, &flow));
-                removed.ok_or_else(none)?.map(|_| Told::Done).map_err(|no| no.to_string())
+                removed.ok_or_else(none)?.map(|_| Reply::Done).map_err(|no| no.to_string())
             }
             FlowAsk::List { table: wanted } => {
                 let tables = self.network.router(name).ok_or_else(none)?.tables();
@@ -257,7 +257,7 @@ impl Core {
                     .collect();
                 match wanted {
                     Some(wanted) if listed.is_empty() => Err(format!("no table {wanted:?}")),
-                    _ => Ok(Told::Flows(listed)),
+                    _ => Ok(Reply::Flows(listed)),
                 }
             }
         }
@@ -276,7 +276,7 @@ impl Core {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::up::hear::hearing;
+    use crate::up::tap::tap;
 
     const PAIR: &str = r#"
 [hosts.a.ports.eth0]
@@ -301,9 +301,9 @@ ends = ["a.eth0", "b.eth0"]
             origin: Origin::now(),
         };
         let mut listen = || {
-            let (to, ear) = hearing();
+            let (to, receiver) = tap();
             core.answer(Kind::Tun, Ask::Listen { port: "a.eth0".to_owned(), to }).unwrap();
-            ear
+            receiver
         };
         let (one, _other) = (listen(), listen());
         drop(one);

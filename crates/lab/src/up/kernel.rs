@@ -1,7 +1,7 @@
 //! The kernel's own routers: a namespace for each, forwarding and htb. It does less than a policy
 //! says; what it leaves out is said. For comparing with, and for what is faster than we are.
 
-use super::ask::{Ask, Asked, Questions, Told};
+use super::ask::{Ask, Asked, Questions, Reply};
 use super::files::Files;
 use super::hosts::{Hosts, lines};
 use super::interfaces::{self, Interface};
@@ -304,15 +304,15 @@ impl DataPath for Kernel {
             questions.woken();
             while let Some(Asked { ask, answer }) = questions.next() {
                 let told = match ask {
-                    Ask::Status => self.status().map(|status| Told::Status(Box::new(status))),
-                    Ask::Sweep => Ok(Told::Done),
+                    Ask::Status => self.status().map(|status| Reply::Status(Box::new(status))),
+                    Ask::Sweep => Ok(Reply::Done),
                     Ask::Flow { .. } => Err(Usage::error(
                         "the data path tc has no tables of flows: the kernel forwards",
                     )),
                     Ask::Flood(_) | Ask::Floods => Err(Usage::error(
                         "the data path tc makes no packets itself: the kernel forwards",
                     )),
-                    Ask::Listen { port, to } => self.taps.listen(&port, to).map(|()| Told::Done),
+                    Ask::Listen { port, to } => self.taps.listen(&port, to).map(|()| Reply::Done),
                 };
                 let _ = answer.send(told.map_err(|error| format!("{error:#}")));
             }

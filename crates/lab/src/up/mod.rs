@@ -15,7 +15,6 @@ mod control;
 mod driver;
 mod files;
 pub(crate) mod flood;
-mod hear;
 mod hosts;
 mod interfaces;
 mod kernel;
@@ -24,6 +23,7 @@ mod path;
 mod ports;
 pub(crate) mod protocol;
 pub(crate) mod status;
+mod tap;
 mod taps;
 mod view;
 
@@ -37,7 +37,7 @@ use crate::clock::{self, Deadline};
 use crate::netns::Rights;
 use crate::probe::Probe;
 use anyhow::{Context, Result};
-use ask::{Ask, Asker, Questions, Told, questions};
+use ask::{Ask, Asker, Questions, Reply, questions};
 use control::{About, Control};
 use driver::Driver;
 use files::Files;
@@ -194,7 +194,7 @@ fn show(
 
 fn status(asker: &mut Asker, name: &str) -> Result<Status> {
     match asker.ask(Ask::Status) {
-        Ok(Told::Status(mut status)) => {
+        Ok(Reply::Status(mut status)) => {
             name.clone_into(&mut status.name);
             Ok(*status)
         }

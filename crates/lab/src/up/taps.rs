@@ -2,8 +2,8 @@
 //! listens to a port hears it from a packet socket.
 
 use super::ask::Passed;
-use super::hear::Mouth;
 use super::ports::{ETHERNET, is_ip};
+use super::tap::TapSender;
 use crate::Usage;
 use crate::clock::{self, Origin};
 use crate::netns::Netns;
@@ -38,7 +38,7 @@ impl Taps {
     ///
     /// # Errors
     /// There is no such port, or it cannot be listened to.
-    pub(crate) fn listen(&self, port: &str, to: Mouth) -> Result<()> {
+    pub(crate) fn listen(&self, port: &str, to: TapSender) -> Result<()> {
         let Some((namespace, interface)) = self.ports.get(port) else {
             let known = self.ports.keys().cloned().collect::<Vec<_>>().join(", ");
             return Err(Usage::error(format!("no port {port}: {known}")));
@@ -57,7 +57,7 @@ impl Taps {
 }
 
 /// Until the listener, the interface or the network is gone.
-fn pass_on(mut socket: PacketSocket, to: &Mouth, origin: Origin, missed: &AtomicU64) {
+fn pass_on(mut socket: PacketSocket, to: &TapSender, origin: Origin, missed: &AtomicU64) {
     let mut frames = 0u64;
     while !to.is_over() && !clock::is_interrupted() {
         let Ok(heard) = socket.receive_either() else { break };
@@ -67,7 +67,7 @@ fn pass_on(mut socket: PacketSocket, to: &Mouth, origin: Origin, missed: &Atomic
             // What is not IP is nobody's.
             let packet = frame.split_at_checked(ETHERNET).filter(|(header, _)| is_ip(header));
             let told = packet.is_none_or(|(_, octets)| {
-                to.tell(&Passed { at, inbound, octets: octets.to_vec() })
+                to.send(&Passed { at, inbound, octets: octets.to_vec() })
             });
             if !told && !to.is_over() {
                 missed.fetch_add(1, Ordering::Relaxed);

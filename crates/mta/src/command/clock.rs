@@ -23,7 +23,7 @@ pub(super) struct Arguments {
 
 /// The answer in JSON.
 #[derive(Serialize)]
-struct Told {
+struct ClockAnswer {
     trusted: bool,
     #[serde(flatten)]
     doubt: Option<ClockStatus>,
@@ -40,7 +40,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     };
     let code = if doubt.is_some() { PARTLY } else { DONE };
     if arguments.json {
-        print_json(&Told { trusted: doubt.is_none(), doubt });
+        print_json(&ClockAnswer { trusted: doubt.is_none(), doubt });
         return code;
     }
     match doubt {
@@ -90,10 +90,10 @@ mod tests {
         expiry waits until 2026-01-02T08:14:05Z; 50 messages would have expired; by the clock as it was before it is 2026-01-02T03:04:05Z
         if the clock is right: mta clock accept; if not, set it
         ");
-        let told = Told { trusted: false, doubt: Some(doubt) };
+        let told = ClockAnswer { trusted: false, doubt: Some(doubt) };
         let told = serde_json::to_value(&told).unwrap();
         assert_eq!((&told["trusted"], &told["late"]), (&false.into(), &50.into()));
-        let told = Told { trusted: true, doubt: None };
+        let told = ClockAnswer { trusted: true, doubt: None };
         assert_eq!(serde_json::to_string(&told).unwrap(), "{\"trusted\":true}");
     }
 }

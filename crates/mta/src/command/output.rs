@@ -110,21 +110,21 @@ pub(super) fn complain_of(report: &Report) {
 
 /// The site of a configuration file, or `None` once it was said why there is none.
 pub(super) fn load(path: &Path) -> Option<Site> {
-    said(config::load(path, &data_dir::unfit))
+    reported(config::load(path, &data_dir::unfit))
 }
 
 /// The paths of a configuration file, or `None` once it was said why there are none.
 pub(super) fn load_paths(path: &Path) -> Option<Paths> {
-    said(config::load_paths(path))
+    reported(config::load_paths(path))
 }
 
 /// The routes of a configuration file, or `None` once it was said why there are none.
 pub(super) fn load_routes(path: &Path) -> Option<Routes> {
-    said(config::load_routes(path))
+    reported(config::load_routes(path))
 }
 
 /// What was read, once it was said what was found.
-fn said<T>(read: Result<(Option<T>, Report), Unreadable>) -> Option<T> {
+fn reported<T>(read: Result<(Option<T>, Report), Unreadable>) -> Option<T> {
     match read {
         Ok((read, report)) => {
             complain_of(&report);

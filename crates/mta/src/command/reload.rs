@@ -21,7 +21,7 @@ pub(super) struct Arguments {
 
 /// The answer in JSON.
 #[derive(Serialize)]
-struct Told {
+struct ReloadAnswer {
     applied: bool,
     file: PathBuf,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -52,7 +52,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     };
     if arguments.json {
         let problems = report.to_json();
-        print_json(&Told { applied: refused.is_none(), file, refused, problems, changes });
+        print_json(&ReloadAnswer { applied: refused.is_none(), file, refused, problems, changes });
         return code;
     }
     complain_of(&report);

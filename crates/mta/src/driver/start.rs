@@ -1,6 +1,6 @@
 //! Before the node runs: the data directory, the store, the epoch, and what is in the queue.
 
-use super::journal::Journal;
+use super::event_log::Journal;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::users::{Users, UsersError};

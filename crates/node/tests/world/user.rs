@@ -6,7 +6,7 @@ use p1::flags::ReportRequest;
 use p1::grade;
 use p1::names::{ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
-use sim::{Heard, Submission};
+use sim::{Submission, UserEvent};
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Delivered {
@@ -157,29 +157,29 @@ impl World {
     fn user_drain(&mut self, user: usize) {
         while let Some(heard) = self.users[user].machine.poll() {
             match heard {
-                Heard::Write(bytes) => self.send(self.users[user].end, bytes),
-                Heard::Close => self.close(self.users[user].end),
+                UserEvent::Write(bytes) => self.send(self.users[user].end, bytes),
+                UserEvent::Close => self.close(self.users[user].end),
                 heard => self.user_hears(user, heard),
             }
         }
     }
 
-    fn user_hears(&mut self, user: usize, heard: Heard) {
+    fn user_hears(&mut self, user: usize, heard: UserEvent) {
         let (now, u) = (self.now, &mut self.users[user]);
         match heard {
-            Heard::Refused(_) => u.refused = true,
-            Heard::NeedContent { tag, offset, max } => {
+            UserEvent::Refused(_) => u.refused = true,
+            UserEvent::NeedContent { tag, offset, max } => {
                 let content = &u.contents[tag];
                 let start = offset as usize;
                 u.machine.content(now, content.slice(start..(start + max).min(content.len())));
             }
-            Heard::Answered { result, .. } => u.answers.push(result),
-            Heard::Delivery(envelope) => {
+            UserEvent::Answered { result, .. } => u.answers.push(result),
+            UserEvent::Delivery(envelope) => {
                 u.arriving = (envelope.identifier.to_string(), Vec::new());
             }
-            Heard::Content(piece) => u.arriving.1.extend_from_slice(&piece),
-            Heard::Delivered { .. } if u.silent => {}
-            Heard::Delivered { invoke } => match u.refuses {
+            UserEvent::Content(piece) => u.arriving.1.extend_from_slice(&piece),
+            UserEvent::Delivered { .. } if u.silent => {}
+            UserEvent::Delivered { invoke } => match u.refuses {
                 Some(error) => u.machine.refuse(now, invoke, error),
                 None => {
                     let (identifier, content) = std::mem::take(&mut u.arriving);
@@ -187,7 +187,7 @@ impl World {
                     u.machine.take(now, invoke);
                 }
             },
-            Heard::Report { invoke, report } => {
+            UserEvent::Report { invoke, report } => {
                 for r in &report.recipients {
                     let delivered = matches!(r.report, p1::ReportType::Delivery { .. });
                     let subject = report.subject_identifier.to_string();
@@ -195,8 +195,8 @@ impl World {
                 }
                 u.machine.take_report(now, invoke);
             }
-            Heard::Broken(why) => panic!("the user cannot read what the MTA says: {why}"),
-            Heard::Bound | Heard::Write(_) | Heard::Close => {}
+            UserEvent::Broken(why) => panic!("the user cannot read what the MTA says: {why}"),
+            UserEvent::Bound | UserEvent::Write(_) | UserEvent::Close => {}
         }
     }
 }

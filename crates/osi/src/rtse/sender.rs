@@ -56,7 +56,7 @@ impl Rtse {
                 if let Some(event) = self.between(window) {
                     self.turn_to(below, event);
                 } else if holds {
-                    return self.tell_pause();
+                    return self.notify_pause();
                 } else {
                     self.begin_rttr(below);
                 }
@@ -182,7 +182,7 @@ impl Rtse {
         }
     }
 
-    fn tell_pause(&mut self) {
+    fn notify_pause(&mut self) {
         if let Some(outflow) = self.outflow.as_mut().filter(|outflow| !outflow.told_pause) {
             outflow.told_pause = true;
             self.up.push_back(Indication::Paused);

@@ -3,9 +3,9 @@
 use super::{Arriving, Sim};
 use crate::ground::{Ground, Happening, Listening, Owner};
 use crate::host::{ConnectionId, Event, Host};
-use crate::station::{Station, Told};
+use crate::station::{Station, StationEvent};
 use crate::udp;
-use crate::user::{Heard, Submission};
+use crate::user::{Submission, UserEvent};
 use p1::flags::ReportRequest;
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use router::Time;
@@ -131,10 +131,11 @@ impl Sim {
                 }
             }
             for place in 0..self.stations.len() {
-                while let Some((site, told)) = self.stations.get_mut(place).and_then(Station::told)
+                while let Some((site, event)) =
+                    self.stations.get_mut(place).and_then(Station::poll_event)
                 {
                     quiet = false;
-                    self.told(site, told);
+                    self.handle_event(site, event);
                 }
             }
             while let Some((at, message)) = self.messages.start() {
@@ -197,20 +198,20 @@ impl Sim {
         }
     }
 
-    fn told(&mut self, site: usize, told: Told) {
+    fn handle_event(&mut self, site: usize, event: StationEvent) {
         let now = self.ground.since();
-        match told {
-            Told::Event(event) => {
+        match event {
+            StationEvent::Event(event) => {
                 self.messages.event(now, site, &event);
                 self.events.push((now, site, event));
             }
-            Told::Heard { user, heard } => self.heard(now, site, user, heard),
+            StationEvent::UserEvent { user, heard } => self.heard(now, site, user, heard),
         }
     }
 
-    fn heard(&mut self, now: Duration, site: usize, user: usize, heard: Heard) {
+    fn heard(&mut self, now: Duration, site: usize, user: usize, heard: UserEvent) {
         match heard {
-            Heard::NeedContent { tag, offset, max } => {
+            UserEvent::NeedContent { tag, offset, max } => {
                 let Some(message) = self.messages.get(tag) else { return };
                 let left = message.size.saturating_sub(offset);
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(max);
@@ -219,24 +220,24 @@ impl Sim {
                     station.with_user(ground, user, |user, now| user.content(now, piece));
                 });
             }
-            Heard::Answered { tag, result } => {
+            UserEvent::Answered { tag, result } => {
                 let result = result.map_err(|code| format!("refused with error {code}"));
                 self.messages.answered(now, tag, result);
             }
-            Heard::Delivery(envelope) => {
+            UserEvent::Delivery(envelope) => {
                 let number = envelope.content_identifier.as_deref().and_then(|n| n.parse().ok());
                 let message = number.map(|number| (number, self.messages.content(number)));
                 let arriving = Arriving { message, octets: 0, wrong: 0 };
                 self.arriving.insert((site, user), arriving);
             }
-            Heard::Content(bytes) => {
+            UserEvent::Content(bytes) => {
                 let Some(arriving) = self.arriving.get_mut(&(site, user)) else { return };
                 if let Some((_, content)) = arriving.message {
                     arriving.wrong += content.wrong(arriving.octets, &bytes);
                 }
                 arriving.octets += bytes.len() as u64;
             }
-            Heard::Delivered { invoke } => {
+            UserEvent::Delivered { invoke } => {
                 if let Some(Arriving { message: Some((number, _)), octets, wrong }) =
                     self.arriving.remove(&(site, user))
                 {
@@ -246,14 +247,14 @@ impl Sim {
                     station.with_user(ground, user, |user, now| user.take(now, invoke));
                 });
             }
-            Heard::Report { invoke, .. } => self.station(site, |station, ground| {
+            UserEvent::Report { invoke, .. } => self.station(site, |station, ground| {
                 station.with_user(ground, user, |user, now| user.take_report(now, invoke));
             }),
-            Heard::Bound
-            | Heard::Refused(_)
-            | Heard::Broken(_)
-            | Heard::Write(_)
-            | Heard::Close => {}
+            UserEvent::Bound
+            | UserEvent::Refused(_)
+            | UserEvent::Broken(_)
+            | UserEvent::Write(_)
+            | UserEvent::Close => {}
         }
     }
 }

@@ -1,8 +1,8 @@
 //! The users of a station, each bound by a pipe inside the host.
 
-use super::{PIPE, Station, Told};
+use super::{PIPE, Station, StationEvent};
 use crate::ground::{Ground, Happening};
-use crate::user::{Heard, Submission, User};
+use crate::user::{Submission, User, UserEvent};
 use base::AssociationId;
 use bytes::Bytes;
 use node::Input;
@@ -31,7 +31,7 @@ impl Station {
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.connected(now);
         }
-        self.hear(ground, user);
+        self.drain_user(ground, user);
     }
 
     fn seat_of(&self, association: AssociationId) -> Option<usize> {
@@ -50,7 +50,7 @@ impl Station {
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.bytes(now, bytes);
         }
-        self.hear(ground, user);
+        self.drain_user(ground, user);
     }
 
     /// Octets of a user come to the node.
@@ -88,7 +88,7 @@ impl Station {
         let now = ground.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.submit(now, submission);
-            self.hear(ground, user);
+            self.drain_user(ground, user);
         }
     }
 
@@ -102,24 +102,24 @@ impl Station {
         let now = ground.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             act(&mut slot.user, now);
-            self.hear(ground, user);
+            self.drain_user(ground, user);
         }
     }
 
     /// Does what a user wants done, and tells what he heard.
-    pub(super) fn hear(&mut self, ground: &mut Ground, user: usize) {
+    pub(super) fn drain_user(&mut self, ground: &mut Ground, user: usize) {
         let site = self.place;
         while let Some(slot) = self.slots.get_mut(user) {
             let Some(heard) = slot.user.poll() else { break };
             match (heard, slot.association) {
-                (Heard::Write(bytes), Some(association)) => {
+                (UserEvent::Write(bytes), Some(association)) => {
                     ground.later(PIPE, Happening::ToNode { site, association, bytes });
                 }
-                (Heard::Close, Some(association)) => {
+                (UserEvent::Close, Some(association)) => {
                     ground.later(PIPE, Happening::Unplugged { site, association });
                 }
-                (Heard::Write(_) | Heard::Close, None) => {}
-                (heard, _) => self.told.push_back((site, Told::Heard { user, heard })),
+                (UserEvent::Write(_) | UserEvent::Close, None) => {}
+                (heard, _) => self.told.push_back((site, StationEvent::UserEvent { user, heard })),
             }
         }
         self.set_due(ground);

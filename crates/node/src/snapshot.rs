@@ -87,7 +87,7 @@ impl Node {
                 .and_then(|c| c.line.bit_s())
                 .map(|bit_s| bit_s as f64 / 1_000.0),
             checkpoint_bytes: u64::from(self.checkpoint_size(id, config)) << 10,
-            closed: self.channels.get(&id).and_then(|c| c.schedule.tell()),
+            closed: self.channels.get(&id).and_then(|c| c.schedule.describe()),
             last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
     }

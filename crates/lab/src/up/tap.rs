@@ -14,7 +14,7 @@ const OCTETS: usize = 8 << 20;
 
 /// The driver's end.
 #[derive(Debug)]
-pub(crate) struct Mouth {
+pub(crate) struct TapSender {
     to: SyncSender<Passed>,
     /// Octets on the way. Shared by the two ends, and so says whether the other one is there.
     waiting: Arc<AtomicUsize>,
@@ -22,21 +22,21 @@ pub(crate) struct Mouth {
 
 /// The end of who listens.
 #[derive(Debug)]
-pub(crate) struct Ear {
+pub(crate) struct TapReceiver {
     passed: Receiver<Passed>,
     waiting: Arc<AtomicUsize>,
 }
 
 /// The two ends.
-pub(crate) fn hearing() -> (Mouth, Ear) {
+pub(crate) fn tap() -> (TapSender, TapReceiver) {
     let (to, passed) = sync_channel(PACKETS);
     let waiting = Arc::new(AtomicUsize::new(0));
-    (Mouth { to, waiting: waiting.clone() }, Ear { passed, waiting })
+    (TapSender { to, waiting: waiting.clone() }, TapReceiver { passed, waiting })
 }
 
-impl Mouth {
+impl TapSender {
     /// Hands a packet on; whether there was room for it. Never waits.
-    pub(crate) fn tell(&self, packet: &Passed) -> bool {
+    pub(crate) fn send(&self, packet: &Passed) -> bool {
         let length = packet.octets.len();
         if self.waiting.load(Ordering::Relaxed).saturating_add(length) > OCTETS {
             return false;
@@ -55,7 +55,7 @@ impl Mouth {
     }
 }
 
-impl Ear {
+impl TapReceiver {
     /// The next packet, waited for so long.
     ///
     /// # Errors
@@ -81,17 +81,17 @@ mod tests {
     #[test]
     fn what_waits_is_bounded_in_packets_and_in_octets() {
         for (length, fits) in [(20, PACKETS), (65_535, OCTETS / 65_535)] {
-            let (mouth, ear) = hearing();
+            let (tap, receiver) = tap();
             let packet = Passed { at: 0, inbound: true, octets: vec![0; length] };
-            let taken = (0..PACKETS + 10).filter(|_| mouth.tell(&packet)).count();
+            let taken = (0..PACKETS + 10).filter(|_| tap.send(&packet)).count();
             assert_eq!(taken, fits);
             // Each that is taken makes room for one.
-            assert!(ear.next(Duration::ZERO).is_ok());
-            assert!(mouth.tell(&packet) && !mouth.tell(&packet));
-            assert_eq!(ear.there().count(), fits);
-            assert!(mouth.tell(&packet) && !mouth.is_over());
-            drop(ear);
-            assert!(mouth.is_over() && !mouth.tell(&packet));
+            assert!(receiver.next(Duration::ZERO).is_ok());
+            assert!(tap.send(&packet) && !tap.send(&packet));
+            assert_eq!(receiver.there().count(), fits);
+            assert!(tap.send(&packet) && !tap.is_over());
+            drop(receiver);
+            assert!(tap.is_over() && !tap.send(&packet));
         }
     }
 }
