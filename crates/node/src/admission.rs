@@ -10,16 +10,16 @@
 
 use crate::address_prefix::{Origin, Prefix};
 use crate::api::{ListenerId, Output};
+use crate::association::{Association, Phase, Purpose};
 use crate::config::ListenerService;
 use crate::event::{Kind, Level};
 use crate::levels::{self, Levels};
 use crate::limits::Limit;
-use crate::link::{Link, Phase, Purpose};
 use crate::log_rate::{Reason, Repeated, Why};
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
-use osi::stack::Association;
+use osi::stack::Association as Stack;
 use scheduler::ChannelId;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -34,7 +34,7 @@ impl Node {
     /// [`crate::Input::Accepted`]; or `None`: it is closed without a word, for sockets have run
     /// out. Costs nothing but a line in the log.
     pub fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
-        if self.links.len() < self.config.limits.sockets {
+        if self.associations.len() < self.config.limits.sockets {
             return Some(self.next_association());
         }
         let why = self.config.limits.describe(Limit::Sockets);
@@ -97,10 +97,10 @@ impl Node {
             self.turn_away(now, id, listener, config);
             return;
         }
-        let mut link = Link::new(id, Association::new(config, Role::Responder), purpose, now.mono);
+        let mut link = Association::new(id, Stack::new(config, Role::Responder), purpose, now.mono);
         (link.remote, link.origin, link.mark) = (Some(remote), Some(origin), mark);
         link.bind_deadline = Some(now.mono + limits.bind_timeout);
-        self.links.insert(id, link);
+        self.associations.insert(id, link);
         self.connections.arrived(id, origin, known, p3);
         self.touch(id);
     }
@@ -141,7 +141,7 @@ impl Node {
         // Users, of whom some are not known yet, cannot take what peers need.
         let users_share = limits.associations - limits.associations / 4;
         let users = p3 && self.connections.user_count() >= users_share;
-        let there = self.links.len() - self.turned_away.len();
+        let there = self.associations.len() - self.turned_away.len();
         let associations = there >= limits.associations;
         let kept = there + self.kept_for_higher(level) >= limits.associations;
         let of_address = if self.connections.from(origin) >= limits.associations_per_address {
@@ -175,7 +175,7 @@ impl Node {
 
     /// A half-open connection makes room: closed at once, whatever was under way.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
-        let Some(link) = self.remove_link(id) else { return };
+        let Some(link) = self.remove_association(id) else { return };
         self.output(Output::Drop { association: id });
         let reason = self.config.limits.describe(limit);
         let detail = format!(
@@ -198,15 +198,15 @@ impl Node {
         if self.turned_away.len() >= MAX_TURNED_AWAY
             && let Some(oldest) = self.turned_away.first().copied()
         {
-            self.remove_link(oldest);
+            self.remove_association(oldest);
             self.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let purpose = Purpose::User { listener, mailbox: None, takes_deliveries: false };
-        let stack = Association::new(config, Role::Responder);
-        let mut link = Link::new(id, stack, purpose, now.mono);
+        let stack = Stack::new(config, Role::Responder);
+        let mut link = Association::new(id, stack, purpose, now.mono);
         link.phase = Phase::Refusing;
-        self.links.insert(id, link);
+        self.associations.insert(id, link);
         self.turned_away.insert(id);
         self.touch(id);
     }
@@ -214,7 +214,8 @@ impl Node {
     /// Whether a peer that bound on this channel is one too many, and which limit says so.
     pub(crate) fn is_one_too_many(&self, channel: ChannelId) -> Option<Limit> {
         let limits = &self.config.limits;
-        let theirs = |id: &AssociationId| self.links.get(id).is_some_and(|l| !l.is_initiator());
+        let theirs =
+            |id: &AssociationId| self.associations.get(id).is_some_and(|l| !l.is_initiator());
         if self.connections.channel(channel).filter(theirs).count()
             >= limits.associations_per_channel
         {
@@ -244,7 +245,7 @@ impl Node {
     fn kept_for_higher(&self, level: Option<Precedence>) -> usize {
         let most = self.config.limits.associations;
         // Far from the limit it is not worth counting.
-        if self.links.len() < most / 2 {
+        if self.associations.len() < most / 2 {
             return 0;
         }
         let count = |id| self.connections.channel(id).count();

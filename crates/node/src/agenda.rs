@@ -7,7 +7,7 @@
 //! [`Node::check_settled`] looks at everything after each input, and finds what was not marked.
 
 use crate::api::ChannelId;
-use crate::link::Phase;
+use crate::association::Phase;
 use crate::marks::Due;
 use crate::node::Node;
 use base::{AssociationId, Instant, PeerId, Precedence};
@@ -138,7 +138,7 @@ impl Node {
     /// Everything is to be looked at: at the start, and after a change of configuration.
     pub(crate) fn touch_all(&mut self) {
         self.channels.mark_all();
-        self.links.mark_all();
+        self.associations.mark_all();
         self.agenda.wishes.news();
     }
 
@@ -147,7 +147,7 @@ impl Node {
         for id in touched {
             step();
             // What is gone was noted as it went.
-            let Some(link) = self.links.get(&id) else { continue };
+            let Some(link) = self.associations.get(&id) else { continue };
             let Some(channel) = link.channel() else {
                 self.agenda.mailboxes.extend(self.connections.mailbox(id));
                 continue;
@@ -176,7 +176,7 @@ impl Node {
     /// Whether something was touched that is not dispatched yet.
     pub(crate) fn has_more_to_dispatch(&self) -> bool {
         let agenda = &self.agenda;
-        let touched = self.links.has_marks()
+        let touched = self.associations.has_marks()
             || self.channels.has_marks()
             || !agenda.peers.is_empty()
             || !agenda.mailboxes.is_empty()

@@ -54,11 +54,11 @@ impl Node {
     }
 
     fn transfer_resumed(&mut self, id: AssociationId) {
-        let suspended = self.links.get_mut(&id).and_then(|l| l.suspended.take());
+        let suspended = self.associations.get_mut(&id).and_then(|l| l.suspended.take());
         let sound = |spool: &SpoolId| self.arrivals.get(spool).is_some_and(Arrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.receiving = Some(spool);
                     link.turn_deadline = None;
                 }
@@ -74,7 +74,7 @@ impl Node {
     }
 
     fn transfer_stopped(&mut self, now: Now, id: AssociationId, may_resume: bool) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         let taken = link.receiving.take();
         self.await_turn(now, id);
@@ -84,7 +84,7 @@ impl Node {
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            if let Some(link) = self.links.get_mut(&id) {
+            if let Some(link) = self.associations.get_mut(&id) {
                 link.suspended = Some(spool);
             }
         } else if !arrival.ended || !arrival.is_sound() {
@@ -95,7 +95,7 @@ impl Node {
     pub(crate) fn begin_arrival(&mut self, id: AssociationId, mut arrival: Arrival) {
         let channel = arrival.channel.and_then(|channel| self.peer_and_channel(channel));
         let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
@@ -112,7 +112,7 @@ impl Node {
 
     /// What the association is receiving now.
     fn arriving(&mut self, id: AssociationId) -> Option<&mut Arrival> {
-        let spool = self.links.get(&id)?.receiving?;
+        let spool = self.associations.get(&id)?.receiving?;
         self.arrivals.get_mut(&spool)
     }
 
@@ -192,7 +192,7 @@ impl Node {
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
         self.event(Level::Warning, kind, why).association(id).channel(channel);
-        let current = self.links.get(&id).is_some_and(|l| l.receiving == Some(spool));
+        let current = self.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
         match channel {
             Some(_) if current => self.request(id, Request::TransferRefused(reason)),
             Some(_) => {}
@@ -399,7 +399,7 @@ impl Node {
     }
 
     pub(crate) fn drop_suspended(&mut self, id: AssociationId) {
-        if let Some(spool) = self.links.get_mut(&id).and_then(|l| l.suspended.take()) {
+        if let Some(spool) = self.associations.get_mut(&id).and_then(|l| l.suspended.take()) {
             self.drop_arrival(spool);
         }
     }
@@ -512,7 +512,7 @@ impl Node {
         match after {
             AfterCommit::Secure { arrival, message, .. } => {
                 self.secured_late(arrival);
-                let channel = self.links.get(&id).and_then(|l| l.channel());
+                let channel = self.associations.get(&id).and_then(|l| l.channel());
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
@@ -575,7 +575,7 @@ impl Node {
     /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
     /// and perhaps sends another one; it will be told then that it was taken before.
     fn arrival_over(&mut self, now: Now, id: AssociationId, arrival: SpoolId, answer: Request) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if link.receiving != Some(arrival) {
             return;
         }
@@ -590,7 +590,7 @@ impl Node {
 
     /// The association is done with what it was sending.
     fn sent(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.sending = None;
             link.idle_since = now.mono;
         }

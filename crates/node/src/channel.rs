@@ -1,10 +1,10 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
 use crate::api::ChannelId;
+use crate::association::{Association, Phase, Purpose};
 use crate::blame::Fault;
 use crate::config::{Channel, Connection, Peer, Reopen};
 use crate::event::{Kind, Level};
-use crate::link::{Link, Phase, Purpose};
 use crate::log_rate::{Repeated, Why};
 use crate::node::Node;
 use crate::pace::Line;
@@ -90,7 +90,7 @@ impl Node {
         kind: Kind,
         detail: &str,
     ) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if link.phase == Phase::Over {
             return;
         }
@@ -181,7 +181,7 @@ impl Node {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
     pub(crate) fn close_idle(&mut self, now: Now) {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
-            let at = self.links.get(&id).and_then(|link| self.closes_at(link));
+            let at = self.associations.get(&id).and_then(|link| self.closes_at(link));
             if at.is_some_and(|at| at <= now.mono) {
                 self.release(id);
             } else {
@@ -191,7 +191,7 @@ impl Node {
     }
 
     /// When an association of ours that is idle is released, where its channel is opened by traffic.
-    pub(crate) fn closes_at(&self, link: &Link) -> Option<Instant> {
+    pub(crate) fn closes_at(&self, link: &Association) -> Option<Instant> {
         match self.config.channel(link.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
                 let idle = link.is_initiator() && link.is_idle() && link.turn;
@@ -202,7 +202,10 @@ impl Node {
     }
 
     /// The associations of a channel, oldest first: ours, and the peer's that are bound.
-    pub(crate) fn links_of(&self, channel: ChannelId) -> impl DoubleEndedIterator<Item = &Link> {
-        self.connections.channel(channel).filter_map(|id| self.links.get(&id))
+    pub(crate) fn associations_of(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = &Association> {
+        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
     }
 }

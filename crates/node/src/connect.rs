@@ -2,8 +2,8 @@
 //! and an operator who wants it opened (`mta channel connect`).
 
 use crate::api::{ChannelId, Output};
+use crate::association::{Association, Phase};
 use crate::event::{Kind, Level};
-use crate::link::{Link, Phase};
 use crate::node::Node;
 use base::{Now, PeerId};
 use serde::{Deserialize, Serialize};
@@ -46,8 +46,8 @@ impl Node {
 
     /// An operator wants this channel opened now.
     pub(crate) fn connect_channel(&mut self, now: Now, request: u64, channel: ChannelId) {
-        let open = |link: &&Link| link.is_initiator() && link.phase == Phase::Open;
-        let associations = self.links_of(channel).filter(open).count();
+        let open = |link: &&Association| link.is_initiator() && link.phase == Phase::Open;
+        let associations = self.associations_of(channel).filter(open).count();
         let failed = match self.channels.get(&channel) {
             _ if self.stopping => Some("the MTA is stopping".to_owned()),
             None => Some("there is no such channel any more".to_owned()),

@@ -2,9 +2,9 @@
 
 use crate::agenda::channels_of;
 use crate::api::ChannelId;
+use crate::association::{Association, Phase};
 use crate::config::{Channel, Peer};
 use crate::event::{Kind, Level};
-use crate::link::{Link, Phase};
 use crate::node::Node;
 use base::{AssociationId, EntryId, Now, PeerId};
 use osi::api::Request;
@@ -65,7 +65,7 @@ impl Node {
         let failing = failed && needed();
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
-        for link in self.links_of(channel) {
+        for link in self.associations_of(channel) {
             if link.drain.is_some() && link.phase == Phase::Open {
                 continue; // another one takes its place at once
             }
@@ -126,20 +126,20 @@ impl Node {
         self.release_leaving(channel);
         self.release_surplus(now, channel);
         let free: Vec<AssociationId> = self
-            .links_of(channel)
+            .associations_of(channel)
             .filter(|l| l.is_idle() && !l.is_ending())
             .map(|l| l.id)
             .collect();
         for id in free {
-            if self.links.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
+            if self.associations.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
                 self.after_failure(now, id);
-                if self.links.get(&id).is_none_or(|l| !l.can_send()) {
+                if self.associations.get(&id).is_none_or(|l| !l.can_send()) {
                     continue;
                 }
                 // It waits for another try: the next one need not wait for anything.
                 self.notify_associations(now, channel);
             }
-            let Some(link) = self.links.get(&id) else { continue };
+            let Some(link) = self.associations.get(&id) else { continue };
             if !link.can_send() {
                 let may_ask = link.two_way && !link.turn_wanted;
                 if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
@@ -172,8 +172,8 @@ impl Node {
         if !self.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
-        let free = |l: &&Link| l.is_initiator() && l.is_free() && l.turn;
-        let youngest = self.links_of(channel).rfind(free).map(|l| l.id);
+        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.turn;
+        let youngest = self.associations_of(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             self.release(id);
             self.notify_associations(now, channel);
@@ -183,7 +183,7 @@ impl Node {
     // ----- turns --------------------------------------------------------------------------------
 
     pub(crate) fn want_turn(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.turn_wanted = true;
         }
         self.await_turn(now, id);
@@ -194,9 +194,9 @@ impl Node {
 
     /// An idle peer that was asked for the turn has to give it in time.
     pub(crate) fn await_turn(&mut self, now: Now, id: AssociationId) {
-        let channel = self.links.get(&id).and_then(Link::channel);
+        let channel = self.associations.get(&id).and_then(Association::channel);
         let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
-        if let (Some(link), Some(wait)) = (self.links.get_mut(&id), wait) {
+        if let (Some(link), Some(wait)) = (self.associations.get_mut(&id), wait) {
             let waits = link.turn_wanted && link.receiving.is_none();
             link.turn_deadline = waits.then_some(now.mono + wait);
         }
@@ -204,10 +204,13 @@ impl Node {
 
     /// Gives the turn where the peer asked for it and nothing of ours is in transfer.
     fn give_turns(&mut self, channel: ChannelId) {
-        let giving: Vec<AssociationId> =
-            self.links_of(channel).filter(|l| l.can_send() && l.turn_asked).map(|l| l.id).collect();
+        let giving: Vec<AssociationId> = self
+            .associations_of(channel)
+            .filter(|l| l.can_send() && l.turn_asked)
+            .map(|l| l.id)
+            .collect();
         for id in giving {
-            if let Some(link) = self.links.get_mut(&id) {
+            if let Some(link) = self.associations.get_mut(&id) {
                 link.turn = false;
                 link.turn_asked = false;
             }

@@ -9,10 +9,10 @@
 //! | the channel's | waits for the channel's next try, if it is its turn then | waits, longer each time, but for messages that did not fail |
 
 use crate::api::ChannelId;
+use crate::association::Failed;
 use crate::blame::{Fault, Place, is_about_the_message};
 use crate::channel::reopen_wait;
 use crate::event::{Kind, Level};
-use crate::link::Failed;
 use crate::node::Node;
 use crate::pending::{Pending, PendingRetry};
 use base::{AssociationId, EntryId, Now};
@@ -43,7 +43,7 @@ impl Node {
     /// The peer refused this transfer for good, on an association that lives on. Whether it is dealt
     /// with.
     pub(crate) fn judge_refused(&mut self, now: Now, id: AssociationId, failed: &Failed) -> bool {
-        let channel = self.links.get(&id).and_then(|link| link.channel());
+        let channel = self.associations.get(&id).and_then(|link| link.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
         self.lay_blame(now, (id, channel), failed, place, true) != Fault::Link
     }

@@ -1,9 +1,9 @@
 //! P1 associations we open, and sending on any P1 association whose turn is ours.
 
 use crate::api::{ChannelId, Output, Principal, Secret, Token};
+use crate::association::{Failed, Phase, Sending};
 use crate::connect::Connected;
 use crate::event::{Kind, Level};
-use crate::link::{Failed, Phase, Sending};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::responder::short;
@@ -35,7 +35,7 @@ impl Node {
     ) {
         match indication {
             Indication::Opened { bind, reference } => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.reference = reference;
                 }
                 if self.recovery.is_offered(id) {
@@ -62,7 +62,7 @@ impl Node {
         match indication {
             Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
             Indication::Progress(point) => {
-                if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+                if let Some(s) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.meter.at(now.mono, point.octets);
                     s.resume = Some(point);
                     // It moved: if it is cut off again, it may go on again.
@@ -74,18 +74,18 @@ impl Node {
             Indication::Paused => self.paused(id),
             Indication::TransferConfirmed => self.transfer_confirmed(now, id, channel),
             Indication::TransferFailed { resume, refused, detail } => {
-                if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+                if let Some(s) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
                     s.resume = resume;
                 }
                 self.transfer_failed(now, id, refused, &detail);
             }
             Indication::TurnPlease(_) => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.turn_asked = true;
                 }
             }
             Indication::TurnGiven => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.turn = true;
                     link.turn_wanted = false;
                     link.turn_deadline = None;
@@ -97,7 +97,7 @@ impl Node {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }
             Indication::Aborted { reason, detail } => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.abort = reason;
                 }
                 self.association_over(now, id, Kind::AssociationLost, &detail);
@@ -170,7 +170,7 @@ impl Node {
         )
         .association(id)
         .channel(Some(channel));
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.given_up = Some(why.to_owned());
         }
         self.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
@@ -178,8 +178,8 @@ impl Node {
 
     /// The association is open and the peer is who it should be.
     pub(crate) fn initiator_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        let recovered = self.links.get(&id).is_some_and(|l| l.recovered.is_some());
-        if let Some(link) = self.links.get_mut(&id) {
+        let recovered = self.associations.get(&id).is_some_and(|l| l.recovered.is_some());
+        if let Some(link) = self.associations.get_mut(&id) {
             link.phase = Phase::Open;
             link.opened = Some(now.mono);
             link.bind_deadline = None;
@@ -217,7 +217,7 @@ impl Node {
         };
         let Some(known) = self.queue.get(entry) else { return };
         let number = self.next_number();
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
@@ -235,7 +235,7 @@ impl Node {
             return;
         };
         let token = self.token(Pending::Load { link: id, entry });
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             let mut sending = Sending::new(entry, known.precedence, known.body, reason);
             sending.number = token.0;
             link.sending = Some(sending);
@@ -252,7 +252,8 @@ impl Node {
         record: Record,
     ) {
         let Some((peer, _)) = self.peer_and_channel(channel) else { return };
-        let begun = self.links.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let begun =
+            self.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
         let dialect = begun.unwrap_or(peer.dialect);
         // One that began in another dialect than the peer has now goes on in it.
         if begun.is_none() && self.engine.would_lose_critical(&record) {
@@ -260,7 +261,7 @@ impl Node {
         }
         let payload = self.engine.transfer_payload(&record, dialect);
         let message = record.message.clone();
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let written = link.stack.written();
         let Some(sending) = link.sending.as_mut() else { return };
         sending.written_before = written;
@@ -303,7 +304,7 @@ impl Node {
     /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
     /// again, which reports it.
     fn route_instead(&mut self, now: Now, id: AssociationId, record: &Record) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         let Some(sending) = link.sending.take() else { return };
         // At rest, where it is looked up first whether it was delivered already.
@@ -313,7 +314,7 @@ impl Node {
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
-        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
             return;
         };
         let Some(body) = sending.body else {
@@ -329,7 +330,7 @@ impl Node {
     }
 
     fn transfer_confirmed(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
             return;
         };
         sending.confirmed = true;
@@ -357,7 +358,7 @@ impl Node {
     }
 
     fn transfer_failed(&mut self, now: Now, id: AssociationId, refused: bool, detail: &str) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let (channel, interrupted) = (link.channel(), link.interrupting);
         let Some(sending) = link.sending.take() else { return };
         link.idle_since = now.mono;
@@ -394,7 +395,9 @@ impl Node {
     /// What follows a transfer that failed on an association that lives on: it goes on where it
     /// may, else it is tried again later.
     pub(crate) fn after_failure(&mut self, now: Now, id: AssociationId) {
-        let Some(failed) = self.links.get_mut(&id).and_then(|l| l.failed.take()) else { return };
+        let Some(failed) = self.associations.get_mut(&id).and_then(|l| l.failed.take()) else {
+            return;
+        };
         match failed.goes_on {
             Some(goes_on) => self.go_on(now, id, failed.entry, goes_on),
             None if failed.refused && self.judge_refused(now, id, &failed) => {}
@@ -411,7 +414,7 @@ impl Node {
         if sending.record.is_none() {
             return; // nothing was said of it yet
         }
-        let channel = self.links.get(&id).and_then(|link| link.channel());
+        let channel = self.associations.get(&id).and_then(|link| link.channel());
         let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
         self.event(Level::Warning, kind, "the association ended")
             .association(id)
@@ -449,7 +452,7 @@ impl Node {
             }
             VerifiedBind::Responder => {}
         }
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         if link.phase != Phase::Opening {
             return;
         }
@@ -478,7 +481,7 @@ impl Node {
         };
         if let Err(error) = begun {
             self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
-            if let Some(link) = self.links.get_mut(&id) {
+            if let Some(link) = self.associations.get_mut(&id) {
                 link.sending = None;
             }
             let seed = self.rng.next_u64();
@@ -488,7 +491,7 @@ impl Node {
 
     /// Whether this association took up this entry, and has it still.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
-        let sending = self.links.get(&id).and_then(|link| link.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
@@ -496,7 +499,7 @@ impl Node {
         let Some(Pending::Content { link: id, transfer }) = self.pending.remove(&token) else {
             return;
         };
-        let sending = self.links.get(&id).and_then(|l| l.sending.as_ref());
+        let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
         if sending.is_none_or(|s| s.number != transfer) {
             // The transfer it was read for failed meanwhile.
             return;

@@ -20,7 +20,7 @@ impl Node {
     /// urgent.
     #[must_use]
     pub fn level(&self, id: AssociationId) -> Precedence {
-        let Some(link) = self.links.get(&id) else { return UNKNOWN };
+        let Some(link) = self.associations.get(&id) else { return UNKNOWN };
         let sending = link.sending.as_ref().map(|sending| sending.precedence);
         let arriving = link.receiving.and_then(|spool| self.arrivals.get(&spool)?.level);
         if let Some(level) = sending.max(arriving) {

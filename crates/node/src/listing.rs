@@ -340,7 +340,8 @@ impl Node {
             ItemState::InTransfer { channel, paused } => {
                 let names = channel.and_then(|channel| self.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
-                let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
+                let mut sending =
+                    self.associations.values().filter_map(|link| link.sending.as_ref());
                 if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
                     row.bytes_confirmed = sending.meter.octets();
                     row.rate_kbit_s = sending.meter.kbit_s(now.mono);

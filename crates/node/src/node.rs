@@ -3,6 +3,7 @@
 use crate::access::Access;
 use crate::agenda::Agenda;
 use crate::api::{ChannelId, Input, Output, Token};
+use crate::association::{Association, Drain, Phase, Purpose};
 use crate::blame::Blame;
 use crate::breaks::Breaks;
 use crate::channel::ChannelState;
@@ -11,7 +12,6 @@ use crate::configured::Configured;
 use crate::connection_table::ConnectionTable;
 use crate::event::{Event, Kind, Level};
 use crate::late::Late;
-use crate::link::{Drain, Link, Phase, Purpose};
 use crate::log_rate::LogRateLimiter;
 use crate::marks::{Due, Marked};
 use crate::memory::Memory;
@@ -51,7 +51,7 @@ pub struct Node {
     pub(crate) config: Configured,
     pub(crate) engine: Engine,
     pub(crate) queue: Queue,
-    pub(crate) links: Marked<AssociationId, Link>,
+    pub(crate) associations: Marked<AssociationId, Association>,
     /// The same by channel and address, and those being turned away.
     pub(crate) connections: ConnectionTable,
     pub(crate) turned_away: BTreeSet<AssociationId>,
@@ -127,7 +127,7 @@ impl Node {
         Node {
             engine,
             queue: Queue::new(crate::config::channel_rules(&config), config.hold),
-            links: Marked::default(),
+            associations: Marked::default(),
             connections: ConnectionTable::default(),
             turned_away: BTreeSet::new(),
             access: Access::new(&config.limits),
@@ -336,7 +336,7 @@ impl Node {
 
     /// Queues a request for an association's stack.
     pub(crate) fn request(&mut self, id: AssociationId, request: stack::Request) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.request(request);
             self.dirty.insert(id);
         }
@@ -344,7 +344,7 @@ impl Node {
 
     /// Hands something to an association's stack; its outputs are drained by [`Node::settle`].
     pub(crate) fn feed(&mut self, now: Now, id: AssociationId, input: stack::Input<'_>) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.stack.handle(now.mono, input);
             self.drain(now, id);
             self.dirty.insert(id);
@@ -359,7 +359,7 @@ impl Node {
             }
             self.retry_blocked(now);
             self.mind_channels(now);
-            let touched = self.links.take_marks();
+            let touched = self.associations.take_marks();
             self.end_drained(now, &touched);
             self.read_unrouted(now);
             self.note_touched(touched);
@@ -374,7 +374,7 @@ impl Node {
         self.check_settled(now);
         self.see_to_late(now);
         let at_work = !self.pending.is_empty() || !self.steps.is_empty();
-        if self.stopping && !self.stopped && self.links.is_empty() && !at_work {
+        if self.stopping && !self.stopped && self.associations.is_empty() && !at_work {
             self.stopped = true;
             self.output(Output::Stopped);
         }
@@ -388,19 +388,19 @@ impl Node {
 
     /// Hands queued requests to a stack, one after each drain, and files its deadline.
     fn pump(&mut self, now: Now, id: AssociationId) {
-        while let Some(link) = self.links.get_mut(&id) {
+        while let Some(link) = self.associations.get_mut(&id) {
             let Some(request) = link.requests.pop_front() else { break };
             link.stack.handle(now.mono, stack::Input::Request(request));
             self.drain(now, id);
         }
         self.plan_look(now, id);
-        if let Some(link) = self.links.get(&id) {
+        if let Some(link) = self.associations.get(&id) {
             self.deadlines.set(id, link.deadline());
         }
     }
 
     fn drain(&mut self, now: Now, id: AssociationId) {
-        while let Some(output) = self.links.get_mut(&id).and_then(|link| link.stack.poll()) {
+        while let Some(output) = self.associations.get_mut(&id).and_then(|link| link.stack.poll()) {
             match output {
                 stack::Output::Send(bytes) => {
                     self.output(Output::Write { association: id, bytes });
@@ -412,7 +412,7 @@ impl Node {
     }
 
     fn indication(&mut self, now: Now, id: AssociationId, indication: stack::Indication) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         match link.purpose {
             Purpose::Initiator { channel } => {
                 self.initiator_indication(now, id, channel, indication);
@@ -425,8 +425,8 @@ impl Node {
     }
 
     /// Removes an association whose connection has ended.
-    pub(crate) fn remove_link(&mut self, id: AssociationId) -> Option<Link> {
-        let link = self.links.remove(&id)?;
+    pub(crate) fn remove_association(&mut self, id: AssociationId) -> Option<Association> {
+        let link = self.associations.remove(&id)?;
         self.deadlines.set(id, None);
         self.agenda.gone(id, link.channel());
         self.dirty.remove(&id);
@@ -440,26 +440,26 @@ impl Node {
     }
 
     fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             // What made us end it says more than how it ended.
             let why = link.transport_error.take();
             link.transport_error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if link.phase != Phase::Over {
             // The stack said nothing: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
-        self.remove_link(id);
+        self.remove_association(id);
     }
 
     fn tick(&mut self, now: Now) {
         while let Some(id) = self.deadlines.pop(now.mono) {
-            if self.links.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
+            if self.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
                 self.look(id);
             }
-            if let Some(link) = self.links.get_mut(&id) {
+            if let Some(link) = self.associations.get_mut(&id) {
                 let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
                 let late_with = [
                     (&mut link.bind_deadline, "no association in time (limits.bind_timeout)"),
@@ -620,9 +620,11 @@ impl Node {
         if !again {
             self.write_clock(now);
         }
-        let ids: Vec<AssociationId> = self.links.keys().copied().collect();
+        let ids: Vec<AssociationId> = self.associations.keys().copied().collect();
         for id in ids {
-            if again && self.links.get(&id).is_some_and(|link| link.phase != Phase::Connecting) {
+            if again
+                && self.associations.get(&id).is_some_and(|link| link.phase != Phase::Connecting)
+            {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
                 self.wind_down(now, id);
@@ -633,7 +635,7 @@ impl Node {
     /// Brings one association to its end: releases it where idle, interrupts a long transfer at its
     /// next checkpoint, lets the rest finish.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let interrupts = self.stopping || link.leaving || link.drain == Some(Drain::Removed);
         match link.phase {
             Phase::Connecting => {
@@ -654,7 +656,7 @@ impl Node {
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
                 if sends && is_p1 && interrupts && !link.interrupting {
-                    if let Some(link) = self.links.get_mut(&id) {
+                    if let Some(link) = self.associations.get_mut(&id) {
                         link.interrupting = true;
                     }
                     self.request(id, stack::Request::Interrupt);
@@ -665,7 +667,7 @@ impl Node {
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.phase = Phase::Releasing;
             // Who did not open a P1 association, or has not the turn, may not release it
             // (X.228 7.2.1): it aborts.

@@ -2,9 +2,9 @@
 
 use crate::agenda::Rank;
 use crate::api::{ChannelId, Output};
+use crate::association::{Association, Phase, Purpose};
 use crate::channel::ChannelState;
 use crate::event::{Kind, Level};
-use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use base::ber::{Writer, universal};
 use base::{AssociationId, Now, Utc};
@@ -12,7 +12,7 @@ use bytes::Bytes;
 use dscp::Dscp;
 use osi::api::{Dialogue, Request, Role};
 use osi::session::service::ConnectionReference;
-use osi::stack::Association;
+use osi::stack::Association as Stack;
 use std::cmp::Reverse;
 
 impl Node {
@@ -21,11 +21,12 @@ impl Node {
         self.answer_failed(now, channel);
         let asked = self.channels.get(&channel).is_some_and(|state| !state.asked.is_empty());
         // One that is there already has been opened without a recovery.
-        let opening = |link: &Link| {
+        let opening = |link: &Association| {
             link.is_initiator() && matches!(link.phase, Phase::Connecting | Phase::Opening)
         };
         let wanted = self.queue.scheduler.is_wanted(now.mono, channel)
-            || ((asked || self.recovery.wants(channel)) && !self.links_of(channel).any(opening));
+            || ((asked || self.recovery.wants(channel))
+                && !self.associations_of(channel).any(opening));
         let has_trial = wanted && self.has_trial(now, channel);
         let is_due = |state: &&ChannelState| {
             let waits = state.not_before.is_some_and(|at| at > now.mono);
@@ -80,7 +81,7 @@ impl Node {
     fn make_place(&mut self, now: Now, rank: Rank, channel: ChannelId) -> bool {
         let most = self.config.limits.opening.max(1);
         let mut opening: Vec<(AssociationId, Phase, ChannelId)> = Vec::new();
-        for link in self.agenda.wishes.opening().filter_map(|id| self.links.get(&id)) {
+        for link in self.agenda.wishes.opening().filter_map(|id| self.associations.get(&id)) {
             if let (Phase::Connecting | Phase::Opening, Some(of)) = (link.phase, link.channel()) {
                 opening.push((link.id, link.phase, of));
             }
@@ -110,12 +111,12 @@ impl Node {
     }
 
     fn stop_opening(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.leaving = true; // what it was to recover is kept
         }
         let why = "makes room for a channel that matters more (limits.opening)";
         self.association_over(now, id, Kind::AssociationReleased, why);
-        self.remove_link(id);
+        self.remove_association(id);
         self.output(Output::Drop { association: id });
     }
 
@@ -127,15 +128,15 @@ impl Node {
         let dialogue =
             self.channels.get(&channel).map_or(configured, |c| c.refused.dialogue(configured));
         let checkpoint = self.checkpoint_size(channel, config);
-        let stack = Association::new(
+        let stack = Stack::new(
             crate::config::association_config(peer, config, dialogue, checkpoint, reference),
             Role::Initiator,
         );
-        let mut link = Link::new(id, stack, Purpose::Initiator { channel }, now.mono);
+        let mut link = Association::new(id, stack, Purpose::Initiator { channel }, now.mono);
         link.phase = Phase::Connecting;
         link.two_way = dialogue == Dialogue::TwoWayAlternate;
         link.mark = Some(config.dscp);
-        self.links.insert(id, link);
+        self.associations.insert(id, link);
         self.agenda.wishes.is_opening(id, true);
         self.connections.on_channel(id, channel);
         self.output(Output::Connect { association: id, channel });
@@ -161,7 +162,7 @@ impl Node {
     }
 
     pub(crate) fn connected(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let Some(channel) = link.channel() else { return };
         link.phase = Phase::Opening;
         // One deadline for all the answers together.
@@ -175,13 +176,13 @@ impl Node {
 
     pub(crate) fn connect_failed(&mut self, now: Now, id: AssociationId, error: &str) {
         self.association_over(now, id, Kind::AssociationLost, &format!("no connection: {error}"));
-        self.remove_link(id);
+        self.remove_association(id);
     }
 
     /// Takes note of the mark a peer's handshake arrived with. Whether somebody who connected is the
     /// peer is known once he has bound.
     pub(crate) fn mark_seen(&mut self, id: AssociationId, seen: Dscp) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let is_first = link.dscp_seen.replace(seen).is_none();
         if is_first && (link.is_initiator() || link.phase == Phase::Open) {
             self.compare_marks(id);
@@ -191,7 +192,7 @@ impl Node {
     /// Compares the mark a peer's handshake arrived with to its channel's. A user's has none to be
     /// compared to.
     pub(crate) fn compare_marks(&mut self, id: AssociationId) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let (Some(channel), Some(seen)) = (link.channel(), link.dscp_seen) else { return };
         if let Some(expected) = link.mark.filter(|expected| *expected != seen) {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");

@@ -3,8 +3,8 @@
 //! was confirmed for minutes. And it tells how fast the line is: the checkpoints of the next association suit it.
 
 use crate::api::{ChannelId, Output};
+use crate::association::Association;
 use crate::config::Channel;
-use crate::link::Link;
 use crate::node::Node;
 use crate::user::DELIVERY_TIMEOUT;
 use base::{AssociationId, Instant, Now};
@@ -62,7 +62,7 @@ impl Line {
     }
 }
 
-impl Link {
+impl Association {
     /// A look at its connection is due.
     pub(crate) fn take_due_look(&mut self, now: Instant) -> bool {
         self.look_at.take_if(|at| *at <= now).is_some()
@@ -79,14 +79,14 @@ impl Node {
 
     /// Files when to look at an association's connection: while there is anything to be seen.
     pub(crate) fn plan_look(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let awaits = link.stack.outstanding() > 0;
         if awaits == link.look_at.is_some() {
             return;
         }
         let timer = self.progress_timer(link);
         let pause = (timer / 4).max(LEAST).min(timer / 2).max(LEAST_EVER);
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.look_at = awaits.then_some(now.mono + pause);
             if !awaits {
                 link.looked = None;
@@ -95,7 +95,7 @@ impl Node {
     }
 
     /// Within how long what the peer owes must make progress.
-    fn progress_timer(&self, link: &Link) -> Duration {
+    fn progress_timer(&self, link: &Association) -> Duration {
         match link.channel().and_then(|channel| self.peer_and_channel(channel)) {
             Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),
             None => DELIVERY_TIMEOUT,
@@ -109,13 +109,13 @@ impl Node {
 
     /// The peer's transport has taken so many octets of an association.
     pub(crate) fn taken(&mut self, now: Now, id: AssociationId, octets: u64) {
-        let left = |node: &Node| node.links.get(&id).map_or(0, |link| link.stack.outstanding());
+        let left = |node: &Node| node.associations.get(&id).map_or(0, |link| link.stack.outstanding());
         let before = left(self);
         self.feed(now, id, Input::Taken(octets));
         let after = left(self);
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let least = least_progress(self.progress_timer(link));
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let sample = link.looked.filter(|(at, from)| {
             now.mono.since(*at) >= SAMPLE.0 || octets.saturating_sub(*from) >= SAMPLE.1
         });

@@ -21,14 +21,17 @@ impl Node {
     fn sender_of(&self, entry: EntryId) -> Option<AssociationId> {
         let Destination::Peer(peer) = self.queue.get(entry)?.destination else { return None };
         let mine = |id: &AssociationId| {
-            self.links.get(id).and_then(|l| l.sending.as_ref()).is_some_and(|s| s.entry == entry)
+            self.associations
+                .get(id)
+                .and_then(|l| l.sending.as_ref())
+                .is_some_and(|s| s.entry == entry)
         };
         self.connections.peer(peer).find(mine)
     }
 
     /// Tells an association to pause its transfer, once it has begun, or to go on.
     fn pause(&mut self, id: AssociationId, pause: bool) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)
         else {
@@ -57,7 +60,7 @@ impl Node {
 
     /// A transfer stands behind a checkpoint.
     pub(crate) fn paused(&mut self, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let Some(sending) = &mut link.sending else { return };
         sending.paused = true;

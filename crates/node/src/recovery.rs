@@ -7,7 +7,7 @@
 //! begins again, which the receiver's duplicate check makes harmless.
 
 use crate::api::ChannelId;
-use crate::link::GoesOn;
+use crate::association::GoesOn;
 use crate::marks::Due;
 use base::{AssociationId, EntryId, Instant, PeerId};
 use engine::journal::SpoolId;

@@ -188,7 +188,7 @@ impl Node {
     }
 
     fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
-        let refused = match self.links.get(&id).is_some_and(|link| link.two_way) {
+        let refused = match self.associations.get(&id).is_some_and(|link| link.two_way) {
             true => Dialogue::TwoWayAlternate,
             false => Dialogue::Monologue,
         };
@@ -209,7 +209,7 @@ impl Node {
         self.event(Level::Error, Kind::AssociationRefused, text.clone())
             .association(id)
             .channel(Some(channel));
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.given_up = Some(text);
         }
         self.association_over(now, id, Kind::AssociationRefused, "refused");

@@ -10,13 +10,13 @@
 //! successors. One in transfer has its turn when it comes back.
 
 use crate::api::{ChannelId, Output};
+use crate::association::{Association, Drain, Phase, Purpose};
 use crate::changes::{Changes, EdgeChanges, channel_keys, peer_keys};
 use crate::channel::ChannelState;
 use crate::config::{ListenerService, NodeConfig, Peer};
 use crate::configured::Configured;
 use crate::connect::Connected;
 use crate::event::{Kind, Level};
-use crate::link::{Drain, Link, Phase, Purpose};
 use crate::node::{Node, RETRY_AFTER};
 use crate::pending::Pending;
 use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
@@ -123,7 +123,7 @@ impl Node {
         self.keep_former(old, &channels);
         self.leave_channels(now, &channels);
         self.find_unrouted(&peers);
-        self.drain_links(now, &channels);
+        self.drain_associations(now, &channels);
         self.touch_all();
         self.log_changes(&changes);
     }
@@ -172,7 +172,8 @@ impl Node {
 
     /// Forgets removed channels without associations.
     fn forget_former(&mut self) {
-        let used: BTreeSet<ChannelId> = self.links.values().filter_map(Link::channel).collect();
+        let used: BTreeSet<ChannelId> =
+            self.associations.values().filter_map(Association::channel).collect();
         for peer in &mut self.former {
             let id = peer.id();
             peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
@@ -194,8 +195,8 @@ impl Node {
         }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
-            let due = |l: &Link| l.phase == Phase::Open && l.unanswered == 0;
-            self.draining.contains(*id) && self.links.get(id).is_some_and(due)
+            let due = |l: &Association| l.phase == Phase::Open && l.unanswered == 0;
+            self.draining.contains(*id) && self.associations.get(id).is_some_and(due)
         };
         let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
         for id in due {
@@ -225,14 +226,14 @@ impl Node {
         }
     }
 
-    fn drain_links(&mut self, now: Now, changes: &ChannelChanges) {
+    fn drain_associations(&mut self, now: Now, changes: &ChannelChanges) {
         let drained: Vec<(AssociationId, Drain)> = self
-            .links
+            .associations
             .values()
             .filter_map(|link| Some((link.id, self.drain_of(link, changes)?)))
             .collect();
         for (id, drain) in drained {
-            let Some(link) = self.links.get_mut(&id) else { continue };
+            let Some(link) = self.associations.get_mut(&id) else { continue };
             link.drain = link.drain.max(Some(drain));
             let is_open = link.phase == Phase::Open;
             // What has not begun begins elsewhere.
@@ -247,7 +248,7 @@ impl Node {
     }
 
     /// Whether an association has to end, and how.
-    fn drain_of(&self, link: &Link, changes: &ChannelChanges) -> Option<Drain> {
+    fn drain_of(&self, link: &Association, changes: &ChannelChanges) -> Option<Drain> {
         let serves = |listener| self.config.listener(listener).map(|l| &l.service);
         match &link.purpose {
             Purpose::Initiator { channel } => changes.of_channel(*channel),

@@ -4,9 +4,9 @@ use crate::access::{Name, PeerBind};
 use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{ChannelId, Secret};
+use crate::association::{Association, Phase};
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
-use crate::link::{Link, Phase};
 use crate::log_rate::{Repeated, Why};
 use crate::node::Node;
 use crate::pending::VerifiedBind;
@@ -26,7 +26,7 @@ impl Node {
     ) {
         match indication {
             Indication::Open { bind, reference, dialogue, .. } => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.reference = reference;
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
@@ -45,7 +45,7 @@ impl Node {
                 }
             }
             Indication::RecoverAsked { reference, association, dialogue } => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.reference = association;
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
@@ -57,7 +57,7 @@ impl Node {
 
     /// Whom a bind on this association is counted against.
     fn who_binds(&self, id: AssociationId) -> (Origin, Name) {
-        let link = self.links.get(&id);
+        let link = self.associations.get(&id);
         let name = link.and_then(|l| l.presented).unwrap_or_else(|| Name::of(""));
         (link.and_then(|l| l.origin).unwrap_or(Origin::Others), name)
     }
@@ -73,7 +73,7 @@ impl Node {
     /// Has this password checked, or the next one where that is not worth it.
     fn check_peers(&mut self, now: Now, origin: Origin, name: Name, mut next: Option<PeerBind>) {
         while let Some(PeerBind { link, channel, presented, password }) = next {
-            if self.links.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
+            if self.associations.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
                 if self.access.may_try(now.mono, origin, name) {
                     let bind = VerifiedBind::Initiator { origin, name };
                     return self.verify_peer(link, channel, password, bind);
@@ -98,8 +98,8 @@ impl Node {
             true => self.access.succeeded(now.mono, origin, name),
             false => self.access.failed(now.mono, origin, name, false),
         }
-        let link = self.links.get(&id).filter(|link| link.phase == Phase::Opening);
-        match (link.and_then(Link::channel), right) {
+        let link = self.associations.get(&id).filter(|link| link.phase == Phase::Opening);
+        match (link.and_then(Association::channel), right) {
             (Some(channel), true) => self.responder_open(now, id, channel),
             (Some(_), false) => {
                 let wrong = "initiator-credentials: wrong password".to_owned();
@@ -126,7 +126,7 @@ impl Node {
             MtaBindArgument::Authenticated(who) => who.name.0.clone(),
         };
         let name = Name::of(&presented);
-        let origin = self.links.get_mut(&id).and_then(|link| {
+        let origin = self.associations.get_mut(&id).and_then(|link| {
             link.presented = Some(name);
             link.origin
         });
@@ -153,7 +153,7 @@ impl Node {
     }
 
     pub(crate) fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
-        let remote = self.links.get(&id).and_then(|l| l.remote);
+        let remote = self.associations.get(&id).and_then(|l| l.remote);
         match (self.config.peer(peer), remote) {
             (Some(p), Some(remote))
                 if !p.from.is_empty() && !p.from.iter().any(|prefix| prefix.contains(remote)) =>
@@ -170,7 +170,7 @@ impl Node {
     /// unacceptable-security-context for any security-context, since we hold no association to one;
     /// or busy. The log says what it was.
     pub(crate) fn refuse_bind(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let (channel, origin) = (link.channel(), link.origin);
         let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
@@ -218,7 +218,7 @@ impl Node {
     /// It was refused: nothing more is expected of it, and it may have to make room.
     pub(crate) fn begin_refusing(&mut self, id: AssociationId) {
         self.connections.checked(id);
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.bind_deadline = None;
             link.phase = Phase::Refusing;
         }
@@ -239,8 +239,8 @@ impl Node {
     }
 
     pub(crate) fn mark_open(&mut self, now: Now, id: AssociationId, detail: &str) {
-        let channel = self.links.get(&id).and_then(Link::channel);
-        if let Some(link) = self.links.get_mut(&id) {
+        let channel = self.associations.get(&id).and_then(Association::channel);
+        if let Some(link) = self.associations.get_mut(&id) {
             link.phase = Phase::Open;
             link.bind_deadline = None;
             link.idle_since = now.mono;
@@ -260,7 +260,7 @@ impl Node {
         reason: RefuseReason,
         why: &str,
     ) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let (channel, origin) = (link.channel(), link.origin);
         let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");

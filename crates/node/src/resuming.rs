@@ -8,10 +8,10 @@
 //! | the peer | the peer | the peer recovers it |
 
 use crate::api::{ChannelId, Output};
+use crate::association::{Association, Failed, GoesOn, Phase, Sending};
 use crate::blame::Fault;
 use crate::config::Resume;
 use crate::event::{Kind, Level};
-use crate::link::{Failed, GoesOn, Link, Phase, Sending};
 use crate::node::Node;
 use crate::recovery::{Held, KEPT, Lost, LostReceive, LostSend, PEERS_LEAD, PEERS_TURN};
 use base::{AssociationId, EntryId, Now};
@@ -32,7 +32,7 @@ impl Node {
     /// checkpoint, it goes on there once the association is recovered. Gives whose fault it was.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> Fault {
         let offered = self.recovery.take_offered(id);
-        let Some(link) = self.links.get_mut(&id) else { return Fault::Link };
+        let Some(link) = self.associations.get_mut(&id) else { return Fault::Link };
         // Nothing is recovered for an end, nor under another configuration.
         let lost = lost && !self.stopping && link.drain.is_none();
         let (channel, resumes) = (link.channel(), link.resumes.take());
@@ -75,14 +75,14 @@ impl Node {
 
     /// The transfer that an association leaves behind.
     fn take_failed(&mut self, id: AssociationId) -> Option<Failed> {
-        let link = self.links.get_mut(&id)?;
+        let link = self.associations.get_mut(&id)?;
         let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
             return link.failed.take();
         };
         let paused = self.queue.scheduler.is_paused(sending.entry);
         let goes_on = sending.goes_on().filter(|_| sending.resumes < MAX_RESUMES || paused);
         self.cut_off(id, &sending);
-        let place = self.links.get(&id).and_then(|link| sending.place(&link.stack));
+        let place = self.associations.get(&id).and_then(|link| sending.place(&link.stack));
         let place = place.filter(|_| !paused);
         let Sending { entry, message, record, .. } = sending;
         let record = record.map(Box::new);
@@ -99,7 +99,7 @@ impl Node {
         mut goes_on: GoesOn,
         until: Option<base::Instant>,
     ) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let (ours, remote) = (link.is_initiator(), link.remote);
         goes_on.lost_with(&link.reference);
         let resume = self.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
@@ -138,7 +138,7 @@ impl Node {
         was_open: bool,
         lost: bool,
     ) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let state = link.stack.take_interrupted().filter(|_| was_open);
         let (remote, ours, channel) = (link.remote, link.is_initiator(), link.channel());
         let (lost_on, idle_since) = (link.reference.clone(), link.idle_since);
@@ -269,7 +269,7 @@ impl Node {
         channel: ChannelId,
     ) {
         let Some(offered) = self.recovery.take_offered(id) else { return };
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.recovered = Some(offered.reference);
         }
         self.initiator_open(now, id, channel);
@@ -285,7 +285,7 @@ impl Node {
         if let Some(arrival) = self.arrivals.get_mut(&spool) {
             arrival.link = id;
         }
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.suspended = Some(spool);
         }
     }
@@ -300,7 +300,7 @@ impl Node {
     ) {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
-        let remote = self.links.get(&id).and_then(|l| l.remote);
+        let remote = self.associations.get(&id).and_then(|l| l.remote);
         let allowed = self.check_origin(id, channel.peer).is_ok();
         if allowed && let Some(limit) = self.is_one_too_many(channel) {
             let why = format!("busy: {}", self.config.limits.describe(limit));
@@ -324,7 +324,7 @@ impl Node {
             true => self.take_lost(channel, remote, &reference),
             false => Lost::default(),
         };
-        let two_way = self.links.get(&id).is_some_and(|link| link.two_way);
+        let two_way = self.associations.get(&id).is_some_and(|link| link.two_way);
         if let Some(send) = lost.send.take_if(|_| !two_way) {
             // Who does not get the turn cannot go on.
             self.begin_again(now, send.entry);
@@ -335,7 +335,7 @@ impl Node {
         }
         self.adopt(id, lost.receive.as_ref());
         let waits = lost.send.is_some();
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.recovered = Some(reference);
             link.resumes = lost.send;
         }
@@ -373,35 +373,39 @@ impl Node {
         channel: ChannelId,
         reference: &ConnectionReference,
     ) {
-        let remote = self.links.get(&asking).and_then(|l| l.remote);
-        let is_it = |l: &&Link| {
+        let remote = self.associations.get(&asking).and_then(|l| l.remote);
+        let is_it = |l: &&Association| {
             let named = l.reference == *reference || l.recovered.as_ref() == Some(reference);
             named && l.phase == Phase::Open && (l.is_initiator() || l.remote == remote)
         };
-        let stale: Vec<AssociationId> =
-            self.links_of(channel).filter(|l| l.id != asking).filter(is_it).map(|l| l.id).collect();
+        let stale: Vec<AssociationId> = self
+            .associations_of(channel)
+            .filter(|l| l.id != asking)
+            .filter(is_it)
+            .map(|l| l.id)
+            .collect();
         for id in stale {
             let why = "the peer has lost it and recovers it (X.228 7.8.3)";
             self.association_over(now, id, Kind::AssociationLost, why);
-            self.remove_link(id);
+            self.remove_association(id);
             self.output(Output::Drop { association: id });
         }
     }
 
     /// The peer, which opened the lost association, asks for its recovery itself.
     fn stop_asking(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.leaving = true; // what it was to recover is kept
         }
         let why = "the peer recovers the association itself";
         self.association_over(now, id, Kind::AssociationReleased, why);
-        self.remove_link(id);
+        self.remove_association(id);
         self.output(Output::Drop { association: id });
     }
 
     /// The turn came: what was cut off goes on before anything else.
     pub(crate) fn resume_in_turn(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if link.is_ending() {
             return;
         }
@@ -414,7 +418,7 @@ impl Node {
     pub(crate) fn go_on(&mut self, now: Now, id: AssociationId, entry: EntryId, goes_on: GoesOn) {
         self.queue.scheduler.progress(now.mono, entry);
         self.load_to_send(id, entry, StartReason::default());
-        if let Some(s) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+        if let Some(s) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
             s.resume = Some(goes_on.point);
             s.dialect = goes_on.dialect;
             s.tried = goes_on.tried;

@@ -7,9 +7,9 @@
 //! that the peer opened: on that we may send, too.
 
 use crate::api::ChannelId;
+use crate::association::Phase;
 use crate::config::Connection;
 use crate::event::{Kind, Level};
-use crate::link::Phase;
 use crate::node::Node;
 use crate::recovery::KEPT;
 use base::{AssociationId, Instant, Now, Utc};
@@ -134,10 +134,10 @@ impl Node {
             state.not_before = None;
             state.failures = 0;
         }
-        let ids: Vec<AssociationId> = self.links_of(channel).map(|l| l.id).collect();
+        let ids: Vec<AssociationId> = self.associations_of(channel).map(|l| l.id).collect();
         for id in ids {
             // One on which the peer goes on sending is of use again.
-            if let Some(link) = self.links.get_mut(&id)
+            if let Some(link) = self.associations.get_mut(&id)
                 && link.phase == Phase::Open
                 && !link.interrupting
             {
@@ -148,9 +148,9 @@ impl Node {
 
     fn window_ends(&mut self, now: Now, channel: ChannelId) {
         let ours: Vec<AssociationId> =
-            self.links_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
+            self.associations_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
         for id in ours {
-            if let Some(link) = self.links.get_mut(&id) {
+            if let Some(link) = self.associations.get_mut(&id) {
                 link.leaving = true;
             }
             self.wind_down(now, id);
@@ -159,8 +159,11 @@ impl Node {
 
     /// Releases the associations of a closed channel on which the last transfer has ended.
     pub(crate) fn release_leaving(&mut self, channel: ChannelId) {
-        let done: Vec<AssociationId> =
-            self.links_of(channel).filter(|l| l.leaving && l.is_idle()).map(|l| l.id).collect();
+        let done: Vec<AssociationId> = self
+            .associations_of(channel)
+            .filter(|l| l.leaving && l.is_idle())
+            .map(|l| l.id)
+            .collect();
         for id in done {
             self.release(id);
         }

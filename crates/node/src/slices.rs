@@ -129,7 +129,7 @@ impl Node {
             // The association ended meanwhile; the entry was given back.
             return;
         }
-        match self.links.get(&id).and_then(|link| link.channel()) {
+        match self.associations.get(&id).and_then(|link| link.channel()) {
             Some(channel) => self.start_transfer(now, id, channel, record),
             None => self.start_delivery(now, id, record),
         }

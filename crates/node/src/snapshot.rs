@@ -1,8 +1,8 @@
 //! The status an operator asks for.
 
 use crate::api::ChannelId;
+use crate::association::{Association, Phase, Purpose};
 use crate::config::{Channel, Peer};
-use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::status::{
     AssociationStatus, ChannelStatus, Holds, LevelStatus, MailboxStatus, PeerStatus, Status,
@@ -32,7 +32,8 @@ impl Node {
         let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
             queued: by_precedence(&self.queue.scheduler.mailbox_status(number).queued()),
-            bound: self.links.values().filter(|l| l.mailbox() == Some(address)).count() as u64,
+            bound: self.associations.values().filter(|l| l.mailbox() == Some(address)).count()
+                as u64,
         });
         Status {
             clock: self.clock_status(now),
@@ -54,7 +55,7 @@ impl Node {
             arrivals: self.arrivals.len(),
             pending: self.pending.len(),
             keys: self.committing.len() + self.blocked.len(),
-            associations: self.links.len(),
+            associations: self.associations.len(),
             octets: self.memory.total(),
         }
     }
@@ -67,7 +68,7 @@ impl Node {
             dscp: config.dscp,
             dscp_name: config.dscp.to_string(),
             associations: self
-                .links
+                .associations
                 .values()
                 .filter(|l| l.channel() == Some(id))
                 .map(|l| self.association_status(now, l, config.dscp))
@@ -123,12 +124,12 @@ impl Node {
 
     /// The MTS identifier of an entry, which is known here while it is in transfer only.
     fn message_in_transfer(&self, id: EntryId) -> Option<String> {
-        let mut sending = self.links.values().filter_map(|link| link.sending.as_ref());
+        let mut sending = self.associations.values().filter_map(|link| link.sending.as_ref());
         let found = sending.find(|sending| sending.entry == id)?;
         Some(base::shown::line(&found.message).into_owned()).filter(|message| !message.is_empty())
     }
 
-    fn association_status(&self, now: Now, link: &Link, dscp: Dscp) -> AssociationStatus {
+    fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
         let state = match link.phase {
             Phase::Connecting => "connecting",

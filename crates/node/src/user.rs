@@ -4,9 +4,9 @@ use crate::access::{Name, Waiting};
 use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
+use crate::association::{Association, Phase, Purpose};
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
-use crate::link::{Link, Phase, Purpose};
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
@@ -73,13 +73,14 @@ impl Node {
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
             Indication::Rejected { invoke, problem } => {
-                let mine = self.links.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+                let mine =
+                    self.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
                 if invoke.is_none() || invoke == mine {
                     self.delivery_failed(now, id, &format!("rejected: {problem:?}"));
                 }
             }
             Indication::NeedContent { offset, max } => {
-                if let Some(link) = self.links.get_mut(&id) {
+                if let Some(link) = self.associations.get_mut(&id) {
                     link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
                 }
                 self.need_content(id, offset, max);
@@ -137,7 +138,7 @@ impl Node {
         mailbox: String,
         password: Secret,
     ) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if let Purpose::User { takes_deliveries: slot, .. } = &mut link.purpose {
             *slot = takes_deliveries;
         }
@@ -155,7 +156,7 @@ impl Node {
     /// Has the next passwords checked, as many at once as may be.
     pub(crate) fn verify_waiting(&mut self, now: Now) {
         loop {
-            let links = &self.links;
+            let links = &self.associations;
             let is_there =
                 |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
             let next = self.access.next(now.mono, is_there);
@@ -192,7 +193,7 @@ impl Node {
             true => self.access.succeeded(now.mono, origin, name),
             false => self.access.failed(now.mono, origin, name, true),
         }
-        if self.links.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
+        if self.associations.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
             if right {
                 self.user_open(now, id, mailbox);
             } else {
@@ -220,7 +221,7 @@ impl Node {
         let numbers = changed.iter().filter_map(|mailbox| self.queue.mailbox_number(mailbox));
         let ids: Vec<AssociationId> = numbers.flat_map(|n| self.connections.users(n)).collect();
         for id in &ids {
-            if let Some(link) = self.links.get_mut(id) {
+            if let Some(link) = self.associations.get_mut(id) {
                 link.transport_error = Some("the user is gone, or has another password".to_owned());
             }
         }
@@ -231,7 +232,7 @@ impl Node {
 
     /// Refuses a user's bind (X.411 8.1.1), with the errors of [`Node::refuse_bind`].
     fn refuse_user(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
-        let Some(link) = self.links.get(&id) else { return };
+        let Some(link) = self.associations.get(&id) else { return };
         let (origin, remote) = (link.origin, link.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
@@ -255,8 +256,9 @@ impl Node {
         if self.connections.users(number).count() >= self.config.limits.associations_per_user {
             return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
         }
-        let takes = |l: &Link| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
-        if self.links.get(&id).is_some_and(takes) {
+        let takes =
+            |l: &Association| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
+        if self.associations.get(&id).is_some_and(takes) {
             self.end_delivery_waits(now, number);
         }
         let waiting = self.messages_waiting(number);
@@ -266,7 +268,7 @@ impl Node {
         result.messages_waiting = Some(waiting);
         let mut writer = Writer::new();
         result.write(&mut writer);
-        if let Some(link) = self.links.get_mut(&id)
+        if let Some(link) = self.associations.get_mut(&id)
             && let Purpose::User { mailbox: slot, .. } = &mut link.purpose
         {
             *slot = Some(mailbox.to_owned());
@@ -304,13 +306,13 @@ impl Node {
     // ----- operations the user invokes --------------------------------------------------------------
 
     fn set_unit(&mut self, id: AssociationId, unit: Unit) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.unit = unit;
         }
     }
 
     fn invoked(&mut self, now: Now, id: AssociationId, invoke: i64, operation: i64) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         link.unit = Unit::Invocation;
         link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         let parsing = if link.phase != Phase::Open || link.unanswered >= MAX_PENDING {
@@ -333,7 +335,7 @@ impl Node {
     }
 
     fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         match &mut link.unit {
             Unit::None => {}
             Unit::Invocation => {
@@ -358,7 +360,7 @@ impl Node {
 
     /// Gives the user more time where an argument got on.
     fn set_pace(&mut self, now: Now, id: AssociationId, last: bool) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         if last {
             link.argument_deadline = None;
             return;
@@ -373,7 +375,7 @@ impl Node {
     /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
     /// user's is none.
     fn break_off(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         link.argument_deadline = None;
         match std::mem::take(&mut link.unit) {
             Unit::None => {}
@@ -381,7 +383,7 @@ impl Node {
                 let Some(spool) = link.receiving.take() else { return };
                 // What was refused on the way is answered already.
                 let waits = self.arrivals.get(&spool).is_some_and(Arrival::is_sound);
-                if let Some(link) = self.links.get_mut(&id).filter(|_| waits) {
+                if let Some(link) = self.associations.get_mut(&id).filter(|_| waits) {
                     link.unanswered = link.unanswered.saturating_sub(1);
                 }
                 self.drop_arrival(spool);
@@ -393,8 +395,10 @@ impl Node {
     }
 
     fn invocation_complete(&mut self, now: Now, id: AssociationId) {
-        let Some(spool) = self.links.get_mut(&id).and_then(|l| l.receiving.take()) else { return };
-        let mailbox = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        let Some(spool) = self.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
+            return;
+        };
+        let mailbox = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
         let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
         arrival.ended = true;
         if !arrival.is_sound() {
@@ -432,7 +436,8 @@ impl Node {
         seen: &[Option<Bytes>],
     ) {
         let id = arrival.link;
-        let Some(mailbox) = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)) else {
+        let Some(mailbox) = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned))
+        else {
             self.give_up_arrival(&mut arrival);
             return;
         };
@@ -473,7 +478,7 @@ impl Node {
     }
 
     fn answered(&mut self, id: AssociationId) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.unanswered = link.unanswered.saturating_sub(1);
         }
     }
@@ -514,8 +519,11 @@ impl Node {
     fn operate(&mut self, now: Now, id: AssociationId, arrival: &mut Arrival) {
         let Parsing::Operation(argument) = &arrival.parsing else { return };
         let (invoke, operation) = (arrival.invoke, arrival.operation);
-        let mailbox =
-            self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned)).unwrap_or_default();
+        let mailbox = self
+            .associations
+            .get(&id)
+            .and_then(|l| l.mailbox().map(str::to_owned))
+            .unwrap_or_default();
         match operation {
             operation::PROBE_SUBMISSION => {
                 let probe =
@@ -565,7 +573,7 @@ impl Node {
 
     /// A user has bound.
     pub(crate) fn note_user(&mut self, id: AssociationId) {
-        let mailbox = self.links.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        let mailbox = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
         if let Some(mailbox) = mailbox {
             let number = self.queue.mailbox(&mailbox);
             self.connections.user(id, number);
@@ -574,13 +582,13 @@ impl Node {
 
     /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
     pub(crate) fn dispatch_mailbox(&mut self, now: Now, mailbox: u32) {
-        let takes = |link: &Link| {
+        let takes = |link: &Association| {
             let free = link.phase == Phase::Open && link.sending.is_none() && link.drain.is_none();
             free && matches!(&link.purpose, Purpose::User { takes_deliveries: true, .. })
         };
         let users = self.connections.users(mailbox);
         let free: Vec<AssociationId> =
-            users.filter(|id| self.links.get(id).is_some_and(takes)).collect();
+            users.filter(|id| self.associations.get(id).is_some_and(takes)).collect();
         for id in free {
             let next = self.queue.scheduler.next_for_mailbox(now.mono, mailbox);
             let Some(entry) = next else { return };
@@ -594,7 +602,7 @@ impl Node {
             self.delivery_failed(now, id, "the queue holds what cannot be delivered");
             return;
         };
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         let invoke = link.next_invoke;
         link.next_invoke += 1;
         link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
@@ -620,10 +628,10 @@ impl Node {
     }
 
     fn delivery_answered(&mut self, now: Now, id: AssociationId, unit: Unit) {
-        if let Some(link) = self.links.get_mut(&id) {
+        if let Some(link) = self.associations.get_mut(&id) {
             link.delivery_deadline = None;
         }
-        let mine = self.links.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        let mine = self.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
         match unit {
             Unit::Result { invoke, .. } if Some(invoke) == mine => self.delivery_confirmed(now, id),
             Unit::Error { invoke, code, octets } if Some(invoke) == mine => {
@@ -640,7 +648,7 @@ impl Node {
     }
 
     fn delivery_confirmed(&mut self, now: Now, id: AssociationId) {
-        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
             return;
         };
         sending.confirmed = true;
@@ -685,7 +693,7 @@ impl Node {
     /// The user's error is one that no repetition helps: the originator is told.
     fn delivery_refused(&mut self, now: Now, id: AssociationId, code: i64, why: &str) -> bool {
         let Some((reason, diagnostic)) = engine::permanent(code) else { return false };
-        let Some(sending) = self.links.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
             return false;
         };
         let Some(record) = sending.record.take() else { return false };
@@ -703,7 +711,7 @@ impl Node {
     }
 
     fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         link.delivery_deadline = None;
         let Some(sending) = link.sending.take() else { return };

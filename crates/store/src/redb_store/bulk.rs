@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
-const MAX: usize = 250_000;
+const MAX_KEYS: usize = 250_000;
 
 /// A key to be remembered, until when, and the answer.
 pub(super) type Remembered = (Digest, Utc, Bytes);
@@ -52,20 +52,19 @@ impl Bulk {
         Ok(bulk)
     }
 
-    /// Cuts the keys of one batch into rows, if they are many and there is room; else gives them back.
-    pub(super) fn rows_of(
-        &mut self,
-        keys: Vec<Remembered>,
-    ) -> Result<Vec<(u64, Row)>, Vec<Remembered>> {
-        if keys.len() <= self.many || self.keys.len().saturating_add(keys.len()) > MAX {
-            return Err(keys);
-        }
+    /// Whether so many keys of one batch are many, and there is room for them.
+    pub(super) fn takes(&self, keys: usize) -> bool {
+        keys > self.many && self.keys.len().saturating_add(keys) <= MAX_KEYS
+    }
+
+    /// Cuts the keys of one batch into rows, and numbers them.
+    pub(super) fn rows_of(&mut self, keys: &[Remembered]) -> Vec<(u64, Row)> {
+        let row = self.many.div_ceil(2).max(1);
         let mut number = || {
             self.last += 1;
             self.last
         };
-        let row = self.many.div_ceil(2).max(1);
-        Ok(keys.chunks(row).map(|keys| (number(), Row::from(keys))).collect())
+        keys.chunks(row).map(|keys| (number(), Row::from(keys))).collect()
     }
 
     /// A row is durable.

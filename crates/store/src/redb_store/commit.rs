@@ -23,8 +23,6 @@ const MAX_NAME: usize = 255;
 #[derive(Debug, Default)]
 struct Staged {
     changes: Vec<Change>,
-    /// Keys to be remembered, of which it is not known yet how.
-    keys: Vec<Remembered>,
     claims: Vec<(Claim, Content)>,
     /// Files written for this batch's own octets.
     files: Vec<u64>,
@@ -214,17 +212,29 @@ impl RedbStore {
                 return Err(error);
             }
         }
-        let keys = std::mem::take(&mut staged.keys);
-        match self.bulk().rows_of(keys) {
-            Ok(rows) => {
-                staged.changes.extend(rows.into_iter().map(|(n, row)| Change::PutRow(n, row)))
-            }
-            Err(keys) => {
-                let put = |(key, until, record)| Change::PutSeen(key, until, record);
-                staged.changes.extend(keys.into_iter().map(put));
+        self.stage_rows(&mut staged);
+        Ok(staged)
+    }
+
+    /// Where a batch has many keys, they go into rows of their own; unless it has some forgotten too,
+    /// which depends on their order.
+    fn stage_rows(&self, staged: &mut Staged) {
+        let is_key = |change: &Change| matches!(change, Change::PutSeen(..));
+        let count = staged.changes.iter().filter(|change| is_key(change)).count();
+        let forgets = |change: &Change| matches!(change, Change::ForgetSeen(..));
+        let mut bulk = self.bulk();
+        if !bulk.takes(count) || staged.changes.iter().any(forgets) {
+            return;
+        }
+        let mut keys: Vec<Remembered> = Vec::with_capacity(count);
+        for change in std::mem::take(&mut staged.changes) {
+            match change {
+                Change::PutSeen(key, until, record) => keys.push((key, until, record)),
+                other => staged.changes.push(other),
             }
         }
-        Ok(staged)
+        let rows = bulk.rows_of(&keys).into_iter();
+        staged.changes.extend(rows.map(|(number, row)| Change::PutRow(number, row)));
     }
 
     fn stage_op(&self, op: Op, staged: &mut Staged) -> Result<(), StoreError> {
@@ -238,8 +248,7 @@ impl RedbStore {
             Op::PutSeen { key, until, record } => {
                 // Before it can be there: who asks meanwhile is sent to the database.
                 self.sieve.insert(&key);
-                staged.keys.push((key, until, within("a remembered answer", record)?));
-                return Ok(());
+                Change::PutSeen(key, until, within("a remembered answer", record)?)
             }
             Op::ForgetSeen { before, most } => Change::ForgetSeen(before, most),
             Op::PutMeta { name, value } => {

@@ -13,7 +13,7 @@ use engine::Record;
 use engine::journal::SpoolId;
 use osi::api::{AbortReason, ResumePoint};
 use osi::session::service::ConnectionReference;
-use osi::stack::Association;
+use osi::stack::Association as Stack;
 use p1::Dialect;
 use scheduler::StartReason;
 use std::collections::VecDeque;
@@ -146,7 +146,7 @@ impl Sending {
     }
 
     /// How far it came on this association, once anything of it was sent.
-    pub(crate) fn place(&self, stack: &Association) -> Option<Place> {
+    pub(crate) fn place(&self, stack: &Stack) -> Option<Place> {
         let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
         let taken = stack.taken().saturating_sub(self.written_before);
         let sent = self.started.is_some() && stack.written() > self.written_before;
@@ -202,9 +202,9 @@ pub(crate) struct Failed {
 }
 
 #[derive(Debug)]
-pub(crate) struct Link {
+pub(crate) struct Association {
     pub id: AssociationId,
-    pub stack: Association,
+    pub stack: Stack,
     pub purpose: Purpose,
     pub phase: Phase,
     pub remote: Option<IpAddr>,
@@ -277,14 +277,14 @@ pub(crate) struct Link {
     pub leaving: bool,
 }
 
-impl Link {
+impl Association {
     pub(crate) fn new(
         id: AssociationId,
-        stack: Association,
+        stack: Stack,
         purpose: Purpose,
         now: Instant,
-    ) -> Link {
-        Link {
+    ) -> Association {
+        Association {
             id,
             stack,
             purpose,
