@@ -21,7 +21,7 @@ pub struct Client {
 
 /// A way into a host, as long as the network is up.
 #[derive(Debug)]
-pub struct Way {
+pub struct HostAccess {
     /// The file of its network namespace.
     pub network: String,
     /// That of its user namespace, where it is another than ours.
@@ -104,11 +104,11 @@ impl Client {
     ///
     /// # Errors
     /// There is no such host.
-    pub fn enter(&self, host: &str) -> Result<Way> {
+    pub fn enter(&self, host: &str) -> Result<HostAccess> {
         let (answer, reader) = self.ask(&Question::Enter { host: host.to_owned() })?;
         match answer {
             Answer::Enter { network, user } => {
-                Ok(Way { network, user, connection: reader.into_inner() })
+                Ok(HostAccess { network, user, connection: reader.into_inner() })
             }
             other => bail!("another answer than asked for: {other:?}"),
         }

@@ -4,7 +4,7 @@
 //! ends, the kernel ends all others in it, whatever they have done to get away. It ends with the
 //! program, with `lab exec`, and with the network.
 
-use crate::client::Way;
+use crate::client::HostAccess;
 use crate::ns::search_path;
 use anyhow::{Context, Result, bail};
 use nix::errno::Errno;
@@ -30,7 +30,7 @@ const BY_SIGNAL: i32 = 128;
 /// # Errors
 /// The network ended before the program did; the namespaces cannot be entered; there is no such
 /// program.
-pub fn run(way: &Way, name: &str, command: &[OsString]) -> Result<u8> {
+pub fn run(way: &HostAccess, name: &str, command: &[OsString]) -> Result<u8> {
     let own = std::env::current_exe().context("where this program is")?;
     let open = |path: &str| File::open(path).with_context(|| format!("opening {path}"));
     let network = open(&way.network)?;

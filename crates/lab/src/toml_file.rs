@@ -121,14 +121,14 @@ fn mistake(file: &str, text: &str, span: Range<usize>, message: String) -> Mista
 
 /// A way down the tree.
 #[derive(Clone, Debug)]
-enum Way {
+enum PathStep {
     Key(String),
     Index(usize),
 }
 
 /// A key or value that a message may be about.
 struct Candidate {
-    way: Vec<Way>,
+    way: Vec<PathStep>,
     span: Range<usize>,
 }
 
@@ -146,16 +146,17 @@ fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str)
     let wanted = if is_key || is_variant { quoted('`') } else { quoted('"') };
     let Some(wanted) = wanted else { return known };
     let mut found: Vec<Candidate> = Vec::new();
-    let mut look = |way: &[Way], key: Option<&str>, value: Option<&str>, span: Range<usize>| {
-        let hit = match (key, value) {
-            (Some(key), _) => (is_key || is_variant) && key == wanted,
-            (_, Some(value)) => !is_key && value == wanted,
-            _ => false,
+    let mut look =
+        |way: &[PathStep], key: Option<&str>, value: Option<&str>, span: Range<usize>| {
+            let hit = match (key, value) {
+                (Some(key), _) => (is_key || is_variant) && key == wanted,
+                (_, Some(value)) => !is_key && value == wanted,
+                _ => false,
+            };
+            if hit && found.len() < MAX_CANDIDATES {
+                found.push(Candidate { way: way.to_vec(), span });
+            }
         };
-        if hit && found.len() < MAX_CANDIDATES {
-            found.push(Candidate { way: way.to_vec(), span });
-        }
-    };
     walk(root.get_ref(), &mut Vec::new(), &mut look);
     let decides = |candidate: &&Candidate| {
         let Ok(tree) = text.parse::<toml::Table>() else { return false };
@@ -171,18 +172,18 @@ fn narrowed<T: DeserializeOwned>(text: &str, known: Range<usize>, message: &str)
     alone.or(first).map_or(known, |candidate| candidate.span.clone())
 }
 
-fn remove(tree: &mut toml::Value, way: &[Way]) {
+fn remove(tree: &mut toml::Value, way: &[PathStep]) {
     match (way, tree) {
-        ([Way::Key(key)], toml::Value::Table(table)) => drop(table.remove(key)),
-        ([Way::Index(at)], toml::Value::Array(array)) if *at < array.len() => {
+        ([PathStep::Key(key)], toml::Value::Table(table)) => drop(table.remove(key)),
+        ([PathStep::Index(at)], toml::Value::Array(array)) if *at < array.len() => {
             drop(array.remove(*at));
         }
-        ([Way::Key(key), rest @ ..], toml::Value::Table(table)) => {
+        ([PathStep::Key(key), rest @ ..], toml::Value::Table(table)) => {
             if let Some(next) = table.get_mut(key) {
                 remove(next, rest);
             }
         }
-        ([Way::Index(at), rest @ ..], toml::Value::Array(array)) => {
+        ([PathStep::Index(at), rest @ ..], toml::Value::Array(array)) => {
             if let Some(next) = array.get_mut(*at) {
                 remove(next, rest);
             }
@@ -191,23 +192,23 @@ fn remove(tree: &mut toml::Value, way: &[Way]) {
     }
 }
 
-type Look<'l> = &'l mut dyn FnMut(&[Way], Option<&str>, Option<&str>, Range<usize>);
+type Look<'l> = &'l mut dyn FnMut(&[PathStep], Option<&str>, Option<&str>, Range<usize>);
 
-fn walk(table: &DeTable<'_>, way: &mut Vec<Way>, look: Look<'_>) {
+fn walk(table: &DeTable<'_>, way: &mut Vec<PathStep>, look: Look<'_>) {
     for (key, value) in table.iter() {
-        way.push(Way::Key(key.get_ref().to_string()));
+        way.push(PathStep::Key(key.get_ref().to_string()));
         look(way, Some(key.get_ref()), None, key.span());
         walk_value(value, way, look);
         way.pop();
     }
 }
 
-fn walk_value(value: &Spanned<DeValue<'_>>, way: &mut Vec<Way>, look: Look<'_>) {
+fn walk_value(value: &Spanned<DeValue<'_>>, way: &mut Vec<PathStep>, look: Look<'_>) {
     match value.get_ref() {
         DeValue::Table(table) => walk(table, way, look),
         DeValue::Array(array) => {
             for (at, value) in array.iter().enumerate() {
-                way.push(Way::Index(at));
+                way.push(PathStep::Index(at));
                 walk_value(value, way, look);
                 way.pop();
             }

@@ -13,7 +13,7 @@ use std::net::IpAddr;
 
 const PACKETS: u64 = 1_000;
 
-struct Way {
+struct Direction {
     network: Network,
     host: HostId,
     fields: Fields,
@@ -24,7 +24,7 @@ struct Way {
 }
 
 /// The slowest line on the way, with all overheads.
-fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Way {
+fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Direction {
     let mut topology = Topology::read(text).expect("a topology");
     for router in topology.routers.values_mut() {
         router.policy = None;
@@ -38,10 +38,10 @@ fn way(text: &str, ends: [&str; 2], slowest: u64, length: usize) -> Way {
     let host = network.host(ends[0]).expect("a host");
     let fields = Fields { source, destination, protocol: 17, dscp: Dscp::CS3, ecn: 0, ttl: 64 };
     let gap = Rate::from_bits(slowest).expect("a rate").nanos_for(length as u64 + 100);
-    Way { network, host, fields, now: Time::ZERO, gap, spare: Vec::new() }
+    Direction { network, host, fields, now: Time::ZERO, gap, spare: Vec::new() }
 }
 
-impl Way {
+impl Direction {
     /// Sends packets one after the other; how many were delivered.
     fn run(&mut self, like: &[u8]) -> u64 {
         let mut delivered = 0;

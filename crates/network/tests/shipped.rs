@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, clippy::panic, reason = "a test")]
 
-use network::{HostId, Input, Network, Output, Plan, Topology, plan::Way};
+use network::{HostId, Input, Network, Output, Plan, Topology, plan::NextHop};
 use router::packet::{Fields, udp};
 use router::policy::{Match, Policy};
 use router::time::SECOND;
@@ -110,8 +110,8 @@ fn routes_are_those_looked_at() {
             writeln!(shown, "{} {}", node.kind.key().trim_end_matches('s'), node.name).unwrap();
             for route in &node.routes {
                 let way = match route.way {
-                    Way::Port(port) => node.ports[port].name.clone(),
-                    Way::Tunnel(tunnel) => {
+                    NextHop::Port(port) => node.ports[port].name.clone(),
+                    NextHop::Tunnel(tunnel) => {
                         let tunnel = &plan.tunnels[tunnel];
                         let far = &plan.nodes[tunnel.to].name;
                         format!("tunnel to {far}, {} octets inside", tunnel.inner_mtu)

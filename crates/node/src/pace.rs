@@ -109,7 +109,8 @@ impl Node {
 
     /// The peer's transport has taken so many octets of an association.
     pub(crate) fn taken(&mut self, now: Now, id: AssociationId, octets: u64) {
-        let left = |node: &Node| node.associations.get(&id).map_or(0, |link| link.stack.outstanding());
+        let left =
+            |node: &Node| node.associations.get(&id).map_or(0, |link| link.stack.outstanding());
         let before = left(self);
         self.feed(now, id, Input::Taken(octets));
         let after = left(self);

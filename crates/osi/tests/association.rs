@@ -9,7 +9,7 @@ use bytes::Bytes;
 use osi::api::{
     AbortReason, Dialogue, Indication, Input, Payload, RefuseReason, Request, ResumePoint,
 };
-use pair::{A, ARGUMENT, B, Pair, Pipe, RESULT, Side, Told, p1, reference, rtse, unit};
+use pair::{A, ARGUMENT, B, Notified, Pair, Pipe, RESULT, Side, p1, reference, rtse, unit};
 use proptest::prelude::*;
 use std::time::Duration;
 
@@ -66,7 +66,7 @@ fn several_transfers_and_small_ones() {
         pair.ask(A, transfer(unit.clone()));
         pair.run();
         let data = pair.sides[B].told.iter().rev().find_map(|t| match t {
-            Told::Data { octets, last: true } => Some(octets.clone()),
+            Notified::Data { octets, last: true } => Some(octets.clone()),
             _ => None,
         });
         assert_eq!(data, Some(bytes_of(&unit)), "{size}");
@@ -76,7 +76,7 @@ fn several_transfers_and_small_ones() {
         .told
         .iter()
         .filter_map(|t| match t {
-            Told::Indication(Indication::TransferStart { activity }) => Some(*activity),
+            Notified::Indication(Indication::TransferStart { activity }) => Some(*activity),
             _ => None,
         })
         .collect();
@@ -227,8 +227,8 @@ fn an_interrupted_transfer_goes_on_in_the_same_association() {
             .told
             .iter()
             .filter_map(|t| match t {
-                Told::Data { octets, .. } => Some(octets.clone()),
-                Told::Indication(_) => None,
+                Notified::Data { octets, .. } => Some(octets.clone()),
+                Notified::Indication(_) => None,
             })
             .collect();
         let [first, short, second] = &parts[..] else { panic!("{parts:?}") };
@@ -776,7 +776,7 @@ fn large(pair: &mut Pair, unit: &Payload) -> usize {
                     let content = zeros.slice(..max);
                     a.stack.handle(now, Input::Request(Request::Content(content)));
                 }
-                Output::Indication(i) => a.told.push(Told::Indication(i)),
+                Output::Indication(i) => a.told.push(Notified::Indication(i)),
                 Output::Close => panic!("closed"),
             }
         }

@@ -8,7 +8,7 @@ mod pair;
 use bytes::Bytes;
 use osi::api::{AbortReason, Config, Indication, Payload, Problem, RefuseReason, Request};
 use osi::profiles::abstract_syntax::{mase_88, mdse_88, msse, mts};
-use pair::{A, ARGUMENT, B, Pair, RESULT, Told, p3, unit};
+use pair::{A, ARGUMENT, B, Notified, Pair, RESULT, p3, unit};
 use std::time::Duration;
 
 fn invoke(invoke: i64, argument: Payload) -> Request {
@@ -31,7 +31,7 @@ fn release(pair: &mut Pair, side: usize) {
 
 fn last_data(pair: &Pair, side: usize) -> Vec<u8> {
     let data = pair.sides[side].told.iter().rev().find_map(|t| match t {
-        Told::Data { octets, last: true } => Some(octets.clone()),
+        Notified::Data { octets, last: true } => Some(octets.clone()),
         _ => None,
     });
     data.unwrap()
@@ -92,7 +92,7 @@ fn both_ends_invoke() {
     let empty = pair.sides[B]
         .told
         .iter()
-        .any(|t| matches!(t, Told::Data { octets, last: true } if octets.is_empty()));
+        .any(|t| matches!(t, Notified::Data { octets, last: true } if octets.is_empty()));
     assert!(empty, "a result without octets has an empty last piece: {}", pair.log());
     assert!(
         pair.sides[A].heard(|i| matches!(i, Indication::ReturnedError { invoke: 7, error: 6 }))
@@ -139,7 +139,7 @@ fn faults_of_our_own_user_are_rejected_to_it() {
         .told
         .iter()
         .filter_map(|t| match t {
-            Told::Indication(Indication::Rejected { invoke: Some(i), problem }) => {
+            Notified::Indication(Indication::Rejected { invoke: Some(i), problem }) => {
                 Some((*i, problem.kind, problem.value))
             }
             _ => None,

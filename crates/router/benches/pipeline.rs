@@ -73,7 +73,7 @@ const BATCH: usize = 32;
 const FILL: usize = 2_000;
 
 /// A router with its memory to use again.
-struct Way {
+struct Direction {
     router: Router,
     /// What comes, by turns.
     packets: Vec<Vec<u8>>,
@@ -85,8 +85,8 @@ struct Way {
     congested: bool,
 }
 
-impl Way {
-    fn new(policy: &str, packets: Vec<Vec<u8>>, congested: bool) -> Way {
+impl Direction {
+    fn new(policy: &str, packets: Vec<Vec<u8>>, congested: bool) -> Direction {
         let interface = |name: &str, address: [u8; 4], paced| InterfaceSetup {
             name: name.to_owned(),
             addresses: vec![(address.into(), 24)],
@@ -98,7 +98,7 @@ impl Way {
         let policy = toml::from_str(policy).expect("the policy above");
         let setup = Setup { interfaces: vec![lan, wan], policy, ..Setup::default() };
         let router = Router::new(&setup).expect("the policy above");
-        Way { router, packets, spare: Vec::new(), now: Time::ZERO, came: 0, congested }
+        Direction { router, packets, spare: Vec::new(), now: Time::ZERO, came: 0, congested }
     }
 
     fn run(&mut self, packets: usize) {
@@ -151,9 +151,9 @@ fn pipeline(c: &mut Criterion) {
         let others = [Dscp::EF, Dscp::CS2, Dscp::CS0].map(|dscp| packet(length, dscp, 9));
         let all: Vec<_> = others.into_iter().chain([routine.clone()]).collect();
         let cases = [
-            ("plain", Way::new("", vec![routine.clone()], false)),
-            ("classes", Way::new(POLICY, vec![routine], false)),
-            ("congested", Way::new(POLICY, all, true)),
+            ("plain", Direction::new("", vec![routine.clone()], false)),
+            ("classes", Direction::new(POLICY, vec![routine], false)),
+            ("congested", Direction::new(POLICY, all, true)),
         ];
         for (name, mut way) in cases {
             way.run(FILL);

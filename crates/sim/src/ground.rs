@@ -7,7 +7,7 @@ use crate::path;
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
-use network::plan::Way;
+use network::plan::NextHop;
 use network::{Direction, HostId, Network, Output, PortId};
 use node::{ListenerId, Token};
 use router::{Packet, Time};
@@ -148,7 +148,7 @@ impl Ground {
             return self.later(LOOPBACK, Happening::Looped { host, octets });
         }
         match node.route(to) {
-            Some(Way::Port(port)) => {
+            Some(NextHop::Port(port)) => {
                 let host = HostId(host);
                 self.network.handle(self.now, network::Input::Packet { host, port, octets });
             }

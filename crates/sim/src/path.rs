@@ -1,6 +1,6 @@
 //! How long a packet a path takes, as path MTU discovery (RFC 1191, RFC 8201) would find out.
 
-use network::plan::Way;
+use network::plan::NextHop;
 use network::{Kind, Plan, PortId};
 use std::net::IpAddr;
 
@@ -20,8 +20,8 @@ pub(crate) fn mtu(plan: &Plan, from: usize, to: IpAddr) -> Option<usize> {
             return Some(most);
         }
         let port = match node.route(to)? {
-            Way::Port(port) => PortId { node: at, port },
-            Way::Tunnel(number) => {
+            NextHop::Port(port) => PortId { node: at, port },
+            NextHop::Tunnel(number) => {
                 let tunnel = plan.tunnels.get(number)?;
                 most = most.min(tunnel.inner_mtu);
                 PortId { node: tunnel.to, port: RED }

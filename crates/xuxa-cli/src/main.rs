@@ -15,7 +15,7 @@ mod show;
 mod submission;
 mod words;
 
-use crate::submission::{Prepared, Way};
+use crate::submission::{MtaAccess, Prepared};
 use anyhow::{Result, bail};
 use base::rng::Rng;
 use base::{Precedence, Utc};
@@ -230,7 +230,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         let shown = path.display();
         say::complain(&format!("warning: {shown} will hold passwords and contents in clear"));
     }
-    let way = Way {
+    let way = MtaAccess {
         profile: &profile,
         pcap: cli.pcap.as_deref(),
         clock: Clock::start(),
@@ -248,7 +248,7 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     }
 }
 
-async fn run_send(way: &Way<'_>, args: &SendArgs, json: bool) -> ExitCode {
+async fn run_send(way: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCode {
     let messages = match messages(way, args) {
         Ok(messages) => messages,
         Err(error) => {
@@ -295,7 +295,7 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
     }
 }
 
-fn messages(way: &Way<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
+fn messages(way: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
     let address = |text: &String| profile::address("recipient", text);
     let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
     let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
@@ -367,7 +367,7 @@ fn check_identifier(identifier: &str) -> Result<()> {
     Ok(())
 }
 
-async fn run_receive(way: &Way<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
+async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     let opened = || {
         let inbox = inbox::Inbox::open(&way.profile.inbox(), !args.discard)?;
         let files = args.extract.as_deref().map(extract::Extraction::open).transpose()?;

@@ -5,7 +5,7 @@ use crate::inbox::{Inbox, Incoming, Kept, NotKept, Taking, file_name};
 use crate::reading::Reading;
 use crate::report::{Report, ReportReading};
 use crate::show;
-use crate::submission::Way;
+use crate::submission::MtaAccess;
 use anyhow::{Context, Result, bail};
 use base::Precedence;
 use base::ber::Writer;
@@ -118,7 +118,7 @@ fn is_none(count: &u64) -> bool {
 /// Takes deliveries until told to stop; how many still wait of those that did when it began, where
 /// it was to take those.
 pub(crate) async fn receive(
-    way: &Way<'_>,
+    way: &MtaAccess<'_>,
     to: &mut To<'_>,
     until: Until,
     each: impl FnMut(&Received),
@@ -143,7 +143,7 @@ pub(crate) async fn receive(
 
 /// Takes deliveries; how many.
 async fn deliveries(
-    way: &Way<'_>,
+    way: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
     until: Until,
@@ -234,7 +234,7 @@ impl<'a> Coming<'a> {
 }
 
 async fn take_message(
-    way: &Way<'_>,
+    way: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
     invoke: i64,

@@ -1,7 +1,7 @@
 //! `xuxa send`: submits messages and says how long each took to be accepted.
 
 use crate::show;
-use crate::submission::{Accepted, Disposition, Failure, Prepared, Watch, Way, submit};
+use crate::submission::{Accepted, Disposition, Failure, MtaAccess, Prepared, Watch, submit};
 use base::Precedence;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::Serialize;
@@ -86,7 +86,11 @@ impl Outcome {
 /// Submits the messages one after the other, on one association while it lasts. One that is refused
 /// or in doubt does not keep the others back; one that does not even leave us does, and so does
 /// Ctrl-C.
-pub(crate) async fn send(way: &Way<'_>, messages: &[Prepared], retry_for: Duration) -> Outcome {
+pub(crate) async fn send(
+    way: &MtaAccess<'_>,
+    messages: &[Prepared],
+    retry_for: Duration,
+) -> Outcome {
     let mut outcome = Outcome::default();
     let mut user = None;
     let mut rest = messages.iter();

@@ -15,7 +15,7 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How to reach the MTA.
 #[derive(Clone, Debug)]
-pub(crate) struct Way<'a> {
+pub(crate) struct MtaAccess<'a> {
     pub profile: &'a Profile,
     pub pcap: Option<&'a Path>,
     pub clock: Clock,
@@ -25,7 +25,7 @@ pub(crate) struct Way<'a> {
     pub answer_timeout: Duration,
 }
 
-impl Way<'_> {
+impl MtaAccess<'_> {
     pub(crate) fn is_interrupted(&self) -> bool {
         self.interrupted.is_set()
     }
@@ -122,7 +122,7 @@ pub(crate) trait Watch {
 /// Submits a message, and where no answer comes, again: the same content identifier and the same
 /// octets make the repetition harmless. `user` is who is bound already, and stays bound.
 pub(crate) async fn submit(
-    way: &Way<'_>,
+    way: &MtaAccess<'_>,
     user: &mut Option<User>,
     message: &Prepared,
     retry_for: Duration,

@@ -1,6 +1,6 @@
 //! Whole associations: octets of a peer in, divided anyhow.
 
-use super::driver::{Driver, Heard, Plan};
+use super::driver::{Driver, Plan, Seen};
 use base::rng::Rng;
 use bytes::Bytes;
 use osi::api::{Config, Role, Selectors};
@@ -81,8 +81,8 @@ fn run(octets: &[u8], config: &Config, role: Role, plan: &Plan) {
 
 /// The same was heard; but where the association was aborted, the fault may have kept what came just
 /// before it from being told, more of it or less.
-fn agree(a: &[Heard], b: &[Heard]) {
-    let aborted = |heard: &Heard| matches!(heard, Heard::Said(s) if s.starts_with("Aborted"));
+fn agree(a: &[Seen], b: &[Seen]) {
+    let aborted = |heard: &Seen| matches!(heard, Seen::Said(s) if s.starts_with("Aborted"));
     let (Some((last_a, a_before)), Some((last_b, b_before))) = (a.split_last(), b.split_last())
     else {
         assert_eq!(a, b);
@@ -97,7 +97,7 @@ fn agree(a: &[Heard], b: &[Heard]) {
     let same = short.len().saturating_sub(1);
     for (n, (x, y)) in short.iter().zip(long).enumerate() {
         match (x, y) {
-            (Heard::Data(x, _), Heard::Data(y, _)) if n == same => {
+            (Seen::Data(x, _), Seen::Data(y, _)) if n == same => {
                 assert!(x.starts_with(y) || y.starts_with(x), "other data: {x:?} and {y:?}");
             }
             _ => assert_eq!(x, y, "the cuts change what the user hears"),
@@ -113,7 +113,7 @@ fn hear(
     role: Role,
     plan: &Plan,
     size: &mut dyn FnMut(&[u8]) -> usize,
-) -> Vec<Heard> {
+) -> Vec<Seen> {
     let mut driver = Driver::new(config.clone(), role, plan.clone());
     for packet in packets(octets) {
         let mut rest = packet;
@@ -130,10 +130,10 @@ fn hear(
 
 /// Without the data of a unit that its fault broke off: how much of it was told before is up to the
 /// cuts, and the user makes nothing of it.
-fn without_broken_off(heard: Vec<Heard>) -> Vec<Heard> {
-    let mut kept: Vec<Heard> = Vec::new();
+fn without_broken_off(heard: Vec<Seen>) -> Vec<Seen> {
+    let mut kept: Vec<Seen> = Vec::new();
     for one in heard {
-        if one.is("Faulty") && matches!(kept.last(), Some(Heard::Data(_, false))) {
+        if one.is("Faulty") && matches!(kept.last(), Some(Seen::Data(_, false))) {
             kept.pop();
         }
         kept.push(one);

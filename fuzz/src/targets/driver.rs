@@ -32,7 +32,7 @@ pub struct Driver {
     sent: usize,
     now: Instant,
     /// What it was told, data put together.
-    pub heard: Vec<Heard>,
+    pub heard: Vec<Seen>,
     /// Octets for the peer.
     pub out: Vec<u8>,
     /// Octets for the peer, all of them.
@@ -50,7 +50,7 @@ pub struct Driver {
 
 /// What the user heard.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Heard {
+pub enum Seen {
     /// Data, and whether it ended its unit.
     Data(Vec<u8>, bool),
     /// Anything else.
@@ -187,19 +187,19 @@ impl Driver {
                 assert!(self.open_unit, "data outside a unit");
                 assert!(self.data <= self.taken, "more data than octets");
                 self.open_unit = !last;
-                if let Some(Heard::Data(held, false)) = self.heard.last_mut() {
+                if let Some(Seen::Data(held, false)) = self.heard.last_mut() {
                     held.extend_from_slice(&bytes);
                     self.heard.pop().into_iter().for_each(|h| {
-                        let Heard::Data(held, _) = h else { return };
-                        self.heard.push(Heard::Data(held, last));
+                        let Seen::Data(held, _) = h else { return };
+                        self.heard.push(Seen::Data(held, last));
                     });
                 } else {
-                    self.heard.push(Heard::Data(bytes.to_vec(), last));
+                    self.heard.push(Seen::Data(bytes.to_vec(), last));
                 }
             }
             // How much is pulled at a time is no matter.
             Indication::NeedContent { .. } => {}
-            other => self.heard.push(Heard::Said(format!("{other:?}"))),
+            other => self.heard.push(Seen::Said(format!("{other:?}"))),
         }
         answer
     }
@@ -321,10 +321,10 @@ impl Driver {
 /// Octets of a unit given with the request; the others are pulled.
 const HEAD: usize = 4;
 
-impl Heard {
+impl Seen {
     /// Whether it is something that begins so.
     pub(super) fn is(&self, what: &str) -> bool {
-        matches!(self, Heard::Said(said) if said.starts_with(what))
+        matches!(self, Seen::Said(said) if said.starts_with(what))
     }
 }
 

@@ -5,7 +5,7 @@ use network::gateway::{Action, BLACK, Gateway, RED};
 use network::plan::Plan;
 use network::{Input, Network, Output, PortId, Topology};
 use router::packet::{Fields, Packet, udp};
-use router::router::{Input as Heard, Output as Said};
+use router::router::{Input as Seen, Output as Said};
 use router::{Cause, InterfaceSetup, Router, Setup, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -98,10 +98,10 @@ pub(super) fn policy(octets: &[u8]) {
         let Some(octets) = udp(&fields, ports, 40 + (number * 37 % 1_400) as usize) else {
             continue;
         };
-        router.handle(now, Heard::Packet { interface: 0, octets });
+        router.handle(now, Seen::Packet { interface: 0, octets });
         ended += drained(&mut router);
         while let Some(due) = router.deadline().filter(|due| *due <= now) {
-            router.handle(due.max(now), Heard::Tick);
+            router.handle(due.max(now), Seen::Tick);
             ended += drained(&mut router);
         }
     }

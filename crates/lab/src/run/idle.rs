@@ -2,7 +2,7 @@
 
 use super::sites::end;
 use anyhow::{Context as _, Result};
-use network::plan::Way;
+use network::plan::NextHop;
 use network::{Plan, PortId};
 use std::time::Duration;
 use study::Planned;
@@ -44,7 +44,7 @@ pub(super) fn idle_ms(planned: &Planned, load: &Load) -> Result<f64> {
             return Ok(seconds * 1e3);
         }
         let node = plan.nodes.get(at).context("no such node")?;
-        let Some(Way::Port(port)) = node.route(to) else { break };
+        let Some(NextHop::Port(port)) = node.route(to) else { break };
         let port = PortId { node: at, port };
         let wire = node.ports.get(port.port).and_then(|port| plan.links.get(port.link));
         let link = &wire.context("no such link")?.link;

@@ -11,7 +11,7 @@ use crate::programs::Programs;
 use crate::up::Kind;
 use anyhow::{Result, bail};
 use loads::{Found, Loads};
-use mail::Post;
+use mail::MailSites;
 use std::time::Duration;
 use study::measured::Ground;
 use study::{Measured, Planned, Scale};
@@ -42,7 +42,7 @@ impl Real {
     ) -> Result<Measured> {
         tell("starting");
         let network = Network::up(self, planned)?;
-        let mut post = Post::start(self, &network, planned)?;
+        let mut post = MailSites::start(self, &network, planned)?;
         if planned.probing() > Duration::ZERO {
             tell("probing");
         }

@@ -2,7 +2,7 @@
 //! host had sent it. Through sockets it would measure what the machine can copy.
 
 use super::status::Count;
-use network::plan::Way;
+use network::plan::NextHop;
 use network::{HostId, Network};
 use router::packet::{self, Fields};
 use router::{Rate, Time};
@@ -123,7 +123,7 @@ impl Floods {
         }
         let host = plan.hosts().find(|(_, node)| node.name == ask.from);
         let (place, node) = host.ok_or_else(|| format!("no host {}", ask.from))?;
-        let Some(Way::Port(port)) = node.route(ask.to) else {
+        let Some(NextHop::Port(port)) = node.route(ask.to) else {
             return Err(format!("{} has no way to {}", ask.from, ask.to));
         };
         let mut own = node.ports.iter().flat_map(|port| &port.addresses).map(|own| own.ip());

@@ -2,7 +2,7 @@
 
 use crate::netns::{Netns, has_ipv6};
 use anyhow::{Context, Result};
-use network::plan::{Node, Plan, Way};
+use network::plan::{NextHop, Node, Plan};
 use network::topology::Host;
 use std::collections::BTreeMap;
 
@@ -99,7 +99,7 @@ pub(crate) fn lines(node: &Node, more: &[&str]) -> Vec<String> {
         }
     }
     for route in &node.routes {
-        let Way::Port(port) = route.way else { continue };
+        let NextHop::Port(port) = route.way else { continue };
         let to = route.to;
         let Some(port) = node.ports.get(port) else { continue };
         // The kernel has made those of the addresses.

@@ -7,7 +7,7 @@
 
 mod header;
 
-use crate::plan::{Plan, Tunnel, Way};
+use crate::plan::{NextHop, Plan, Tunnel};
 use crate::topology::{self, Ecn, Outward};
 use dscp::Dscp;
 use router::count::Part;
@@ -103,8 +103,8 @@ impl Gateway {
             Some(In { tunnel: tunnel.clone(), overhead: far.overhead.into() })
         });
         let routes = node.routes.iter().map(|route| match route.way {
-            Way::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
-            Way::Port(_) => (route.to, None),
+            NextHop::Tunnel(number) => (route.to, places.iter().position(|place| *place == number)),
+            NextHop::Port(_) => (route.to, None),
         });
         let own = node.ports.get(RED)?.addresses.iter().map(|address| address.ip()).collect();
         Some(Gateway {

@@ -84,7 +84,7 @@ struct Flying {
 
 /// What goes from an end.
 #[derive(Debug)]
-struct Way {
+struct Direction {
     end: End,
     medium: usize,
     waiting: VecDeque<Item>,
@@ -107,7 +107,7 @@ struct Medium {
 /// A line. After each `offer` and `tick`, `poll` until there is nothing.
 #[derive(Debug)]
 pub struct Line {
-    ways: [Way; 2],
+    directions: [Direction; 2],
     media: Vec<Medium>,
     overhead: usize,
     mtu: usize,
@@ -125,9 +125,9 @@ impl Line {
         let media = if link.duplex == Duplex::Half { 1 } else { 2 };
         let mut seeds = Rng::new(seed);
         let mut number = 0;
-        let ways = ends.map(|end| {
+        let directions = ends.map(|end| {
             number += 1;
-            Way {
+            Direction {
                 end,
                 medium: (number - 1).min(media - 1),
                 waiting: VecDeque::new(),
@@ -139,7 +139,7 @@ impl Line {
         });
         let medium = |turn| Medium { clock: Clock::new(link.rate), sending: None, turn };
         Line {
-            ways,
+            directions,
             media: (0..media).map(medium).collect(),
             overhead: link.overhead.into(),
             mtu: link.mtu,
@@ -155,7 +155,7 @@ impl Line {
     pub fn offer(&mut self, now: Time, end: usize, octets: Vec<u8>) {
         self.tick(now);
         let (end, mtu) = (end.min(1), self.mtu);
-        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(way) = self.directions.get_mut(end) else { return };
         let (dscp, length) = (dscp_of(&octets), octets.len());
         way.counters.came(dscp, length);
         let cause = if length == 0 || length > MAX_LENGTH {
@@ -174,7 +174,7 @@ impl Line {
         let medium = way.medium;
         way.waiting.push_back(Item { octets, since: now });
         self.begin(now, medium);
-        if let Some(way) = self.ways.get_mut(end)
+        if let Some(way) = self.directions.get_mut(end)
             && !way.waiting.is_empty()
         {
             way.depth(now);
@@ -203,17 +203,17 @@ impl Line {
 
     /// The counters of what is sent from an end, 0 or 1.
     pub fn counters(&self, end: usize) -> Option<&Counters> {
-        self.ways.get(end).map(|way| &way.counters)
+        self.directions.get(end).map(|way| &way.counters)
     }
 
     /// Packets inside, waiting or on the way.
     pub fn inside(&self) -> usize {
-        self.ways.iter().map(|way| way.waiting.len() + way.flying.len()).sum()
+        self.directions.iter().map(|way| way.waiting.len() + way.flying.len()).sum()
     }
 
     /// Whether transmissions from an end are to be told as they begin.
     pub fn tap(&mut self, end: usize, on: bool) {
-        if let Some(way) = self.ways.get_mut(end) {
+        if let Some(way) = self.directions.get_mut(end) {
             way.end.tapped = on;
         }
     }
@@ -229,13 +229,13 @@ impl Line {
         };
         for (number, medium) in self.media.iter().enumerate() {
             let Some(sending) = medium.sending else { continue };
-            let told = self.ways.get(sending).is_some_and(|way| way.end.paced);
-            let wanted = |way: &Way| way.medium == number && !way.waiting.is_empty();
-            if told || self.ways.iter().any(wanted) {
+            let told = self.directions.get(sending).is_some_and(|way| way.end.paced);
+            let wanted = |way: &Direction| way.medium == number && !way.waiting.is_empty();
+            if told || self.directions.iter().any(wanted) {
                 earlier(medium.clock.free(), Step::Gone(number));
             }
         }
-        for (end, way) in self.ways.iter().enumerate() {
+        for (end, way) in self.directions.iter().enumerate() {
             if let Some(flying) = way.flying.front() {
                 earlier(flying.arrives, Step::Arrival(end));
             }
@@ -246,7 +246,7 @@ impl Line {
     fn gone(&mut self, at: Time, medium: usize) {
         let sending = self.media.get_mut(medium).and_then(|medium| medium.sending.take());
         if let Some(end) = sending
-            && self.ways.get(end).is_some_and(|way| way.end.paced)
+            && self.directions.get(end).is_some_and(|way| way.end.paced)
         {
             self.events.push_back(Event::Free { end, at });
         }
@@ -257,17 +257,17 @@ impl Line {
     fn begin(&mut self, now: Time, number: usize) {
         let Some(medium) = self.media.get_mut(number) else { return };
         if let Some(sending) = medium.sending {
-            let told = self.ways.get(sending).is_some_and(|way| way.end.paced);
+            let told = self.directions.get(sending).is_some_and(|way| way.end.paced);
             if told || medium.clock.free() > now {
                 return;
             }
         }
         let waits = |end: &usize| {
-            let way = self.ways.get(*end);
+            let way = self.directions.get(*end);
             way.is_some_and(|way| way.medium == number && !way.waiting.is_empty())
         };
         let Some(end) = [medium.turn, 1 - medium.turn].into_iter().find(waits) else { return };
-        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(way) = self.directions.get_mut(end) else { return };
         let Some(item) = way.waiting.pop_front() else { return };
         if way.counters.depth.now().packets > 0 {
             way.depth(now);
@@ -284,7 +284,7 @@ impl Line {
 
     /// A packet whose last bit goes at this time: lost, or on its way.
     fn fly(&mut self, end: usize, item: Item, gone: Time) {
-        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(way) = self.directions.get_mut(end) else { return };
         let lost = self.loss > 0 && u128::from(way.rng.next_u64()) < self.loss;
         let held = item.octets.len() + FLIGHT_EACH;
         let cause = if lost {
@@ -312,7 +312,7 @@ impl Line {
     }
 
     fn arrival(&mut self, end: usize) {
-        let Some(way) = self.ways.get_mut(end) else { return };
+        let Some(way) = self.directions.get_mut(end) else { return };
         let Some(Flying { item, arrives }) = way.flying.pop_front() else { return };
         way.flying_octets = way.flying_octets.saturating_sub(item.octets.len() + FLIGHT_EACH);
         let held = arrives.since(item.since);
@@ -329,7 +329,7 @@ enum Step {
     Arrival(usize),
 }
 
-impl Way {
+impl Direction {
     fn depth(&mut self, now: Time) {
         // What waits is counted in packets; adding up octets would cost a walk.
         self.counters.depth.set(now, self.waiting.len(), 0);

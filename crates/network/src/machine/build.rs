@@ -4,7 +4,7 @@ use super::{Network, Node};
 use crate::agenda::Agenda;
 use crate::gateway::Gateway;
 use crate::line::{End, Line};
-use crate::plan::{Kind, Plan, PortId, Way};
+use crate::plan::{Kind, NextHop, Plan, PortId};
 use crate::topology::Topology;
 use router::policy::{Name, Policy, Wrong};
 use router::{InterfaceSetup, Rng, Route, Router, Setup, Time};
@@ -86,8 +86,8 @@ fn setup(
         paced: plan.links.get(port.link).is_some_and(|wire| wire.link.rate.is_some()),
     });
     let routes = node.routes.iter().filter_map(|route| match route.way {
-        Way::Port(interface) => Some(Route { to: route.to, interface }),
-        Way::Tunnel(_) => None,
+        NextHop::Port(interface) => Some(Route { to: route.to, interface }),
+        NextHop::Tunnel(_) => None,
     });
     Ok(Setup {
         name: node.name.clone(),

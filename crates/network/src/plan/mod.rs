@@ -68,7 +68,7 @@ pub struct Node {
 
 impl Node {
     /// The way to this address by the longest prefix that has it.
-    pub fn route(&self, to: IpAddr) -> Option<Way> {
+    pub fn route(&self, to: IpAddr) -> Option<NextHop> {
         self.routes.iter().find(|route| route.to.contains(to)).map(|route| route.way)
     }
 }
@@ -96,12 +96,12 @@ pub struct Route {
     /// The destinations.
     pub to: Prefix,
     /// Where they go.
-    pub way: Way,
+    pub way: NextHop,
 }
 
 /// Where packets go next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Way {
+pub enum NextHop {
     /// Out of this port of the node.
     Port(usize),
     /// Through the gateway's tunnel of this number in [`Plan::tunnels`].

@@ -1,6 +1,6 @@
 //! Routes by the fewest hops.
 
-use super::{Kind, MAX_ROUTES, Node, Plan, PortId, Route, Way};
+use super::{Kind, MAX_ROUTES, NextHop, Node, Plan, PortId, Route};
 use crate::topology::{StaticRoute, Topology};
 use router::policy::{Prefix, Wrong};
 use std::collections::{BTreeMap, VecDeque};
@@ -14,7 +14,7 @@ struct Side(usize);
 /// A step from a side to the next.
 #[derive(Clone, Copy, Debug)]
 struct Hop {
-    way: Way,
+    way: NextHop,
     to: Side,
 }
 
@@ -48,13 +48,13 @@ fn graph(plan: &Plan, tunnels: &[(usize, usize)]) -> Graph {
             }
             let Some(far) = plan.far_end(id) else { continue };
             if let Some(hops) = graph.hops.get_mut(from) {
-                hops.push(Hop { way: Way::Port(port), to: side(plan, far) });
+                hops.push(Hop { way: NextHop::Port(port), to: side(plan, far) });
             }
         }
     }
     for (number, (from, to)) in tunnels.iter().enumerate() {
         if let Some(hops) = graph.hops.get_mut(*from) {
-            hops.push(Hop { way: Way::Tunnel(number), to: Side(*to) });
+            hops.push(Hop { way: NextHop::Tunnel(number), to: Side(*to) });
         }
     }
     graph
@@ -89,19 +89,19 @@ pub(super) fn compute(
 }
 
 /// Everything out of the one port, of the families it has addresses of.
-fn default_routes(node: &Node) -> BTreeMap<Prefix, Way> {
+fn default_routes(node: &Node) -> BTreeMap<Prefix, NextHop> {
     let everything = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
     let has = |any: &IpAddr| {
         let mut addresses = node.ports.iter().flat_map(|port| &port.addresses);
         addresses.any(|address| address.ip().is_ipv4() == any.is_ipv4())
     };
     let everything = everything.into_iter().filter(has);
-    everything.filter_map(|any| Some((Prefix::new(any, 0)?, Way::Port(0)))).collect()
+    everything.filter_map(|any| Some((Prefix::new(any, 0)?, NextHop::Port(0)))).collect()
 }
 
 impl Graph {
     /// Breadth first: the first hop of the shortest way to each prefix. Hosts do not forward.
-    fn routes(&self, from: Side) -> BTreeMap<Prefix, Way> {
+    fn routes(&self, from: Side) -> BTreeMap<Prefix, NextHop> {
         let mut found = BTreeMap::new();
         let mut reached = vec![false; self.hops.len()];
         let mut next = VecDeque::new();
@@ -111,7 +111,7 @@ impl Graph {
         let own = self.prefixes.get(from.0).into_iter().flatten();
         let own: Vec<Prefix> = own.copied().collect();
         for hop in self.hops.get(from.0).into_iter().flatten() {
-            if let Way::Port(_) = hop.way {
+            if let NextHop::Port(_) = hop.way {
                 // A prefix of both ends is reached out of its own port, not by a shorter name.
                 let far = self.prefixes.get(hop.to.0).into_iter().flatten();
                 let shared = far.filter(|prefix| own.contains(prefix));
@@ -145,22 +145,22 @@ fn statics(
     plan: &Plan,
     tunnels: &[(usize, usize)],
     place: usize,
-) -> Result<Vec<(Prefix, Way)>, Wrong> {
+) -> Result<Vec<(Prefix, NextHop)>, Wrong> {
     let Some(node) = plan.nodes.get(place) else { return Ok(Vec::new()) };
     let routes: &[StaticRoute] = match node.kind {
         Kind::Host => topology.hosts.get(&node.name).map_or(&[], |host| &host.routes),
         Kind::Router => topology.routers.get(&node.name).map_or(&[], |router| &router.routes),
         Kind::Gateway => topology.gateways.get(&node.name).map_or(&[], |gateway| &gateway.routes),
     };
-    let mut found: Vec<(Prefix, Way)> = Vec::new();
+    let mut found: Vec<(Prefix, NextHop)> = Vec::new();
     for (number, route) in routes.iter().take(MAX_ROUTES).enumerate() {
         let path = format!("{}.{}.routes[{number}]", node.kind.key(), node.name);
         let way = if node.kind == Kind::Gateway {
             let far = plan.node(&route.via);
             let tunnel = tunnels.iter().position(|(from, to)| *from == place && Some(*to) == far);
-            tunnel.map(Way::Tunnel)
+            tunnel.map(NextHop::Tunnel)
         } else {
-            node.ports.iter().position(|port| port.name == route.via).map(Way::Port)
+            node.ports.iter().position(|port| port.name == route.via).map(NextHop::Port)
         };
         let Some(way) = way else {
             let kind = if node.kind == Kind::Gateway { "peer" } else { "port" };

@@ -1,6 +1,6 @@
 //! Tunnels between gateways: who has one with whom, and how long a packet they take.
 
-use super::{Kind, Plan, PortId, Way};
+use super::{Kind, NextHop, Plan, PortId};
 use crate::topology::{Outer, Topology};
 use router::policy::{Name, Wrong};
 use std::net::IpAddr;
@@ -170,8 +170,8 @@ fn measure(
         let node = plan.nodes.get(at.node).ok_or_else(no_way)?;
         let way = node.route(tunnel.destination).ok_or_else(no_way)?;
         out = match (node.kind, way) {
-            (Kind::Router, Way::Port(port)) => PortId { node: at.node, port },
-            (Kind::Gateway, Way::Tunnel(number)) if at.port == RED => {
+            (Kind::Router, NextHop::Port(port)) => PortId { node: at.node, port },
+            (Kind::Gateway, NextHop::Tunnel(number)) if at.port == RED => {
                 let around = plan.tunnels.get(number).ok_or_else(no_way)?;
                 let outer = measure(topology, plan, around, depth + 1)?;
                 mtu = mtu.min(inner(topology, plan, around, outer)?);

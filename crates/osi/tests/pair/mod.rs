@@ -45,7 +45,7 @@ pub(crate) fn unit_octet(unit: &Payload, at: u64) -> u8 {
 
 /// What a side was told, data put together.
 #[derive(Clone, Debug)]
-pub(crate) enum Told {
+pub(crate) enum Notified {
     Indication(Indication),
     /// Octets since the last other indication but for checkpoints, and whether the last was among
     /// them.
@@ -58,7 +58,7 @@ pub(crate) enum Told {
 /// One end: its association and a user with a few habits.
 pub(crate) struct Side {
     pub(crate) stack: Association,
-    pub(crate) told: Vec<Told>,
+    pub(crate) told: Vec<Notified>,
     pub(crate) closed: bool,
     /// Answers `Open` by itself.
     pub(crate) accepts: bool,
@@ -110,7 +110,7 @@ impl Side {
         match indication {
             Indication::Data { bytes, last } => self.data(&bytes, last),
             Indication::NeedContent { .. } => {}
-            other => self.told.push(Told::Indication(other)),
+            other => self.told.push(Notified::Indication(other)),
         }
     }
 
@@ -127,14 +127,14 @@ impl Side {
         }
         self.received += bytes.len() as u64;
         let open = self.told.iter_mut().rev().find_map(|t| match t {
-            Told::Indication(Indication::Checkpoint { .. }) => None,
+            Notified::Indication(Indication::Checkpoint { .. }) => None,
             other => Some(other),
         });
-        if let Some(Told::Data { octets, last: ended @ false }) = open {
+        if let Some(Notified::Data { octets, last: ended @ false }) = open {
             octets.extend_from_slice(bytes);
             *ended = last;
         } else {
-            self.told.push(Told::Data { octets: bytes.to_vec(), last });
+            self.told.push(Notified::Data { octets: bytes.to_vec(), last });
         }
     }
 
@@ -146,20 +146,20 @@ impl Side {
     /// The last indication like this.
     pub(crate) fn find(&self, wanted: impl Fn(&Indication) -> bool) -> Option<Indication> {
         self.told.iter().rev().find_map(|t| match t {
-            Told::Indication(i) if wanted(i) => Some(i.clone()),
+            Notified::Indication(i) if wanted(i) => Some(i.clone()),
             _ => None,
         })
     }
 
     pub(crate) fn count(&self, wanted: impl Fn(&Indication) -> bool) -> usize {
-        self.told.iter().filter(|t| matches!(t, Told::Indication(i) if wanted(i))).count()
+        self.told.iter().filter(|t| matches!(t, Notified::Indication(i) if wanted(i))).count()
     }
 
     /// All data told, put together.
     pub(crate) fn all_data(&self) -> Vec<u8> {
         let mut all = Vec::new();
         for told in &self.told {
-            if let Told::Data { octets, .. } = told {
+            if let Notified::Data { octets, .. } = told {
                 all.extend(octets);
             }
         }

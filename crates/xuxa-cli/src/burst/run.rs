@@ -8,7 +8,7 @@ use super::schedule::Planned;
 use super::tally::{Micros, Tally};
 use super::value::Stage;
 use crate::profile::{Profile, Wrong};
-use crate::submission::{self, Disposition, Failure, Prepared, Watch, Way};
+use crate::submission::{self, Disposition, Failure, MtaAccess, Prepared, Watch};
 use anyhow::{Context, Result, bail};
 use base::rng::Rng;
 use base::{Instant, Utc};
@@ -152,10 +152,10 @@ impl Run {
         self.setup.interrupted.is_set()
     }
 
-    pub(super) fn way<'a>(&self, profile: &'a Profile, interrupted: &Interrupted) -> Way<'a> {
+    pub(super) fn way<'a>(&self, profile: &'a Profile, interrupted: &Interrupted) -> MtaAccess<'a> {
         let (clock, interrupted) = (self.setup.clock, interrupted.clone());
         let answer_timeout = self.setup.plan.answer_timeout;
-        Way { profile, pcap: None, clock, interrupted, progress: false, answer_timeout }
+        MtaAccess { profile, pcap: None, clock, interrupted, progress: false, answer_timeout }
     }
 
     pub(super) fn say(&self, what: &str) {
@@ -429,7 +429,7 @@ fn micros(time: Duration) -> Micros {
 
 async fn submit_one(
     run: &Run,
-    way: &Way<'_>,
+    way: &MtaAccess<'_>,
     user: &mut Option<User>,
     number: usize,
 ) -> Result<(), Failure> {

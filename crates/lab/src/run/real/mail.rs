@@ -23,7 +23,7 @@ const REPORT: Duration = Duration::from_secs(30);
 
 /// The MTAs, and the clients once something is submitted.
 #[derive(Debug)]
-pub(super) struct Post {
+pub(super) struct MailSites {
     sites: BTreeMap<String, Site>,
     plan: PathBuf,
     report: PathBuf,
@@ -31,13 +31,17 @@ pub(super) struct Post {
     receiver: Option<Client>,
 }
 
-impl Post {
+impl MailSites {
     /// Starts the MTAs and waits until their permanent channels are open. None where the run has no
     /// messages.
     ///
     /// # Errors
     /// One does not start, or a channel is not opened.
-    pub(super) fn start(real: &Real, network: &Network, planned: &Planned) -> Result<Option<Post>> {
+    pub(super) fn start(
+        real: &Real,
+        network: &Network,
+        planned: &Planned,
+    ) -> Result<Option<MailSites>> {
         let Some(sites) = Sites::of(planned)? else { return Ok(None) };
         let secret = |from: &str, to: &str| {
             let mut table = Table::new();
@@ -73,7 +77,7 @@ impl Post {
             built.insert(name.to_owned(), site);
         }
         let directory = network.directory();
-        let mut post = Post {
+        let mut post = MailSites {
             sites: built,
             plan: directory.join("burst.toml"),
             report: directory.join("burst.json"),
