@@ -1,7 +1,7 @@
 //! What arrives over P1 (X.411 14.3, 14.4).
 
 use crate::dedupe::arrival_keys;
-use crate::delivered::{Delivering, delivery_keys, identifies};
+use crate::delivered::{Delivering, delivery_keys, fingerprint_of, identifies};
 use crate::journal::Digest;
 use crate::outcome::{Accepted, Arrival, Note, NoteKind, Seen};
 use crate::prepare::Preparation;
@@ -47,7 +47,7 @@ impl Engine {
         let keys = prepared.keys();
         let known = Known::new(&head, content, &keys, seen);
         let transfer = Transfer { known: &known, prepared };
-        let digest = matches!(head, MtsApduHead::Message(_)).then_some(content.digest);
+        let fingerprint = fingerprint_of(&head, &content.digest);
         let mut notes = known.notes();
         let (message, mut accepted) = match head {
             MtsApduHead::Message(e) => {
@@ -65,7 +65,7 @@ impl Engine {
                 (message, self.take_report(now, *report, &known, &mut notes))
             }
         };
-        known.remember_arrival(now, digest, &mut accepted.seen);
+        known.remember_arrival(now, fingerprint, &mut accepted.seen);
         Arrival { accepted, message, notes }
     }
 
@@ -161,7 +161,8 @@ impl Known<'_> {
         seen: &[Option<Bytes>],
     ) -> Known<'a> {
         let (arrivals, deliveries) = keys.split_at(keys.len() / 2);
-        let content = matches!(head, MtsApduHead::Message(_)).then_some(&content.digest);
+        let content = fingerprint_of(head, &content.digest);
+        let content = content.as_ref();
         let found = |n: usize| seen.get(n).and_then(Option::as_ref);
         let (mut dropped, mut elsewhere, mut others) = (Vec::new(), 0, BTreeMap::new());
         let mut reused = 0;

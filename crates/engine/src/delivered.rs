@@ -7,10 +7,11 @@
 //! names count and not their times: copies that a redirection or a list makes are others, and the
 //! time at which it did so may differ between two copies of one.
 //!
-//! The key of a message is remembered with the digest of its content: an MTA that uses an identifier
-//! again, for another content, loses nothing by it.
+//! The key of a message is remembered with its [`fingerprint`]: an MTA that uses an identifier again, for
+//! another content, loses nothing by it, and nor does one whose identifier is forged.
 
 use crate::accept::Known;
+use crate::critical::{Step, unsupported};
 use crate::dedupe::{Hasher, REMEMBERED};
 use crate::journal::Digest;
 use crate::outcome::Seen;
@@ -20,7 +21,7 @@ use base::Utc;
 use base::ber::Element;
 use bytes::Bytes;
 use p1::apdu::{MtsApduHead, Report};
-use p1::envelope::{PerRecipientFields, ReportType};
+use p1::envelope::{MessageTransferEnvelope, PerRecipientFields, ReportType};
 use p1::extension::{Extensions, number};
 use p1::names::ORName;
 use std::collections::BTreeMap;
@@ -29,7 +30,7 @@ use std::collections::BTreeMap;
 const MESSAGE: &str = "delivered";
 const PROBE: &str = "probed";
 
-/// Octets of a digest in a record.
+/// Octets of a fingerprint in a record.
 const DIGEST: usize = 32;
 /// Contents remembered under one key: those delivered last.
 const CONTENTS: usize = 8;
@@ -88,11 +89,13 @@ pub(crate) fn report_key(report: &Report) -> Digest {
     for recipient in &content.recipients {
         hasher.part(&recipient.number.to_be_bytes());
         hasher.part(canonical(&recipient.actual_recipient.address).as_bytes());
-        let outcome = match recipient.last_trace.report {
-            ReportType::Delivery { .. } => -1,
-            ReportType::NonDelivery { reason, .. } => reason.0,
+        let (outcome, detail) = match &recipient.last_trace.report {
+            ReportType::Delivery { time, .. } => (-1, format!("{time:?}")),
+            ReportType::NonDelivery { reason, diagnostic } => (reason.0, format!("{diagnostic:?}")),
         };
         hasher.part(&outcome.to_be_bytes());
+        hasher.part(detail.as_bytes());
+        hasher.part(recipient.supplementary_information.as_deref().unwrap_or_default().as_bytes());
         history(&mut hasher, &recipient.extensions, number::REDIRECTION_HISTORY);
     }
     hasher.finish()
@@ -125,6 +128,33 @@ fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
         names.push(ORName::read(&name).ok()?);
     }
     Some(names)
+}
+
+/// What a message is known by beside its keys: its content, and what of its envelope decides whether,
+/// when and as what it is delivered. A copy that differs in it is another message under the same
+/// identifier, lest who knows a content and an identifier has the true message dropped for a copy that
+/// waits until tomorrow, or comes from somebody else. Of what MTAs on the way may change nothing is in it.
+pub(crate) fn fingerprint(e: &MessageTransferEnvelope, content: &[u8; DIGEST]) -> [u8; DIGEST] {
+    let mut hasher = Hasher::new("message");
+    hasher.part(content);
+    hasher.part(canonical(&e.originator.address).as_bytes());
+    hasher.part(e.content_type.to_string().as_bytes());
+    // The priority of X.411: a qualifier is lost where an older dialect has no form for it.
+    hasher.part(format!("{:?} {:?}", e.priority, e.deferred_delivery_time).as_bytes());
+    let latest = e.extensions.standard(number::LATEST_DELIVERY_TIME);
+    hasher.part(latest.map(|field| &field.value[..]).unwrap_or_default());
+    for step in [Step::Transfer, Step::Delivery] {
+        hasher.part(unsupported(step, &e.extensions).unwrap_or_default().as_bytes());
+    }
+    hasher.finish().0
+}
+
+/// The same of whatever has a content; `None` for a probe or a report.
+pub(crate) fn fingerprint_of(head: &MtsApduHead, content: &[u8; DIGEST]) -> Option<[u8; DIGEST]> {
+    match head {
+        MtsApduHead::Message(e) => Some(fingerprint(e, content)),
+        MtsApduHead::Probe(_) | MtsApduHead::Report(_) => None,
+    }
 }
 
 /// Whether a content is one of those this record of a delivery tells of. A record without any is of
@@ -191,7 +221,6 @@ mod tests {
     };
     use crate::{Content, Engine, NextHop, NoteKind, arrival_keys, keys};
     use base::ber::universal as u;
-    use p1::envelope::MessageTransferEnvelope;
     use p1::extension::{Criticality, ExtensionField};
     use p1::time::Time;
 

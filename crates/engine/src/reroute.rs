@@ -2,7 +2,7 @@
 
 use crate::Engine;
 use crate::accept::{duplicates, reused, without_seen};
-use crate::delivered::{Delivering, delivery_keys, identifies, report_key};
+use crate::delivered::{Delivering, delivery_keys, fingerprint_of, identifies, report_key};
 use crate::journal::Digest;
 use crate::outcome::{Concluded, NewEntry};
 use crate::record::{NextHop, Record};
@@ -33,7 +33,7 @@ impl Engine {
     /// message was delivered by another way is dropped; one who got another content under its
     /// identifier is not.
     pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
-        let digest = record.digest;
+        let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
         let tells = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
         let told: Vec<Option<bool>> = seen.iter().map(tells).collect();
         let dropped: Vec<bool> = told.iter().map(|told| *told == Some(true)).collect();

@@ -3,7 +3,7 @@
 use crate::accept::Known;
 use crate::classify::Policy;
 use crate::critical::{Step, unsupported};
-use crate::delivered::Delivering;
+use crate::delivered::{Delivering, fingerprint};
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::prepare::Preparation;
 use crate::record::{NextHop, Record};
@@ -125,7 +125,11 @@ impl Engine {
         let delivered = delivered(&hops, &outcomes);
         let others = origin.known().map(Known::others);
         let digest = content.map(|content| content.digest);
-        let delivering = Delivering { now, digest, others, known: origin.known() };
+        let fingerprint = match (&carried, &digest) {
+            (Carried::Message(e), Some(digest)) => Some(fingerprint(e, digest)),
+            _ => None,
+        };
+        let delivering = Delivering { now, digest: fingerprint, others, known: origin.known() };
         let seen = delivering.of(&carried, &delivered);
         let precedence = level(&self.policy, &carried, content);
         let first_arrival = first_arrival.at;

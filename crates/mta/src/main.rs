@@ -6,5 +6,8 @@
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> std::process::ExitCode {
+    // The kernel clears a huge page at once, 2 MiB for the thread that serves everybody. Where it has
+    // no such switch it has no huge pages either.
+    let _ = nix::sys::prctl::set_thp_disable(true);
     mta::command::main()
 }

@@ -4,13 +4,48 @@ use crate::clock::Clock;
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use trace::{Connection, Opener, TraceWriter};
 
 /// The label P3 listeners have.
 const P3: &str = "p3";
+
+/// What is to be recorded, and where.
+#[derive(Debug)]
+pub struct Wanted {
+    /// The file. It is made, or emptied, once this daemon has its data directory to itself: another
+    /// one may be writing it.
+    pub path: PathBuf,
+    /// `peer/channel` or `p3`; `None` for the first P1 association.
+    pub association: Option<String>,
+}
+
+impl Wanted {
+    /// Whether there is such an association among these channels, and the file can be written; it is
+    /// left as it is.
+    pub(crate) fn check<'a>(&self, labels: impl Iterator<Item = &'a str>) -> Result<(), String> {
+        if let Some(association) = &self.association {
+            let all: Vec<&str> = labels.chain([P3]).collect();
+            if !all.contains(&association.as_str()) {
+                return Err(format!(
+                    "there is no association {association}: --pcap-association takes {}",
+                    all.join(", ")
+                ));
+            }
+        }
+        open(&self.path, false)
+            .map(drop)
+            .map_err(|error| format!("cannot write {}: {error}", self.path.display()))
+    }
+}
+
+/// Opens the file, made if absent, for its owner only.
+fn open(path: &Path, anew: bool) -> io::Result<File> {
+    use std::os::unix::fs::OpenOptionsExt;
+    File::options().write(true).create(true).truncate(anew).mode(0o600).open(path)
+}
 
 /// Waits for the association to record.
 pub struct Pcap {
@@ -31,9 +66,8 @@ impl Pcap {
     /// Creates the file, or empties it, readable by its owner only: it will hold passwords and
     /// contents.
     pub fn create(path: &Path, wanted: Option<String>, clock: Clock) -> io::Result<Pcap> {
-        use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
-        let mut options = File::options();
-        let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        use std::os::unix::fs::PermissionsExt;
+        let file = open(path, true)?;
         // The mode above is that of a new file only.
         file.set_permissions(Permissions::from_mode(0o600))?;
         let writer = TraceWriter::new(BufWriter::new(file))?;

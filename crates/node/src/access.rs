@@ -28,6 +28,9 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// How long a successful bind is remembered.
 const PROVEN: Duration = Duration::from_secs(24 * 3_600);
 
+/// How long a wrong password of a peer is known again.
+const COUNTED: Duration = Duration::from_secs(3_600);
+
 /// A name as presented. Names are as long as who binds likes, so only a digest is kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Name([u8; 16]);
@@ -35,7 +38,12 @@ pub(crate) struct Name([u8; 16]);
 impl Name {
     /// The name of an MTA or, in canonical form, of a user.
     pub(crate) fn of(text: &str) -> Name {
-        let digest: [u8; 32] = Sha256::digest(text.as_bytes()).into();
+        Name::of_octets(text.as_bytes())
+    }
+
+    /// The same of a password.
+    pub(crate) fn of_octets(octets: &[u8]) -> Name {
+        let digest: [u8; 32] = Sha256::digest(octets).into();
         let mut name = [0; 16];
         name.iter_mut().zip(digest).for_each(|(to, from)| *to = from);
         Name(name)
@@ -117,6 +125,8 @@ pub(crate) struct Access {
     /// When one of the latter may be next.
     late_at: Instant,
     running: usize,
+    /// Wrong passwords of peers that were counted, by a digest, and until when each is remembered.
+    counted: BTreeMap<(Key, Name), Instant>,
     /// Peers: a name is here while a password is checked for it.
     peers: BTreeMap<(Origin, Name), VecDeque<PeerBind>>,
 }
@@ -134,6 +144,7 @@ impl Access {
             put_last: Vec::new(),
             late_at: Instant(0),
             running: 0,
+            counted: BTreeMap::new(),
             peers: BTreeMap::new(),
         }
     }
@@ -142,6 +153,7 @@ impl Access {
     /// operator has acted, and who has the right password now is not to wait for the wrong ones.
     pub(crate) fn reload(&mut self, limits: &crate::limits::Limits) {
         self.full_at.clear();
+        self.counted.clear();
         self.burst = limits.failures.max(1);
         self.refill = limits.failure_refill;
         self.most_running = limits.verifications.max(1);
@@ -176,6 +188,17 @@ impl Access {
         if costs {
             self.take(now, (origin, None), ALL_NAMES);
         }
+    }
+
+    /// A peer's bind failed. The same wrong password again is no other guess: an MTA that is
+    /// configured wrongly presents it on each of its channels, again and again, and is to be heard at
+    /// once where it is mended.
+    pub(crate) fn peer_failed(&mut self, now: Instant, origin: Origin, name: Name, password: Name) {
+        let attempt = ((origin, Some(name)), password);
+        if self.counted.insert(attempt, now + COUNTED).is_none_or(|until| until <= now) {
+            self.failed(now, origin, name, false);
+        }
+        make_room(&mut self.counted, now);
     }
 
     fn take(&mut self, now: Instant, key: Key, factor: u32) {
@@ -303,7 +326,7 @@ impl Access {
 }
 
 /// Forgets what is over; where that is not enough, what is over first.
-fn make_room(table: &mut BTreeMap<Key, Instant>, now: Instant) {
+fn make_room<K: Copy + Ord>(table: &mut BTreeMap<K, Instant>, now: Instant) {
     if table.len() <= MAX_KEYS {
         return;
     }
@@ -331,6 +354,31 @@ mod tests {
 
     fn at(seconds: u64) -> Instant {
         Instant(seconds * 1_000_000)
+    }
+
+    #[test]
+    fn one_wrong_password_of_a_peer_counts_once_and_others_each() {
+        let mut access = access();
+        let (here, name) = (origin(1), Name::of("MTA-ACT"));
+        let password = |n: u8| Name::of_octets(&[n]);
+        for _ in 0..100 {
+            access.peer_failed(at(0), here, name, password(0));
+        }
+        for n in 1..5 {
+            assert!(access.may_try(at(0), here, name), "{n} were tried");
+            access.peer_failed(at(0), here, name, password(n));
+        }
+        assert!(!access.may_try(at(0), here, name));
+        access.peer_failed(at(3_000), here, name, password(0));
+        assert_eq!(access.full_at[&(here, Some(name))], at(150), "known still");
+        access.peer_failed(at(7_000), here, name, password(0));
+        assert_eq!(access.full_at[&(here, Some(name))], at(7_030), "and not for ever");
+        for n in 0..=255 {
+            for m in 0..20 {
+                access.peer_failed(at(9_000), origin(m), Name::of(&n.to_string()), password(n));
+            }
+        }
+        assert!(access.counted.len() <= MAX_KEYS);
     }
 
     #[test]

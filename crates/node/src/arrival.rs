@@ -330,9 +330,8 @@ impl Node {
             Some(done) => self.engine.accept_prepared(now.utc, head, &content, done, seen),
             None => self.engine.accept(now.utc, head, &content, seen),
         };
-        self.log_notes(Some(arrival.link), arrival.channel, &taken.message, &taken.notes);
-        let (accepted, message) = (taken.accepted, taken.message);
-        self.commit_taken(now, Taken { arrival, accepted, message, result: None });
+        let engine::Arrival { accepted, message, notes } = taken;
+        self.commit_taken(now, Taken { arrival, accepted, message, result: None, notes });
     }
 
     /// What the engine had to say of a message.
@@ -510,19 +509,21 @@ impl Node {
 
     fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit, copies: Copies) {
         match after {
-            AfterCommit::Secure { arrival, message, .. } => {
+            AfterCommit::Secure { arrival, message, notes, .. } => {
                 self.secured_late(arrival);
                 let channel = self.associations.get(&id).and_then(|l| l.channel());
                 self.event(Level::Info, Kind::Received, "")
                     .association(id)
                     .channel(channel)
-                    .committed(message, copies);
+                    .committed(message.clone(), copies);
+                self.log_notes(Some(id), channel, &message, &notes);
                 self.arrival_over(now, id, arrival, Request::TransferSecured);
             }
-            AfterCommit::SubmissionResult { invoke, operation, result, message, .. } => {
+            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
                 self.event(Level::Info, Kind::Submitted, "")
                     .association(id)
-                    .committed(message, copies);
+                    .committed(message.clone(), copies);
+                self.log_notes(Some(id), None, &message, &notes);
                 self.answer(id, invoke, operation, result);
             }
             AfterCommit::Sent { bodies, .. } => {

@@ -34,6 +34,8 @@ pub(crate) struct ChannelState {
     pub schedule: Schedule,
     /// How fast it is.
     pub line: Line,
+    /// When a bind of its peer ended its wait last.
+    pub peer_bound: Option<Instant>,
     /// Operators who want it opened and were not answered yet.
     pub asked: Vec<u64>,
 }

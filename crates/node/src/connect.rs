@@ -7,6 +7,7 @@ use crate::event::{Kind, Level};
 use crate::node::Node;
 use base::{Now, PeerId};
 use serde::{Deserialize, Serialize};
+use std::time::Duration;
 
 /// What came of an operator's wish to open a channel.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub enum Connected {
         reason: String,
     },
 }
+
+/// Between two binds of a peer that end the wait of a channel whose name or password it refuses.
+const PEER_BOUND: Duration = Duration::from_secs(30);
 
 impl Node {
     /// The channel of this name, as `PEER/CHANNEL`.
@@ -93,12 +97,17 @@ impl Node {
     }
 
     /// A peer has bound to us: it is there, and so a try to open its channels is worth while. Not
-    /// where it aborts what we send it: of that its bind says nothing.
+    /// where it aborts what we send it: of that its bind says nothing. Where it refuses our name or
+    /// password, now and then only: it refuses our bind result too, and binds again and again.
     pub(crate) fn peer_has_bound(&mut self, now: Now, peer: PeerId) {
         let ids: Vec<ChannelId> = self.channels.keys_in(crate::agenda::channels_of(peer)).collect();
         for id in ids {
-            let waits = self.channels.get(&id).and_then(|state| state.not_before);
-            if waits.is_some_and(|at| at > now.mono) && self.blame.backs_off(id) != waits {
+            let backs_off = self.blame.backs_off(id);
+            let Some(state) = self.channels.get_mut(&id) else { continue };
+            let lately = state.peer_bound.is_some_and(|at| now.mono.since(at) < PEER_BOUND);
+            let waits = state.not_before.is_some_and(|at| at > now.mono);
+            if waits && backs_off != state.not_before && !(state.refused.is_identity() && lately) {
+                state.peer_bound = Some(now.mono);
                 self.end_wait(id, "the peer has bound to us");
             }
         }
@@ -110,6 +119,7 @@ impl Node {
         for entry in self.blame.begin_anew(channel) {
             self.queue.scheduler.hasten(now.mono, entry);
         }
+        self.queue.scheduler.hasten_failed(now.mono, channel.peer);
         if self.channels.get(&channel).is_some_and(|s| s.not_before.is_some_and(|at| at > now.mono))
         {
             self.end_wait(channel, why);

@@ -176,6 +176,10 @@ pub enum Kind {
     Minimize,
     /// A message could start but for a higher one to the same peer; said once for each.
     Held,
+    /// An operator holds a message.
+    OperatorHeld,
+    /// An operator released a message.
+    OperatorReleased,
     /// A transfer to a peer began; the detail names the rule where one beside order let it.
     TransferStarted,
     /// The peer confirmed a transfer.
@@ -234,6 +238,8 @@ impl Kind {
             Kind::Resumed => "resumed",
             Kind::Minimize => "minimize",
             Kind::Held => "held",
+            Kind::OperatorHeld => "operator_held",
+            Kind::OperatorReleased => "operator_released",
             Kind::TransferStarted => "transfer_started",
             Kind::TransferConfirmed => "transfer_confirmed",
             Kind::TransferFailed => "transfer_failed",

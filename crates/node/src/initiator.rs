@@ -447,8 +447,8 @@ impl Node {
             VerifiedBind::User { mailbox, origin, stale } => {
                 return self.user_verified(now, id, &mailbox, origin, right && !stale);
             }
-            VerifiedBind::Initiator { origin, name } => {
-                return self.peer_verified(now, id, origin, name, right);
+            VerifiedBind::Initiator { origin, name, password } => {
+                return self.peer_verified(now, id, (origin, name, password), right);
             }
             VerifiedBind::Responder => {}
         }

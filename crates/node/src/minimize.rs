@@ -184,7 +184,9 @@ impl Node {
         if !known {
             return;
         }
-        let by = if ordered { "ordered by the operator" } else { "by the configured hours" };
+        // Without hours only an operator changes anything.
+        let by_hours = !ordered && self.minimize_of(scope).is_some();
+        let by = if by_hours { "by the configured hours" } else { "ordered by the operator" };
         let (level, detail) = match floor {
             Some(floor) => (Level::Warning, format!("nothing below {floor} goes out, {by}")),
             None => (Level::Info, format!("lifted, {by}")),

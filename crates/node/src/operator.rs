@@ -4,6 +4,7 @@
 //! the records of the queue stay as they are.
 
 use crate::api::Output;
+use crate::event::{Kind, Level};
 use crate::node::Node;
 use crate::pending::{Pending, PendingRetry};
 use base::{EntryId, Now};
@@ -117,7 +118,17 @@ impl Node {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
             self.retry_later(now, retry);
         }
-        let Operation { request, outcomes, .. } = operation;
+        let Operation { request, outcomes, changed, hold } = operation;
+        if result.is_ok() {
+            let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
+            for id in changed {
+                let precedence = self.queue.get(id).map(|item| item.precedence);
+                let draft = self.event(Level::Info, kind, "").entry(id);
+                if let Some(precedence) = precedence {
+                    draft.precedence(precedence);
+                }
+            }
+        }
         let result = result.map(|()| outcomes);
         self.output(Output::Operated { request, result });
     }

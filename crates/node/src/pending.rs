@@ -7,7 +7,7 @@ use crate::operator::Operation;
 use base::{AssociationId, BodyId, EntryId};
 use bytes::Bytes;
 use engine::journal::{Batch, Digest, SpoolId};
-use engine::{NewEntry, Record};
+use engine::{NewEntry, Note, Record};
 
 /// Why a spool is being synced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,6 +31,8 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
+        /// What came of it, for the log.
+        notes: Vec<Note>,
     },
     /// Answer the submission with this result.
     SubmissionResult {
@@ -43,6 +45,8 @@ pub(crate) enum AfterCommit {
         message: String,
         /// The spool the commit uses up, to be thrown away if it fails.
         spool: Option<SpoolId>,
+        /// What came of it, for the log.
+        notes: Vec<Note>,
     },
     /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
     Sent {
@@ -102,6 +106,8 @@ pub(crate) enum VerifiedBind {
         /// Whom a failure is counted against, whether or not the association is still there.
         origin: Origin,
         name: Name,
+        /// Digest of what was presented: the same again is not counted again.
+        password: Name,
     },
     /// The responder's credentials in a bind result were checked.
     Responder,

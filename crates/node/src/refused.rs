@@ -30,6 +30,11 @@ pub(crate) struct Refused {
 }
 
 impl Refused {
+    /// Whether our name or password was refused since it was open last.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.identity
+    }
+
     pub(crate) fn is_down(&self) -> bool {
         self.down
     }
@@ -173,7 +178,8 @@ impl Node {
             return text;
         }
         format!(
-            "{text}; it refused our name or password before and may count that still: time ends it,              or a reload there"
+            "{text}; it refused our name or password before, and may still be counting that: \
+             `mta reload` at the peer ends it, else time does"
         )
     }
 

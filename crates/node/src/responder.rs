@@ -75,7 +75,8 @@ impl Node {
         while let Some(PeerBind { link, channel, presented, password }) = next {
             if self.associations.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
                 if self.access.may_try(now.mono, origin, name) {
-                    let bind = VerifiedBind::Initiator { origin, name };
+                    let digest = Name::of_octets(&password.0);
+                    let bind = VerifiedBind::Initiator { origin, name, password: digest };
                     return self.verify_peer(link, channel, password, bind);
                 }
                 // Those before it failed.
@@ -90,13 +91,12 @@ impl Node {
         &mut self,
         now: Now,
         id: AssociationId,
-        origin: Origin,
-        name: Name,
+        (origin, name, password): (Origin, Name, Name),
         right: bool,
     ) {
         match right {
             true => self.access.succeeded(now.mono, origin, name),
-            false => self.access.failed(now.mono, origin, name, false),
+            false => self.access.peer_failed(now.mono, origin, name, password),
         }
         let link = self.associations.get(&id).filter(|link| link.phase == Phase::Opening);
         match (link.and_then(Association::channel), right) {

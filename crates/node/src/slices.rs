@@ -11,7 +11,7 @@ use crate::receiving::{Arrival, Head};
 use base::{AssociationId, EntryId, Instant, Now};
 use bytes::Bytes;
 use engine::journal::SpoolId;
-use engine::{Accepted, Record};
+use engine::{Accepted, Note, Record};
 
 /// Recipients whose keys and routes are found in one step, and with more than which a message takes
 /// more than one.
@@ -40,6 +40,8 @@ pub(crate) struct Taken {
     pub message: String,
     /// Of a submission: the result for the user.
     pub result: Option<Bytes>,
+    /// For the log, once it is durable.
+    pub notes: Vec<Note>,
 }
 
 impl Taken {
@@ -90,16 +92,24 @@ impl Node {
     }
 
     fn commit_now(&mut self, taken: Taken) {
-        let Taken { mut arrival, accepted, message, result } = taken;
+        let Taken { mut arrival, accepted, message, result, notes } = taken;
         let batch = self.batch_with_body(&arrival, &accepted);
         let spool = Self::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
         let (link, keys) = (arrival.link, arrival.keys);
         let after = match result {
-            None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool },
+            None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool, notes },
             Some(result) => {
                 let (invoke, operation) = (arrival.invoke, arrival.operation);
-                AfterCommit::SubmissionResult { spool, invoke, operation, result, keys, message }
+                AfterCommit::SubmissionResult {
+                    spool,
+                    invoke,
+                    operation,
+                    result,
+                    keys,
+                    message,
+                    notes,
+                }
             }
         };
         let entries = accepted.entries;

@@ -15,7 +15,7 @@ use crate::slices::Taken;
 use base::ber::{Element, Writer};
 use base::{AssociationId, EntryId, Now, Precedence};
 use bytes::Bytes;
-use engine::{NextHop, Record, SubmitError};
+use engine::{NextHop, Record, SubmitError, Submitted};
 use osi::api::{AbortReason, Indication, Payload, Problem, RefuseReason, Request};
 use osi::profiles::abstract_syntax;
 use p1::bind::Credentials;
@@ -455,10 +455,11 @@ impl Node {
                 self.refuse_submission(id, arrival.invoke, &error);
             }
             Ok(submitted) => {
-                self.log_notes(Some(id), None, &submitted.message, &submitted.notes);
-                let (accepted, message) = (submitted.accepted, submitted.message);
-                let result = Some(submitted.result);
-                self.commit_taken(now, Taken { arrival, accepted, message, result });
+                let Submitted { accepted, message, result, notes } = submitted;
+                self.commit_taken(
+                    now,
+                    Taken { arrival, accepted, message, result: Some(result), notes },
+                );
             }
         }
     }
@@ -536,7 +537,6 @@ impl Node {
                     }
                     Ok(Err(error)) => self.refuse_submission(id, invoke, &error),
                     Ok(Ok(submitted)) => {
-                        self.log_notes(Some(id), None, &submitted.message, &submitted.notes);
                         let batch = self.batch_with_body(arrival, &submitted.accepted);
                         let charge = self.charge(arrival, &batch);
                         let after = AfterCommit::SubmissionResult {
@@ -546,6 +546,7 @@ impl Node {
                             result: submitted.result,
                             keys: Vec::new(),
                             message: submitted.message,
+                            notes: submitted.notes,
                         };
                         let entries = submitted.accepted.entries;
                         self.commit(batch, Pending::Commit { link: id, entries, after, charge });

@@ -753,7 +753,9 @@ fn busy_after_a_refused_password_says_what_it_may_be_until_one_is_taken() {
     board.reload(|config| config.peers[0].own_password = Secret(Bytes::from_static(b"new")));
     board.pass(SECOND);
     let detail = board.last(Kind::AssociationRefused).detail.clone();
-    for part in ["refused: busy", "it refused our name or password before", "a reload there"] {
+    for part in
+        ["refused: busy", "it refused our name or password before", "`mta reload` at the peer"]
+    {
         assert!(detail.contains(part), "{part} in {detail}");
     }
     board.answers[0] = Answer::Accept;

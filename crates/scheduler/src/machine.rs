@@ -226,8 +226,8 @@ impl Scheduler {
             Destination::Peer(peer) => self.peers.get_mut(&peer),
             Destination::Mailbox(_) => None,
         };
-        let of_peer = of_peer.map_or(0, |peer| peer.failures.failed(now, transfer.started));
         let retry = retry::of(&self.policy.retry, precedence);
+        let of_peer = of_peer.map_or(0, |peer| peer.failures.failed(now, transfer.started, &retry));
         let until = now + retry.delay(failures.max(of_peer), seed ^ id.0);
         self.items.get_mut(id)?.until = until;
         self.settle(id);
@@ -277,6 +277,17 @@ impl Scheduler {
         self.settle(id);
         self.refresh_of(id);
         true
+    }
+
+    /// Ends the delays of all items for a peer whose transfers failed; deferrals stay.
+    pub fn hasten_failed(&mut self, now: Instant, peer: PeerId) {
+        let Some(known) = self.peers.get(&peer) else { return };
+        let delayed = known.queues.iter().flat_map(|(_, queue)| queue.delayed.after(None));
+        let failed = |id: &EntryId| self.items.get(*id).is_some_and(|slot| slot.failures > 0);
+        let ids: Vec<EntryId> = delayed.map(|(_, id)| id).filter(failed).collect();
+        for id in ids {
+            self.hasten(now, id);
+        }
     }
 
     /// An operator holds an item: it does not start, and holds nothing. One in transfer goes on,

@@ -1,8 +1,9 @@
 //! Rule 9, first half: how long a message waits after its transfer failed.
 //!
 //! The delay follows the failures of the message or those of its peer in a row, whichever are more:
-//! what comes new to a peer that refuses everything need not find that out by itself. Transfers
-//! that were under way together fail together, and count once for the peer.
+//! what comes new to a peer that refuses everything need not find that out by itself. What fails
+//! within the wait after the last failure that counted counts with it, once for the peer: however many
+//! messages are tried in vain, the waits grow with the time that the peer has been failing.
 
 use base::rng::Rng;
 use base::{Instant, Precedence};
@@ -26,6 +27,19 @@ impl Retry {
     /// made up to a fifth shorter by `seed`, so that what failed together does not come back
     /// together.
     pub fn delay(&self, failures: u32, seed: u64) -> Duration {
+        let full = self.full(failures);
+        let shorter = Rng::new(seed ^ u64::from(failures) << 32).below(full / 5 + 1);
+        Duration::from_micros(full - shorter)
+    }
+
+    /// The shortest that [`Retry::delay`] may be.
+    pub(crate) fn least(&self, failures: u32) -> Duration {
+        let full = self.full(failures);
+        Duration::from_micros(full - full / 5)
+    }
+
+    /// In microseconds, without jitter.
+    fn full(&self, failures: u32) -> u64 {
         let micros = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX / 2);
         let longest = micros(self.longest);
         let mut full = micros(self.first);
@@ -35,9 +49,7 @@ impl Retry {
             }
             full += full / 2 + 1;
         }
-        let full = full.min(longest);
-        let shorter = Rng::new(seed ^ u64::from(failures) << 32).below(full / 5 + 1);
-        Duration::from_micros(full - shorter)
+        full.min(longest)
     }
 }
 
@@ -59,14 +71,17 @@ pub(crate) fn of(retry: &[Retry; 6], precedence: Precedence) -> Retry {
 pub(crate) struct Failures {
     in_a_row: u32,
     last: Instant,
+    /// What began before counts with the last.
+    until: Instant,
 }
 
 impl Failures {
-    /// A transfer that began at `started` failed; gives how many there were in a row.
-    pub(crate) fn failed(&mut self, now: Instant, started: Instant) -> u32 {
-        if self.in_a_row == 0 || started > self.last {
+    /// A transfer that began at `started` failed; gives how many there were in a row, of those that
+    /// count.
+    pub(crate) fn failed(&mut self, now: Instant, started: Instant, retry: &Retry) -> u32 {
+        if self.in_a_row == 0 || (started > self.last && started >= self.until) {
             self.in_a_row = self.in_a_row.saturating_add(1);
-            self.last = now;
+            (self.last, self.until) = (now, now + retry.least(self.in_a_row));
         }
         self.in_a_row
     }
@@ -93,10 +108,18 @@ mod tests {
 
     #[test]
     fn what_fails_together_counts_once() {
-        let mut failures = Failures::default();
-        assert_eq!(failures.failed(Instant(50), Instant(10)), 1);
-        assert_eq!(failures.failed(Instant(51), Instant(20)), 1, "was under way at the first");
-        assert_eq!(failures.failed(Instant(90), Instant(60)), 2);
+        let (mut failures, retry) = (Failures::default(), Retry::DEFAULTS[4]);
+        let mut failed = |now: u64, started: u64| {
+            failures.failed(Instant(now * 1_000_000), Instant(started * 1_000_000), &retry)
+        };
+        assert_eq!(failed(50, 10), 1);
+        assert_eq!(failed(51, 20), 1, "was under way at the first");
+        for other in 52..58 {
+            assert_eq!(failed(other, other), 1, "others that were tried within its wait");
+        }
+        assert_eq!(failed(58, 58), 2, "the first, when it is tried again");
+        assert_eq!(failed(69, 69), 2);
+        assert_eq!(failed(70, 70), 3);
     }
 
     proptest! {

@@ -29,6 +29,8 @@ const GATHERED: usize = 64;
 const URGENT_PASSES: Duration = Duration::from_secs(2);
 /// Groups after which the store does a piece of what it put off.
 const GROUPS: u32 = 32;
+/// Pieces beyond which it does not rest between two of them.
+const MUCH: usize = 100;
 /// Longest rest.
 const REST: Duration = Duration::from_millis(15);
 
@@ -171,14 +173,14 @@ fn now() -> Instant {
 
 fn run(store: &dyn QueueStore, shared: &Shared) {
     let _ending = Ending(shared);
-    let (mut last, mut tidying) = (None, Tidying { untidy: true, groups: 0, fails: false });
+    let (mut last, mut tidying) = (None, Tidying { left: 1, groups: 0, fails: false });
     loop {
         let turn = next(shared, last, tidying.is_due());
         let (batches, began) = (turn.as_ref().map_or(0, Vec::len), now());
         match turn {
             Some(group) if group.is_empty() => return,
             Some(group) => {
-                tidying.untidy = true;
+                tidying.left = tidying.left.max(1);
                 tidying.groups += 1;
                 let (group, callbacks): (Vec<_>, Vec<_>) =
                     group.into_iter().map(|job| (job.batch, job.on_done)).unzip();
@@ -194,8 +196,8 @@ fn run(store: &dyn QueueStore, shared: &Shared) {
 
 /// When the store does what it put off: where nothing else is to be done, and after some groups.
 struct Tidying {
-    /// Whether there may be something to do.
-    untidy: bool,
+    /// How many pieces there may be to do.
+    left: usize,
     /// Groups since the last time.
     groups: u32,
     fails: bool,
@@ -206,7 +208,9 @@ struct Tidying {
 enum Tidy {
     /// There is nothing to do.
     No,
-    /// Where nothing waits.
+    /// Where nothing waits, and after a rest.
+    Rested,
+    /// Where nothing waits: much was put off.
     Idle,
     /// Whatever waits.
     Now,
@@ -214,14 +218,15 @@ enum Tidy {
 
 impl Tidying {
     fn is_due(&self) -> Tidy {
-        match self.untidy {
-            false => Tidy::No,
-            true if self.groups < GROUPS => Tidy::Idle,
-            true => Tidy::Now,
+        match self.left {
+            0 => Tidy::No,
+            _ if self.groups >= GROUPS => Tidy::Now,
+            MUCH.. => Tidy::Idle,
+            _ => Tidy::Rested,
         }
     }
 
-    fn done(&mut self, outcome: Result<bool, StoreError>) {
+    fn done(&mut self, outcome: Result<usize, StoreError>) {
         self.groups = 0;
         let failed = outcome.as_ref().is_err();
         if let Err(error) = &outcome
@@ -230,7 +235,7 @@ impl Tidying {
             tracing::warn!(%error, "what was put off is tried again after the next commit");
         }
         self.fails = failed;
-        self.untidy = outcome.unwrap_or(false);
+        self.left = outcome.unwrap_or(0);
     }
 }
 
@@ -242,8 +247,11 @@ fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
         queue.waits = true;
         queue = match tidy {
             Tidy::No => shared.more.wait(queue).unwrap_or_else(PoisonError::into_inner),
-            _ if rest.is_zero() => return None,
-            _ => shared.more.wait_timeout(queue, rest).unwrap_or_else(PoisonError::into_inner).0,
+            Tidy::Idle | Tidy::Now => return None,
+            Tidy::Rested if rest.is_zero() => return None,
+            Tidy::Rested => {
+                shared.more.wait_timeout(queue, rest).unwrap_or_else(PoisonError::into_inner).0
+            }
         };
     }
     if tidy == Tidy::Now && has_time(&queue) {
@@ -342,13 +350,13 @@ mod tests {
             self.step("commit");
             group.iter().map(|_| Ok(())).collect()
         }
-        fn tidy(&self) -> Result<bool, StoreError> {
+        fn tidy(&self) -> Result<usize, StoreError> {
             let mut pieces = self.pieces.lock().unwrap();
             if *pieces > 0 {
                 *pieces -= 1;
                 self.step("tidy");
             }
-            Ok(*pieces > 0)
+            Ok(*pieces as usize)
         }
         fn entry(&self, _: EntryKey) -> Result<Option<Bytes>, StoreError> {
             Ok(None)

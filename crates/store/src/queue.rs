@@ -34,13 +34,13 @@ pub trait QueueStore: Send + Sync {
     /// or discarded; those of a committed one are used up. Blocks on the disk.
     fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
 
-    /// Does a piece of the work that earlier commits put off; nobody waits for it. Whether there is
-    /// more. Blocks on the disk.
+    /// Does a piece of the work that earlier commits put off; nobody waits for it. How many pieces are
+    /// left. Blocks on the disk.
     ///
     /// # Errors
     /// Those of the database: it is tried again later.
-    fn tidy(&self) -> Result<bool, StoreError> {
-        Ok(false)
+    fn tidy(&self) -> Result<usize, StoreError> {
+        Ok(0)
     }
 
     /// Octets that a batch writes, about.

@@ -5,7 +5,7 @@ use super::{DONE, FAILED, WRONG};
 use crate::clock::Clock;
 use crate::driver;
 use crate::driver::log::LogFormat;
-use crate::pcap::Pcap;
+use crate::pcap::Wanted;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -39,20 +39,16 @@ pub(super) fn run(arguments: Arguments) -> u8 {
     let Some(site) = load(&arguments.config) else { return WRONG };
     driver::log::start(arguments.log_format, arguments.verbose);
     let clock = Clock::start();
-    let pcap = match arguments.pcap {
-        Some(path) => match Pcap::create(&path, arguments.pcap_association, clock) {
-            Ok(pcap) => {
-                let path = path.display();
-                complain(&format!("warning: {path} will hold passwords and contents in clear"));
-                Some(pcap)
-            }
-            Err(error) => {
-                complain(&format!("cannot write {}: {error}", path.display()));
-                return WRONG;
-            }
-        },
-        None => None,
-    };
+    let pcap = arguments.pcap.map(|path| Wanted { path, association: arguments.pcap_association });
+    if let Some(wanted) = &pcap {
+        let labels = site.channels.values().map(|socket| socket.label.as_str());
+        if let Err(error) = wanted.check(labels) {
+            complain(&error);
+            return WRONG;
+        }
+        let path = wanted.path.display();
+        complain(&format!("warning: {path} will hold passwords and contents in clear"));
+    }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .max_blocking_threads(BLOCKING_THREADS)

@@ -99,7 +99,14 @@ fn with(
         return error.code();
     }
     match ask(&paths.admin_socket, &Request::ReloadUsers) {
-        Ok(_) | Err(AskError::NoDaemon { .. }) => DONE,
+        Ok(_) => DONE,
+        Err(AskError::NoDaemon { .. }) => {
+            complain(&format!(
+                "no daemon runs on {}: the next `mta run` reads it",
+                paths.data_dir.display()
+            ));
+            DONE
+        }
         Err(error) => {
             complain(&format!("done, but the running daemon was not told: {error}"));
             FAILED

@@ -40,7 +40,7 @@ use crate::admin::server::{AdminServer, Asked, Operated};
 use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
-use crate::pcap::Pcap;
+use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
 use base::{AssociationId, Now, Precedence};
 use budget::{Budgets, Payer};
@@ -147,7 +147,7 @@ pub async fn run(
     site: Site,
     file: PathBuf,
     clock: Clock,
-    pcap: Option<Pcap>,
+    pcap: Option<Wanted>,
 ) -> Result<(), DriverError> {
     let mut signals = StopSignals::new().map_err(DriverError::Signals)?;
     start::make_data_dir(&site)?;
@@ -166,7 +166,7 @@ async fn serve(
     site: Site,
     file: PathBuf,
     clock: Clock,
-    pcap: Option<Pcap>,
+    pcap: Option<Wanted>,
     store: &Arc<RedbStore>,
     signals: &mut StopSignals,
 ) -> Result<(), DriverError> {
@@ -174,6 +174,7 @@ async fn serve(
     let users = Users::read(&site.paths.data_dir)?;
     let node = start::make_node(&site, &users, store)?;
     let events = start::open_events(&site, clock)?;
+    let pcap = start::open_pcap(pcap, clock)?;
 
     let inbox = Arc::<Inbox>::default();
     let (incoming, arriving) = mpsc::channel(NEWCOMERS);

@@ -3,6 +3,7 @@
 use super::event_log::Journal;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
+use crate::pcap::{Pcap, Wanted};
 use crate::users::{Users, UsersError};
 use argon2::password_hash::rand_core::{OsRng, RngCore};
 use bytes::Bytes;
@@ -75,6 +76,14 @@ pub enum DriverError {
         /// Why.
         error: io::Error,
     },
+    /// The file of `--pcap` cannot be written.
+    #[error("cannot write {path}: {error} (--pcap)")]
+    Pcap {
+        /// It.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
@@ -125,6 +134,14 @@ pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<Journal>, 
             .map_err(|error| DriverError::Events { path: log.path.clone(), error })
     };
     site.events.as_ref().map(open).transpose()
+}
+
+/// Begins the recording that is wanted. After [`open_store`]: nobody else runs on this data directory.
+pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<Pcap>, DriverError> {
+    let open = |Wanted { path, association }: Wanted| {
+        Pcap::create(&path, association, clock).map_err(|error| DriverError::Pcap { path, error })
+    };
+    wanted.map(open).transpose()
 }
 
 /// Opens the store and says what was amiss in it.

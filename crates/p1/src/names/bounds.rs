@@ -71,6 +71,9 @@ const ATTRIBUTE: Rule = Rule {
 };
 /// Attributes of the extension part: forms of those above, and postal ones of several lines.
 const EXTENSION_ATTRIBUTE: &str = "X.411 annex A ExtensionAttributes";
+/// Octets of one, encoded: the longest of the standard are postal addresses of six lines of 30 characters in
+/// two forms, and 128 characters of four octets.
+const MAX_EXTENSION_ATTRIBUTE: usize = 2_048;
 /// SupplementaryInformation: ub-supplementary-info-length is 256; four times that is borne. It is a
 /// text for people, and a report is not refused for how that is written.
 const SUPPLEMENTARY: Rule = Rule {
@@ -186,6 +189,11 @@ pub(super) fn address(address: &ORAddress) -> Result<(), Error> {
 /// The strings of an extension attribute, however deep they stand. What is no BER is handed through
 /// as it is, and shown nowhere.
 fn extension(attribute: &ExtensionAttribute) -> Result<(), Error> {
+    let (length, most) = (attribute.value.len(), MAX_EXTENSION_ATTRIBUTE);
+    if length > most {
+        let fault = Fault::Size { length, least: 0, most, clause: EXTENSION_ATTRIBUTE };
+        return Err(Error::from(fault)).field("extension-attributes");
+    }
     // The forms of names are strings throughout, those of a person under implicit tags. In others an
     // octet may be anything but where it stands in a character string.
     let is_name = attribute.number <= extension_attribute::TELETEX_DOMAIN_DEFINED_ATTRIBUTES;

@@ -500,16 +500,19 @@ impl Both {
         let (Some(row), Some(again)) = (row, again) else { return };
         let At::InTransfer { since, .. } = row.at else { return };
         let mut failures = row.failures + 1;
+        let retry = self.m.policy.retry[usize::from(row.item.precedence.number())];
         if let Destination::Peer(peer) = row.item.destination {
             let known = self.m.failures.iter().find(|(of, ..)| *of == peer).copied();
-            let (_, count, last) = known.unwrap_or((peer, 0, Instant(0)));
-            let counts = count == 0 || since > last;
-            let new = (peer, count + u32::from(counts), if counts { now } else { last });
+            let (_, count, last, until) = known.unwrap_or((peer, 0, Instant(0), Instant(0)));
+            let new = if count == 0 || (since > last && since >= until) {
+                (peer, count + 1, now, now + retry.delay(count + 1, 0).min(retry.least(count + 1)))
+            } else {
+                (peer, count, last, until)
+            };
             self.m.failures.retain(|(of, ..)| *of != peer);
             self.m.failures.push(new);
             failures = failures.max(new.1);
         }
-        let retry = self.m.policy.retry[usize::from(row.item.precedence.number())];
         assert_eq!(again, now + retry.delay(failures, seed ^ id.0));
         let row = self.m.row(id).unwrap();
         (row.failures, row.at) = (row.failures + 1, At::Waiting { until: again });

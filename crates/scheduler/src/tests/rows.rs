@@ -41,7 +41,7 @@ pub(super) struct Model {
     pub(super) floors: Vec<(Scope, Precedence)>,
     pub(super) credit: Vec<(PeerId, u64)>,
     /// Failures in a row, and when the last was counted.
-    pub(super) failures: Vec<(PeerId, u32, Instant)>,
+    pub(super) failures: Vec<(PeerId, u32, Instant, Instant)>,
 }
 
 pub(super) fn highest_first() -> impl Iterator<Item = Precedence> {

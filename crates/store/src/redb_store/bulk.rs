@@ -15,7 +15,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
 /// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
-const MAX_KEYS: usize = 250_000;
+const MAX_KEYS: usize = 500_000;
 
 /// A key to be remembered, until when, and the answer.
 pub(super) type Remembered = (Digest, Utc, Bytes);
@@ -89,6 +89,11 @@ impl Bulk {
                 }
             }
         }
+    }
+
+    /// How many rows there are.
+    pub(super) fn len(&self) -> usize {
+        self.rows.len()
     }
 
     /// The row to be dissolved next.

@@ -153,14 +153,14 @@ impl RedbStore {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the keys of one row where they belong, in a commit of their own. Whether there are more.
-    pub(super) fn dissolve_row(&self) -> Result<bool, StoreError> {
+    /// Puts the keys of one row where they belong, in a commit of their own. How many rows are left.
+    pub(super) fn dissolve_row(&self) -> Result<usize, StoreError> {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        let Some(number) = self.bulk().first() else { return Ok(false) };
+        let Some(number) = self.bulk().first() else { return Ok(0) };
         let staged = Staged { changes: vec![Change::Dissolve(number)], ..Staged::default() };
         let outcome = self.transact(&[&staged]);
         self.finish(staged, outcome)?;
-        Ok(self.bulk().first().is_some())
+        Ok(self.bulk().len())
     }
 
     fn finish(&self, batch: Staged, outcome: Outcome) -> Result<(), StoreError> {

@@ -167,7 +167,7 @@ impl QueueStore for RedbStore {
         self.commit_group(group)
     }
 
-    fn tidy(&self) -> Result<bool, StoreError> {
+    fn tidy(&self) -> Result<usize, StoreError> {
         self.dissolve_row()
     }
 
