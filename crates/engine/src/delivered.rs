@@ -408,6 +408,46 @@ mod tests {
         assert_eq!(remembered.last().unwrap().record.len(), 8 * 32);
     }
 
+    /// A co-recipient knows the content, the identifier and the trace.
+    #[test]
+    fn a_forged_copy_of_the_same_content_keeps_the_true_message_from_nobody() {
+        let critical = Criticality { for_delivery: true, ..Criticality::default() };
+        let late = || {
+            let (number, never) = (number::LATEST_DELIVERY_TIME, Criticality::default());
+            ExtensionField::standard(number, never, |w| {
+                Time::from(at(1)).write_as(w, u::UTC_TIME);
+            })
+        };
+        let forgeries: [Change<'_>; 6] = [
+            &|e| e.deferred_delivery_time = Some(Time::from(at(86_400))),
+            &|e| e.extensions.set(late()),
+            &|e| private(critical).0.into_iter().for_each(|field| e.extensions.set(field)),
+            &|e| e.originator = name(JONES),
+            &|e| e.content_type = p1::ContentType::BuiltIn(0),
+            &|e| e.priority = p1::flags::Priority::NonUrgent,
+        ];
+        for (n, change) in forgeries.into_iter().enumerate() {
+            for to in [BAKER, "C=XX;ADMD=;PRMD=gamma;S=Far"] {
+                let head = sent(&[to]);
+                let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0), ("gamma", 1)]);
+                let forgery = with(&head, change);
+                let first = beta.accept(at(10), forgery, &content(1_000), &[]).accepted;
+                let seen = look_up(&first.seen, &head);
+                let taken = beta.accept(at(11), head.clone(), &content(1_000), &seen);
+                assert_eq!(taken.accepted.entries.len(), 1, "forgery {n} to {to}");
+                assert_eq!(taken.accepted.entries[0].record.not_before, None);
+                // What an MTA on the way may change tells nothing apart.
+                let mut all = first.seen;
+                all.extend(taken.accepted.seen);
+                let round = relayed(&head);
+                let seen = look_up(&all, &round);
+                let again = beta.accept(at(12), round, &content(1_000), &seen);
+                let entries = again.accepted.entries.len();
+                assert!(to != BAKER || entries == 0, "forgery {n}: delivered twice");
+            }
+        }
+    }
+
     #[test]
     fn who_guesses_an_identifier_and_a_path_has_no_true_message_dropped() {
         let critical = Criticality { for_transfer: true, ..Criticality::default() };
@@ -421,7 +461,7 @@ mod tests {
                 e.originator = name(JONES);
                 private(critical).0.into_iter().for_each(|field| e.extensions.set(field));
             });
-            let first = beta.accept(at(10), forgery, &forged, &[]).accepted;
+            let first = beta.accept(at(10), forgery.clone(), &forged, &[]).accepted;
             let seen = look_up(&first.seen, &head);
             assert_eq!(seen.iter().flatten().count(), 1, "it is remembered by the path");
             let taken = beta.accept(at(11), head.clone(), &content(1_000), &seen);
@@ -430,9 +470,9 @@ mod tests {
             // And a repetition of it is known, as is one of the forgery.
             let mut seen = first.seen;
             seen.extend(taken.accepted.seen);
-            for content in [&content(1_000), &forged] {
-                let seen = look_up(&seen, &head);
-                let again = beta.accept(at(12), head.clone(), content, &seen);
+            for (copy, content) in [(&head, &content(1_000)), (&forgery, &forged)] {
+                let seen = look_up(&seen, copy);
+                let again = beta.accept(at(12), copy.clone(), content, &seen);
                 assert_eq!(again.accepted, crate::Accepted::default());
             }
         }
@@ -517,7 +557,8 @@ mod tests {
         let done = submit(&mut engine(), &submission(&[BAKER]));
         let mut copy = done.accepted.entries[0].record.clone();
         let mut beta = beta();
-        let (mine, other) = (copy.digest.unwrap(), [8; 32]);
+        let mine = fingerprint_of(&copy.head, &copy.digest.unwrap()).unwrap();
+        let other = [8; 32];
         let delivered = |digest: [u8; 32]| [Some(Bytes::copy_from_slice(&digest))];
         assert_eq!(beta.reroute(at(9), &copy, &delivered(mine)).entries.len(), 0);
         // Another content under its identifier: this one is delivered, and both are known then.

@@ -299,7 +299,8 @@ mod tests {
             panic!("{ops:?}");
         };
         assert_eq!(crate::delivery_keys(&done.accepted.entries[1].record.head), [*delivery]);
-        assert_eq!(of[..], [7; 32]);
+        let head = &done.accepted.entries[1].record.head;
+        assert_eq!(of[..], crate::delivered::fingerprint_of(head, &[7; 32]).unwrap());
         assert_eq!((Some(*id), from), (done.accepted.body, &source));
         assert_eq!((*key, *until, record), (keys[0], at(0) + REMEMBERED, &done.result));
         for (op, entry) in [first, second].into_iter().zip(&done.accepted.entries) {

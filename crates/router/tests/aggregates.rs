@@ -160,7 +160,7 @@ fn disposition(policy: &Policy, arrivals: &[Arrival], which: usize) -> Dispositi
         while let Some(output) = router.poll() {
             match output {
                 Output::Send { packet, .. } => {
-                    disposition.left.push((packet.dscp(), packet.length()))
+                    disposition.left.push((packet.dscp(), packet.length()));
                 }
                 Output::Dropped { packet, cause } => {
                     disposition.dropped.push((packet.dscp(), packet.length(), cause));

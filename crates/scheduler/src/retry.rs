@@ -119,7 +119,7 @@ mod tests {
         }
         assert_eq!(failed(58, 58), 2, "the first, when it is tried again");
         assert_eq!(failed(69, 69), 2);
-        assert_eq!(failed(70, 70), 3);
+        assert_eq!(failed(71, 71), 3);
     }
 
     proptest! {

@@ -167,6 +167,13 @@ impl User {
                     _ if for_good => "authentication error: is the user known there, and the \
                                       password right?"
                         .to_owned(),
+                    Some(MtsBindError::Busy) => {
+                        "busy: it has no place for another association, or \
+                                                 too many binds in this name failed lately (each \
+                                                 half minute one more is looked at; `mta reload` \
+                                                 there ends it). Its log says which"
+                            .to_owned()
+                    }
                     Some(error) => format!("{error:?}"),
                     None => detail,
                 };

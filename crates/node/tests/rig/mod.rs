@@ -297,8 +297,9 @@ impl Rig {
         listener: ListenerId,
         from: &str,
         name: &str,
-        password: &'static str,
+        password: &str,
     ) -> AssociationId {
+        let password = password.as_bytes().to_vec();
         let who = MtaAuthentication::new(name, Credentials::simple(password));
         self.mta_with(listener, from, who)
     }

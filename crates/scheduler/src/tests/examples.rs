@@ -442,3 +442,26 @@ fn a_changed_configuration_moves_no_item() {
     assert!(s.put_back(at(3), EntryId(1)));
     assert!(s.wanted(at(3)).all(|open| !open.urgent), "nothing is in transfer there any more");
 }
+
+#[test]
+fn what_failed_at_a_peer_goes_at_once_when_somebody_says_so_and_a_deferral_stays() {
+    let mut s = two_channels(Hold::Off, &[]);
+    s.associations(at(0), FLASH, up(1, 1));
+    s.insert(at(0), Item { not_before: at(500), ..message(99, Override) });
+    let mut waits = Vec::new();
+    for n in 1..=7 {
+        s.insert(at(n), message(n, Flash));
+        assert_eq!(started(&mut s, n, FLASH), Some((n, PLAIN)));
+        waits.push(s.retry(at(n), EntryId(n), 0).unwrap().since(at(n)));
+    }
+    // Seven failed within the first wait, of 8 to 10 s: they count once for the peer.
+    let longest = Duration::from_secs(10);
+    assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
+    assert_eq!(s.peek(at(7), FLASH), None);
+    s.hasten_failed(at(7), PEER);
+    for n in 1..=7 {
+        assert_eq!(started(&mut s, 7, FLASH), Some((n, PLAIN)));
+        s.finished(EntryId(n));
+    }
+    assert_eq!(started(&mut s, 7, FLASH), None, "deferred");
+}

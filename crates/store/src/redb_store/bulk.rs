@@ -11,7 +11,7 @@ use base::Utc;
 use bytes::Bytes;
 use engine::journal::Digest;
 use redb::{Database, ReadableDatabase, ReadableTable, TableError};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
@@ -32,7 +32,7 @@ pub(super) struct Bulk {
     /// By number: the oldest first.
     rows: BTreeMap<u64, Row>,
     /// The answers, and in how many rows the key is.
-    keys: HashMap<Digest, (Utc, Bytes, usize)>,
+    keys: BTreeMap<Digest, (Utc, Bytes, usize)>,
     /// Number of the last row.
     last: u64,
 }
