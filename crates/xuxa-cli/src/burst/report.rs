@@ -327,6 +327,13 @@ impl Report {
                     .to_owned(),
             );
         }
+        if o.event_logs > 0 && o.events == 0 {
+            lines.push(
+                "the event logs have not a single event: is [events] set in the MTAs' configuration, \
+                 and are these its files? What starts with a transfer started without one"
+                    .to_owned(),
+            );
+        }
         if !o.deliveries {
             lines.push(format!(
                 "deliveries are not seen of {}: name the event logs of the MTAs that deliver in \
