@@ -47,7 +47,8 @@ impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         tools::ensure(workspace)?;
         // End-to-end tests run the programs as a site does, so these must be of this tree.
-        workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"]).run()?;
+        let programs = ["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "bench"];
+        workspace.cargo(&programs).run()?;
         let mut tally = Tally::default();
         let tests = workspace
             .cargo(&["test", "--workspace", "--no-fail-fast"])
