@@ -148,15 +148,14 @@ fn arrival(
     let only = |ops| timed_commit(store, ops);
     only(("commit of the entries", entries.clone()))?;
     only(("commit of the keys", seen))?;
-    for op in entries.iter().take(1) {
-        if let Op::PutEntry { record, .. } = op {
-            println!("  record of {} octets", record.len());
-            timed("peek of a record", || engine::Record::peek(record).is_ok());
-            let record = timed("decode of a record", || engine::Record::decode(record))?;
-            timed("payload of a record", || here.transfer_payload(&record, Dialect::Modern));
-            timed("expire", || here.expire(now, &record));
-            timed("reroute", || here.reroute(now, &record, &[]));
-        }
+    let is_entry = |op: &&Op| matches!(op, Op::PutEntry { .. });
+    if let Some(Op::PutEntry { record, .. }) = entries.iter().find(is_entry) {
+        println!("  record of {} octets", record.len());
+        timed("peek of a record", || engine::Record::peek(record).is_ok());
+        let record = timed("decode of a record", || engine::Record::decode(record))?;
+        timed("payload of a record", || here.transfer_payload(&record, Dialect::Modern));
+        timed("expire", || here.expire(now, &record));
+        timed("reroute", || here.reroute(now, &record, &[]));
     }
     Ok(())
 }
