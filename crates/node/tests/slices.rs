@@ -120,3 +120,19 @@ fn what_is_half_done_outlives_its_association_and_a_stop_waits_for_it() {
     assert_eq!(received(&rig), [many], "durable, and known again when it is repeated");
     assert_eq!(rig.node.holds(), node::status::Holds::default());
 }
+
+#[test]
+fn what_came_of_a_message_is_logged_once_it_is_durable_and_not_where_the_commit_fails() {
+    let (mut rig, _, few) = two_peers();
+    let logged = |rig: &Rig, kind| rig.events.iter().filter(|e| e.kind == kind).count();
+    let counts = |rig: &Rig| [Kind::NonDelivery, Kind::ReportMade].map(|kind| logged(rig, kind));
+    rig.commits = false;
+    for (result, expected) in [(Err("the disk is full".to_owned()), [0, 0]), (Ok(()), [1, 1])] {
+        send(&mut rig, few, message("ROME", 3));
+        let token = rig.uncommitted.pop().expect("a commit");
+        assert_eq!(counts(&rig), [0, 0], "before the commit");
+        rig.feed(node::Input::Committed { token, result });
+        rig.run();
+        assert_eq!(counts(&rig), expected);
+    }
+}

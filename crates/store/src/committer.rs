@@ -22,10 +22,10 @@ const MOMENT: Duration = Duration::from_micros(100);
 /// Batches beyond which nobody is waited for.
 const GATHERED: usize = 64;
 
-/// While something urgent passes, a group of what is not urgent is followed by a rest three times as long as
-/// the group took, so that an urgent batch finds the committer and the disk free more often than not. It
-/// ends once something urgent comes. Those that wait share the next group: little throughput is lost.
-/// Urgent batches pass until so long after the last one.
+/// Urgent batches pass until so long after the last one. Meanwhile a group of what is not urgent is
+/// followed by a rest three times as long as the group took, so that an urgent batch finds the
+/// committer and the disk free three times of four. The rest ends once something urgent comes; those
+/// that wait share the next group. What it costs is in docs/performance.md.
 const URGENT_PASSES: Duration = Duration::from_secs(2);
 /// Groups after which the store does a piece of what it put off.
 const GROUPS: u32 = 32;

@@ -79,8 +79,8 @@ const MAX_UNSENT: usize = 32 << 10;
 /// So long what waits is done before the kernel is asked what else can be read and written.
 const PASS: Duration = Duration::from_micros(100);
 
-/// Newcomers that wait for the node, of all listeners; more wait in the kernel.
-const NEWCOMERS: usize = 16;
+/// Connections that wait for the node, of all listeners; more wait in the kernel.
+const MAX_INCOMING: usize = 16;
 
 /// Entries read at the start for each line of the log that says how far it is.
 const RECOVERED_LINE: u64 = 100_000;
@@ -177,7 +177,7 @@ async fn serve(
     let pcap = start::open_pcap(pcap, clock)?;
 
     let inbox = Arc::<Inbox>::default();
-    let (incoming, arriving) = mpsc::channel(NEWCOMERS);
+    let (incoming, arriving) = mpsc::channel(MAX_INCOMING);
     end_on_panic(Arc::clone(&inbox));
     let admin = AdminServer::open(&site.paths.admin_socket)
         .map_err(|error| DriverError::Admin { path: site.paths.admin_socket.clone(), error })?;

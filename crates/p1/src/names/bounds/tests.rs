@@ -138,6 +138,17 @@ fn no_form_of_an_attribute_has_control_characters() {
     }
     // No BER: handed through.
     assert_eq!(extension(30, &[0x31, 2, 0x14, 9]), Ok(()));
+    // Of whatever kind, it has a bound.
+    let long = |length: usize| {
+        written(|w| {
+            w.primitive(universal::PRINTABLE_STRING, &vec![b'A'; length - 4]);
+        })
+    };
+    for number in [2, 22, 99] {
+        assert_eq!(extension(number, &long(MAX_EXTENSION_ATTRIBUTE)), Ok(()));
+        let error = extension(number, &long(MAX_EXTENSION_ATTRIBUTE + 1)).unwrap_err();
+        assert!(error.starts_with("extension-attributes: it has 2049"), "{error}");
+    }
 }
 
 #[test]
