@@ -35,8 +35,10 @@ const IDLE_MESSAGES: u64 = 200;
 const IDLE_PAUSE: u64 = 20;
 /// Transfers of the memory row.
 const AT_ONCE: usize = 32;
-/// What was accepted must be delivered within this.
+/// A row fails once nothing was delivered for this long: a slow disk makes it longer, no more.
 const DRAIN: Duration = Duration::from_secs(60);
+/// Longest row: what bounds a load whose messages trickle.
+const LONGEST: Duration = Duration::from_secs(1_800);
 /// How often the daemon is asked what it carries: each time is a process of its own and a look at
 /// the whole queue, which must not be what is measured.
 const LOOK: Duration = Duration::from_millis(500);
@@ -251,7 +253,7 @@ impl Bench<'_> {
         let mut command = Command::new(&self.programs.load);
         command.arg(&path).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().context("starting the load")?;
-        let limit = Duration::from_secs_f64(plan.seconds) + DRAIN + OPEN;
+        let limit = Duration::from_secs_f64(plan.seconds) + LONGEST + OPEN;
         let mut next = Deadline::after(LOOK);
         let ended = Deadline::after(limit).wait_for("the end of the load", || {
             if next.has_passed() {

@@ -117,8 +117,9 @@ impl Step {
     }
 }
 
-#[expect(clippy::disallowed_methods, reason = "a stopwatch for the table, no part of any machine")]
-fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
+/// Does the work and takes its time.
+#[expect(clippy::disallowed_methods, reason = "a stopwatch for tables, no part of any machine")]
+pub(crate) fn timed<T>(work: impl FnOnce() -> T) -> (T, Duration) {
     let start = std::time::Instant::now();
     let result = work();
     (result, start.elapsed())

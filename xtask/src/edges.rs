@@ -7,11 +7,11 @@ use anyhow::{Context as _, bail};
 use comfy_table::{ContentArrangement, Table, presets};
 
 use crate::Outcome;
-use crate::workspace::{PURE, Workspace};
+use crate::workspace::{Member, PURE, Workspace};
 
 /// Crates that must not be reached from others.
 struct Rule {
-    /// The crates that must not depend.
+    /// The crates that must not depend: names, or folders that end in `/`.
     from: &'static [&'static str],
     /// What they must not depend on.
     to: Forbidden,
@@ -22,6 +22,8 @@ struct Rule {
 enum Forbidden {
     /// These packages.
     Packages(&'static [&'static str]),
+    /// The members of the workspace in these folders.
+    Folders(&'static [&'static str]),
     /// Every member of the workspace.
     Members,
 }
@@ -42,6 +44,16 @@ const RULES: &[Rule] = &[
             "getrandom",
         ]),
         reason: "the pure tier has no runtime, system calls, files or dice; its errors are typed",
+    },
+    Rule {
+        from: &["crates/"],
+        to: Forbidden::Folders(&["lab/", "testkit/", "bench/", "tests/", "fuzz/"]),
+        reason: "the MTA and its client are a product of their own, and know nothing of the lab",
+    },
+    Rule {
+        from: &["lab/"],
+        to: Forbidden::Folders(&["testkit/", "bench/", "tests/", "fuzz/"]),
+        reason: "what measures and tests stands on what it measures",
     },
     Rule {
         from: &["xtask"],
@@ -141,18 +153,17 @@ impl Args {
         let mut violations = Vec::new();
         for rule in RULES {
             let forbidden = forbidden(rule, &members);
+            let from = members_of(rule.from, &members)?;
             table.add_row([
                 rule.from.join(" "),
                 match rule.to {
                     Forbidden::Packages(packages) => packages.join(" "),
+                    Forbidden::Folders(folders) => folders.join(" "),
                     Forbidden::Members => "any of ours".to_owned(),
                 },
                 rule.reason.to_owned(),
             ]);
-            for from in rule.from {
-                if !members.iter().any(|m| m == from) {
-                    bail!("a rule names {from}, which is not a member of the workspace");
-                }
+            for from in from {
                 let tree =
                     workspace.cargo(&["tree", "-p", from, "-e", "normal", "--prefix", "depth"]);
                 violations.extend(chains(&tree.output()?, &forbidden)?);
@@ -167,11 +178,38 @@ impl Args {
 }
 
 /// Names of the packages that a rule forbids.
-fn forbidden<'a>(rule: &Rule, members: &'a [String]) -> Vec<&'a str> {
+fn forbidden<'a>(rule: &Rule, members: &'a [Member]) -> Vec<&'a str> {
+    let names = |folder: &str| {
+        let inside = move |member: &&'a Member| lies_in(member, folder);
+        members.iter().filter(inside).map(|member| member.name.as_str()).collect::<Vec<_>>()
+    };
     match rule.to {
         Forbidden::Packages(packages) => packages.to_vec(),
-        Forbidden::Members => members.iter().map(String::as_str).collect(),
+        Forbidden::Folders(folders) => folders.iter().flat_map(|folder| names(folder)).collect(),
+        Forbidden::Members => names(""),
     }
+}
+
+/// Whether the member's folder is `folder`, which ends in `/`, or lies in it.
+fn lies_in(member: &Member, folder: &str) -> bool {
+    format!("{}/", member.folder).starts_with(folder)
+}
+
+/// The members that a rule's names and folders stand for.
+fn members_of<'a>(from: &[&str], members: &'a [Member]) -> anyhow::Result<Vec<&'a str>> {
+    let mut found = Vec::new();
+    for name in from {
+        let before = found.len();
+        let meant = |member: &&Member| match name.ends_with('/') {
+            true => lies_in(member, name),
+            false => member.name == *name,
+        };
+        found.extend(members.iter().filter(meant).map(|member| member.name.as_str()));
+        if found.len() == before {
+            bail!("a rule names {name}, and no member of the workspace is that");
+        }
+    }
+    Ok(found)
 }
 
 /// The way from a tree's root to each of the forbidden packages in it, the root itself excepted.
@@ -237,10 +275,30 @@ mod tests {
 
     #[test]
     fn base_reaches_no_member() {
-        let members = ["base".to_owned(), "osi".to_owned()];
+        let members = members();
         let is_base = |r: &&Rule| r.from == ["base"] && matches!(r.to, Forbidden::Members);
         let rule = RULES.iter().find(is_base).unwrap();
         let tree = "0base v0.1.0 (/x)\n1osi v0.1.0 (/x)\n";
         assert_eq!(chains(tree, &forbidden(rule, &members)).unwrap(), [["base", "osi"]]);
+    }
+
+    fn members() -> Vec<Member> {
+        let member = |name: &str, folder: &str| Member { name: name.into(), folder: folder.into() };
+        vec![
+            member("base", "crates/base"),
+            member("osi", "crates/osi"),
+            member("lab", "lab/lab"),
+            member("labour", "labour"),
+            member("bench", "bench"),
+        ]
+    }
+
+    #[test]
+    fn a_folder_stands_for_the_members_in_it() {
+        let members = members();
+        assert_eq!(members_of(&["crates/", "bench/"], &members).unwrap(), ["base", "osi", "bench"]);
+        let rule = Rule { from: &[], to: Forbidden::Folders(&["lab/"]), reason: "" };
+        assert_eq!(forbidden(&rule, &members), ["lab"]);
+        assert!(members_of(&["xtask"], &members).is_err());
     }
 }

@@ -12,6 +12,7 @@ mod edges;
 mod purity;
 mod ratio;
 mod results;
+mod rooms;
 mod source;
 mod studies;
 mod test;

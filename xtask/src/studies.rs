@@ -16,6 +16,15 @@ use std::process::{Command, Stdio};
 #[derive(clap::Args)]
 pub(crate) struct Args {}
 
+/// Where a call runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Environment {
+    /// In virtual time, in one process.
+    Simulation,
+    /// In namespaces, with real processes and the kernel's TCP.
+    Testbed,
+}
+
 /// A call of `lab run`.
 #[derive(Clone, Copy, Debug)]
 struct Call {
@@ -23,8 +32,7 @@ struct Call {
     name: &'static str,
     /// Behind `lab run`.
     arguments: &'static [&'static str],
-    /// With real processes and the kernel's TCP.
-    is_real: bool,
+    environment: Environment,
 }
 
 /// One after the other: what is timed has the machine for itself.
@@ -32,7 +40,7 @@ const CALLS: &[Call] = &[
     Call {
         name: "isode-nato-2007",
         arguments: &["isode-nato-2007", "--scale", "10", "--parallel", "4"],
-        is_real: true,
+        environment: Environment::Testbed,
     },
     Call {
         name: "bern-2002-real",
@@ -50,20 +58,31 @@ const CALLS: &[Call] = &[
             "--parallel",
             "4",
         ],
-        is_real: true,
+        environment: Environment::Testbed,
     },
-    Call { name: "bern-2002", arguments: &["bern-2002", "--virtual"], is_real: false },
+    Call {
+        name: "bern-2002",
+        arguments: &["bern-2002", "--virtual"],
+        environment: Environment::Simulation,
+    },
     Call {
         name: "degeb-2007-real",
         arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "2"],
-        is_real: true,
+        environment: Environment::Testbed,
     },
-    Call { name: "degeb-2007", arguments: &["degeb-2007", "--virtual"], is_real: false },
+    Call {
+        name: "degeb-2007",
+        arguments: &["degeb-2007", "--virtual"],
+        environment: Environment::Simulation,
+    },
 ];
 
-/// See [`all`].
-const INSTEAD: Call =
-    Call { name: "isode-nato-2007", arguments: &["isode-nato-2007", "--virtual"], is_real: false };
+/// See [`run_in`].
+const INSTEAD: Call = Call {
+    name: "isode-nato-2007",
+    arguments: &["isode-nato-2007", "--virtual"],
+    environment: Environment::Simulation,
+};
 
 /// What is read of the numbers that a call writes.
 #[derive(Debug, Default, Deserialize)]
@@ -96,28 +115,40 @@ pub(crate) struct Count {
     pub(crate) failed: u64,
 }
 
+impl Count {
+    /// Both together.
+    pub(crate) fn and(self, other: Count) -> Count {
+        Count { passed: self.passed + other.passed, failed: self.failed + other.failed }
+    }
+}
+
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
         tools::ensure(workspace)?;
         workspace.cargo(&["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"]).run()?;
-        let count = all(workspace)?;
+        let count = run_in(workspace, Environment::Simulation)?
+            .and(run_in(workspace, Environment::Testbed)?);
         println!("{} passed, {} failed", count.passed, count.failed);
         Ok(Outcome::of(count.failed == 0))
     }
 }
 
-/// Makes all calls with the programs that were built.
+/// Makes the calls of one environment with the programs that were built.
 ///
 /// # Errors
 /// A program could not be started, or wrote nothing.
-pub(crate) fn all(workspace: &Workspace) -> Result<Count> {
+pub(crate) fn run_in(workspace: &Workspace, environment: Environment) -> Result<Count> {
     let built = workspace.built("debug")?;
     let doctor = Command::new(built.join("lab")).arg("doctor").stdout(Stdio::null()).status();
-    let can_be_real = doctor.context("lab doctor")?.success();
+    let has_namespaces = doctor.context("lab doctor")?.success();
     let mut count = Count::default();
-    // Where no network can be made, the one study that has no call of its own in virtual time has it.
-    let instead = (!can_be_real).then_some(&INSTEAD);
-    for call in CALLS.iter().filter(|call| can_be_real || !call.is_real).chain(instead) {
+    if environment == Environment::Testbed && !has_namespaces {
+        println!("SKIPPED: runs with real processes: `lab doctor` says what is missing");
+        return Ok(count);
+    }
+    // Without namespaces, the one study that has no call of its own in simulation has it.
+    let instead = (!has_namespaces).then_some(&INSTEAD);
+    for call in CALLS.iter().filter(|call| call.environment == environment).chain(instead) {
         let made = twice(call, &built)?;
         print!("{}", made.text);
         for wrong in &made.wrong {
@@ -125,9 +156,6 @@ pub(crate) fn all(workspace: &Workspace) -> Result<Count> {
         }
         count.passed += made.held;
         count.failed += made.wrong.len() as u64;
-    }
-    if !can_be_real {
-        println!("SKIPPED: runs with real processes: `lab doctor` says what is missing");
     }
     Ok(count)
 }

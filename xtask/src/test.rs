@@ -1,37 +1,52 @@
-//! `cargo xtask test`: everything the tests need, then all of them, then the published studies made
-//! small, then every fuzz target for a while, then one closing line.
+//! `cargo xtask test`: everything the tests need, all of them, the published studies in simulation,
+//! every fuzz target for a short time; then the minutes of each step, and one closing line.
 
+use std::time::Duration;
+
+use comfy_table::{CellAlignment, Table, presets};
+
+use crate::ci::timed;
 use crate::command::Cmd;
+use crate::studies::{self, Environment};
 use crate::workspace::Workspace;
-use crate::{Outcome, studies, tools};
+use crate::{Outcome, tools};
 
-/// Installs what the tests need, builds the programs, runs every test, the published studies, and
-/// every fuzz target for 6 seconds; closes with `N passed, N failed`, where an expectation of a study
-/// counts as one, and a fuzz target.
+/// Installs what the tests need, builds the programs, runs every test, the published studies in
+/// simulation, and every fuzz target for 6 seconds; closes with the minutes of each step and with
+/// `N passed, N failed`, where an expectation of a study counts as one, and a fuzz target.
 #[derive(Default, clap::Args)]
 pub(crate) struct Args {
-    /// Test precedence at the published study's own 512 kbit/s, and kill the daemons at 300 moments
-    /// instead of 30: some 20 minutes more (sets LONG=1)
+    /// All there is, in an hour or more: precedence at the published study's own 512 kbit/s, kills
+    /// of the daemons at 300 moments instead of 30 (both by LONG=1), the studies on the testbed, a
+    /// minute for each fuzz target
     #[arg(long)]
     long: bool,
+    /// Add a part of what --long does
+    #[arg(long, value_enum, value_name = "PART")]
+    with: Vec<Share>,
     /// Leave out a part
-    #[arg(long, value_enum)]
+    #[arg(long, value_enum, value_name = "PART")]
     skip: Vec<Part>,
 }
 
 /// What can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 enum Part {
-    /// The published studies, made small, and what they expect.
+    /// The published studies and what they expect
     Studies,
-    /// Input for the fuzz targets that is new with each commit; what ever broke one is replayed by
-    /// the tests in any case.
+    /// New input for the fuzz targets (the tests replay what once broke one in any case)
     Fuzz,
 }
 
+/// What can be added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Share {
+    /// The published studies on the testbed, made small: 8 minutes
+    Studies,
+}
+
 /// The targets, two at once: the debug build with its overflow checks, which the tests made already.
-const FUZZ: &[&str] =
-    &["run", "-q", "-p", "fuzz", "--", "all", "--seconds", "6", "--jobs", "2", "--seed"];
+const FUZZ: &[&str] = &["run", "-q", "-p", "fuzz", "--", "all", "--jobs", "2", "--seconds"];
 
 /// Another one for each commit, the same each time it is tested; 1 where there is no repository.
 fn seed(workspace: &Workspace) -> String {
@@ -45,33 +60,34 @@ const LONG: &str = "LONG";
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
-        tools::ensure(workspace)?;
+        let mut minutes = Minutes::default();
+        minutes.of("tools", || tools::ensure(workspace))?;
         // End-to-end tests run the programs as a site does, so these must be of this tree.
         let programs = ["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "bench"];
-        workspace.cargo(&programs).run()?;
-        let mut tally = Tally::default();
-        let tests = workspace
-            .cargo(&["test", "--workspace", "--no-fail-fast"])
-            .env("PATH", &tools::search_path());
-        let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
-        let mut tally = tally.closed(succeeded);
-        let mut succeeded = succeeded;
+        minutes.of("compile the programs", || workspace.cargo(&programs).run())?;
+        let compiled =
+            minutes.of("compile the tests", || workspace.cargo(TESTS_COMPILED).succeeds())?;
+        let (tests, mut succeeded) = minutes.of("tests", || self.tests(workspace))?;
+        succeeded &= compiled;
+        let mut tally = tests;
         if !self.skip.contains(&Part::Studies) {
-            let count = studies::all(workspace)?;
-            tally.passed += count.passed;
-            tally.failed += count.failed;
+            let studies = |environment| studies::run_in(workspace, environment);
+            tally.add_studies(
+                minutes.of("studies in simulation", || studies(Environment::Simulation))?,
+            );
+            if self.long || self.with.contains(&Share::Studies) {
+                tally.add_studies(
+                    minutes.of("studies on the testbed", || studies(Environment::Testbed))?,
+                );
+            }
         }
         if !self.skip.contains(&Part::Fuzz) {
-            let mut targets = Tally::default();
-            let seed = seed(workspace);
-            let held = workspace
-                .cargo(&[FUZZ, &[&seed]].concat())
-                .lines(|line| targets.add_target(line))?;
-            let targets = targets.closed(held);
+            let (targets, held) = minutes.of("fuzz targets", || self.fuzz(workspace))?;
             tally.passed += targets.passed;
             tally.failed += targets.failed;
             succeeded &= held;
         }
+        println!("{}", minutes.table());
         if tally.ignored > 0 {
             println!("{} ignored", tally.ignored);
         }
@@ -79,10 +95,70 @@ impl Args {
         Ok(Outcome::of(succeeded && tally.failed == 0))
     }
 
+    /// Runs the tests; whether cargo succeeded.
+    fn tests(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+        let mut tally = Tally::default();
+        let tests = workspace
+            .cargo(&["test", "--workspace", "--no-fail-fast"])
+            .env("PATH", &tools::search_path());
+        let succeeded = self.sized(tests).lines(|line| tally.add(line))?;
+        Ok((tally.closed(succeeded), succeeded))
+    }
+
+    /// Runs the fuzz targets; whether all of them held.
+    fn fuzz(&self, workspace: &Workspace) -> anyhow::Result<(Tally, bool)> {
+        let mut tally = Tally::default();
+        let seconds = if self.long { "60" } else { "6" };
+        let seed = seed(workspace);
+        let arguments = [FUZZ, &[seconds, "--seed", &seed]].concat();
+        let held = workspace.cargo(&arguments).lines(|line| tally.add_target(line))?;
+        Ok((tally.closed(held), held))
+    }
+
     /// The tests, in the size that was asked for.
     fn sized(&self, tests: Cmd) -> Cmd {
         if self.long { tests.env(LONG, "1") } else { tests }
     }
+}
+
+/// Compiles what [`Args::tests`] runs, so that compiling and running have minutes of their own.
+const TESTS_COMPILED: &[&str] = &["test", "--workspace", "--no-run"];
+
+/// How long each step took.
+#[derive(Debug, Default)]
+struct Minutes {
+    steps: Vec<(&'static str, Duration)>,
+}
+
+impl Minutes {
+    /// Does a step and keeps its time.
+    fn of<T>(&mut self, name: &'static str, step: impl FnOnce() -> T) -> T {
+        let (result, time) = timed(step);
+        self.steps.push((name, time));
+        result
+    }
+
+    /// The steps with their minutes and seconds, and the sum.
+    fn table(&self) -> Table {
+        let mut table = Table::new();
+        table.load_preset(presets::UTF8_HORIZONTAL_ONLY);
+        table.set_header(["step", "minutes"]);
+        for (name, time) in &self.steps {
+            table.add_row([(*name).to_owned(), minutes(*time)]);
+        }
+        let sum = self.steps.iter().map(|(_, time)| *time).sum();
+        table.add_row(["together".to_owned(), minutes(sum)]);
+        if let Some(column) = table.column_mut(1) {
+            column.set_cell_alignment(CellAlignment::Right);
+        }
+        table
+    }
+}
+
+/// `7:05` for seven minutes and five seconds.
+fn minutes(time: Duration) -> String {
+    let seconds = time.as_secs();
+    format!("{}:{:02}", seconds / 60, seconds % 60)
 }
 
 /// What all test programs together reported.
@@ -111,6 +187,12 @@ impl Tally {
                 _ => {}
             }
         }
+    }
+
+    /// Adds the expectations of studies.
+    fn add_studies(&mut self, count: studies::Count) {
+        self.passed += count.passed;
+        self.failed += count.failed;
     }
 
     /// Adds a fuzz target's row: `| name | ... | findings |`, without findings `0`.
@@ -176,9 +258,21 @@ mod tests {
     fn long_is_what_was_asked_for() {
         let seen = |long: bool| {
             let shell = Cmd::new("sh", &["-c", "echo ${LONG-unset}"]).env(LONG, "as before");
-            Args { long, skip: Vec::new() }.sized(shell).output().unwrap().trim().to_owned()
+            Args { long, ..Args::default() }.sized(shell).output().unwrap().trim().to_owned()
         };
         assert_eq!((seen(true).as_str(), seen(false).as_str()), ("1", "as before"));
+    }
+
+    #[test]
+    fn every_step_has_its_minutes() {
+        let mut steps = Minutes::default();
+        assert_eq!(steps.of("compile", || 7), 7);
+        steps.steps = vec![("compile", Duration::from_secs(425)), ("run", Duration::from_secs(59))];
+        let table = steps.table().to_string();
+        for row in [["compile", "7:05"], ["run", "0:59"], ["together", "8:04"]] {
+            let found = table.lines().any(|line| line.split_whitespace().eq(row));
+            assert!(found, "{row:?} in\n{table}");
+        }
     }
 
     #[test]

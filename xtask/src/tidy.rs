@@ -3,6 +3,7 @@
 use std::fmt;
 
 use crate::Outcome;
+use crate::rooms::too_large;
 use crate::source::{functions, is_word, line_of, mask, mask_tests, test_files, words};
 use crate::workspace::{PURE, TextFile, Workspace, crate_of};
 
@@ -14,8 +15,8 @@ const LONG_FUNCTION: usize = 100;
 
 /// Files that may say `unsafe`, each with what needs it.
 const UNSAFE: &[(&str, &str)] = &[
-    ("crates/lab/src/batch.rs", "recvmmsg and sendmmsg of many frames, offloads of an interface"),
-    ("crates/lab/src/tun.rs", "the ioctl that makes a TUN device"),
+    ("lab/lab/src/batch.rs", "recvmmsg and sendmmsg of many frames, offloads of an interface"),
+    ("lab/lab/src/tun.rs", "the ioctl that makes a TUN device"),
     ("crates/dscp/src/socket/option.rs", "getsockopt and setsockopt of TCP_SAVED_SYN and others"),
     ("crates/scheduler/tests/memory.rs", "an allocator that counts what a queued message takes"),
 ];
@@ -71,6 +72,14 @@ impl Args {
                 complaints.extend(long_functions(file));
             }
         }
+        complaints.extend(
+            too_large(&files, |path| tests.contains(path)).into_iter().map(|room| Complaint {
+                path: room.folder,
+                line: 0,
+                text: room.text,
+                fails: true,
+            }),
+        );
         for complaint in &complaints {
             println!("{complaint}");
         }

@@ -7,7 +7,8 @@ use anyhow::{Context as _, bail};
 
 use crate::command::Cmd;
 
-/// The crates without async, clock, sockets, files and randomness, lowest first.
+/// The crates without async, clock, sockets, files and randomness: those of the MTA (`crates/`),
+/// lowest first, then those of the laboratory (`lab/`).
 pub const PURE: &[&str] = &[
     "base",
     "osi",
@@ -28,6 +29,15 @@ pub const PURE: &[&str] = &[
 #[derive(Debug)]
 pub struct Workspace {
     root: PathBuf,
+}
+
+/// A package of the workspace.
+#[derive(Debug)]
+pub struct Member {
+    /// Its name.
+    pub name: String,
+    /// Its folder, relative to the workspace, with `/` between its parts.
+    pub folder: String,
 }
 
 /// A text file of the project.
@@ -85,15 +95,23 @@ impl Workspace {
         Ok(Path::new(target.context("no target directory in cargo metadata")?).join(profile))
     }
 
-    /// Names of the workspace's members.
-    pub fn members(&self) -> anyhow::Result<Vec<String>> {
+    /// The members of the workspace.
+    pub fn members(&self) -> anyhow::Result<Vec<Member>> {
         let metadata = self.metadata()?;
         let packages =
             metadata.get("packages").and_then(|p| p.as_array()).context("no packages in it")?;
-        Ok(packages
-            .iter()
-            .filter_map(|p| p.get("name").and_then(|n| n.as_str()).map(str::to_owned))
-            .collect())
+        let text = |package: &serde_json::Value, key: &str| {
+            package.get(key).and_then(|value| value.as_str()).map(str::to_owned)
+        };
+        let member = |package| {
+            let manifest = PathBuf::from(text(package, "manifest_path")?);
+            let relative = manifest.parent()?.strip_prefix(&self.root).ok()?;
+            Some(Member {
+                name: text(package, "name")?,
+                folder: relative.to_string_lossy().into_owned(),
+            })
+        };
+        packages.iter().map(|p| member(p).context("a package without name or path")).collect()
     }
 
     /// Every text file that is tracked or could be (not ignored), in order of path.
@@ -123,9 +141,11 @@ impl Workspace {
     }
 }
 
-/// The crate in `crates/` whose source the path is, if any: `crates/osi/src/api.rs` is `osi`'s.
+/// The crate in `crates/` or `lab/` whose source the path is, if any: `crates/osi/src/api.rs`
+/// belongs to `osi`.
 pub fn crate_of(path: &str) -> Option<&str> {
-    let (name, rest) = path.strip_prefix("crates/")?.split_once('/')?;
+    let rest = path.strip_prefix("crates/").or_else(|| path.strip_prefix("lab/"))?;
+    let (name, rest) = rest.split_once('/')?;
     rest.starts_with("src/").then_some(name)
 }
 
@@ -136,6 +156,7 @@ mod tests {
     #[test]
     fn a_path_names_its_crate() {
         assert_eq!(crate_of("crates/osi/src/session/mod.rs"), Some("osi"));
+        assert_eq!(crate_of("lab/router/src/lib.rs"), Some("router"));
         assert_eq!(crate_of("crates/osi/Cargo.toml"), None);
         assert_eq!(crate_of("xtask/src/main.rs"), None);
     }

@@ -6,6 +6,7 @@ pub mod ber;
 pub mod ids;
 pub mod precedence;
 pub mod precedence_queue;
+pub mod quantity;
 pub mod rng;
 pub mod shown;
 pub mod time;

@@ -1,4 +1,4 @@
-//! O/R addresses and the names of management domains, as text.
+//! Values: O/R addresses and the names of management domains.
 
 use super::domain_text;
 use super::tree::Bad;
@@ -7,7 +7,7 @@ use p1::names::{AddressError, ORAddress};
 use p1::text::Text;
 use toml::de::DeValue;
 
-/// An O/R address, or the leading part of one.
+/// An O/R address, or the leading attributes of one.
 pub(super) fn or_address(value: &DeValue<'_>) -> Result<ORAddress, Bad> {
     const REMEDY: &str = "write attributes after slashes: \"/C=IT/ADMD=NET/PRMD=NAPLES/O=HQ\"";
     let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
@@ -25,8 +25,7 @@ pub fn canonical_address(text: &str) -> Result<String, AddressError> {
     text.parse::<ORAddress>().map(|address| engine::canonical(&address))
 }
 
-/// A country: two letters (ISO 3166) in either case, which are sent as capitals, or three digits
-/// (X.121).
+/// A country: two letters (ISO 3166) in either case, sent as capitals, or three digits (X.121).
 pub(super) fn country(value: &DeValue<'_>) -> Result<Text, Bad> {
     let text = text(value)?;
     let letters = text.len() == 2 && text.bytes().all(|b| b.is_ascii_alphabetic());

@@ -1,4 +1,4 @@
-//! `[[peer.channel]]`: one of several independent ways to the same peer.
+//! `[[peer.channel]]`: one of several independent channels to a peer.
 
 use super::problem::Problems;
 use super::site::{ChannelSocket, Tcp};
@@ -14,21 +14,21 @@ use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 
-/// A channel as read, with the places that checks across channels need.
+/// A channel as read, with the positions that checks across channels need.
 pub(super) struct ReadChannel {
     /// For the node.
     pub(super) node: Channel,
     /// For the socket that connects.
     pub(super) socket: ChannelSocket,
-    /// Where the peer connects.
+    /// The addresses on which it listens for the peer.
     pub(super) listen: Vec<Spanned<SocketAddr>>,
-    /// Place of its name.
+    /// Position of its name.
     pub(super) name_span: Range<usize>,
-    /// Place of `remote`.
+    /// Position of `remote`.
     pub(super) remote_span: Range<usize>,
 }
 
-/// What holds unless the file says otherwise.
+/// Defaults.
 mod default {
     use std::time::Duration;
     pub(super) const MAX_ASSOCIATIONS: u32 = 1;
@@ -41,7 +41,7 @@ mod default {
     pub(super) const DEAD_AFTER: Duration = Duration::from_secs(60);
 }
 
-/// Socket options where the file gives none.
+/// Default socket options.
 pub(super) fn default_tcp(dscp: dscp::Dscp) -> Tcp {
     Tcp {
         dscp,
@@ -139,7 +139,7 @@ fn read_precedences(section: &mut Section<'_>, problems: &mut Problems) -> Optio
     Some(precedences)
 }
 
-/// Precedences of other channels that this one may carry while theirs are down.
+/// Precedences of other channels that this one may carry while those are down.
 fn read_fallback(
     section: &mut Section<'_>,
     problems: &mut Problems,
@@ -162,7 +162,7 @@ fn read_fallback(
     fallback
 }
 
-/// The words of `connection`.
+/// The values of `connection`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kept {
     Permanent,
@@ -296,15 +296,14 @@ fn read_rts(
     (rts, units.is_none())
 }
 
-/// A checkpoint that a line of 2,400 bit/s does not carry within the transfer timeout works on faster
-/// ones only.
+/// Warns of a checkpoint that a line of 2,400 bit/s cannot carry within the transfer timeout.
 fn warn_of_slow_lines(
     problems: &mut Problems,
     name: &str,
     units: &Spanned<Option<u32>>,
     transfer_timeout: Duration,
 ) {
-    /// The slowest line that is thought of, in bits a second.
+    /// The slowest line considered, in bit/s.
     const SLOWEST: u128 = 2_400;
     let Some(size) = *units.get_ref() else { return };
     let milliseconds = transfer_timeout.as_millis().max(1);

@@ -1,4 +1,4 @@
-//! `[clock]`: when a wall clock that was set is believed.
+//! `[clock]`: when a wall clock that was set is trusted.
 
 use super::problem::Problems;
 use super::tree::Section;
@@ -7,12 +7,12 @@ use node::config::ClockRules;
 use std::time::Duration;
 use toml::Spanned;
 
-/// Steps up to so much may be followed at once. Less is what clocks differ by without a step.
+/// Bounds of the step that is followed at once. Clocks differ by less without a step.
 const STEP: (Duration, Duration) = (Duration::from_secs(3), Duration::from_hours(24));
-/// How long a clock may have to be steady.
+/// Bounds of the time for which a clock must be steady.
 const STEADY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_hours(24 * 7));
 
-/// Reads the section; what it does not give is as by default.
+/// Reads the section; absent keys have their defaults.
 pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ClockRules {
     let mut rules = ClockRules::default();
     let Some(mut section) = top.table(problems, "clock") else { return rules };

@@ -1,6 +1,6 @@
-//! The configuration file: TOML, read whole, with every mistake reported at its place.
+//! The configuration file: TOML, read as a whole, with every error reported at its position.
 //!
-//! Unknown keys are refused. Secrets never stand in the file. Relative paths are relative to the
+//! Unknown keys are refused. The file never contains secrets. Relative paths are relative to the
 //! file's directory.
 
 mod address;
@@ -22,7 +22,7 @@ mod window;
 
 pub use address::canonical_address;
 pub use listen::clash;
-pub use problem::Report;
+pub use problem::Findings;
 pub use route::Routes;
 pub use site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
 
@@ -44,13 +44,13 @@ use toml::de::DeTable;
 /// Longest configuration file.
 const MAX_FILE: u64 = 4 << 20;
 
-/// Wait for the node to stop, unless the file says otherwise.
+/// Default of the longest wait for the node to stop.
 const STOP_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Why a directory cannot be the daemon's.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unfit {
-    /// What is so.
+    /// The reason.
     pub why: String,
     /// What to do about it.
     pub remedy: String,
@@ -64,19 +64,22 @@ pub struct Unreadable {
     error: std::io::Error,
 }
 
-/// Reads and checks a configuration file with the process's environment. The site is there only
-/// where the report has no error; it may have warnings. `unfit` says why a directory cannot hold the
-/// daemon's files.
+/// Reads and checks a configuration file with the process's environment. The site is `Some` only
+/// if the findings have no error; they may have warnings. `unfit` returns why a directory cannot
+/// hold the daemon's files.
 pub fn load(
     path: &Path,
     unfit: &dyn Fn(&Path) -> Option<Unfit>,
-) -> Result<(Option<Site>, Report), Unreadable> {
+) -> Result<(Option<Site>, Findings), Unreadable> {
     load_text(path, &Numbering::default(), unfit)
 }
 
-/// The same while a site runs: channels and listeners that it has keep their numbers.
-/// Its data directory is in use and not looked at.
-pub fn load_after(path: &Path, running: &Numbering) -> Result<(Option<Site>, Report), Unreadable> {
+/// The same while a site runs: its channels and listeners keep their numbers, and its data
+/// directory is not checked.
+pub fn load_after(
+    path: &Path,
+    running: &Numbering,
+) -> Result<(Option<Site>, Findings), Unreadable> {
     load_text(path, running, &|_| None)
 }
 
@@ -84,7 +87,7 @@ fn load_text(
     path: &Path,
     running: &Numbering,
     unfit: &dyn Fn(&Path) -> Option<Unfit>,
-) -> Result<(Option<Site>, Report), Unreadable> {
+) -> Result<(Option<Site>, Findings), Unreadable> {
     let text = read_text(path)?;
     let directory = path.parent().unwrap_or(Path::new("."));
     let environment = |name: &str| std::env::var(name).ok();
@@ -92,20 +95,21 @@ fn load_text(
     Ok(parse(&path.display().to_string(), &text, &source, running))
 }
 
-/// The same from text: `file` is its name for the report, `base` the directory that paths are
+/// The same from text: `file` is its name in the findings, `base` the directory that paths are
 /// relative to, `environment` reads a variable.
 pub fn read(
     file: &str,
     text: &str,
     base: &Path,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> (Option<Site>, Report) {
+) -> (Option<Site>, Findings) {
     let source = secret::Source { base, environment, directory: &|_| None };
     parse(file, text, &source, &Numbering::default())
 }
 
-/// Only the paths of a configuration file, for commands that need no more: secrets may be missing.
-pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
+/// Reads only the paths of a configuration file, for commands that need no more. Secrets may be
+/// missing.
+pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
     let directory = path.parent().unwrap_or(Path::new("."));
     load_part(path, |top, problems| {
         let mut section = own_section(top, problems);
@@ -113,8 +117,8 @@ pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Report), Unreadable> {
     })
 }
 
-/// Only the routes of a configuration file, likewise; none where one of them is wrong.
-pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Report), Unreadable> {
+/// Reads only the routes of a configuration file; `None` if any of them is wrong.
+pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Findings), Unreadable> {
     load_part(path, |top, problems| {
         let peers = top.tables(problems, "peer");
         let names: Vec<_> = peers.into_iter().map(|peer| peer::read_name(peer, problems)).collect();
@@ -126,7 +130,7 @@ pub fn load_routes(path: &Path) -> Result<(Option<Routes>, Report), Unreadable> 
 fn load_part<T>(
     path: &Path,
     read: impl FnOnce(&mut Section<'_>, &mut Problems) -> Option<T>,
-) -> Result<(Option<T>, Report), Unreadable> {
+) -> Result<(Option<T>, Findings), Unreadable> {
     let text = read_text(path)?;
     let mut problems = Problems::default();
     let part = match DeTable::parse(&text) {
@@ -136,7 +140,7 @@ fn load_part<T>(
             None
         }
     };
-    Ok((part, problems.into_report(&path.display().to_string(), &text)))
+    Ok((part, problems.into_findings(&path.display().to_string(), &text)))
 }
 
 fn read_text(path: &Path) -> Result<String, Unreadable> {
@@ -161,20 +165,20 @@ fn parse(
     text: &str,
     source: &secret::Source<'_>,
     running: &Numbering,
-) -> (Option<Site>, Report) {
+) -> (Option<Site>, Findings) {
     let mut problems = Problems::default();
     let (root, errors) = DeTable::parse_recoverable(text);
-    // What follows the first error is as a rule its consequence.
+    // Errors after the first one are usually its consequences.
     for error in errors.iter().take(1) {
         syntax(&mut problems, error);
     }
-    // A file that is no TOML says little about what was meant: only its syntax is reported.
+    // If the syntax is wrong, the meaning is unclear: only the syntax error is reported.
     let site = match errors.is_empty() {
         true => read_site(root.get_ref(), &mut problems, source, running),
         false => None,
     };
     let site = site.filter(|_| !problems.any_fatal());
-    (site, problems.into_report(file, text))
+    (site, problems.into_findings(file, text))
 }
 
 fn read_site(
@@ -206,7 +210,7 @@ fn read_site(
         route::unreached(problems, &routes, p3, &names);
     }
 
-    // Peers keep their numbers only if all are usable: with one missing the site is refused anyway.
+    // Peers keep their numbers only if all are usable: otherwise the site is refused anyway.
     let peers: Vec<ReadPeer> = peers.into_iter().flatten().collect();
     let mut parts = assemble(peers, problems, &mut listeners, &running.channels);
     for channel in parts.peers.iter_mut().flat_map(|peer| &mut peer.channels) {
@@ -349,7 +353,7 @@ fn check_names(problems: &mut Problems, names: &[Option<Spanned<String>>]) {
     }
 }
 
-/// What peers become: three tables by peer or channel.
+/// The peers, divided into three tables by peer or channel.
 struct Parts {
     peers: Vec<node::config::Peer>,
     channels: BTreeMap<ChannelId, ChannelSocket>,
@@ -387,7 +391,7 @@ fn assemble(
     parts
 }
 
-/// Text of a domain: digits are a NumericString, all else a PrintableString.
+/// The name of a domain: digits are a NumericString, everything else a PrintableString.
 fn domain_text(value: String) -> Text {
     let digits = !value.is_empty() && value.bytes().all(|b| b.is_ascii_digit());
     Text { kind: if digits { StringType::Numeric } else { StringType::Printable }, value }

@@ -1,4 +1,4 @@
-//! `[limits]`: what others can make us hold.
+//! `[limits]`: limits on the resources that others can occupy.
 
 use super::problem::Problems;
 use super::tree::{Bad, Section};
@@ -7,10 +7,10 @@ use node::config::Limits;
 use toml::Spanned;
 use toml::de::DeValue;
 
-/// Most of what counts connections.
+/// Upper bound of limits that count connections.
 const COUNT: u64 = 100_000;
 
-/// Reads the section; what it does not give is as by default.
+/// Reads the section; absent keys have their defaults.
 pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
     let mut limits = Limits::default();
     let Some(mut section) = top.table(problems, "limits") else { return limits };
@@ -26,7 +26,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
             *field = size;
         }
     }
-    // The last of them stands for all: without any they are as by default.
+    // The last of them stands for all: with none given, all have their defaults.
     if let Some(span) = sizes {
         let Limits { envelope, memory, memory_per_peer, .. } = limits;
         for (key, size) in [("memory_per_peer", memory_per_peer), ("memory", memory)] {
@@ -62,7 +62,7 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> Limits {
             *field = count;
         }
     }
-    // Bound ones need places that no stranger holds for nothing.
+    // Established associations need room that half-open connections cannot occupy.
     if let Some(span) = places.filter(|_| limits.half_open > limits.associations / 2) {
         let (half_open, associations) = (limits.half_open, limits.associations);
         let message = format!("half_open of limits: {half_open} of {associations} associations");

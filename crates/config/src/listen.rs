@@ -1,4 +1,4 @@
-//! Where connections arrive: the listeners of channels and of P3, none twice.
+//! Listeners of channels and of P3, with a check for duplicate addresses.
 
 use super::channel::{ReadChannel, default_tcp};
 use super::peer::selectors;
@@ -19,7 +19,7 @@ pub(super) struct Listeners<'n> {
     pub(super) node: Vec<Listener>,
     /// For the edge, in the same order.
     pub(super) sockets: Vec<ListenSocket>,
-    /// Their numbers, and those they had before.
+    /// Their numbers, and those of the running site.
     pub(super) numbers: Numbers<(SocketAddr, Tcp)>,
     before: &'n Numbering,
     spans: Vec<Range<usize>>,
@@ -36,7 +36,7 @@ impl<'n> Listeners<'n> {
         }
     }
 
-    /// Who listens already where this could not be bound, and its place.
+    /// The listener that already occupies this address, and its position.
     pub(super) fn taken(&self, at: SocketAddr) -> Option<(&str, Range<usize>)> {
         let (socket, span) =
             self.sockets.iter().zip(&self.spans).find(|(s, _)| clash(s.address, at))?;
@@ -80,14 +80,14 @@ impl<'n> Listeners<'n> {
     }
 }
 
-/// Whether both cannot be bound: one port, one family, and equal addresses or one wildcard.
+/// Whether both cannot be bound: one port, one family, and equal addresses or a wildcard.
 pub fn clash(a: SocketAddr, b: SocketAddr) -> bool {
     a.port() == b.port()
         && a.is_ipv4() == b.is_ipv4()
         && (a.ip() == b.ip() || a.ip().is_unspecified() || b.ip().is_unspecified())
 }
 
-/// `[p3]`: where users bind. Returns its place, if it is there.
+/// `[p3]`: where users bind. Returns its position, if present.
 pub(super) fn read_p3(
     top: &mut Section<'_>,
     problems: &mut Problems,

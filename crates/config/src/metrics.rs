@@ -7,8 +7,8 @@ use super::value;
 use std::net::SocketAddr;
 use toml::Spanned;
 
-/// Reads the section; without it there is no such listener. It knows no passwords, so only who is on
-/// this machine may reach it.
+/// Reads the section; without it there is no listener. The listener has no passwords, so only
+/// clients on this machine may reach it.
 pub(super) fn read(
     top: &mut Section<'_>,
     problems: &mut Problems,

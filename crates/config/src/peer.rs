@@ -18,17 +18,17 @@ use toml::Spanned;
 
 const NAME_REMEDY: &str = "write name = \"act\"";
 
-/// A peer as read; its channels still stand apart.
+/// A peer as read; its channels are still separate.
 pub(super) struct ReadPeer {
     /// For the node, without channels.
     pub(super) node: Peer,
-    /// What it must present.
+    /// The password it must present.
     pub(super) expected: Secret,
     /// Its channels that could be read.
     pub(super) channels: Vec<ReadChannel>,
 }
 
-/// Reads a peer's name and nothing else, but knows which text in it would be a secret.
+/// Reads only a peer's name, but marks the text that would be a secret.
 pub(super) fn read_name(
     mut section: Section<'_>,
     problems: &mut Problems,
@@ -41,8 +41,8 @@ pub(super) fn read_name(
     section.required(problems, "name", NAME_REMEDY, &value::name)
 }
 
-/// Reads one peer. `own` is the name of this MTA. The name is given even where the peer is not
-/// usable, so that routes to it are not mistakes of their own.
+/// Reads one peer. `own` is the name of this MTA. The name is returned even if the peer is not
+/// usable, so that routes to it are no further errors.
 pub(super) fn read(
     mut section: Section<'_>,
     problems: &mut Problems,
@@ -144,7 +144,7 @@ pub(super) fn selectors(
     Selectors { transport: one(tsel, 32), session: one(ssel, 16), presentation: one(psel, 64) }
 }
 
-/// The channels (an unusable one is `None`) and the place to complain about all of them.
+/// The channels (an unusable one is `None`) and the position for errors about all of them.
 fn read_channels(
     section: &mut Section<'_>,
     problems: &mut Problems,
@@ -156,7 +156,7 @@ fn read_channels(
     (sections.into_iter().map(|s| channel::read(s, problems, peer, plan)).collect(), span)
 }
 
-/// What must hold among the channels of one peer.
+/// Checks across the channels of one peer.
 fn check_channels(
     problems: &mut Problems,
     peer: &str,

@@ -1,5 +1,4 @@
-//! `[precedence]`: how the precedence of a message is found, what it holds, and the plan of code
-//! points.
+//! `[precedence]`: classification, the scheduler's policy, times, and the DSCP plan.
 
 use super::problem::Problems;
 use super::tree::Section;
@@ -16,13 +15,13 @@ use toml::Spanned;
 
 /// The section as read.
 pub(super) struct ReadPrecedence {
-    /// Code points of channels that give none.
+    /// Code points of channels without their own.
     pub(super) plan: Plan,
     /// For the engine.
     pub(super) policy: Policy,
     /// For the scheduler.
     pub(super) hold: HoldPolicy,
-    /// How long a receiver waits for a sender that pauses; zero where none does.
+    /// How long a receiver waits for a sender that pauses; zero if no sender pauses.
     pub(super) longest_pause: Duration,
     /// How long messages may wait.
     pub(super) times: Times,
@@ -30,14 +29,14 @@ pub(super) struct ReadPrecedence {
     pub(super) minimize: Option<Minimize>,
 }
 
-/// Longest `expire`: what arrives again is recognised for ten days.
-const LONGEST_EXPIRE: Duration = Duration::from_hours(9 * 24);
+/// Longest `expire`: duplicates are recognised for ten days.
+const MAX_EXPIRE: Duration = Duration::from_hours(9 * 24);
 /// Longest `alert` and `retry`.
-const LONGEST: Duration = Duration::from_hours(7 * 24);
-/// Default of `pause_max`: a transfer that pauses others is through by then, on most links.
-const MAX_PAUSE: Duration = Duration::from_mins(15);
+const MAX_ALERT: Duration = Duration::from_hours(7 * 24);
+/// Default of `pause_max`: on most links a transfer that pauses others is done by then.
+const DEFAULT_PAUSE: Duration = Duration::from_mins(15);
 /// Longest `pause_max`.
-const LONGEST_PAUSE: Duration = Duration::from_hours(24);
+const MAX_PAUSE: Duration = Duration::from_hours(24);
 const SECOND: Duration = Duration::from_secs(1);
 
 /// Reads `[precedence]`, all of which is optional.
@@ -69,14 +68,14 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
         read.hold.preempt = preempt.into_inner();
     }
     let pause_max =
-        section.optional(problems, "pause_max", &|v| value::within(v, SECOND, LONGEST_PAUSE));
+        section.optional(problems, "pause_max", &|v| value::within(v, SECOND, MAX_PAUSE));
     if read.hold.preempt {
-        read.longest_pause = pause_max.map_or(MAX_PAUSE, Spanned::into_inner);
+        read.longest_pause = pause_max.map_or(DEFAULT_PAUSE, Spanned::into_inner);
     }
     read_retry(&mut section, problems, &mut read.hold);
     let Times { expire, alert, clock: _ } = &mut read.times;
-    let expires = read_times(&mut section, problems, "expire", LONGEST_EXPIRE, &mut expire.0);
-    let alerts = read_times(&mut section, problems, "alert", LONGEST, &mut alert.0);
+    let expires = read_times(&mut section, problems, "expire", MAX_EXPIRE, &mut expire.0);
+    let alerts = read_times(&mut section, problems, "alert", MAX_ALERT, &mut alert.0);
     alerts_before_the_end(problems, &read.times, &expires, &alerts);
     read.minimize = read_minimize(&mut section, problems);
     if let Some(report) = section.optional(problems, "report_precedence", &value::precedence) {
@@ -101,10 +100,10 @@ pub(super) fn read(top: &mut Section<'_>, problems: &mut Problems) -> ReadPreced
     read
 }
 
-/// Where a file gives a time for a precedence.
+/// The positions of times, by precedence.
 type Places = BTreeMap<Precedence, Range<usize>>;
 
-/// Warns where a message would be given up before anybody is alerted.
+/// Warns if a message would expire before its alert.
 fn alerts_before_the_end(
     problems: &mut Problems,
     times: &Times,
@@ -126,8 +125,8 @@ fn alerts_before_the_end(
     }
 }
 
-/// `expire` and `alert`: a duration for each precedence that is not to have its default. Returns
-/// where they stand.
+/// `expire` and `alert`: a duration for each precedence with another value than the default.
+/// Returns their positions.
 fn read_times(
     section: &mut Section<'_>,
     problems: &mut Problems,
@@ -155,7 +154,7 @@ fn read_retry(section: &mut Section<'_>, problems: &mut Problems, hold: &mut Hol
         let Some(mut delays) = table.table(problems, precedence.name()) else { continue };
         for (key, field) in [("first", &mut retry.first), ("longest", &mut retry.longest)] {
             if let Some(time) =
-                delays.optional(problems, key, &|v| value::within(v, SECOND, LONGEST))
+                delays.optional(problems, key, &|v| value::within(v, SECOND, MAX_ALERT))
             {
                 *field = time.into_inner();
             }

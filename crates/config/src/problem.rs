@@ -1,4 +1,4 @@
-//! Mistakes in the configuration: each with its place, what is wrong and what to do about it.
+//! Errors and warnings: each with its position, the problem and the remedy.
 
 use miette::{
     Diagnostic, GraphicalReportHandler, GraphicalTheme, LabeledSpan, NamedSource, Severity,
@@ -8,27 +8,27 @@ use serde::{Deserialize, Serialize};
 use std::fmt;
 use std::ops::Range;
 
-/// Lines between the two places of a problem up to which both are shown in one excerpt.
+/// Most lines between the two positions of a problem for which one excerpt shows both.
 const NEAR: usize = 4;
 
-/// One mistake, or something worth a look.
+/// An error or a warning.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Problem {
     /// Whether the daemon refuses to start.
     pub fatal: bool,
     /// What is wrong.
     pub message: String,
-    /// What stands at the place.
+    /// A label for the position.
     pub label: String,
     /// What to do about it.
     pub remedy: String,
-    /// Octets of the file it is about.
+    /// Its position: octets of the file.
     pub span: Range<usize>,
-    /// Another place of the file that has to do with it, and how.
+    /// A related position, with its label.
     pub other: Option<(Range<usize>, String)>,
 }
 
-/// All that was found in one file.
+/// The problems found in one file.
 #[derive(Clone, Debug, Default)]
 pub struct Problems {
     found: Vec<Problem>,
@@ -36,7 +36,7 @@ pub struct Problems {
 }
 
 impl Problems {
-    /// Adds a mistake.
+    /// Adds an error.
     pub fn error(
         &mut self,
         span: Range<usize>,
@@ -54,7 +54,7 @@ impl Problems {
         });
     }
 
-    /// Adds something worth a look.
+    /// Adds a warning.
     pub fn warning(
         &mut self,
         span: Range<usize>,
@@ -68,53 +68,53 @@ impl Problems {
         }
     }
 
-    /// Gives the problem added last a second place.
+    /// Adds a related position to the problem added last.
     pub fn see_also(&mut self, span: Range<usize>, label: impl Into<String>) {
         if let Some(last) = self.found.last_mut() {
             last.other = Some((span, label.into()));
         }
     }
 
-    /// Takes back what has this message: something else that was found says it better.
+    /// Removes the problem with this message: another one describes it better.
     pub fn withdraw(&mut self, message: &str) {
         self.found.retain(|problem| problem.message != message);
     }
 
-    /// What stands there must not be shown.
+    /// Masks the text at this position.
     pub fn secret(&mut self, span: Range<usize>) {
         self.secrets.push(span);
     }
 
-    /// How many were found so far.
+    /// The number of problems so far.
     pub fn count(&self) -> usize {
         self.found.len()
     }
 
-    /// Whether the daemon must not start.
+    /// Whether any of them is an error, so that the daemon must not start.
     pub fn any_fatal(&self) -> bool {
         self.found.iter().any(|p| p.fatal)
     }
 
-    /// What was found, in the order of the file, with the file's name and text.
-    pub fn into_report(mut self, file: &str, text: &str) -> Report {
+    /// The problems in the order of the file, with the file's name and text.
+    pub fn into_findings(mut self, file: &str, text: &str) -> Findings {
         self.found.sort_by_key(|p| (p.span.start, !p.fatal));
         let mask = |(at, c): (usize, char)| match self.secrets.iter().any(|s| s.contains(&at)) {
             true => "*".repeat(c.len_utf8()),
             false => c.to_string(),
         };
         let text = text.char_indices().map(mask).collect();
-        Report { file: file.to_owned(), text, problems: self.found }
+        Findings { file: file.to_owned(), text, problems: self.found }
     }
 }
 
-/// What was found in one file.
+/// The errors and warnings of one file.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Report {
+pub struct Findings {
     /// Its name, as given.
     pub file: String,
     /// Its text, secrets masked.
     pub text: String,
-    /// What was found, in the order of the file.
+    /// The problems, in the order of the file.
     pub problems: Vec<Problem>,
 }
 
@@ -131,14 +131,14 @@ pub struct ProblemJson {
     pub column: usize,
     /// What is wrong.
     pub message: String,
-    /// What stands at the place.
+    /// A label for the position.
     pub label: String,
     /// What to do about it.
     pub remedy: String,
 }
 
-impl Report {
-    /// Whether the daemon must not start.
+impl Findings {
+    /// Whether any of them is an error, so that the daemon must not start.
     pub fn any_fatal(&self) -> bool {
         self.problems.iter().any(|p| p.fatal)
     }
@@ -151,7 +151,7 @@ impl Report {
         (before.matches('\n').count() + 1, column)
     }
 
-    /// The line of a problem's other place where it is too far away to be shown beside the first.
+    /// The line of a problem's related position if it is too far away for one excerpt.
     fn far(&self, problem: &Problem) -> Option<usize> {
         let (other, _) = problem.other.as_ref()?;
         let lines = (self.place(problem.span.start).0, self.place(other.start).0);
@@ -175,7 +175,7 @@ impl Report {
         self.problems.iter().map(one).collect()
     }
 
-    /// As shown in a terminal: each problem with the lines it is about.
+    /// As text for a terminal: each problem with the lines it refers to.
     pub fn render(&self, color: bool) -> String {
         let theme =
             if color { GraphicalTheme::unicode() } else { GraphicalTheme::unicode_nocolor() };
@@ -193,7 +193,7 @@ impl Report {
     }
 }
 
-/// A problem beside its source, for miette.
+/// A problem with its source text, for miette.
 struct Shown<'a> {
     problem: &'a Problem,
     source: &'a NamedSource<String>,

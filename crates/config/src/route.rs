@@ -1,4 +1,4 @@
-//! `[[route]]`: O/R address prefixes and where they lead.
+//! `[[route]]`: prefixes of O/R addresses and their targets.
 
 use super::address;
 use super::problem::Problems;
@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use toml::Spanned;
 
-/// The word for this MTA itself.
+/// The target that means this MTA.
 pub(super) const LOCAL: &str = "local";
 
 /// The routes of a configuration file.
@@ -19,7 +19,7 @@ pub(super) const LOCAL: &str = "local";
 pub struct Routes(pub(super) Vec<Route>);
 
 impl Routes {
-    /// As the engine looks addresses up.
+    /// The routing table, as the engine uses it.
     pub fn table(&self) -> RoutingTable {
         RoutingTable::new(self.0.iter().map(|route| engine::Route {
             prefix: route.prefix.clone(),
@@ -30,14 +30,14 @@ impl Routes {
         }))
     }
 
-    /// The prefixes of those that lead to this MTA's mailboxes, as text.
+    /// The prefixes with this MTA's mailboxes as target, as text.
     pub fn local(&self) -> Vec<String> {
         let local = self.0.iter().filter(|route| route.to == Target::Local);
         local.map(|route| route.prefix.to_string()).collect()
     }
 }
 
-/// Warns of what routes lead nowhere to: users who can have no mailbox, and peers that get nothing.
+/// Warns of users who can have no mailbox, and of peers without a route.
 pub(super) fn unreached(
     problems: &mut Problems,
     routes: &[Route],
@@ -65,7 +65,7 @@ pub(super) fn unreached(
     }
 }
 
-/// Reads the routes to these peers (by number; one without a usable name is `None`).
+/// Reads the routes to these peers (by number; a peer without a usable name is `None`).
 pub(super) fn read(
     top: &mut Section<'_>,
     problems: &mut Problems,

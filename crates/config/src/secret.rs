@@ -1,5 +1,4 @@
-//! Passwords toward and from peers: never in the configuration itself, read from the environment
-//! or a file.
+//! Passwords of peers: read from the environment or a file, never from the configuration itself.
 
 use super::Unfit;
 use super::problem::Problems;
@@ -17,7 +16,7 @@ const MAX_PASSWORD: usize = 62;
 
 const REMEDY: &str = "write { env = \"NAME\" } or { file = \"path\" }";
 
-/// Where a password stands.
+/// The source of a password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Place {
     Environment(String),
@@ -41,17 +40,17 @@ fn place(value: &DeValue<'_>) -> Result<Place, Bad> {
     }
 }
 
-/// What is looked at outside the file.
+/// Access to data outside the configuration file.
 pub(super) struct Source<'s> {
     /// Directory that relative file names are relative to.
     pub(super) base: &'s Path,
     /// Reads an environment variable.
     pub(super) environment: &'s dyn Fn(&str) -> Option<String>,
-    /// Says why a directory cannot hold the daemon's files.
+    /// Returns why a directory cannot hold the daemon's files.
     pub(super) directory: &'s dyn Fn(&Path) -> Option<Unfit>,
 }
 
-/// Reads the secret under `key`; `None` once it was noted why there is none.
+/// Reads the secret under `key`; `None` after adding an error.
 pub(super) fn read(
     section: &mut Section<'_>,
     problems: &mut Problems,
@@ -83,7 +82,7 @@ pub(super) fn read(
     Some(Secret(Bytes::from(octets)))
 }
 
-/// A file's first line, which is all of it but a final line end.
+/// The first line of a file, which must have no other.
 fn from_file(
     section: &Section<'_>,
     problems: &mut Problems,
@@ -117,7 +116,7 @@ fn from_file(
     }
 }
 
-/// An I/O error in words that do not depend on the system.
+/// An I/O error as text that does not depend on the system.
 fn reason(error: &io::Error) -> String {
     match error.kind() {
         io::ErrorKind::NotFound => "no such file".to_owned(),

@@ -1,4 +1,4 @@
-//! What a configuration file means: the node's part and the edge's.
+//! A checked configuration: the node's part and the edge's.
 
 use super::value::Remote;
 use base::PeerId;
@@ -13,13 +13,13 @@ use std::time::Duration;
 /// A checked configuration.
 #[derive(Clone, Debug)]
 pub struct Site {
-    /// Where files live and how a stop is bounded.
+    /// File locations.
     pub paths: Paths,
     /// Longest wait for the node to stop.
     pub stop_timeout: Duration,
-    /// Where events about messages are kept, if they are.
+    /// The event log of messages, if enabled.
     pub events: Option<EventLog>,
-    /// Where Prometheus reads, if it does.
+    /// The listener for Prometheus, if enabled.
     pub metrics: Option<SocketAddr>,
     /// For the node. Mailboxes, seed and epoch are filled in at start.
     pub node: NodeConfig,
@@ -27,7 +27,7 @@ pub struct Site {
     pub listeners: Vec<ListenSocket>,
     /// Sockets to connect from.
     pub channels: BTreeMap<ChannelId, ChannelSocket>,
-    /// What each peer must present, by its identifier.
+    /// The password each peer must present, by peer number.
     pub expected: BTreeMap<PeerId, Secret>,
     /// The numbers of channels and listeners.
     pub numbering: Numbering,
@@ -40,8 +40,8 @@ impl Site {
     }
 }
 
-/// What numbers channels and listeners have: a channel is known by its peer and its name, a listener
-/// by its address and what its socket is set to.
+/// The numbers of channels and listeners: a channel is identified by its peer and its name, a
+/// listener by its address and its socket options.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numbering {
     /// [`node::config::Channel::index`].
@@ -53,9 +53,9 @@ pub struct Numbering {
 /// The event log of messages.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventLog {
-    /// The file written to; older ones have `.1` (the youngest), `.2` and so on behind its name.
+    /// The current file; older ones have the suffixes `.1` (the newest), `.2` and so on.
     pub path: PathBuf,
-    /// Octets at which another file is begun.
+    /// Octets at which the file is rotated.
     pub size: u64,
     /// How many older files are kept.
     pub keep: u64,
@@ -77,14 +77,14 @@ impl Paths {
     }
 }
 
-/// What a socket is set to before it connects or listens.
+/// Socket options, set before connect or listen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Tcp {
-    /// The mark of every packet.
+    /// The DSCP of every packet.
     pub dscp: Dscp,
-    /// Name of a congestion control, or the system's.
+    /// Name of a congestion control algorithm; `None` for the system's default.
     pub congestion: Option<String>,
-    /// TCP_USER_TIMEOUT: longest wait for an acknowledgement of what was sent, and for any sign of
+    /// TCP_USER_TIMEOUT: longest wait for an acknowledgement of sent data, and for any segment of
     /// an idle peer.
     pub user_timeout: Duration,
     /// TCP_KEEPIDLE: idle time before the first keepalive probe.
@@ -96,22 +96,22 @@ pub struct Tcp {
 pub struct ListenSocket {
     /// Its number.
     pub id: ListenerId,
-    /// Where.
+    /// The local address.
     pub address: SocketAddr,
-    /// Options; accepted connections have them too.
+    /// Options; accepted connections inherit them.
     pub tcp: Tcp,
     /// For log and tables: the peer and channel, or `p3`.
     pub label: String,
 }
 
-/// How connections of a channel are made.
+/// How to connect a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelSocket {
-    /// Where to.
+    /// The remote host and port.
     pub remote: Remote,
     /// Options.
     pub tcp: Tcp,
-    /// Longest wait for a connection, for each address of the host.
+    /// Longest wait for a connection, per address of the host.
     pub connect_timeout: Duration,
     /// For log and tables: the peer and channel.
     pub label: String,

@@ -1,4 +1,4 @@
-//! Bad files and what is said about them, and the files we ship.
+//! Messages for wrong files, and checks of the shipped files.
 
 use super::*;
 use base::Precedence;
@@ -54,11 +54,11 @@ fn environment(name: &str) -> Option<String> {
     }
 }
 
-fn check_in(base: &Path, text: &str) -> (Option<Site>, Report) {
+fn check_in(base: &Path, text: &str) -> (Option<Site>, Findings) {
     check_after(base, text, &Numbering::default())
 }
 
-fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, Report) {
+fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, Findings) {
     parse(
         "site.toml",
         text,
@@ -67,7 +67,7 @@ fn check_after(base: &Path, text: &str, running: &Numbering) -> (Option<Site>, R
     )
 }
 
-/// What the operator sees for [`GOOD`] with one part replaced.
+/// The messages for [`GOOD`] with one part replaced.
 fn seen(part: &str, by: &str) -> String {
     assert!(part.is_empty() || GOOD.contains(part), "{part}");
     let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(part, by, 1));
@@ -109,7 +109,7 @@ fn a_good_file_is_understood() {
     assert_eq!(site.node.listeners.len(), 4);
 }
 
-/// Read again with another order, another name and another mark.
+/// Read again in another order, with another name and another mark.
 #[test]
 fn what_stays_keeps_its_number() {
     let numbers = |site: &Site| -> Vec<(String, u32)> {
@@ -145,7 +145,7 @@ fn what_stays_keeps_its_number() {
     let service = |site: &Site, id| site.node.listener(node::ListenerId(id)).cloned().unwrap();
     assert_eq!(format!("{:?}", service(&swapped, 3)), format!("{:?}", service(&first, 3)));
 
-    // The socket of a channel that is only renamed stays; one with another mark is another one.
+    // The socket of a renamed channel stays; one with another mark is a new one.
     let changed = GOOD.replace("name = \"slow\"", "name = \"bulk\"").replace("46", "34");
     let changed = check(&changed, &swapped.numbering);
     assert_eq!(
@@ -199,7 +199,7 @@ fn passwords_show_nowhere() {
     assert!(!dump.contains("vesuvio") && !dump.contains("etna"), "{dump}");
 }
 
-/// One bad file each; the snapshots are what an operator reads.
+/// One wrong file each; the snapshots are the messages.
 #[test]
 fn single_mistakes() {
     let cases = [
@@ -242,9 +242,9 @@ fn single_mistakes() {
 fn memory_must_hold_an_envelope() {
     let with = |limits: &str| seen("[p3]", &format!("[limits]\n{limits}\n[p3]"));
     assert_eq!(with("memory_per_peer = \"2 MiB\"\nenvelope = \"2 MiB\""), "");
-    let said = with("memory_per_peer = \"2 MiB\"\nenvelope = \"3 MiB\"");
-    assert!(said.contains("memory_per_peer of limits, 2097152 octets"), "{said}");
-    assert!(said.contains("make memory_per_peer 3145728 octets or more"), "{said}");
+    let shown = with("memory_per_peer = \"2 MiB\"\nenvelope = \"3 MiB\"");
+    assert!(shown.contains("memory_per_peer of limits, 2097152 octets"), "{shown}");
+    assert!(shown.contains("make memory_per_peer 3145728 octets or more"), "{shown}");
     assert!(!with("memory = \"2 MiB\"\nenvelope = \"3 MiB\"").is_empty());
 }
 
@@ -275,7 +275,7 @@ fn every_mistake_is_reported_and_in_the_order_of_the_file() {
     insta::assert_snapshot!("many", lines.join("\n"));
 }
 
-/// What holds for each part and not for the whole: one warning each, and the site is usable.
+/// Limits that hold for each part and not for the whole: one warning each, and the site is usable.
 #[test]
 fn what_contradicts_itself_is_warned_of() {
     let warned = |text: &str| {
@@ -302,14 +302,14 @@ fn one_mistake_is_shown_in_one_place() {
     let misspelled = seen("country", "cuntry");
     assert_eq!(misspelled.matches("help:").count(), 1, "{misspelled}");
     assert!(misspelled.contains("did you mean country?"), "{misspelled}");
-    // What is missing and what is unknown beside it are two.
+    // A missing key and an unrelated unknown one are two errors.
     assert_eq!(seen("country", "language").matches("help:").count(), 2);
-    // The other place is a line number where it is far away.
+    // A related position far away is given as a line number.
     let far = GOOD.replacen("name = \"fast\"", "name = \"slow\"", 1);
     let shown = check_in(Path::new("/nowhere"), &far).1.render(false);
     assert_eq!((shown.matches("─[").count(), shown.lines().count()), (1, 10), "{shown}");
     assert!(shown.contains("again (first here: line 23)"), "{shown}");
-    // What follows an error of syntax is its consequence.
+    // Errors that follow a syntax error are its consequences.
     let shown = seen("[mta]", "[mta");
     assert_eq!(shown.matches("not TOML").count(), 1, "{shown}");
 }
@@ -337,13 +337,13 @@ fn when_a_clock_is_believed() {
     let (set, _) = rules("[clock]\nstep = \"5s\"\nsteady = \"1h\"");
     let set = set.unwrap();
     assert_eq!((set.step.as_secs(), set.steady.as_secs()), (5, 3_600));
-    for (wrong, told) in [
+    for (wrong, messages) in [
         ("step = \"1s\"", "write a duration from 3 s to 24 h"),
         ("steady = \"500ms\"", "write a duration from 1 s to 168 h"),
         ("steep = \"1h\"", "steep"),
     ] {
         let (site, shown) = rules(&format!("[clock]\n{wrong}"));
-        assert!(site.is_none() && shown.contains(told), "{shown}");
+        assert!(site.is_none() && shown.contains(messages), "{shown}");
     }
 }
 
@@ -386,8 +386,8 @@ fn half_open_connections_that_could_take_all_places_are_noted() {
         assert_eq!(check(good), [""; 0], "{good}");
     }
     for bad in ["half_open = 513", "associations = 100", "associations = 10\nhalf_open = 6"] {
-        let told = check(bad);
-        assert!(told.len() == 1 && told[0].contains("half_open"), "{told:?}");
+        let messages = check(bad);
+        assert!(messages.len() == 1 && messages[0].contains("half_open"), "{messages:?}");
     }
 }
 
@@ -397,8 +397,8 @@ fn a_checkpoint_follows_the_rate_unless_it_is_configured_and_one_for_fast_lines_
         let text = GOOD.replace("rts = { checkpoint = \"2KiB\", window = 3 }", rts);
         let (site, report) = check_in(Path::new("/nowhere"), &text);
         let channel = site.unwrap().node.peers.remove(0).channels.remove(1);
-        let told: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
-        (channel.rts.checkpoint_size, channel.checkpoint_adapts, told.join("; "))
+        let messages: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (channel.rts.checkpoint_size, channel.checkpoint_adapts, messages.join("; "))
     };
     for auto in ["", "rts = { window = 3 }", "rts = { checkpoint = \"auto\" }"] {
         assert_eq!(with(auto), (64, true, String::new()), "{auto}");
@@ -412,8 +412,8 @@ fn a_checkpoint_follows_the_rate_unless_it_is_configured_and_one_for_fast_lines_
         ("rts = { checkpoint = \"64KiB\" }", "4.4 kbit/s"),
         ("rts = { checkpoint = \"1MiB\" }\ntimeouts = { transfer = \"10s\" }", "838.9 kbit/s"),
     ] {
-        let (_, adapts, told) = with(large);
-        assert!(!adapts && told.contains(&format!("slower than {slowest}")), "{told}");
+        let (_, adapts, messages) = with(large);
+        assert!(!adapts && messages.contains(&format!("slower than {slowest}")), "{messages}");
     }
 }
 
@@ -492,15 +492,17 @@ fn connection_and_its_times() {
     let check = |by: &str| {
         let on_demand = "connection = \"on-demand\"\nidle_close = \"2min\"";
         let (site, report) = check_in(Path::new("/nowhere"), &GOOD.replacen(on_demand, by, 1));
-        let told: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
-        (site.map(|s| s.node.peers[0].channels[1].clone()), told.join("\n"))
+        let messages: Vec<String> = report.problems.iter().map(|p| p.message.clone()).collect();
+        (site.map(|s| s.node.peers[0].channels[1].clone()), messages.join("\n"))
     };
-    let (channel, told) = check("connection = \"scheduled\"\nwindows = \"mon-fri 06:00-18:00\"");
-    assert_eq!(told, "");
+    let (channel, messages) =
+        check("connection = \"scheduled\"\nwindows = \"mon-fri 06:00-18:00\"");
+    assert_eq!(messages, "");
     let windows = "mon-fri 06:00-18:00".parse().unwrap();
     assert_eq!(channel.unwrap().connection, node::config::Connection::Scheduled { windows });
-    let (channel, told) = check("reopen = { first = \"2s\", longest = \"2s\", refused = \"1h\" }");
-    assert_eq!(told, "");
+    let (channel, messages) =
+        check("reopen = { first = \"2s\", longest = \"2s\", refused = \"1h\" }");
+    assert_eq!(messages, "");
     let reopen = channel.unwrap().reopen;
     let seconds = [reopen.first, reopen.longest, reopen.refused].map(|d| d.as_secs());
     assert_eq!(seconds, [2, 2, 3_600]);
@@ -511,9 +513,9 @@ fn connection_and_its_times() {
         ("connection = \"scheduled\"\nwindows = []", "never open"),
         ("reopen = { first = \"2min\" }", "first of reopen"),
     ] {
-        let (channel, told) = check(wrong);
-        assert!(channel.is_none() && told.contains(message), "{wrong}: {told}");
-        assert_eq!(told.lines().count(), 1, "{told}");
+        let (channel, messages) = check(wrong);
+        assert!(channel.is_none() && messages.contains(message), "{wrong}: {messages}");
+        assert_eq!(messages.lines().count(), 1, "{messages}");
     }
 }
 
@@ -533,7 +535,7 @@ fn dead_after_is_both_the_user_timeout_and_half_of_it_until_the_first_probe() {
     assert_eq!(check("{ unacknowledged = \"20s\" }"), (20, 30));
 }
 
-/// The files we ship are right, and every key in their comments is one the checker knows.
+/// The shipped files are valid, and so is every key in their comments.
 #[test]
 fn shipped_sites() {
     for name in ["naples", "act"] {
@@ -551,7 +553,7 @@ fn shipped_sites() {
         assert!(optional > 25, "{optional} keys in comments");
         let full: Vec<String> =
             text.lines().map(|line| key(line).unwrap_or_else(|| line.to_owned())).collect();
-        // Windows are an example that goes with one kind of connection only.
+        // Windows are an example that is valid with one kind of connection only.
         let (permanent, scheduled) = ("connection = \"permanent\"", "connection = \"scheduled\"");
         let full = full.join("\n").replace(permanent, scheduled);
         let (full_site, report) = check_in(Path::new("/nowhere"), &full);
@@ -560,7 +562,7 @@ fn shipped_sites() {
         let path = Path::new("/nowhere").join(format!("data/{name}/events.jsonl"));
         assert_eq!(full_site.events.take(), Some(EventLog { path, size: 64 << 20, keep: 4 }));
         assert_eq!(full_site.metrics.take(), Some("127.0.0.1:9464".parse().unwrap()));
-        // Selectors and the rest of what has no default are examples.
+        // Selectors and other keys without a default are examples.
         for peer in full_site.node.peers.iter_mut().chain(&mut site.node.peers) {
             (peer.local, peer.remote, peer.tpdu_size, peer.content_max) = Default::default();
             for channel in &mut peer.channels {

@@ -1,5 +1,5 @@
-//! Reads a TOML tree key by key, so that every mistake of a file is found in one pass: a wrong type
-//! or an unknown key is noted with its place, and reading goes on.
+//! Reads a TOML tree key by key, so that one pass finds every error: a wrong type or an unknown
+//! key is recorded with its position, and reading continues.
 
 use super::problem::Problems;
 use std::borrow::Cow;
@@ -11,29 +11,29 @@ use toml::de::{DeTable, DeValue};
 /// Why a value cannot be used, and what to write instead.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Bad {
-    /// What is wrong with it.
+    /// The problem.
     pub message: String,
-    /// What to write instead.
+    /// The remedy.
     pub remedy: String,
 }
 
 impl Bad {
-    /// Both parts.
+    /// An error with its remedy.
     pub fn new(message: impl Into<String>, remedy: impl Into<String>) -> Bad {
         Bad { message: message.into(), remedy: remedy.into() }
     }
 }
 
-/// Turns a value of the tree into what it means.
+/// Converts a value of the tree.
 pub type Convert<'c, T> = &'c dyn Fn(&DeValue<'_>) -> Result<T, Bad>;
 
-/// A table being read: what is left when all known keys were asked for is unknown.
+/// A table being read: keys that were never requested are unknown.
 pub struct Section<'a> {
     name: String,
     span: Range<usize>,
     rest: BTreeMap<&'a str, (Range<usize>, &'a Spanned<DeValue<'a>>)>,
     known: Vec<&'static str>,
-    /// Required keys that are not there.
+    /// Required keys that are absent.
     missing: Vec<&'static str>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Section<'a> {
         Section { name: name.into(), span, rest, known: Vec::new(), missing: Vec::new() }
     }
 
-    /// Its place, for mistakes about the table as a whole.
+    /// Its position, for errors about the table as a whole.
     pub fn span(&self) -> Range<usize> {
         self.span.clone()
     }
@@ -57,12 +57,12 @@ impl<'a> Section<'a> {
         &self.name
     }
 
-    /// Says more precisely which table this is, once its name is read.
+    /// Names this table more precisely, once its name is read.
     pub fn rename(&mut self, name: String) {
         self.name = name;
     }
 
-    /// A value that is text, and so may be a secret in clear.
+    /// The position of a value that is text, and so may be a secret in clear.
     pub fn literal(&self, key: &str) -> Option<Range<usize>> {
         let (_, value) = self.rest.get(key)?;
         value.get_ref().is_str().then(|| value.span())
@@ -96,7 +96,7 @@ impl<'a> Section<'a> {
         }
     }
 
-    /// A value that must be there; `None` once it was noted that it is not, or not usable.
+    /// A required value; `None` after adding an error if it is absent or not usable.
     pub fn required<T>(
         &mut self,
         problems: &mut Problems,
@@ -118,8 +118,7 @@ impl<'a> Section<'a> {
         format!("{} lacks {key}", self.name)
     }
 
-    /// A value or a list of them; `None` where the key is absent, or once it was noted that a value
-    /// is not usable.
+    /// A value or a list of values; `None` if the key is absent, or after adding an error.
     pub fn list<T>(
         &mut self,
         problems: &mut Problems,
@@ -166,10 +165,10 @@ impl<'a> Section<'a> {
         items.iter().enumerate().filter_map(|(n, i)| as_section(problems, name(n), i)).collect()
     }
 
-    /// Notes what nobody asked for.
+    /// Adds an error for each unknown or missing key.
     pub fn finish(self, problems: &mut Problems) {
         for (key, (span, _)) in &self.rest {
-            // A required key that is misspelled is one mistake, not a missing key and an unknown one.
+            // A misspelled required key is one error, not a missing key and an unknown one.
             let misspelled = nearest(key, &self.missing);
             if let Some(missing) = misspelled {
                 problems.withdraw(&self.lacks(missing));
@@ -211,14 +210,14 @@ pub fn kind(value: &DeValue<'_>) -> Cow<'static, str> {
     }
 }
 
-/// The known word one or two edits away.
+/// The known word within an edit distance of two.
 pub fn nearest<'k>(word: &str, known: &[&'k str]) -> Option<&'k str> {
     let limit = if word.len() < 5 { 1 } else { 2 };
     let scored = known.iter().map(|k| (distance(word, k), *k));
     scored.filter(|(d, _)| *d <= limit).min().map(|(_, k)| k)
 }
 
-/// Levenshtein's distance, two rows.
+/// Levenshtein distance, with two rows.
 fn distance(a: &str, b: &str) -> usize {
     let b: Vec<char> = b.chars().collect();
     let mut row: Vec<usize> = (0..=b.len()).collect();

@@ -1,7 +1,7 @@
-//! What single values mean: text with its bounds, durations, sizes, code points, addresses.
+//! Values: text with its bounds, durations, sizes, code points, addresses.
 
 use super::tree::{Bad, kind};
-use base::{Precedence, Window};
+use base::{Precedence, Window, quantity};
 use bytes::Bytes;
 use dscp::Dscp;
 use node::config::Prefix;
@@ -18,7 +18,7 @@ pub fn text(value: &DeValue<'_>) -> Result<String, Bad> {
         .ok_or_else(|| Bad::new(format!("{} is not text", kind(value)), "write text in quotes"))
 }
 
-/// Text that is not empty, and can stand in a line of a log or a table as it is.
+/// Text that is not empty and has no control characters, so that a log or a table can show it.
 pub fn name(value: &DeValue<'_>) -> Result<String, Bad> {
     let text = text(value)?;
     if text.trim().is_empty() {
@@ -65,7 +65,7 @@ pub fn boolean(value: &DeValue<'_>) -> Result<bool, Bad> {
     })
 }
 
-/// One of a few words.
+/// One of several keywords.
 pub fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, Bad> {
     let text = text(value)?;
     words.iter().find(|(word, _)| *word == text).map(|(_, meaning)| *meaning).ok_or_else(|| {
@@ -74,18 +74,9 @@ pub fn word<T: Copy>(value: &DeValue<'_>, words: &[(&str, T)]) -> Result<T, Bad>
     })
 }
 
-/// A number followed at once by a unit.
-fn with_unit(text: &str, units: &[(&str, u64)]) -> Option<u64> {
-    let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();
-    let (number, unit) = text.split_at_checked(digits)?;
-    let factor = units.iter().find(|(name, _)| *name == unit.trim_start()).map(|(_, f)| *f)?;
-    number.parse::<u64>().ok()?.checked_mul(factor)
-}
+const DURATION_REMEDY: &str = "write a number and its unit: \"500ms\", \"30s\", \"5min\" or \"4h\"";
 
-const DURATION_REMEDY: &str =
-    "write a whole number and its unit: \"500ms\", \"30s\", \"5min\" or \"4h\"";
-
-/// A duration: a whole number and its unit, `ms`, `s`, `min` or `h`; not zero.
+/// A duration of at least a millisecond: see [`quantity::duration`].
 pub fn duration(value: &DeValue<'_>) -> Result<Duration, Bad> {
     let text = value
         .as_str()
@@ -93,27 +84,21 @@ pub fn duration(value: &DeValue<'_>) -> Result<Duration, Bad> {
     duration_of(text)
 }
 
-/// The same from an argument of a command.
+/// The same from a command's argument.
 pub fn duration_of(text: &str) -> Result<Duration, Bad> {
-    const UNITS: [(&str, u64); 4] = [("ms", 1), ("s", 1_000), ("min", 60_000), ("h", 3_600_000)];
-    match with_unit(text, &UNITS) {
-        Some(0) => Err(Bad::new("a duration of zero", DURATION_REMEDY)),
-        Some(ms) => Ok(Duration::from_millis(ms)),
-        None => Err(Bad::new(format!("{text:?} is not a duration"), DURATION_REMEDY)),
+    let bad = |message: String| Bad::new(message, DURATION_REMEDY);
+    match quantity::duration(text) {
+        Ok(Duration::ZERO) => Err(bad("a duration of zero".to_owned())),
+        Ok(time) if time < Duration::from_millis(1) => {
+            Err(bad(format!("{text:?} is less than 1ms")))
+        }
+        Ok(time) => Ok(time),
+        Err(error) => Err(bad(error.to_string())),
     }
 }
 
-/// A size in octets: a number, or text with a unit, decimal (`kB`) or binary (`KiB`).
+/// A size in octets: a number, or text with a unit: see [`quantity::octets`].
 pub fn size(value: &DeValue<'_>) -> Result<u64, Bad> {
-    const UNITS: [(&str, u64); 7] = [
-        ("B", 1),
-        ("kB", 1_000),
-        ("MB", 1_000_000),
-        ("GB", 1_000_000_000),
-        ("KiB", 1 << 10),
-        ("MiB", 1 << 20),
-        ("GiB", 1 << 30),
-    ];
     const REMEDY: &str = "write octets as a number, or text with a unit: \"64KiB\", \"10MB\"";
     if let Some(number) = value.as_integer() {
         return u64::from_str_radix(number.as_str(), number.radix())
@@ -121,7 +106,7 @@ pub fn size(value: &DeValue<'_>) -> Result<u64, Bad> {
     }
     let text =
         value.as_str().ok_or_else(|| Bad::new(format!("{} is not a size", kind(value)), REMEDY))?;
-    with_unit(text, &UNITS).ok_or_else(|| Bad::new(format!("{text:?} is not a size"), REMEDY))
+    quantity::octets(text).map_err(|error| Bad::new(error.to_string(), REMEDY))
 }
 
 /// A checkpoint size in RTSE's unit of 1,024 octets (X.228 7.1.1); 0 for no checkpoints.
@@ -191,7 +176,7 @@ pub fn prefix(value: &DeValue<'_>) -> Result<Prefix, Bad> {
     text.parse().map_err(|_| Bad::new(format!("{text:?} is no IP address and no prefix"), REMEDY))
 }
 
-/// Where to connect: a host by name or address, and a port.
+/// A remote host, by name or address, and a port.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Remote {
     /// Name or address, without brackets.
@@ -229,7 +214,7 @@ pub fn remote(value: &DeValue<'_>) -> Result<Remote, Bad> {
     Err(Bad::new(format!("{text:?} is nowhere to connect to"), REMEDY))
 }
 
-/// A selector: text, or `{ hex = "…" }` for octets that are no text.
+/// A selector: text, or `{ hex = "…" }` for other octets.
 pub fn selector(value: &DeValue<'_>, most: usize) -> Result<Bytes, Bad> {
     let octets = if let Some(text) = value.as_str() {
         Bytes::copy_from_slice(text.as_bytes())
@@ -277,8 +262,11 @@ mod tests {
     fn durations_need_their_unit() {
         assert_eq!(with("'500ms'", duration), Some(Duration::from_millis(500)));
         assert_eq!(with("'5min'", duration), Some(Duration::from_secs(300)));
+        assert_eq!(with("'1.5s'", duration), Some(Duration::from_millis(1_500)));
         assert_eq!(with("'4 h'", duration), Some(Duration::from_secs(14_400)));
-        for bad in ["'0s'", "'5'", "5", "'s'", "''", "'1.5s'", "'-1s'", "'99999999999999999999s'"] {
+        for bad in
+            ["'0s'", "'5'", "5", "'s'", "''", "'0.5ms'", "'5m'", "'-1s'", "'99999999999999999999s'"]
+        {
             assert_eq!(with(bad, duration), None, "{bad}");
         }
     }

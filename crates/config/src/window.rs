@@ -1,4 +1,4 @@
-//! Lists of weekly time windows.
+//! Values: lists of weekly time windows.
 
 use super::problem::Problems;
 use super::tree::Section;
@@ -6,8 +6,7 @@ use super::value;
 use base::Windows;
 use toml::Spanned;
 
-/// Reads a window or a list of them; `None` where the key is absent, or once it was noted that the
-/// list is not usable.
+/// Reads a window or a list of them; `None` if the key is absent, or after adding an error.
 pub(super) fn windows(
     section: &mut Section<'_>,
     problems: &mut Problems,
@@ -40,7 +39,7 @@ mod tests {
         let mut section = Section::new("the file", table.span(), table.get_ref());
         let read = windows(&mut section, &mut problems, "windows").map(|w| w.get_ref().to_string());
         section.finish(&mut problems);
-        let report = problems.into_report("f", toml);
+        let report = problems.into_findings("f", toml);
         (read, report.problems.iter().map(|p| p.message.clone()).collect())
     }
 

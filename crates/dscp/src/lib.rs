@@ -1,8 +1,8 @@
 //! DiffServ code points and plans from precedence to code point.
 //!
-//! Arithmetic only, but for `socket`: it marks sockets and reads the marks of peers, behind the
-//! feature `socket` that only crates of the edge tier turn on. Code points: RFC 2474 (CS), 2597 (AF),
-//! 3246 (EF), 5865 (VOICE-ADMIT), 8622 (LE); RFC 4594 says which service each is meant for.
+//! Pure except for `socket`, which marks sockets and reads the marks of peers, behind the feature
+//! `socket` that only crates of the edge tier enable. Code points: RFC 2474 (CS), 2597 (AF), 3246
+//! (EF), 5865 (VOICE-ADMIT), 8622 (LE); RFC 4594 describes the service of each.
 
 mod plan;
 #[cfg(feature = "socket")]
@@ -54,7 +54,7 @@ impl Dscp {
     pub const CS0: Dscp = Dscp(0);
     /// Lower effort (RFC 8622).
     pub const LE: Dscp = Dscp(1);
-    /// Class selector 1. RFC 4594 gear serves it *below* best effort.
+    /// Class selector 1. Equipment configured after RFC 4594 serves it *below* best effort.
     pub const CS1: Dscp = Dscp(8);
     /// Class selector 2.
     pub const CS2: Dscp = Dscp(16);
@@ -116,7 +116,7 @@ impl Dscp {
     }
 }
 
-/// The name where there is one, else the number.
+/// The name if there is one, else the number.
 impl fmt::Display for Dscp {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.name() {
@@ -165,7 +165,7 @@ impl Serialize for Dscp {
     }
 }
 
-/// A number or a name; formats that do not describe themselves hold the number.
+/// A number or a name; formats that are not self-describing hold the number.
 impl<'de> Deserialize<'de> for Dscp {
     fn deserialize<D: Deserializer<'de>>(d: D) -> Result<Dscp, D::Error> {
         struct Visitor;
@@ -221,7 +221,7 @@ mod tests {
 
     #[test]
     fn the_paper_s_octets() {
-        // CS3 is the octet 0x60 on the wire; ECN bits do not disturb reading it.
+        // CS3 is the octet 0x60 on the wire; ECN bits are ignored.
         assert_eq!(Dscp::CS3.tos(), 0x60);
         assert_eq!(Dscp::from_tos(0x63), Dscp::CS3);
     }

@@ -8,10 +8,10 @@ use std::str::FromStr;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Plan {
-    /// The published study's class selectors, CS0 to CS4. RFC 4594 gear serves CS1 below best
-    /// effort, so there it would serve Priority worse than Routine.
+    /// The published study's class selectors, CS0 to CS4. Equipment configured after RFC 4594
+    /// serves CS1 below best effort, and so would serve Priority worse than Routine.
     Paper,
-    /// Rises in any network that follows RFC 4594.
+    /// Service improves with precedence in any network that follows RFC 4594.
     Rfc4594,
 }
 
@@ -52,7 +52,7 @@ impl fmt::Display for Plan {
     }
 }
 
-/// The text names no plan.
+/// The text is not the name of a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("unknown DSCP plan {0:?}: use paper or rfc4594")]
 pub struct UnknownPlan(pub String);

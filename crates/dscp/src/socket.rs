@@ -1,8 +1,9 @@
-//! Sockets with their mark, the mark a peer's handshake arrived with, and what a peer acknowledged.
+//! Sockets with a DSCP: set our mark, read the mark of a peer's handshake, read what it
+//! acknowledged.
 //!
 //! A mark belongs to a TCP connection for life: it is set before `connect` and before `listen`, so
-//! that SYN and SYN-ACK carry it too. What the peer set may be changed on the way; the kernel lets
-//! us see what arrived:
+//! that SYN and SYN-ACK carry it too. Routers may change the peer's mark; the kernel shows what
+//! arrived:
 //!
 //! * on an accepted connection, the IP header of the SYN (`TCP_SAVED_SYN`, both families);
 //! * on one we made over IPv6, the traffic class of the SYN-ACK (`IPV6_2292PKTOPTIONS`);
@@ -19,48 +20,52 @@ use socket2::{SockRef, Socket};
 use std::io;
 use std::os::fd::AsFd;
 
-/// Room for what the kernel gives: a SYN's IP and TCP headers with all options have 120 octets over
-/// IPv4; where IPv6 extension headers make them longer than this, the mark is not observable.
+/// Buffer size for the kernel's data: a SYN's IP and TCP headers with all options have 120 octets
+/// over IPv4. If IPv6 extension headers exceed it, the mark is not observable.
 const ROOM: usize = 256;
 
-/// Marks every packet of a socket that is not yet connected nor listening.
+/// Marks every packet of a socket that is neither connected nor listening.
 ///
 /// # Errors
-/// What the kernel says: the socket is of the other family, or closed.
+///
+/// The kernel's: the socket is of the other address family, or closed.
 pub fn mark(socket: &Socket, dscp: Dscp) -> io::Result<()> {
     let octet = u32::from(dscp.tos());
     if is_ipv4(socket)? { socket.set_tos_v4(octet) } else { socket.set_tclass_v6(octet) }
 }
 
-/// Has the kernel keep the SYN of each connection this listener accepts, for [`seen_on_accepted`].
-/// Call before `listen`.
+/// Makes the kernel keep the SYN of each connection this listener accepts, for
+/// [`seen_on_accepted`]. Call before `listen`.
 ///
 /// # Errors
-/// What the kernel says; the listener is of use all the same.
+///
+/// The kernel's; the listener remains usable.
 pub fn keep_syn(listener: &Socket) -> io::Result<()> {
     option::set(listener.as_fd(), libc::IPPROTO_TCP, libc::TCP_SAVE_SYN, 1)
 }
 
-/// The mark the SYN of an accepted connection arrived with. The kernel gives it once, and not at all
-/// where it answered with a SYN cookie.
+/// The mark of the SYN of an accepted connection. The kernel returns it once, and not at all if it
+/// answered with a SYN cookie.
 pub fn seen_on_accepted(socket: &impl AsFd) -> Option<Dscp> {
     let mut packet = [0; ROOM];
     let level = libc::IPPROTO_TCP;
     let length = option::get(socket.as_fd(), level, libc::TCP_SAVED_SYN, &mut packet).ok()?;
-    of_packet(packet.get(..length)?)
+    packet_dscp(packet.get(..length)?)
 }
 
-/// Has the kernel remember the mark of what arrives on a socket that is about to connect, for
-/// [`seen_on_connected`]. Does nothing for IPv4, where there is no way.
+/// Makes the kernel record the mark of packets received on a socket that is about to connect, for
+/// [`seen_on_connected`]. Does nothing for IPv4, where Linux has no such function.
 ///
 /// # Errors
-/// What the kernel says; the socket is of use all the same.
+///
+/// The kernel's; the socket remains usable.
 pub fn keep_mark(socket: &Socket) -> io::Result<()> {
     if is_ipv4(socket)? { Ok(()) } else { socket.set_recv_tclass_v6(true) }
 }
 
-/// The mark of the latest packet that arrived on a connection we made, right after `connect` the
-/// SYN-ACK's; `None` for IPv4. Remembering ends here: it costs the kernel a copy of each header.
+/// The mark of the latest packet received on a connection we made: the SYN-ACK's, right after
+/// `connect`; `None` for IPv4. This ends the recording, which costs the kernel a copy of each
+/// header.
 pub fn seen_on_connected(socket: &impl AsFd) -> Option<Dscp> {
     let reference = SockRef::from(socket);
     if !reference.recv_tclass_v6().ok()? {
@@ -69,9 +74,9 @@ pub fn seen_on_connected(socket: &impl AsFd) -> Option<Dscp> {
     let mut messages = [0; ROOM];
     let (level, name) = (libc::IPPROTO_IPV6, libc::IPV6_2292PKTOPTIONS);
     let length = option::get(socket.as_fd(), level, name, &mut messages);
-    // A failure to stop costs a little time and no more.
+    // If this fails, the recording continues at a small cost.
     let _ = reference.set_recv_tclass_v6(false);
-    of_control_messages(messages.get(..length.ok()?)?)
+    control_message_dscp(messages.get(..length.ok()?)?)
 }
 
 fn is_ipv4(socket: &Socket) -> io::Result<bool> {
@@ -79,7 +84,7 @@ fn is_ipv4(socket: &Socket) -> io::Result<bool> {
 }
 
 /// The mark in an IP header of either version (RFC 791 section 3.1, RFC 8200 section 3).
-fn of_packet(packet: &[u8]) -> Option<Dscp> {
+fn packet_dscp(packet: &[u8]) -> Option<Dscp> {
     let (first, second) = (*packet.first()?, *packet.get(1)?);
     match first >> 4 {
         4 => Some(Dscp::from_tos(second)),
@@ -88,9 +93,9 @@ fn of_packet(packet: &[u8]) -> Option<Dscp> {
     }
 }
 
-/// The traffic class among control messages: each has its length (of a word, header included),
-/// level and type, then its data, and is padded to whole words.
-fn of_control_messages(mut messages: &[u8]) -> Option<Dscp> {
+/// The traffic class among control messages. Each message has its length (one machine word, header
+/// included), level and type, then its data, padded to whole words.
+fn control_message_dscp(mut messages: &[u8]) -> Option<Dscp> {
     const WORD: usize = size_of::<usize>();
     const HEADER: usize = WORD + 8;
     loop {
@@ -112,7 +117,7 @@ mod tests {
     use socket2::{Domain, Type};
     use std::net::{SocketAddr, TcpStream};
 
-    /// A client with one mark and a listener with another: what each saw of the other.
+    /// A client and a listener with these marks: the mark each saw of the other.
     fn handshake(any: &str, client: Dscp, server: Dscp) -> (Option<Dscp>, Option<Dscp>) {
         let address: SocketAddr = any.parse().unwrap();
         let socket = |dscp| {
@@ -154,11 +159,11 @@ mod tests {
 
     #[test]
     fn headers_of_both_versions() {
-        assert_eq!(of_packet(&[0x45, 0x62, 0, 60]), Some(Dscp::CS3));
-        assert_eq!(of_packet(&[0x66, 0x0f, 0xff, 0xff]), Some(Dscp::CS3));
-        assert_eq!(of_packet(&[0x6b, 0x8d]), Some(Dscp::EF));
+        assert_eq!(packet_dscp(&[0x45, 0x62, 0, 60]), Some(Dscp::CS3));
+        assert_eq!(packet_dscp(&[0x66, 0x0f, 0xff, 0xff]), Some(Dscp::CS3));
+        assert_eq!(packet_dscp(&[0x6b, 0x8d]), Some(Dscp::EF));
         for bad in [&[][..], &[0x45], &[0x55, 0x60]] {
-            assert_eq!(of_packet(bad), None);
+            assert_eq!(packet_dscp(bad), None);
         }
     }
 
@@ -176,13 +181,13 @@ mod tests {
         let hops = message(libc::IPPROTO_IPV6, libc::IPV6_2292HOPLIMIT, &64i32.to_ne_bytes());
         let class = message(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &0x61i32.to_ne_bytes());
         let both = [hops.clone(), class].concat();
-        assert_eq!(of_control_messages(&both), Some(Dscp::CS3));
-        assert_eq!(of_control_messages(&hops), None);
+        assert_eq!(control_message_dscp(&both), Some(Dscp::CS3));
+        assert_eq!(control_message_dscp(&hops), None);
         for cut in 0..hops.len() + 20 {
-            assert_eq!(of_control_messages(&both[..cut]), None, "{cut}");
+            assert_eq!(control_message_dscp(&both[..cut]), None, "{cut}");
         }
         let short = message(libc::IPPROTO_IPV6, libc::IPV6_TCLASS, &[]);
-        assert_eq!(of_control_messages(&short), None);
-        assert_eq!(of_control_messages(&[0; 64]), None, "a length of zero ends it");
+        assert_eq!(control_message_dscp(&short), None);
+        assert_eq!(control_message_dscp(&[0; 64]), None, "a length of zero ends it");
     }
 }

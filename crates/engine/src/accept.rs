@@ -1,4 +1,4 @@
-//! What arrives over P1 (X.411 14.3, 14.4).
+//! Accepts what arrives over P1 (X.411 14.3, 14.4).
 
 use crate::dedupe::arrival_keys;
 use crate::delivered::{Delivering, delivery_keys, fingerprint_of, identifies};
@@ -16,13 +16,13 @@ use p1::envelope::PerRecipientFields;
 use std::collections::{BTreeMap, BTreeSet};
 
 impl Engine {
-    /// Takes what a peer transferred. `seen` is what is remembered under each of [`keys`], in their
-    /// order, `None` where it is not and where none is given; what is remembered is dropped, the rest
-    /// goes its way.
+    /// Accepts a transfer from a peer. `seen` is what the store remembers under each of [`keys`],
+    /// in their order, `None` where nothing is remembered or no key is given. Recipients that are
+    /// remembered are dropped; the others are processed.
     ///
-    /// A message that has looped comes with a longer trace and so with another arrival key than its
-    /// first visit had: it is not dropped as a duplicate but reported as a loop. What was delivered
-    /// here is dropped whichever way it comes again, and nobody gets a report of it.
+    /// A message that has looped has a longer trace, and so another arrival key than on its first
+    /// visit: it is not dropped as a duplicate but reported as a loop. Whatever was delivered here
+    /// is dropped by whichever path it arrives again, without a report.
     pub fn accept(
         &mut self,
         now: Utc,
@@ -35,7 +35,7 @@ impl Engine {
         self.accept_prepared(now, head, content, prepared, seen)
     }
 
-    /// The same where what grows with the recipients is done ([`Engine::prepare`]).
+    /// The same after [`Engine::prepare`] has done the work that grows with the recipients.
     pub fn accept_prepared(
         &mut self,
         now: Utc,
@@ -114,20 +114,21 @@ pub fn keys(head: &MtsApduHead) -> Vec<Digest> {
     keys
 }
 
-/// What came of a transfer before it is distributed.
+/// A transfer before its recipients are distributed.
 struct Transfer<'a> {
     known: &'a Known<'a>,
     prepared: Preparation,
 }
 
-/// A line for recipients of a copy that is routed again, where some have got it by another way.
+/// Log notes for recipients of a rerouted copy to whom the message was already delivered by
+/// another path.
 pub(crate) fn duplicates(dropped: &[bool]) -> Vec<Note> {
     let (all, count) = (dropped.len(), dropped.iter().filter(|d| **d).count());
     let text = || format!("{count} of {all} delivered already, by another way");
     (count > 0).then(|| Note::new(NoteKind::Duplicate, text())).into_iter().collect()
 }
 
-/// A line for recipients for whom another content was taken under the same identifier.
+/// A log note for recipients for whom another content was accepted under the same identifier.
 pub(crate) fn reused(others: usize, all: usize) -> Note {
     let text = format!(
         "its identifier was used before, for another content: taken for {others} of {all} as a \
@@ -137,19 +138,19 @@ pub(crate) fn reused(others: usize, all: usize) -> Note {
     Note::new(NoteKind::IdentifierReused, text)
 }
 
-/// What is remembered of an arrival, by recipient.
+/// What the store remembers of an arrival, by recipient.
 pub(crate) struct Known<'a> {
     arrivals: &'a [Digest],
     deliveries: &'a [Digest],
-    /// Taken before by the same path, or delivered before by whichever.
+    /// Accepted before by the same path, or delivered before by any.
     dropped: Vec<bool>,
     /// How many of these were delivered.
     elsewhere: usize,
-    /// How many were taken before with another content only.
+    /// How many were accepted before with another content only.
     reused: usize,
-    /// What is remembered of other contents, by its key.
+    /// The records of other contents, by key.
     others: BTreeMap<Digest, Bytes>,
-    /// The delivery key of each recipient, whether others are responsible for it or not.
+    /// The delivery key of each recipient, including those others are responsible for.
     by_index: Vec<Option<Digest>>,
 }
 
@@ -166,17 +167,17 @@ impl Known<'_> {
         let found = |n: usize| seen.get(n).and_then(Option::as_ref);
         let (mut dropped, mut elsewhere, mut others) = (Vec::new(), 0, BTreeMap::new());
         let mut reused = 0;
-        // Whether the content is known under a key; another's record is kept.
-        let mut told = |key: &Digest, record: Option<&Bytes>| {
-            let told = record.is_some_and(|record| identifies(record, content));
-            if let Some(record) = record.filter(|_| !told) {
+        // Whether this content is known under a key. The record of another content is kept.
+        let mut compare = |key: &Digest, record: Option<&Bytes>| {
+            let same = record.is_some_and(|record| identifies(record, content));
+            if let Some(record) = record.filter(|_| !same) {
                 others.insert(*key, record.clone());
             }
-            (told, record.is_some() && !told)
+            (same, record.is_some() && !same)
         };
         for (n, (arrival, delivery)) in arrivals.iter().zip(deliveries).enumerate() {
-            let (repeated, other) = told(arrival, found(n));
-            let (delivered, another) = told(delivery, found(arrivals.len() + n));
+            let (repeated, other) = compare(arrival, found(n));
+            let (delivered, another) = compare(delivery, found(arrivals.len() + n));
             let drop = repeated || delivered;
             elsewhere += usize::from(delivered && !repeated);
             reused += usize::from(!drop && (other || another));
@@ -197,7 +198,7 @@ impl Known<'_> {
         self.by_index.get(index).copied().flatten()
     }
 
-    /// What was taken under its keys before and had another content.
+    /// The records of other contents accepted under the same keys.
     pub(crate) fn others(&self) -> &BTreeMap<Digest, Bytes> {
         &self.others
     }
@@ -218,9 +219,10 @@ impl Known<'_> {
         notes
     }
 
-    /// Remembers the arrival for those recipients to whom nothing was delivered: for them the path
-    /// tells a repetition from a loop. The content is remembered with it, as with a delivery: who
-    /// guesses an identifier and a path does not have a true message dropped as known.
+    /// Remembers the arrival for the recipients to whom nothing was delivered: for them the path
+    /// distinguishes a repetition from a loop. The content's digest is stored with the key, so
+    /// that a sender who guesses an identifier and a path cannot have a genuine message dropped as
+    /// a duplicate.
     fn remember_arrival(&self, now: Utc, content: Option<[u8; 32]>, seen: &mut Vec<Seen>) {
         let delivered: BTreeSet<Digest> = seen.iter().map(|s| s.key).collect();
         let keys = self.arrivals.iter().zip(self.deliveries).zip(&self.dropped);
@@ -231,7 +233,7 @@ impl Known<'_> {
     }
 }
 
-/// Takes responsibility away for what was accepted before.
+/// Removes the responsibility for recipients accepted before.
 pub(crate) fn without_seen(mut carried: Carried, seen: &[bool]) -> Carried {
     let responsible = carried.recipients_mut().iter_mut().filter(|r| r.indicators.responsible());
     for (recipient, seen) in responsible.zip(seen) {

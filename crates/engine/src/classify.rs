@@ -1,9 +1,9 @@
-//! At which precedence a message, probe or report is scheduled: the one file that decides it.
+//! Classification: the precedence at which a message, probe or report is scheduled.
 //!
-//! The envelope drives transfer: priority and STANAG 4406's priority-level-qualifier make six
-//! levels. Where the qualifier is absent, policy says which of a priority's two levels is meant; a
-//! relay never adds one. Only where policy allows is the heading looked at, and only to find what
-//! the envelope leaves open.
+//! The envelope decides: priority and STANAG 4406's priority-level-qualifier together give six
+//! levels. Without the qualifier, policy selects one of a priority's two levels; a relay never
+//! adds a qualifier. Only if policy permits is the heading read, and only to decide what the
+//! envelope leaves open.
 
 use base::Precedence;
 use bytes::Bytes;
@@ -13,16 +13,16 @@ use p1::flags::Priority;
 use p1::grade::{self, PriorityLevelQualifier};
 use serde::{Deserialize, Serialize};
 
-/// How the precedence of a message is found.
+/// How the precedence of a message is determined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "snake_case")]
 pub struct Policy {
     /// Levels of messages without the qualifier.
     pub no_qualifier: NoQualifier,
-    /// Whether the heading of a message without the qualifier may be looked at (content types P22,
-    /// P2 and P772).
+    /// Whether the heading of a message without the qualifier may be read (content types P22, P2
+    /// and P772).
     pub peek_content: bool,
-    /// Level of reports made elsewhere, whose envelope has no priority.
+    /// Level of reports made by other MTAs, whose envelope has no priority.
     pub report_precedence: Precedence,
 }
 
@@ -36,7 +36,7 @@ impl Default for Policy {
     }
 }
 
-/// The level each priority stands for without the qualifier.
+/// The level of each priority without the qualifier.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields, rename_all = "kebab-case")]
 pub struct NoQualifier {
@@ -59,7 +59,7 @@ impl Default for NoQualifier {
 }
 
 impl Policy {
-    /// The level of a message. `prefix` is the front of its content, as much as is at hand.
+    /// The level of a message. `prefix` is the beginning of its content, as far as available.
     pub fn message(
         &self,
         priority: Priority,
@@ -67,7 +67,7 @@ impl Policy {
         content_type: &ContentType,
         prefix: &Bytes,
     ) -> Precedence {
-        // A qualifier that cannot be read says nothing: a relay passes it on all the same.
+        // A malformed qualifier counts as absent; a relay still passes it on.
         if let Ok(Some(qualifier)) = PriorityLevelQualifier::of(extensions) {
             return grade::join(priority, qualifier);
         }
@@ -86,19 +86,19 @@ impl Policy {
         p772::peek_precedence(prefix)?.level()
     }
 
-    /// The level of a probe: like a message of normal priority, for it has none of its own.
+    /// The level of a probe: that of a message of normal priority, as a probe has no priority.
     pub fn probe(&self) -> Precedence {
         self.no_qualifier.normal
     }
 
-    /// The level of a report we make: its subject's, at least Priority.
+    /// The level of a report made here: that of its subject, at least Priority.
     pub fn own_report(&self, subject: Precedence) -> Precedence {
         subject.max(Precedence::Priority)
     }
 
-    /// The level of a report made elsewhere. Its subject's would be better, but nothing here tells
-    /// it: the subject's entry is gone once it was transferred, and what is remembered against
-    /// repetitions is found by the path something came, not by its identifier alone.
+    /// The level of a report made by another MTA. The subject's level is not available: its entry
+    /// is deleted after the transfer, and the keys kept against duplicates include the path, so
+    /// the identifier alone does not find them.
     pub fn relayed_report(&self) -> Precedence {
         self.report_precedence
     }

@@ -1,8 +1,8 @@
-//! Which extensions are understood, step by step (X.411 9.1 and 14.3.4).
+//! Supported extensions, and the handling of unsupported critical ones (X.411 9.1 and 14.3.4).
 //!
-//! An extension that is not understood and not critical for a step passes it untouched. One that is
-//! critical stops there: a submission is refused with unsupported-critical-function, a relay or a
-//! delivery reports non-delivery with that diagnostic.
+//! An extension that is not supported and not critical for a step is passed on unchanged. If it is
+//! critical, a submission is refused with unsupported-critical-function; a relay or a delivery
+//! reports non-delivery with that diagnostic.
 
 use crate::expire::latest_delivery;
 use p1::extension::{
@@ -10,10 +10,10 @@ use p1::extension::{
 };
 use p1::grade::PriorityLevelQualifier;
 
-/// What an extension may be critical for.
+/// A step that an extension may be critical for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Taking a submission from a user.
+    /// Accepting a submission from a user.
     Submission,
     /// Relaying to another MTA.
     Transfer,
@@ -21,7 +21,7 @@ pub enum Step {
     Delivery,
 }
 
-/// The first extension that is critical for this step and not understood, by name or identifier.
+/// The first unsupported extension that is critical for this step, by name or identifier.
 pub fn unsupported(step: Step, extensions: &Extensions) -> Option<String> {
     extensions.0.iter().find(|f| is_critical(step, f) && !is_understood(step, f)).map(|f| match &f
         .kind
@@ -42,7 +42,7 @@ fn is_critical(step: Step, field: &ExtensionField) -> bool {
     }
 }
 
-/// STANAG 4406's priority-level-qualifier is the one private extension that is acted on.
+/// STANAG 4406's priority-level-qualifier is the only private extension supported.
 fn is_qualifier(kind: &ExtensionType) -> bool {
     let own = PriorityLevelQualifier::Low.extension(Dialect::Modern);
     own.is_some_and(|own| own.kind == *kind)
@@ -51,16 +51,16 @@ fn is_qualifier(kind: &ExtensionType) -> bool {
 fn is_understood(step: Step, field: &ExtensionField) -> bool {
     let ExtensionType::Standard(number) = field.kind else { return is_qualifier(&field.kind) };
     match step {
-        // A relay's part in every extension of X.411 is to pass it on, but for those that ask the
-        // MTS to do something on the way, which we leave to the MTA that delivers.
+        // A relay passes on every extension of X.411. Those that request an action of the MTS are
+        // performed by the delivering MTA.
         Step::Transfer => standard_name(number).is_some(),
-        // Performed, where it can be read.
+        // Performed, if it can be read.
         Step::Submission | Step::Delivery if number == n::LATEST_DELIVERY_TIME => {
             latest_delivery(field).is_some()
         }
-        // We never reassign, expand or convert, so that prohibitions are honoured; tokens, checks
-        // and labels are between the users, who get them as they are. No security policy that would
-        // compare labels is in force here.
+        // We never reassign, expand or convert, so prohibitions are respected. Tokens, checks and
+        // labels concern the users, who receive them unchanged. No security policy that compares
+        // labels is in force here.
         Step::Submission | Step::Delivery => matches!(
             number,
             n::RECIPIENT_REASSIGNMENT_PROHIBITED

@@ -1,12 +1,12 @@
-//! Keys of what must not be taken twice.
+//! Keys for the detection of duplicates.
 //!
-//! P1 sends again after a lost confirmation, so an arrival is recognised by its identifier, the
-//! recipient's number and name, its redirections and expansions, and the path it came: split copies
-//! share an identifier and have other recipients, and what has looped has come further. With the key
-//! stands the digest of the content, for another content is another message. What is
-//! delivered here has a key without its path instead ([`crate::delivery_keys`]). P3 has no
-//! such key: a resubmission is one by the same user that asks for the same in every respect. The
-//! same text to another recipient, or at another priority, is another message.
+//! P1 repeats a transfer after a lost confirmation. An arrival is therefore recognised by its
+//! identifier, the recipient's number and name, its redirections and expansions, and its path:
+//! split copies share an identifier and have other recipients, and a looped message has a longer
+//! path. The content's digest is stored with the key, as another content is another message. A
+//! delivery has a key without the path instead ([`crate::delivery_keys`]). P3 has no such
+//! identifier: a submission is a repetition if the same user submits the same in every respect.
+//! The same text to another recipient, or at another priority, is another message.
 
 use crate::journal::Digest;
 use crate::route::canonical;
@@ -22,13 +22,13 @@ use p1::trace::TraceElement;
 use sha2::{Digest as _, Sha256};
 use std::time::Duration;
 
-/// What the keys of probes begin with.
+/// Prefix of the keys of probes.
 pub(crate) const PROBE: &str = "probe";
 
-/// How long keys are remembered: longer than any peer or user goes on trying.
+/// How long keys are remembered: longer than any peer or user retries.
 pub const REMEMBERED: Duration = Duration::from_hours(10 * 24);
 
-/// Hashes parts so that no two sequences of parts look alike.
+/// Hashes a sequence of parts such that different sequences have different input.
 #[derive(Clone)]
 pub(crate) struct Hasher(Sha256);
 
@@ -44,7 +44,7 @@ impl Hasher {
         self.0.update(octets);
     }
 
-    /// What this writes, as one part.
+    /// Adds the output of `write` as one part.
     fn encoded(&mut self, write: impl FnOnce(&mut Writer)) {
         let mut w = Writer::new();
         write(&mut w);
@@ -90,8 +90,8 @@ impl Hasher {
     }
 }
 
-/// The keys of an arrival: one for each recipient we would be responsible for, in order; for a
-/// report, one.
+/// The keys of an arrival: one for each recipient we are responsible for, in order; one for a
+/// report.
 pub fn arrival_keys(head: &MtsApduHead) -> Vec<Digest> {
     match head {
         MtsApduHead::Message(e) => subject_keys("message", &Subject::from(&**e)),
@@ -101,7 +101,7 @@ pub fn arrival_keys(head: &MtsApduHead) -> Vec<Digest> {
             hasher.identifier(&report.envelope.report_identifier);
             hasher.part(canonical(&report.envelope.destination.address).as_bytes());
             hasher.path(&report.envelope.trace, &report.envelope.extensions);
-            // There is no content that tells one from a forgery: all of it does.
+            // A report has no content to identify it, so all of it goes into the key.
             hasher.part(&encode_report(report));
             vec![hasher.finish()]
         }
@@ -109,23 +109,24 @@ pub fn arrival_keys(head: &MtsApduHead) -> Vec<Digest> {
 }
 
 fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
-    let common = Common::of(kind, subject);
+    let common = Common::new(kind, subject);
     let key = |r: &PerRecipientFields| common.key(r, &canonical(&r.recipient.address));
     subject.recipients.iter().filter(|r| r.indicators.responsible()).map(key).collect()
 }
 
-/// What the keys of all recipients of a message or probe have in common.
+/// The common part of the keys of all recipients of a message or probe.
 #[derive(Clone)]
 pub(crate) struct Common(Hasher);
 
 impl Common {
-    pub(crate) fn of(kind: &str, subject: &Subject<'_>) -> Common {
+    pub(crate) fn new(kind: &str, subject: &Subject<'_>) -> Common {
         let mut common = Hasher::new(kind);
         common.identifier(subject.identifier);
         common.extension(subject.extensions, number::DL_EXPANSION_HISTORY);
         common.path(subject.trace, subject.extensions);
         if kind == PROBE {
-            // It has no content that tells it from a forgery, whose report goes to somebody else.
+            // A probe has no content to identify it. A forged one would send its report to another
+            // user.
             common.part(canonical(&subject.originator.address).as_bytes());
         }
         Common(common)
@@ -142,11 +143,11 @@ impl Common {
     }
 }
 
-/// The key of a submission by the user of this mailbox; `None` without a content identifier, for
-/// then two equal messages may well be meant.
+/// The key of a submission by the user of this mailbox; `None` without a content identifier, as
+/// two equal messages may then be intended.
 ///
-/// Beside the content it covers all of the envelope that makes a difference to what is sent: a key
-/// that left one out would answer another message with the first one's identifier, and lose it.
+/// Besides the content it covers every part of the envelope that changes what is sent: if the key
+/// omitted one, another message would be answered with the first one's identifier, and lost.
 pub fn submission_key(
     mailbox: &str,
     envelope: &MessageSubmissionEnvelope,
@@ -219,7 +220,7 @@ mod tests {
         let history =
             |number| ExtensionField::standard(number, Criticality::default(), |w| w.null(u::NULL));
         assert_eq!(changed(&|_| {}), key);
-        // What the sender may say otherwise the second time does not matter.
+        // Fields that a user may change in a repetition do not matter.
         assert_eq!(changed(&|e| e.unknown.push(Bytes::from_static(&[5, 0]))), key);
         let elsewhere = engine_of("zeta", "mta9", &[], &[]);
         let later = |e: &mut MessageTransferEnvelope| e.trace[0].arrival_time = Time::from(at(1));
@@ -299,7 +300,7 @@ mod tests {
         assert!(key.is_some());
         assert_ne!(key, submission_key("b", &envelope, &[1; 32]));
         assert_ne!(key, submission_key("a", &envelope, &[2; 32]));
-        // Parts do not run into each other.
+        // Adjacent parts stay separate.
         named.content_identifier = Some("ef 1".to_owned());
         assert_ne!(key, submission_key("ar", &named, &[1; 32]));
         named.content_identifier = None;
@@ -315,7 +316,7 @@ mod tests {
             change(&mut envelope);
             key(&envelope)
         };
-        // The same address in other letters, and members that are not passed on.
+        // The same address in other letter case, and members that are not passed on.
         assert_eq!(
             changed(&|e| e.recipients[0].recipient = name(&BAKER.to_lowercase())),
             key(&envelope)

@@ -1,9 +1,9 @@
-//! What goes to a user, and what is reported of it (X.411 14.7).
+//! Deliveries to users, and the reports on them (X.411 14.7).
 
 use crate::Engine;
 use crate::outcome::Concluded;
 use crate::record::Record;
-use crate::report::Outcome;
+use crate::report::RecipientOutcome;
 use crate::split::Failure;
 use crate::subject::Subject;
 use crate::transfer::Payload;
@@ -18,7 +18,7 @@ use p1::p3::{MessageDeliveryEnvelope, PerRecipientReportDelivery, ReportDelivery
 use p1::reason::{Diagnostic, NonDeliveryReason};
 use p1::time::Time;
 
-/// An operation to be invoked on a user.
+/// An operation to invoke on a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Delivery {
     /// Its local code: message-delivery or report-delivery.
@@ -27,17 +27,18 @@ pub struct Delivery {
     pub payload: Payload,
 }
 
-/// What to report of a delivery that the user answered with this error (X.411 8.3.2, local codes of
-/// X.419); `None` where trying again later may succeed.
+/// The report reason for a delivery that the user answered with this error (X.411 8.3.2, local
+/// codes of X.419); `None` if a later attempt may succeed.
 ///
-/// The node gives the copy up with [`Engine::undeliverable`] and these, in the batch that removes its
-/// entry: the user would return the same error every time. delivery-control-violated is temporary,
-/// for a control holds until the user lifts it; so is anything X.411 does not let a user return
-/// here, which tells of a fault of the user agent and not of the message. Expiry ends both.
+/// The node gives the copy up with [`Engine::undeliverable`] and this reason, in the batch that
+/// removes its entry, as the user would return the same error every time.
+/// delivery-control-violated is temporary: a control holds until the user lifts it. Errors that
+/// X.411 does not permit here are temporary too, as they indicate a fault of the user agent and
+/// not of the message. Expiry ends both.
 pub fn permanent(code: i64) -> Option<(NonDeliveryReason, Diagnostic)> {
     match code {
-        // security-error. Its security-problem is between us and the user; the originator is told
-        // with the diagnostic that every edition of X.411 has.
+        // security-error. Its security-problem concerns us and the user; the originator gets the
+        // diagnostic that every edition of X.411 has.
         12 => Some((
             NonDeliveryReason::TRANSFER_FAILURE_FOR_SECURITY_REASON,
             Diagnostic::SECURE_MESSAGING_ERROR,
@@ -70,16 +71,20 @@ impl Engine {
         Some(Delivery { operation, payload })
     }
 
-    /// A user took a message at `time`: delivery reports, where they were asked for.
+    /// A user accepted a message at `time`: makes the delivery reports requested.
     pub fn delivered(&mut self, now: Utc, time: Utc, record: &Record) -> Concluded {
         let report = ReportType::Delivery { time: Time::from(time), mts_user: 0 };
-        self.conclude(now, record, |index| Outcome { index, report: report.clone(), text: None })
+        self.conclude(now, record, |index| RecipientOutcome {
+            index,
+            report: report.clone(),
+            text: None,
+        })
     }
 
-    /// A copy is given up: non-delivery reports of all its recipients. Of a report nothing is told.
+    /// Gives a copy up: non-delivery reports for all its recipients. A report causes no report.
     ///
-    /// The node does so when a copy has expired, when a peer refused it for good and when a user
-    /// answered its delivery with an error that is [`permanent`].
+    /// The node calls this when a copy has expired, when a peer refused it permanently, and when a
+    /// user answered its delivery with an error that is [`permanent`].
     pub fn undeliverable(
         &mut self,
         now: Utc,
@@ -89,14 +94,14 @@ impl Engine {
         text: &str,
     ) -> Concluded {
         let failure = Failure { reason, diagnostic, text: text.to_owned() };
-        self.conclude(now, record, |index| Outcome::failed(index, &failure))
+        self.conclude(now, record, |index| RecipientOutcome::failed(index, &failure))
     }
 
     fn conclude(
         &mut self,
         now: Utc,
         record: &Record,
-        outcome: impl Fn(usize) -> Outcome,
+        outcome: impl Fn(usize) -> RecipientOutcome,
     ) -> Concluded {
         let subject = match &record.head {
             MtsApduHead::Message(e) => Subject::from(&**e),
@@ -141,13 +146,13 @@ fn message(now: Utc, record: &Record, e: &MessageTransferEnvelope) -> MessageDel
     }
 }
 
-/// In the dialect of P3, whichever the peer has that they came from.
+/// In the dialect of P3, whatever dialect they arrived in.
 fn for_users(mut extensions: Extensions) -> Extensions {
     extensions.set_dialect(Dialect::Modern);
     extensions
 }
 
-/// When the first domain took it, as its trace says; our own time where it says nothing.
+/// When the first domain accepted it, by its trace; our own time if the trace has none.
 fn submission_time(record: &Record, e: &MessageTransferEnvelope) -> Time {
     e.trace
         .first()
@@ -156,8 +161,8 @@ fn submission_time(record: &Record, e: &MessageTransferEnvelope) -> Time {
         .unwrap_or_else(|| Time::from(record.first_arrival))
 }
 
-/// Whether a delivery envelope has this extension: not those that ask the MTS to do something, nor
-/// what MTAs tell each other (X.411 Figure 2, MessageDeliveryExtensions).
+/// Whether a delivery envelope has this extension. Requests to the MTS and information between
+/// MTAs are excluded (X.411 Figure 2, MessageDeliveryExtensions).
 fn is_for_users(field: &ExtensionField) -> bool {
     let ExtensionType::Standard(number) = &field.kind else { return true };
     !matches!(
@@ -241,15 +246,15 @@ mod tests {
         let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0)]);
         let taken = beta.accept(at(60), head, &content(1000), &[]);
         let record = Record::decode(&taken.accepted.entries[0].record.encode()).unwrap();
-        let told = parse(&beta.delivery_argument(at(61), &record).unwrap());
-        assert_eq!(told.identifier.to_string(), done.message);
-        assert_eq!(told.delivery_time, Time::from(at(61)));
-        assert_eq!(told.submission_time, Time::from(at(0)));
-        assert_eq!(told.this_recipient, name(BAKER));
-        assert_eq!(told.other_recipients, [name(JONES)]);
-        assert_eq!(told.originator, submitted.originator);
-        assert_eq!(told.content_identifier, submitted.content_identifier);
-        let kinds: Vec<_> = told.extensions.0.iter().map(|f| f.kind.clone()).collect();
+        let argument = parse(&beta.delivery_argument(at(61), &record).unwrap());
+        assert_eq!(argument.identifier.to_string(), done.message);
+        assert_eq!(argument.delivery_time, Time::from(at(61)));
+        assert_eq!(argument.submission_time, Time::from(at(0)));
+        assert_eq!(argument.this_recipient, name(BAKER));
+        assert_eq!(argument.other_recipients, [name(JONES)]);
+        assert_eq!(argument.originator, submitted.originator);
+        assert_eq!(argument.content_identifier, submitted.content_identifier);
+        let kinds: Vec<_> = argument.extensions.0.iter().map(|f| f.kind.clone()).collect();
         assert_eq!(kinds, [submitted.extensions.0[0].kind.clone()]);
     }
 
@@ -257,9 +262,9 @@ mod tests {
     fn other_recipients_are_told_only_where_disclosed() {
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER, JONES]));
-        let told =
+        let argument =
             parse(&alpha.delivery_argument(at(1), &done.accepted.entries[1].record).unwrap());
-        assert_eq!((told.this_recipient, told.other_recipients), (name(JONES), vec![]));
+        assert_eq!((argument.this_recipient, argument.other_recipients), (name(JONES), vec![]));
     }
 
     #[test]
@@ -270,11 +275,12 @@ mod tests {
         let delivery = alpha.delivery_argument(at(1), &entry.record).unwrap();
         assert_eq!(delivery.operation, operation::REPORT_DELIVERY);
         assert_eq!(delivery.payload.content_length, 0);
-        let told = ReportDelivery::read(&Element::parse(&delivery.payload.head).unwrap()).unwrap();
-        assert_eq!(told.subject_identifier.to_string(), done.message);
-        assert_eq!(told.recipients[0].actual_recipient, name(NOBODY));
+        let argument =
+            ReportDelivery::read(&Element::parse(&delivery.payload.head).unwrap()).unwrap();
+        assert_eq!(argument.subject_identifier.to_string(), done.message);
+        assert_eq!(argument.recipients[0].actual_recipient, name(NOBODY));
         assert_eq!(
-            told.recipients[0].report,
+            argument.recipients[0].report,
             report_of(entry).content.recipients[0].last_trace.report
         );
     }
@@ -289,8 +295,8 @@ mod tests {
             let done = alpha.undeliverable(at(1), &copy.record, reason, diagnostic, "refused");
             reported.push((code, failures(report_of(&done.entries[0]))));
         }
-        let told = |reason, diagnostic| vec![(1, Some((reason, Some(diagnostic))))];
-        assert_eq!(reported, [(12, told(8, 46)), (13, told(1, 18))]);
+        let argument = |reason, diagnostic| vec![(1, Some((reason, Some(diagnostic))))];
+        assert_eq!(reported, [(12, argument(8, 46)), (13, argument(1, 18))]);
         assert_eq!(AccessError::ControlViolated.code(), 1);
         assert_eq!(AccessError::UnsupportedCriticalFunction.code(), 13);
         let security = AccessError::Security(SecurityProblem::SECURITY_POLICY_VIOLATION);
@@ -303,7 +309,7 @@ mod tests {
         let done = submit(&mut engine(), &submission(&[JONES]));
         let mut record = done.accepted.entries[0].record.clone();
         let MtsApduHead::Message(envelope) = &mut record.head else { panic!() };
-        // message-security-label and a private one as a peer of 1988 sends them.
+        // message-security-label and a private extension, as a peer of 1988 sends them.
         for octets in [
             &[0x30, 9, 0xa0, 3, 2, 1, 20, 0xa2, 2, 0x31, 0][..],
             &[0x30, 6, 0xa0, 4, 6, 2, 0x51, 1],

@@ -1,14 +1,14 @@
-//! Keys of what was delivered: a copy that comes another way is known by them.
+//! Keys of deliveries: they identify a copy that arrives again by another path.
 //!
-//! A transfer whose confirmation was lost and that its sender routes again comes by another path, so
-//! its arrival keys are others ([`crate::arrival_keys`]). What is delivered finally is therefore
-//! remembered without its trace: by its identifier, the number its recipient was given at its
-//! origin, the actual recipient, and whom it was redirected from and which lists expanded it. Their
-//! names count and not their times: copies that a redirection or a list makes are others, and the
-//! time at which it did so may differ between two copies of one.
+//! If the confirmation of a transfer is lost and the sender reroutes the message, it arrives by
+//! another path and has other arrival keys ([`crate::arrival_keys`]). A final delivery is
+//! therefore remembered without its trace: by its identifier, the number its recipient has at the
+//! origin, the actual recipient, and its redirection and expansion histories. Of the histories the
+//! names count and not the times: a copy made by a redirection or a list is another copy, and its
+//! time may differ between two copies of one message.
 //!
-//! The key of a message is remembered with its [`fingerprint`]: an MTA that uses an identifier again, for
-//! another content, loses nothing by it, and nor does one whose identifier is forged.
+//! A message's key is stored with its [`fingerprint`]. So no message is lost if an MTA reuses an
+//! identifier for another content, or if an identifier is forged.
 
 use crate::accept::Known;
 use crate::critical::{Step, unsupported};
@@ -26,16 +26,16 @@ use p1::extension::{Extensions, number};
 use p1::names::ORName;
 use std::collections::BTreeMap;
 
-/// What tells the keys of a message from those of a probe, whose delivery is its report.
+/// Separates the keys of messages from those of probes, whose delivery is their report.
 const MESSAGE: &str = "delivered";
 const PROBE: &str = "probed";
 
 /// Octets of a fingerprint in a record.
 const DIGEST: usize = 32;
-/// Contents remembered under one key: those delivered last.
+/// Contents remembered per key: those delivered last.
 const CONTENTS: usize = 8;
 
-/// The keys of the deliveries that an arrival could lead to: one for each of its
+/// The keys of the deliveries that an arrival may lead to: one for each of its
 /// [`crate::arrival_keys`], in the same order.
 pub fn delivery_keys(head: &MtsApduHead) -> Vec<Digest> {
     match head {
@@ -51,7 +51,7 @@ fn subject_keys(kind: &str, subject: &Subject<'_>) -> Vec<Digest> {
     responsible.map(|r| key(&common, r, &canonical(&r.recipient.address))).collect()
 }
 
-/// What the keys of the deliveries of all recipients have in common.
+/// The common part of the delivery keys of all recipients.
 pub(crate) fn common_of(head: &MtsApduHead) -> Option<Hasher> {
     match head {
         MtsApduHead::Message(e) => Some(common(MESSAGE, &Subject::from(&**e))),
@@ -76,8 +76,8 @@ pub(crate) fn key(common: &Hasher, recipient: &PerRecipientFields, address: &str
     hasher.finish()
 }
 
-/// A report is for one destination. What it says of whom is in its key, lest one whose maker uses an
-/// identifier again be lost.
+/// A report has one destination. Its key includes the recipients and their outcomes, so that no
+/// report is lost whose maker reuses an identifier.
 pub(crate) fn report_key(report: &Report) -> Digest {
     let (envelope, content) = (&report.envelope, &report.content);
     let mut hasher = Hasher::new("reported");
@@ -85,7 +85,8 @@ pub(crate) fn report_key(report: &Report) -> Digest {
     hasher.part(canonical(&envelope.destination.address).as_bytes());
     history(&mut hasher, &envelope.extensions, number::ORIGINATOR_AND_DL_EXPANSION_HISTORY);
     hasher.identifier(&content.subject_identifier);
-    // A recipient who did not ask is left out where the report is delivered, and not before.
+    // Recipients that the user did not ask about are removed at delivery and not before, so all
+    // count.
     for recipient in &content.recipients {
         hasher.part(&recipient.number.to_be_bytes());
         hasher.part(canonical(&recipient.actual_recipient.address).as_bytes());
@@ -101,7 +102,7 @@ pub(crate) fn report_key(report: &Report) -> Digest {
     hasher.finish()
 }
 
-/// The names in a history, as one part each; as it came where it cannot be read.
+/// The names in a history, one part each; a malformed history as its octets.
 fn history(hasher: &mut Hasher, extensions: &Extensions, number: i64) {
     let Some(field) = extensions.standard(number) else { return hasher.part(&[0]) };
     let Some(names) = names(&field.value, number == number::REDIRECTION_HISTORY) else {
@@ -116,8 +117,8 @@ fn history(hasher: &mut Hasher, extensions: &Extensions, number: i64) {
     }
 }
 
-/// Of each element of a history its name: DLExpansion and OriginatorAndDLExpansion are a name and a
-/// time, and a Redirection is both of them, together, and a reason (X.411 Figure 2).
+/// The name in each element of a history: DLExpansion and OriginatorAndDLExpansion are a name and
+/// a time; a Redirection is both of them, as one member, and a reason (X.411 Figure 2).
 fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
     let history = Element::parse(value).ok()?;
     let mut elements = history.children().ok()?;
@@ -130,16 +131,17 @@ fn names(value: &[u8], redirections: bool) -> Option<Vec<ORName>> {
     Some(names)
 }
 
-/// What a message is known by beside its keys: its content, and what of its envelope decides whether,
-/// when and as what it is delivered. A copy that differs in it is another message under the same
-/// identifier, lest who knows a content and an identifier has the true message dropped for a copy that
-/// waits until tomorrow, or comes from somebody else. Of what MTAs on the way may change nothing is in it.
+/// A message's identity beside its keys: its content, and the envelope fields that decide whether,
+/// when and how it is delivered. A copy that differs is another message under the same identifier.
+/// Otherwise a sender who knows a content and an identifier could displace the genuine message by
+/// a copy that is deferred, or has another originator. Fields that an MTA on the path may change
+/// are excluded.
 pub(crate) fn fingerprint(e: &MessageTransferEnvelope, content: &[u8; DIGEST]) -> [u8; DIGEST] {
     let mut hasher = Hasher::new("message");
     hasher.part(content);
     hasher.part(canonical(&e.originator.address).as_bytes());
     hasher.part(e.content_type.to_string().as_bytes());
-    // The priority of X.411: a qualifier is lost where an older dialect has no form for it.
+    // The priority of X.411: an older dialect has no form for the qualifier and loses it.
     hasher.part(format!("{:?} {:?}", e.priority, e.deferred_delivery_time).as_bytes());
     let latest = e.extensions.standard(number::LATEST_DELIVERY_TIME);
     hasher.part(latest.map(|field| &field.value[..]).unwrap_or_default());
@@ -149,7 +151,7 @@ pub(crate) fn fingerprint(e: &MessageTransferEnvelope, content: &[u8; DIGEST]) -
     hasher.finish().0
 }
 
-/// The same of whatever has a content; `None` for a probe or a report.
+/// The same for any APDU with a content; `None` for a probe or a report.
 pub(crate) fn fingerprint_of(head: &MtsApduHead, content: &[u8; DIGEST]) -> Option<[u8; DIGEST]> {
     match head {
         MtsApduHead::Message(e) => Some(fingerprint(e, content)),
@@ -157,27 +159,27 @@ pub(crate) fn fingerprint_of(head: &MtsApduHead, content: &[u8; DIGEST]) -> Opti
     }
 }
 
-/// Whether a content is one of those this record of a delivery tells of. A record without any is of
-/// whatever it was: of a probe, of a report, or of a message that an older program queued.
+/// Whether the record of a delivery includes this content. A record without digests matches every
+/// content: it belongs to a probe, a report, or a message queued by an older release.
 pub(crate) fn identifies(record: &[u8], content: Option<&[u8; DIGEST]>) -> bool {
     let Some(content) = content else { return true };
     record.is_empty() || record.chunks(DIGEST).any(|digest| digest == content)
 }
 
-/// What is to be remembered of deliveries: their keys, and of which content.
+/// The keys and contents of deliveries to be remembered.
 pub(crate) struct Delivering<'a> {
-    /// When they are accepted.
+    /// The time of acceptance.
     pub now: Utc,
-    /// Of the content; `None` for a probe or a report, and where it is not known.
+    /// The content's fingerprint; `None` for a probe or a report, and if unknown.
     pub digest: Option<[u8; DIGEST]>,
-    /// What was delivered under the same keys before and had other contents.
+    /// Records of other contents delivered under the same keys.
     pub others: Option<&'a BTreeMap<Digest, Bytes>>,
-    /// What is remembered of the arrival; its keys need not be made again.
+    /// What is remembered of the arrival, with its keys; saves computing them again.
     pub known: Option<&'a Known<'a>>,
 }
 
 impl Delivering<'_> {
-    /// Of one delivery.
+    /// The record to remember for one delivery.
     pub(crate) fn seen(&self, key: Digest) -> Seen {
         let other = self.others.and_then(|others| others.get(&key));
         let mut record = other.map(|r| r.to_vec()).unwrap_or_default();
@@ -189,8 +191,8 @@ impl Delivering<'_> {
         Seen { key, until: self.now + REMEMBERED, record }
     }
 
-    /// Of the deliveries to the recipients of these indices.
-    pub(crate) fn of(&self, carried: &Carried, indices: &[usize]) -> Vec<Seen> {
+    /// The records to remember for the deliveries to the recipients of these indices.
+    pub(crate) fn keys_for(&self, carried: &Carried, indices: &[usize]) -> Vec<Seen> {
         if indices.is_empty() {
             return Vec::new();
         }
@@ -231,14 +233,14 @@ mod tests {
         engine_of("beta", "mta2", &["Baker", "Other"], &[("alpha", 0)])
     }
 
-    /// As it comes by a relay.
+    /// The same message as it arrives by a relay.
     fn relayed(head: &MtsApduHead) -> MtsApduHead {
         let mut gamma = engine_of("gamma", "mta3", &[], &[("", 1)]);
         let there = gamma.accept(at(5), head.clone(), &content(1_000), &[]);
         received(&gamma, &there.accepted.entries[0])
     }
 
-    /// What a store that has this would answer.
+    /// The answer of a store that holds these records.
     fn look_up(seen: &[Seen], head: &MtsApduHead) -> Vec<Option<Bytes>> {
         let found = |key| seen.iter().rfind(|s| s.key == key).map(|s| s.record.clone());
         keys(head).into_iter().map(found).collect()
@@ -297,7 +299,7 @@ mod tests {
         assert_eq!(delivery_keys(&head), delivery_keys(&round));
         assert_eq!(delivery_keys(&head).len(), 3);
 
-        // New has no mailbox yet, and so is remembered by the path.
+        // New has no mailbox yet, so the arrival is remembered by the path.
         let first = beta().accept(at(10), head.clone(), &content(1_000), &[]).accepted;
         let mut remembered: Vec<Digest> = first.seen.iter().map(|s| s.key).collect();
         remembered.sort_unstable();
@@ -315,7 +317,7 @@ mod tests {
         let dropped = "2 of 3 taken before, 2 of them delivered already";
         assert_eq!(notes, [(NoteKind::Duplicate, dropped)]);
 
-        // All three are delivered now: nothing of it is taken, whichever way it comes.
+        // All three are delivered now: a further copy is dropped, whatever its path.
         let mut seen = first.seen;
         seen.extend(second.accepted.seen);
         for copy in [round, head] {
@@ -334,7 +336,7 @@ mod tests {
             |names: &[(&str, u64)]| key(&|e| e.recipients[0].extensions.set(redirections(names)));
         assert_eq!(lists(&[(SMITH, 1), (JONES, 2)]), lists(&[(SMITH, 3), (JONES, 4)]));
         assert_eq!(redirected(&[(JONES, 1)]), redirected(&[(JONES, 2)]));
-        // A history that cannot be read is compared whole.
+        // A malformed history is compared as a whole.
         let raw = |value: &'static [u8]| {
             let field = ExtensionField { value: Bytes::from_static(value), ..list_history(&[]) };
             key(&|e| e.extensions.set(field.clone()))
@@ -387,7 +389,7 @@ mod tests {
         for (copy, content, entries, kind) in [
             (&head, &content(1_000), 1, None),
             (&later, &other, 1, Some(NoteKind::IdentifierReused)),
-            // And both are known now.
+            // Both contents are known now.
             (&later, &content(1_000), 0, Some(NoteKind::Duplicate)),
             (&head, &other, 0, Some(NoteKind::Duplicate)),
         ] {
@@ -397,7 +399,7 @@ mod tests {
             assert_eq!(taken.notes.first().map(|n| n.kind), kind);
             remembered.extend(taken.accepted.seen);
         }
-        // However often: the last ones are remembered.
+        // Any number of contents: the last ones are remembered.
         for n in 10..40 {
             let seen = look_up(&remembered, &head);
             let content = Content { digest: [n; 32], ..content(1_000) };
@@ -436,7 +438,7 @@ mod tests {
                 let taken = beta.accept(at(11), head.clone(), &content(1_000), &seen);
                 assert_eq!(taken.accepted.entries.len(), 1, "forgery {n} to {to}");
                 assert_eq!(taken.accepted.entries[0].record.not_before, None);
-                // What an MTA on the way may change tells nothing apart.
+                // Fields that an MTA on the path may change do not distinguish messages.
                 let mut all = first.seen;
                 all.extend(taken.accepted.seen);
                 let round = relayed(&head);
@@ -456,7 +458,7 @@ mod tests {
         for to in [&[BAKER][..], &[transit], &[NEW]] {
             let head = sent(to);
             let mut beta = engine_of("beta", "mta2", &["Baker"], &[("alpha", 0), ("gamma", 1)]);
-            // It fails, and its report goes to somebody else.
+            // The forgery fails, and its report goes to another user.
             let forgery = with(&head, &|e| {
                 e.originator = name(JONES);
                 private(critical).0.into_iter().for_each(|field| e.extensions.set(field));
@@ -467,7 +469,7 @@ mod tests {
             let taken = beta.accept(at(11), head.clone(), &content(1_000), &seen);
             assert_eq!(taken.accepted.entries.len(), 1);
             assert_eq!(taken.notes[0].kind, NoteKind::IdentifierReused);
-            // And a repetition of it is known, as is one of the forgery.
+            // A repetition of it is recognised, as is one of the forgery.
             let mut seen = first.seen;
             seen.extend(taken.accepted.seen);
             for (copy, content) in [(&head, &content(1_000)), (&forgery, &forged)] {
@@ -484,13 +486,13 @@ mod tests {
         let done = submit(&mut alpha, &submission(&["C=XX;ADMD=;PRMD=beta;S=Nobody"]));
         let head = received(&alpha, &done.accepted.entries[0]);
         let made = beta.accept(at(1), head, &content(1_000), &[]).accepted;
-        let told = received(&beta, &made.entries[0]);
+        let relayed = received(&beta, &made.entries[0]);
         let mut gamma = engine_of("gamma", "mta3", &[], &[("", 1)]);
-        let there = gamma.accept(at(5), told.clone(), &content(0), &[]).accepted;
-        assert_eq!(there.seen[0].key, arrival_keys(&told)[0], "not delivered, relayed");
+        let there = gamma.accept(at(5), relayed.clone(), &content(0), &[]).accepted;
+        assert_eq!(there.seen[0].key, arrival_keys(&relayed)[0], "not delivered, relayed");
         let round = received(&gamma, &there.entries[0]);
-        let first = alpha.accept(at(10), told.clone(), &content(0), &[]).accepted;
-        assert_eq!((first.entries.len(), first.seen[0].key), (1, delivery_keys(&told)[0]));
+        let first = alpha.accept(at(10), relayed.clone(), &content(0), &[]).accepted;
+        assert_eq!((first.entries.len(), first.seen[0].key), (1, delivery_keys(&relayed)[0]));
         let seen = look_up(&first.seen, &round);
         let second = alpha.accept(at(11), round.clone(), &content(0), &seen);
         assert_eq!(second.accepted, crate::Accepted::default());
@@ -505,7 +507,7 @@ mod tests {
 
     #[test]
     fn what_is_not_delivered_is_not_remembered_as_such() {
-        // A loop is reported, not delivered: the copy that comes straight still is.
+        // The looped copy is reported, not delivered; the direct copy is still delivered.
         let (head, mut beta) = (sent(&[BAKER]), beta());
         let looped = with(&head, &|e| {
             beta.add_trace(at(1), None, &mut e.trace, &mut e.extensions);
@@ -518,7 +520,7 @@ mod tests {
         let seen = look_up(&taken.seen, &head);
         let straight = beta.accept(at(4), head, &content(1_000), &seen).accepted;
         assert!(matches!(straight.entries[0].record.next_hop, NextHop::Mailbox(_)));
-        // The other way round, the loop is dropped, and nobody gets a report.
+        // In the other order the looped copy is dropped without a report.
         let seen = look_up(&straight.seen, &looped);
         let again = beta.accept(at(5), looped, &content(1_000), &seen);
         assert_eq!(again.accepted, crate::Accepted::default());
@@ -561,12 +563,12 @@ mod tests {
         let other = [8; 32];
         let delivered = |digest: [u8; 32]| [Some(Bytes::copy_from_slice(&digest))];
         assert_eq!(beta.reroute(at(9), &copy, &delivered(mine)).entries.len(), 0);
-        // Another content under its identifier: this one is delivered, and both are known then.
+        // Another content under its identifier: it is delivered, and both are known then.
         let again = beta.reroute(at(9), &copy, &delivered(other));
         let kinds: Vec<_> = again.notes.iter().map(|n| n.kind).collect();
         assert_eq!((again.entries.len(), &kinds[..]), (1, &[NoteKind::IdentifierReused][..]));
         assert_eq!(again.seen[0].record, [other, mine].concat());
-        // An older program kept no digest: what was delivered may have been this.
+        // An older release stored no digest: this may be what was delivered.
         copy.digest = None;
         assert_eq!(beta.reroute(at(9), &copy, &delivered(other)).entries.len(), 0);
     }

@@ -1,11 +1,10 @@
-//! How long a copy may wait, and what is told when its time is over.
+//! Expiry: how long a copy may wait, and the reports when its time is over.
 //!
-//! A copy for a peer waits for so long as its precedence allows, counted from when the message was
-//! first taken up anywhere (or from the end of its deferral), so that a message that has travelled
-//! for long is not given a new life by each MTA it comes to. X.411 leaves the time to the MTA. A
-//! mailbox is a message store: what has come so far waits there until its user takes it. Where the
-//! originator said how late is too late (latest-delivery-time, X.411 8.2.1.1.1.10), that holds for
-//! either, if it is earlier.
+//! A copy for a peer may wait as long as its precedence permits, counted from the message's first
+//! arrival in the MTS or from the end of its deferral; so a long path does not extend its life at
+//! each MTA. X.411 leaves this time to the MTA. A mailbox is a message store: a message waits
+//! there until its user takes it. The originator's latest-delivery-time (X.411 8.2.1.1.1.10)
+//! applies to both if it is earlier.
 
 use crate::Engine;
 use crate::outcome::{Concluded, Note, NoteKind};
@@ -36,7 +35,7 @@ impl Periods {
     }
 }
 
-/// The time in a latest-delivery-time; `None` where it is none.
+/// The time in a latest-delivery-time; `None` if it cannot be read.
 pub(crate) fn latest_delivery(field: &ExtensionField) -> Option<Utc> {
     Time::read(&Element::parse(&field.value).ok()?).ok()?.utc
 }
@@ -52,7 +51,7 @@ pub(crate) fn latest(carried: &Carried) -> Option<Utc> {
 }
 
 impl Brief<'_> {
-    /// When it is given up; `None` where it waits without end.
+    /// When it expires; `None` if never.
     pub fn expires(&self, periods: &Periods) -> Option<Utc> {
         let waits = match *self.next_hop {
             NextHop::Peer(_) => {
@@ -74,8 +73,8 @@ impl Record {
 }
 
 impl Engine {
-    /// The time of a copy is over: non-delivery reports of all its recipients, as
-    /// [`Engine::undeliverable`]. A report that expires is thrown away, with a note.
+    /// Expires a copy: non-delivery reports for all its recipients, as [`Engine::undeliverable`].
+    /// A report that expires is discarded, with a note.
     pub fn expire(&mut self, now: Utc, record: &Record) -> Concluded {
         if record.kind() == Kind::Report {
             return discarded(record, "it has expired");
@@ -86,11 +85,11 @@ impl Engine {
         self.undeliverable(now, record, reason, diagnostic, text)
     }
 
-    /// The transfer of a copy is broken off again and again while others get through: non-delivery
-    /// reports of all its recipients, as [`Engine::undeliverable`]. Unable-to-transfer, for the problem
-    /// is with the message and not with communication (X.411 8.3.1.2.1.10); protocol-violation, for
-    /// what the peer found wrong may be in the envelope as well as in the content. A report is thrown
-    /// away, with a note.
+    /// Gives up a copy whose transfer is interrupted repeatedly while others succeed: non-delivery
+    /// reports for all its recipients, as [`Engine::undeliverable`]. The reason is
+    /// unable-to-transfer, as the problem is the message and not communication (X.411
+    /// 8.3.1.2.1.10); the diagnostic is protocol-violation, as the peer's problem may be the
+    /// envelope as well as the content. A report is discarded, with a note.
     pub fn untransferable(&mut self, now: Utc, record: &Record, text: &str) -> Concluded {
         if record.kind() == Kind::Report {
             return discarded(record, text);
@@ -101,7 +100,7 @@ impl Engine {
     }
 }
 
-/// Of a report nothing is reported.
+/// A report causes no report.
 fn discarded(record: &Record, why: &str) -> Concluded {
     let detail = format!("report {}: {why}", record.message);
     let notes = vec![Note::new(NoteKind::ReportDiscarded, detail)];
@@ -155,11 +154,11 @@ mod tests {
         let expires = |record: &Record| record.expires(&Periods::default());
         assert_eq!(expires(&there.entries[0].record), Some(at(24 * HOUR)));
 
-        // The clock of the first domain is ahead: our own arrival is the latest there is.
+        // The first domain's clock is ahead: our own arrival is the upper bound.
         let there = relay.accept(Utc(at(0).0 - 1_000_000), head.clone(), &content(1), &[]).accepted;
         assert_eq!(expires(&there.entries[0].record), Some(Utc(at(24 * HOUR).0 - 1_000_000)));
 
-        // The external trace tells no time: the internal one does.
+        // The external trace has no valid time: the internal one has.
         let MtsApduHead::Message(mut e) = head else { panic!() };
         let bad = Time { raw: bytes::Bytes::from_static(b"yesterday"), utc: None };
         e.trace[0].arrival_time = bad;
@@ -168,10 +167,10 @@ mod tests {
         assert_eq!(expires(&there.entries[0].record), Some(at(24 * HOUR)));
     }
 
-    /// What zeta takes of alpha's message 10 hours later, where the arrival times of its traces are
-    /// these; and what is noted of it.
+    /// Zeta accepts alpha's message 10 hours later, with these arrival times in its traces;
+    /// returns the time used, and the notes.
     fn relayed(external: &[&str], inside: &[&str]) -> (Utc, Vec<String>) {
-        let alpha_says = |text: &str| Time {
+        let alpha_time = |text: &str| Time {
             raw: bytes::Bytes::copy_from_slice(text.as_bytes()),
             utc: Utc::from_utc_time(text.as_bytes()),
         };
@@ -183,7 +182,7 @@ mod tests {
         };
         let of = |(prmd, time): (&str, &&str)| {
             let mut element = p1::trace::TraceElement::relayed(domain(prmd), at(0));
-            element.arrival_time = alpha_says(time);
+            element.arrival_time = alpha_time(time);
             element
         };
         e.trace = ["alpha", "iota", "kappa"].into_iter().zip(external).map(of).collect();
@@ -191,7 +190,7 @@ mod tests {
         for time in inside {
             let mut element =
                 p1::trace::InternalTraceElement::relayed(domain("alpha"), "mta1".into(), at(0));
-            element.arrival_time = alpha_says(time);
+            element.arrival_time = alpha_time(time);
             p1::trace::add_internal_trace(&mut e.extensions, element).unwrap();
         }
         let mut relay = engine_of("zeta", "m", &[], &[("beta", 1)]);
@@ -203,7 +202,7 @@ mod tests {
     #[test]
     fn a_trace_of_years_ago_or_to_come_is_not_counted_from() {
         let now = at(10 * HOUR);
-        // 2026-01-02T03:04:05Z is 0; zeta takes it at 13:04:05.
+        // 2026-01-02T03:04:05Z is 0; zeta accepts it at 13:04:05.
         assert_eq!(relayed(&["260102030405Z"], &[]), (at(0), vec![]));
         for wrong in ["950102030405Z", "700101000000Z", "250101000000Z", "490102030405Z"] {
             let (first, doubted) = relayed(&[wrong], &[]);
@@ -211,14 +210,15 @@ mod tests {
             let [doubt] = &doubted[..] else { panic!("{doubted:?}") };
             assert!(doubt.starts_with("the trace of /PRMD=alpha/ADMD= /C=XX/ says "), "{doubt}");
             assert!(doubt.ends_with("which is not believed: is its clock right?"), "{doubt}");
-            // The next that is believed: another domain's, or an MTA's.
+            // The next plausible time is used: that of another domain or MTA.
             assert_eq!(relayed(&[wrong, wrong, "260102040405Z"], &[]).0, at(HOUR), "{wrong}");
             assert_eq!(relayed(&[wrong], &[wrong, "260102050405Z"]).0, at(2 * HOUR), "{wrong}");
         }
-        // The longest time a copy may wait here, 36 h, and a day are the bound: it expires if older.
+        // The bound is 36 h, the longest wait here, and one day: an older message expires.
         assert_eq!(relayed(&["251231010405Z"], &[]), (Utc(now.0 - 60 * 3_600_000_000), vec![]));
         assert_eq!(relayed(&["251231010404Z"], &[]).0, now);
-        // A clock that is a day ahead is a clock; one that is more is wrong. Neither ends anything.
+        // A clock one day ahead is accepted, one further ahead is rejected. Neither expires
+        // anything.
         assert_eq!(relayed(&["260103130405Z"], &[]), (now, vec![]));
         let (first, doubted) = relayed(&["260103130406Z"], &[]);
         assert_eq!((first, doubted.len()), (now, 1));
@@ -242,11 +242,11 @@ mod tests {
         let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 3)]);
         let sent = submit(&mut engine(), &submission(&[BAKER])).accepted.entries.remove(0);
         let made = beta.accept(at(1), received(&engine(), &sent), &content(1), &[]).accepted;
-        let MtsApduHead::Report(mut told) = received(&beta, &made.entries[0]) else { panic!() };
-        told.envelope.extensions = Extensions::default();
-        told.envelope.trace[0].arrival_time = Time::from(Utc(0));
+        let MtsApduHead::Report(mut reported) = received(&beta, &made.entries[0]) else { panic!() };
+        reported.envelope.extensions = Extensions::default();
+        reported.envelope.trace[0].arrival_time = Time::from(Utc(0));
         let mut relay = engine_of("zeta", "m", &[], &[("alpha", 1)]);
-        let there = relay.accept(at(HOUR), MtsApduHead::Report(told), &content(0), &[]);
+        let there = relay.accept(at(HOUR), MtsApduHead::Report(reported), &content(0), &[]);
         let record = &there.accepted.entries[0].record;
         assert_eq!(record.first_arrival, at(HOUR));
         assert!(record.expires(&Periods::default()) > Some(at(HOUR)));
@@ -262,7 +262,7 @@ mod tests {
         let done = submit(&mut alpha, &envelope);
         let record = &done.accepted.entries[0].record;
         assert_eq!(record.expires(&Periods::default()), Some(at(124 * HOUR)));
-        // And so at the next MTA, which reads of the deferral in the trace.
+        // The same at the next MTA, which reads the deferral in the trace.
         let mut relay = engine_of("zeta", "m", &[], &[("beta", 1)]);
         let head = received(&alpha, &done.accepted.entries[0]);
         let there = relay.accept(at(101 * HOUR), head, &content(1), &[]).accepted;
@@ -283,7 +283,7 @@ mod tests {
         let octets = done.accepted.entries[1].record.encode();
         let brief = Record::peek(&octets).unwrap();
         assert_eq!(brief.expires(&Periods::default()), Some(at(HOUR)), "durable");
-        // Later than what the MTA allows: that holds.
+        // Later than the MTA's own limit: the limit applies.
         envelope.extensions.set(latest(at(90 * HOUR)));
         let done = submit(&mut engine(), &envelope);
         assert_eq!(
@@ -310,8 +310,8 @@ mod tests {
         let late = Some((1, Some(5)));
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER, "C=XX;ADMD=;PRMD=beta;S=Other"]));
-        let told = alpha.expire(at(24 * HOUR), &done.accepted.entries[0].record);
-        let [entry] = &told.entries[..] else { panic!("{told:?}") };
+        let reported = alpha.expire(at(24 * HOUR), &done.accepted.entries[0].record);
+        let [entry] = &reported.entries[..] else { panic!("{reported:?}") };
         assert_eq!(failures(report(entry)), [(1, late), (2, late)]);
         assert_eq!(report(entry).content.subject_identifier.to_string(), done.message);
         assert_eq!(entry.record.first_arrival, at(24 * HOUR), "the report has its own time");
@@ -330,8 +330,8 @@ mod tests {
         };
         let mailbox = crate::canonical(&crate::testing::address(SMITH));
         let done = alpha.submit_probe(at(0), &mailbox, &probe).unwrap();
-        let told = alpha.expire(at(24 * HOUR), &done.accepted.entries[0].record);
-        assert_eq!(failures(report(&told.entries[0])), [(1, late)]);
+        let reported = alpha.expire(at(24 * HOUR), &done.accepted.entries[0].record);
+        assert_eq!(failures(report(&reported.entries[0])), [(1, late)]);
 
         let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 3)]);
         let sent = submit(&mut alpha, &submission(&[BAKER])).accepted.entries.remove(0);

@@ -4,13 +4,13 @@ use base::{BodyId, EntryId};
 use p1::names::{GlobalDomainId, MtaName, MtsIdentifier};
 use sha2::{Digest as _, Sha256};
 
-/// Bits of the counter in an entry or body identifier; the epoch is above them.
+/// Bits of the counter in an entry or body identifier; the epoch is in the bits above.
 const COUNTER_BITS: u32 = 40;
 
-/// Gives out identifiers.
+/// Generates identifiers.
 #[derive(Clone, Debug)]
 pub(crate) struct Source {
-    /// Tells the MTAs of one domain apart.
+    /// Distinguishes the MTAs of one domain.
     name: String,
     epoch: u32,
     entries: u64,
@@ -46,8 +46,8 @@ impl Source {
     }
 }
 
-/// At most 12 characters: the name where it fits, else its beginning and six digits of its hash,
-/// for the MTAs of a domain often differ in the last character only.
+/// At most 12 characters: the name if it fits, else its beginning and six digits of its hash, as
+/// the MTAs of a domain often differ in the last character only.
 fn short_name(mta: &MtaName) -> String {
     let plain = |c: &char| c.is_ascii_alphanumeric() || *c == '-';
     let name: String = mta.0.chars().filter(plain).collect();

@@ -1,23 +1,24 @@
-//! What the MTA asks of its durable store: changes that commit whole, in the order given.
+//! The journal: durable changes that the engine requests of the store, committed whole and in
+//! order.
 //!
-//! The store knows nothing of X.400: records are opaque octets under typed keys.
+//! The store does not interpret X.400: records are opaque octets under typed keys.
 
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// A content being received: in memory while small, in a file beyond that. Local to one run.
+/// A content being received: in memory while small, else in a file. Valid for one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SpoolId(pub u64);
 
-/// 32 octets of SHA-256 over a canonical form of what must not be taken twice.
+/// 32 octets of SHA-256 over a canonical form of what must not be accepted twice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Digest(pub [u8; 32]);
 
-/// Where a body comes from when it is committed.
+/// The source of a body at its commit.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BodySource {
-    /// The octets of a spool, which is used up by the commit.
+    /// The octets of a spool, which the commit consumes.
     Spool(SpoolId),
     /// These octets.
     Octets(Bytes),
@@ -35,39 +36,39 @@ pub enum Op {
         /// The record, opaque.
         record: Bytes,
     },
-    /// Removes a queue entry; absent is fine.
+    /// Removes a queue entry; no error if absent.
     DeleteEntry {
         /// First part of the key.
         precedence: Precedence,
         /// Second part of the key.
         id: EntryId,
     },
-    /// Keeps a content.
+    /// Stores a content.
     PutBody {
         /// Its identifier.
         id: BodyId,
         /// Its octets.
         source: BodySource,
     },
-    /// Drops a content; absent is fine.
+    /// Deletes a content; no error if absent.
     DeleteBody {
         /// Its identifier.
         id: BodyId,
     },
-    /// Remembers something taken, with a record to answer a repetition with.
+    /// Remembers a key, with the record that answers a repetition.
     PutSeen {
-        /// What was taken.
+        /// The key.
         key: Digest,
-        /// Forgotten after this time.
+        /// Deleted after this time.
         until: Utc,
         /// The answer, opaque; may be empty.
         record: Bytes,
     },
-    /// Forgets what is remembered only until before this time: the oldest first.
+    /// Deletes keys whose time ended before this one: the oldest first.
     ForgetSeen {
         /// The time.
         before: Utc,
-        /// Keys forgotten at most: all others' commits wait for this one.
+        /// Most keys deleted: other commits wait for this one.
         most: usize,
     },
     /// Writes a small named value (epochs, counters).
@@ -80,7 +81,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Octets of records it holds in memory, contents in spools aside.
+    /// Octets of records held in memory, without contents in spools.
     pub fn held(&self) -> usize {
         match self {
             Op::PutEntry { record, .. } | Op::PutSeen { record, .. } => record.len(),
@@ -94,7 +95,7 @@ impl Op {
     }
 }
 
-/// The highest precedence of the entries that a batch writes or removes; none where there are none.
+/// The highest precedence of the entries that a batch writes or removes, if any.
 #[must_use]
 pub fn highest(batch: &[Op]) -> Option<Precedence> {
     let levels = batch.iter().filter_map(|op| match op {
@@ -104,5 +105,5 @@ pub fn highest(batch: &[Op]) -> Option<Precedence> {
     levels.max()
 }
 
-/// Changes that commit together or not at all.
+/// Changes that are committed together or not at all.
 pub type Batch = Vec<Op>;

@@ -1,19 +1,19 @@
 //! What an MTA does with a message: accept, trace, loop check, route, split, deliver, report.
 //!
-//! The engine is pure. A submission ([`Engine::submit`]) or an arrival ([`Engine::accept`]) becomes
-//! an [`Accepted`]: queue entries, one for each next hop, and keys to remember, which [`batch`] turns
-//! into one durable change. Nobody is answered before that change is committed. Later each entry's
-//! [`Record`] is transferred ([`Engine::transfer_payload`]) or delivered
-//! ([`Engine::delivery_argument`], then [`Engine::delivered`]), or given up
-//! ([`Engine::undeliverable`]), or its time is over ([`Engine::expire`]), of which reports may come;
-//! or it finds its peer gone and is routed again ([`Engine::reroute`]).
+//! The engine is pure. A submission ([`Engine::submit`]) or an arrival ([`Engine::accept`])
+//! becomes an [`Accepted`]: queue entries, one for each next hop, and keys to remember, which
+//! [`batch`] turns into one durable change. Nothing is answered before that change is committed.
+//! Later each entry's [`Record`] is transferred ([`Engine::transfer_payload`]), delivered
+//! ([`Engine::delivery_argument`], then [`Engine::delivered`]), given up
+//! ([`Engine::undeliverable`]) or expired ([`Engine::expire`]), which may produce reports; or its
+//! peer is removed and it is rerouted ([`Engine::reroute`]).
 //!
-//! The content itself never passes through here: an entry names a body in the store.
+//! The content itself does not pass through the engine: an entry names a body in the store.
 //!
-//! Not performed, and so reported where an extension makes it critical (see [`critical`]):
+//! Not supported, and so reported if an extension makes it critical (see [`critical`]):
 //! redirection and alternate recipients, expansion of distribution lists, conversion, return of
-//! content in reports, proofs, physical delivery. A list expanded elsewhere gets the reports of its
-//! members (X.411 14.3.3, reporting to the list).
+//! content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
+//! of its members (X.411 14.3.3, reporting to the list).
 
 mod accept;
 pub mod classify;
@@ -62,31 +62,31 @@ use p1::names::{GlobalDomainId, MtaName};
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-/// What the engine is told of its MTA.
+/// The configuration of the engine.
 #[derive(Clone, Debug)]
 pub struct Config {
     /// Our MTA name.
     pub mta: MtaName,
     /// Our domain.
     pub domain: GlobalDomainId,
-    /// Where addresses lead.
+    /// The routing table's lines.
     pub routes: Vec<Route>,
     /// Canonical addresses of the local mailboxes (see [`canonical`]).
     pub mailboxes: BTreeSet<String>,
-    /// Most octets of content a peer takes, where it is known to take only so many.
+    /// Most octets of content a peer accepts, where a limit is known.
     pub content_max: BTreeMap<PeerId, u64>,
-    /// The form of extensions that each peer takes; the modern one of those that are not named.
+    /// The form of extensions for each peer; the modern form for peers not named.
     pub dialects: BTreeMap<PeerId, Dialect>,
-    /// How long copies may wait, of which follows how old a trace may be and still be believed (see
-    /// [`TRACE_MARGIN`]).
+    /// How long copies may wait. It also limits how old a trace time may be and still be accepted
+    /// (see [`TRACE_MARGIN`]).
     pub expire: Periods,
-    /// How the precedence of a message is found.
+    /// How the precedence of a message is determined.
     pub classify: classify::Policy,
     /// Number of this start of the MTA, durable and never used before.
     pub epoch: u32,
 }
 
-/// What is known of a message's content when its envelope is dealt with.
+/// What is known of a message's content when its envelope is processed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Content {
     /// Octets.
@@ -110,9 +110,9 @@ pub struct Engine {
     expire: Periods,
     policy: classify::Policy,
     ids: ids::Source,
-    /// Grows with every change of what decides where recipients lead.
+    /// Counts the changes of tables that decide the routing of recipients.
     generation: u64,
-    /// The time that is handed in may be ahead by so much.
+    /// How far the wall clock may be ahead.
     ahead: Duration,
 }
 
@@ -134,8 +134,8 @@ impl Engine {
         }
     }
 
-    /// Takes on another configuration, but not its name, domain and epoch: those are for life. What
-    /// is queued stays as it was routed.
+    /// Replaces the configuration, except name, domain and epoch, which never change. Queued
+    /// entries keep their next hop.
     pub fn configure(&mut self, config: Config) {
         let Config {
             mta: _,
@@ -157,19 +157,19 @@ impl Engine {
         self.generation += 1;
     }
 
-    /// From now on the time that is handed in may be ahead by so much: what is deferred until a time
-    /// within is held all the same. Zero where the clock is trusted.
+    /// The wall clock may be ahead by this much from now on: a message deferred until a time
+    /// within that is still held. Zero if the clock is trusted.
     pub fn clock_may_be_ahead(&mut self, by: Duration) {
         self.ahead = by;
     }
 
-    /// The earliest that it may be.
+    /// The earliest time it may be.
     fn earliest(&self, now: Utc) -> Utc {
         let ahead = u64::try_from(self.ahead.as_micros()).unwrap_or(u64::MAX);
         Utc(now.0.saturating_sub(ahead))
     }
 
-    /// Replaces the local mailboxes. What is queued for one that is gone stays queued.
+    /// Replaces the local mailboxes. Entries queued for a removed one stay queued.
     pub fn set_mailboxes(&mut self, mailboxes: BTreeSet<String>) {
         self.mailboxes = mailboxes;
         self.generation += 1;

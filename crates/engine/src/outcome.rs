@@ -1,4 +1,4 @@
-//! What the engine's decisions are made of, and how they become durable.
+//! The results of the engine's decisions, and the durable changes they become.
 
 use crate::journal::{Batch, BodySource, Digest, Op};
 use crate::record::Record;
@@ -14,11 +14,11 @@ pub struct NewEntry {
     pub id: EntryId,
     /// Its level.
     pub precedence: Precedence,
-    /// All else, the next hop among it.
+    /// The other fields, including the next hop.
     pub record: Record,
 }
 
-/// Something to recognise later.
+/// A key to remember.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Seen {
     /// The key.
@@ -32,9 +32,9 @@ pub struct Seen {
 /// What becomes durable with one commit.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
-    /// Copies to queue: of the message, and reports made of it at once.
+    /// Copies to queue: of the message, and reports made at once.
     pub entries: Vec<NewEntry>,
-    /// Under which identifier the content is kept; `None` where no copy needs it.
+    /// The identifier of the stored content; `None` if no copy needs it.
     pub body: Option<BodyId>,
     /// Keys to remember.
     pub seen: Vec<Seen>,
@@ -49,56 +49,56 @@ pub struct Submitted {
     pub result: Bytes,
     /// MTS identifier, for the log.
     pub message: String,
-    /// What else there is to say.
+    /// Notes for the log.
     pub notes: Vec<Note>,
 }
 
-/// An arrival over P1. It is accepted once [`Arrival::accepted`] is committed, even where nothing
-/// of it is to be kept.
+/// An arrival over P1. It is accepted once [`Arrival::accepted`] is committed, even if nothing of
+/// it is kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Arrival {
     /// What is to be committed.
     pub accepted: Accepted,
     /// MTS identifier, for the log.
     pub message: String,
-    /// What else there is to say.
+    /// Notes for the log.
     pub notes: Vec<Note>,
 }
 
-/// What comes of a copy that is done with: reports, where they were asked for.
+/// The result of finishing a copy: reports, where requested.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Concluded {
-    /// Reports to queue and, where it is routed again, copies.
+    /// Reports to queue and, if the copy is rerouted, new copies.
     pub entries: Vec<NewEntry>,
     /// Keys to remember.
     pub seen: Vec<Seen>,
-    /// What there is to say.
+    /// Notes for the log.
     pub notes: Vec<Note>,
 }
 
-/// Something for the log.
+/// A note for the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Note {
     /// What happened.
     pub kind: NoteKind,
-    /// In words.
+    /// Readable text.
     pub detail: String,
 }
 
-/// What happened beside the expected.
+/// The kinds of notes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
     /// Recipients were dropped that had been accepted before.
     Duplicate,
-    /// An identifier came again with another content.
+    /// An identifier arrived again with another content.
     IdentifierReused,
     /// A report was made.
     ReportMade,
-    /// A report was thrown away.
+    /// A report was discarded.
     ReportDiscarded,
     /// Recipients failed.
     NonDelivery,
-    /// A time in a trace is not believed, so that expiry does not count from it.
+    /// A trace time is implausible, so expiry does not count from it.
     TraceDoubted,
 }
 
@@ -114,7 +114,7 @@ pub enum SubmitError {
     /// The originator is not the user that is bound.
     #[error("originator-name is not the bound user's")]
     OriginatorInvalid,
-    /// These recipients are no O/R addresses at all.
+    /// These recipients are no valid O/R addresses.
     #[error("recipient-name is no O/R address with country, ADMD and a further attribute")]
     RecipientsImproper(Vec<ORName>),
     /// An extension critical for submission is not understood.
@@ -146,7 +146,7 @@ pub fn batch(accepted: &Accepted, source: BodySource) -> Batch {
     ops
 }
 
-/// The durable changes that remember these.
+/// The durable changes that remember these keys.
 pub fn put_seen(seen: &[Seen]) -> Vec<Op> {
     let put = |s: &Seen| Op::PutSeen { key: s.key, until: s.until, record: s.record.clone() };
     seen.iter().map(put).collect()

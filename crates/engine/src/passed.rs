@@ -1,12 +1,13 @@
-//! Which of a user's extensions go on into the transfer envelope.
+//! Selects which of a user's extensions enter the transfer envelope.
 //!
-//! A submission may carry what X.411 lists for it (8.2.1.1.1 and Figure 2, at most one of each type),
-//! of which the transfer envelope has most (Figure 4). What only MTAs make is not believed from a
-//! user: an expansion history would send the reports to whom it names, a trace would show a loop.
+//! A submission may carry the extensions that X.411 lists for it (8.2.1.1.1 and Figure 2, at most
+//! one of each type); the transfer envelope has most of them (Figure 4). Extensions that only MTAs
+//! make are removed: a forged expansion history would redirect the reports, a forged trace would
+//! look like a loop.
 
 use p1::extension::{ExtensionType, Extensions, number as n, standard_name};
 
-/// Where in an envelope extensions stand.
+/// The place of extensions in an envelope.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Level {
     /// For the whole message.
@@ -20,7 +21,7 @@ pub(crate) enum Level {
 }
 
 /// PerMessageSubmissionExtensions that MessageTransferExtensions has too: without
-/// proof-of-submission-request and forwarding-request, which end here.
+/// proof-of-submission-request and forwarding-request, which end at this MTA.
 const MESSAGE: &[i64] = &[
     n::RECIPIENT_REASSIGNMENT_PROHIBITED,
     n::DL_EXPANSION_PROHIBITED,
@@ -76,8 +77,8 @@ const PROBE_RECIPIENT: &[i64] = &[
     n::PHYSICAL_RENDITION_ATTRIBUTES,
 ];
 
-/// Those of a user's extensions that are passed on: the ones X.411 has at this level, private ones,
-/// and numbers it gives no name yet, since an edition to come may.
+/// The extensions of a user that are passed on: those of X.411 at this level, private ones, and
+/// numbers without a name, which a later edition may define.
 pub(crate) fn passed_on(level: Level, extensions: &Extensions) -> Extensions {
     let listed = match level {
         Level::Message => MESSAGE,
@@ -149,7 +150,7 @@ mod tests {
         let sent = message(&head);
         assert_eq!(sent.extensions.standard(n::DL_EXPANSION_HISTORY), None);
         assert_eq!(sent.recipients[0].extensions, Extensions::default());
-        let told = report(&done.accepted.entries[1]);
-        assert_eq!(told.envelope.destination, name(SMITH));
+        let reported = report(&done.accepted.entries[1]);
+        assert_eq!(reported.envelope.destination, name(SMITH));
     }
 }

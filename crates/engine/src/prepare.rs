@@ -1,7 +1,7 @@
-//! What an arrival takes that grows with its recipients, done some recipients at a time: their keys,
-//! and where each of them leads.
+//! Prepares an arrival with many recipients in slices: computes their keys and next hops.
 //!
-//! A message may have tens of thousands of recipients. The node does a slice, lets others have
+//! A message may have tens of thousands of recipients. The node does one slice, serves other work,
+//! and continues. The result does not depend on the slicing.
 //! their turn, and goes on; what comes of it is the same however it is cut.
 
 use crate::Engine;
@@ -18,23 +18,23 @@ use p1::envelope::PerRecipientFields;
 /// The keys and dispositions of an arrival's recipients so far.
 #[derive(Clone, Debug)]
 pub struct Preparation {
-    /// What is the same for all recipients; `None` for a report.
+    /// The common part for all recipients; `None` for a report.
     common: Option<ForAll>,
-    /// Of each recipient we are responsible for.
+    /// Arrival keys of the recipients we are responsible for.
     arrivals: Vec<Digest>,
     deliveries: Vec<Digest>,
-    /// Of each recipient; `None` for those others are responsible for.
+    /// Disposition of each recipient; `None` for those others are responsible for.
     dispositions: Vec<Option<Disposition>>,
-    /// Of the tables by which the dispositions were found.
+    /// The generation of the tables that the dispositions were computed with.
     generation: u64,
 }
 
-/// What is the same for all recipients of a message or probe.
+/// The common part for all recipients of a message or probe.
 #[derive(Clone)]
 struct ForAll {
     /// Of their arrival keys.
     arrival: Common,
-    /// Of the keys of their deliveries.
+    /// Of their delivery keys.
     delivery: Hasher,
     critical: Critical,
 }
@@ -46,19 +46,20 @@ impl std::fmt::Debug for ForAll {
 }
 
 impl Preparation {
-    /// The keys, as [`crate::keys`] gives them; all, once [`Engine::prepare`] says so.
+    /// The keys, as [`crate::keys`]; complete once [`Engine::prepare`] returns true.
     pub fn keys(&self) -> Vec<Digest> {
         [&self.arrivals[..], &self.deliveries].concat()
     }
 
-    /// The dispositions of these recipients, if all were found, and by the tables of this generation.
+    /// The dispositions of these recipients, if all are computed, and with tables of this
+    /// generation.
     pub(crate) fn dispositions(
         self,
         generation: u64,
         recipients: &[PerRecipientFields],
     ) -> Option<Vec<Option<Disposition>>> {
         let whole = self.generation == generation && self.dispositions.len() == recipients.len();
-        // Some were taken before, and are not ours any more.
+        // Recipients accepted before are no longer ours.
         let ours = |(disposition, r): (Option<Disposition>, &PerRecipientFields)| {
             disposition.filter(|_| r.indicators.responsible())
         };
@@ -67,7 +68,7 @@ impl Preparation {
 }
 
 impl Engine {
-    /// Begins with an arrival; what a report takes is done at once.
+    /// Begins with an arrival. A report is prepared at once.
     pub fn begin(&self, head: &MtsApduHead) -> Preparation {
         let common =
             subject(head).zip(delivered::common_of(head)).map(|((kind, subject), delivery)| {
@@ -75,7 +76,7 @@ impl Engine {
                     for_transfer: unsupported(Step::Transfer, subject.extensions),
                     for_delivery: unsupported(Step::Delivery, subject.extensions),
                 };
-                ForAll { arrival: Common::of(kind, &subject), delivery, critical }
+                ForAll { arrival: Common::new(kind, &subject), delivery, critical }
             });
         let (arrivals, deliveries) = match common {
             Some(_) => (Vec::new(), Vec::new()),
@@ -85,7 +86,7 @@ impl Engine {
         Preparation { common, arrivals, deliveries, dispositions: Vec::new(), generation }
     }
 
-    /// Goes on with the next recipients of that arrival, at most so many. Whether that was all.
+    /// Prepares at most `most` further recipients of that arrival; returns whether all are done.
     pub fn prepare(&self, done: &mut Preparation, head: &MtsApduHead, most: usize) -> bool {
         let (Some(common), Some((_, subject))) = (&done.common, subject(head)) else {
             return true;
@@ -104,7 +105,7 @@ impl Engine {
     }
 }
 
-/// What a message or probe is called in its keys, and what of it counts.
+/// The kind of a message or probe in its keys, and its subject.
 fn subject(head: &MtsApduHead) -> Option<(&'static str, Subject<'_>)> {
     match head {
         MtsApduHead::Message(e) => Some(("message", Subject::from(&**e))),
@@ -123,7 +124,7 @@ mod tests {
     use bytes::Bytes;
     use proptest::prelude::*;
 
-    /// A message from elsewhere to these, as it arrives.
+    /// A message from another MTA to these recipients, as it arrives.
     fn arriving(to: &[&str]) -> MtsApduHead {
         let mut elsewhere = engine_of("zeta", "mta9", &["Smith"], &[("", 0)]);
         let mut envelope = submission(to);
@@ -134,7 +135,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the recipients, the slices, and what of it was taken before.
+        /// The result is the same for all recipients, slices and remembered keys.
         #[test]
         fn slices_give_what_the_whole_gives(
             picks in proptest::collection::vec(0usize..6, 1..20),
@@ -165,7 +166,7 @@ mod tests {
             let digest = Bytes::copy_from_slice(&content(9).digest);
             let seen: Vec<_> = seen.iter().map(|seen| seen.then(|| digest.clone())).collect();
             if changed {
-                // The users are others by now: what was found before does not count.
+                // The users have changed: earlier dispositions are not used.
                 for engine in [&mut whole, &mut sliced] {
                     engine.set_mailboxes([crate::canonical(&name(SMITH).address)].into());
                 }

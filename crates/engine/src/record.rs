@@ -1,4 +1,4 @@
-//! What the durable queue keeps of one copy.
+//! The record of one copy in the durable queue.
 
 use base::ber::{Element, Error};
 use base::{BodyId, PeerId, Precedence, Utc};
@@ -12,18 +12,18 @@ use p1::names::ORName;
 use serde::{Deserialize, Serialize};
 use std::borrow::Cow;
 
-/// Version of the encoding, its first octet. The first one had no latest delivery time, the second no
-/// digest; both are still read.
+/// Version of the encoding, in its first octet. Version 1 has no latest delivery time, version 2
+/// no digest; both are still read.
 const VERSION: u8 = 3;
 const WITHOUT_DIGEST: u8 = 2;
 const WITHOUT_LATEST: u8 = 1;
 
-/// Where a copy goes next.
+/// The next hop of a copy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum NextHop {
     /// A peer MTA.
     Peer(PeerId),
-    /// A mailbox here, by its canonical address.
+    /// A local mailbox, by its canonical address.
     Mailbox(String),
 }
 
@@ -38,11 +38,11 @@ pub enum Kind {
     Report,
 }
 
-/// One copy of a message, probe or report. The recipients it is for are those its envelope makes
-/// the receiver responsible for; a report is for its destination.
+/// One copy of a message, probe or report. It is for the recipients its envelope makes the
+/// receiver responsible for; a report is for its destination.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
-    /// Where it goes.
+    /// The next hop.
     pub next_hop: NextHop,
     /// MTS identifier as text, for the log.
     pub message: String,
@@ -50,8 +50,8 @@ pub struct Record {
     pub precedence: Precedence,
     /// When we accepted it.
     pub accepted: Utc,
-    /// When it was first taken up anywhere, or its deferral elsewhere ended, by its trace, but not
-    /// after `accepted`: what expiry is counted from.
+    /// When it first arrived in the MTS, or its deferral at another MTA ended, by its trace; not
+    /// after `accepted`. Expiry counts from it.
     pub first_arrival: Utc,
     /// Deferred until then.
     pub not_before: Option<Utc>,
@@ -61,7 +61,7 @@ pub struct Record {
     pub size: u64,
     /// The content; `None` for probes and reports.
     pub body: Option<BodyId>,
-    /// SHA-256 of the content; `None` for probes and reports, and where an older program queued it.
+    /// SHA-256 of the content; `None` for probes and reports, and if queued by an older release.
     pub digest: Option<[u8; 32]>,
     /// The envelope with our trace, or the whole report.
     pub head: MtsApduHead,
@@ -70,7 +70,7 @@ pub struct Record {
 /// A record that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// It was written by a newer program.
+    /// A newer release wrote it.
     #[error("record version {0} is not known")]
     Version(u8),
     /// Its fields are malformed.
@@ -84,13 +84,13 @@ pub enum RecordError {
     Empty,
 }
 
-/// All of a record but its envelope: what its place in the queue is decided by. Read without looking
-/// at the envelope, of which a start with many messages queued would read one each.
+/// All fields of a record except its envelope: they decide its place in the queue. Reading them
+/// without the envelope makes a start with many queued messages faster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Brief<'a> {
     /// What it is a copy of.
     pub kind: Kind,
-    /// Where it goes.
+    /// The next hop.
     pub next_hop: Cow<'a, NextHop>,
     /// MTS identifier as text, for the log.
     #[serde(borrow)]
@@ -107,7 +107,7 @@ pub struct Brief<'a> {
     pub size: u64,
     /// The content.
     pub body: Option<BodyId>,
-    /// See [`Record::latest`]; stands before the others.
+    /// See [`Record::latest`]; encoded before the others.
     #[serde(skip)]
     pub latest: Option<Utc>,
 }
@@ -130,7 +130,7 @@ impl Record {
         }
     }
 
-    /// How many recipients its envelope names, those of others too.
+    /// The number of recipients in its envelope, including those others are responsible for.
     pub fn recipients(&self) -> usize {
         match &self.head {
             MtsApduHead::Message(e) => e.recipients.len(),
@@ -139,7 +139,7 @@ impl Record {
         }
     }
 
-    /// All of it but its envelope.
+    /// All fields except the envelope.
     pub fn brief(&self) -> Brief<'_> {
         Brief {
             kind: self.kind(),
@@ -163,7 +163,7 @@ impl Record {
             MtsApduHead::Report(report) => encode_report(report),
         };
         let stored = Stored { brief: self.brief(), head: &head };
-        // Plain data into a growing buffer: there is nothing that could fail.
+        // Plain data into a growing buffer cannot fail.
         let fields = (self.latest, self.digest, stored);
         postcard::to_extend(&fields, vec![VERSION]).unwrap_or_default().into()
     }
@@ -197,7 +197,7 @@ impl Record {
         Ok(stored(octets)?.0.brief)
     }
 
-    /// Who sent it, without reading the rest of the envelope; `None` for a report.
+    /// The originator, without reading the rest of the envelope; `None` for a report.
     ///
     /// # Errors
     /// Another version, or malformed as far as it was read.
@@ -225,7 +225,7 @@ fn stored(octets: &[u8]) -> Result<(Stored<'_>, Option<[u8; 32]>), RecordError> 
     Ok((stored, digest))
 }
 
-/// The bounds of names are those of what arrives: an earlier version may have accepted others.
+/// Names are bounded on arrival; an earlier release may have accepted longer ones.
 fn read_head(kind: Kind, octets: &[u8]) -> Result<MtsApduHead, Error> {
     Ok(match kind {
         Kind::Message => MtsApduHead::Message(Box::new(decode_envelope(octets)?)),
@@ -270,12 +270,12 @@ mod tests {
         }
     }
 
-    /// A report, a message from Smith with as many recipients as wanted, or a probe of them.
+    /// A report, a message from Smith with any number of recipients, or a probe for them.
     fn record(kind: u8, (prmds, user): (&[u8], &str), fields: &Fields) -> Record {
         let to: Vec<String> =
             prmds.iter().map(|p| format!("C=XX;ADMD=;PRMD=p{};S={user}", p % 3)).collect();
         let to: Vec<&str> = to.iter().map(String::as_str).collect();
-        // Nobody has a route, so a report is made; and one is there to be copied from.
+        // No recipient has a route, so a report is made; a routed one is there to be copied from.
         let mut engine = engine_of("alpha", "mta1", &["Smith"], &[("p0", 0), ("p1", 1), ("p2", 2)]);
         let recipients = if kind == 0 { vec![NOBODY] } else { to };
         let done = if kind == 1 {

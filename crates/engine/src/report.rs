@@ -1,9 +1,9 @@
-//! Reports: what becomes of a message or probe, told to its originator (X.411 14.4).
+//! Delivery and non-delivery reports on messages and probes (X.411 14.4).
 //!
-//! A report is made for a recipient where the originating MTA or the originator asked for one of
-//! that kind; non-delivery is always asked for by the originating MTA. Where a report reaches its
-//! user, recipients the user did not ask about are left out (X.411 8.2.1.1.1.22). A report causes no
-//! report: one that cannot go on is thrown away.
+//! A report is made for a recipient if the originating MTA or the originator requested one of that
+//! kind; the originating MTA always requests non-delivery reports. When a report reaches its user,
+//! recipients the user did not request are removed (X.411 8.2.1.1.1.22). A report causes no
+//! report: one that cannot be forwarded is discarded.
 
 use crate::Engine;
 use crate::outcome::{NewEntry, Note, NoteKind};
@@ -25,14 +25,14 @@ use p1::time::Time;
 /// Longest supplementary-information (ub-supplementary-info-length).
 const MAX_SUPPLEMENTARY: usize = 256;
 
-/// Recipients of one report. A message may have tens of thousands, and what cannot be sent to them is
-/// reported in several: each is made, stored, sent and read in a few milliseconds, and is short
-/// enough for any user.
+/// Most recipients in one report. A message may have tens of thousands; its failures are then
+/// reported in several reports, each of which takes a few milliseconds to make, store, send and
+/// read.
 const MAX_REPORTED: usize = 1_000;
 
-/// What became of one recipient.
+/// The outcome for one recipient.
 #[derive(Clone, Debug)]
-pub(crate) struct Outcome {
+pub(crate) struct RecipientOutcome {
     /// Index among the subject's recipients.
     pub index: usize,
     pub report: ReportType,
@@ -40,18 +40,18 @@ pub(crate) struct Outcome {
     pub text: Option<String>,
 }
 
-impl Outcome {
-    pub(crate) fn failed(index: usize, failure: &Failure) -> Outcome {
+impl RecipientOutcome {
+    pub(crate) fn failed(index: usize, failure: &Failure) -> RecipientOutcome {
         let (reason, diagnostic) = (failure.reason, Some(failure.diagnostic));
         let report = ReportType::NonDelivery { reason, diagnostic };
-        Outcome { index, report, text: Some(printable(&failure.text)) }
+        RecipientOutcome { index, report, text: Some(printable(&failure.text)) }
     }
 }
 
-/// Whether a report of this kind is to be made.
+/// Whether a report of this kind is requested.
 fn to_be_made(asked: PerRecipientIndicators, report: &ReportType) -> bool {
     match report {
-        // No request at all is no valid request: read as non-delivery-report.
+        // A request for no report at all is invalid and read as non-delivery-report.
         ReportType::NonDelivery { .. } => true,
         ReportType::Delivery { .. } => {
             matches!(asked.mta_report(), MtaReportRequest::Report | MtaReportRequest::Audited)
@@ -60,7 +60,7 @@ fn to_be_made(asked: PerRecipientIndicators, report: &ReportType) -> bool {
     }
 }
 
-/// Whether the originator asked to be told.
+/// Whether the originator requested it.
 fn for_user(asked: PerRecipientIndicators, report: &ReportType) -> bool {
     match report {
         ReportType::NonDelivery { .. } => asked.originator_report() != ReportRequest::None,
@@ -68,14 +68,14 @@ fn for_user(asked: PerRecipientIndicators, report: &ReportType) -> bool {
     }
 }
 
-/// As a PrintableString can hold it, cut at the bound.
+/// The text as a PrintableString, cut at the bound.
 fn printable(text: &str) -> String {
     let allowed = |c: char| c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c);
     let fit = |c: char| if allowed(c) { c } else { '-' };
     text.chars().take(MAX_SUPPLEMENTARY).map(fit).collect()
 }
 
-/// Where reports go: to the list that expanded last, else to the originator.
+/// The destination of reports: the list that expanded last, else the originator.
 fn destination(subject: &Subject<'_>) -> ORName {
     let history = subject.extensions.standard(number::DL_EXPANSION_HISTORY);
     let last = history.and_then(|field| {
@@ -92,17 +92,17 @@ fn destination(subject: &Subject<'_>) -> ORName {
 }
 
 impl Engine {
-    /// Makes the reports of these outcomes and finds their way; none where nobody asked or nobody
-    /// can be told.
+    /// Makes and routes the reports of these outcomes; none if none is requested or their
+    /// destination has no route.
     pub(crate) fn reports(
         &mut self,
         now: Utc,
         subject: &Subject<'_>,
         precedence: Precedence,
-        mut outcomes: Vec<Outcome>,
+        mut outcomes: Vec<RecipientOutcome>,
         notes: &mut Vec<Note>,
     ) -> Vec<NewEntry> {
-        let asked = |o: &Outcome| {
+        let asked = |o: &RecipientOutcome| {
             subject.recipients.get(o.index).is_some_and(|r| to_be_made(r.indicators, &o.report))
         };
         outcomes.retain(asked);
@@ -120,7 +120,7 @@ impl Engine {
         now: Utc,
         subject: &Subject<'_>,
         precedence: Precedence,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<RecipientOutcome>,
         notes: &mut Vec<Note>,
     ) -> Option<NewEntry> {
         let content = self.report_content(now, subject, outcomes);
@@ -146,11 +146,11 @@ impl Engine {
         &self,
         now: Utc,
         subject: &Subject<'_>,
-        outcomes: Vec<Outcome>,
+        outcomes: Vec<RecipientOutcome>,
     ) -> ReportTransferContent {
         let entered = subject.trace.iter().rfind(|t| t.domain.same_as(&self.domain));
         let arrival_time = entered.map_or_else(|| Time::from(now), |t| t.arrival_time.clone());
-        let recipient = |o: Outcome| -> Option<PerRecipientReportFields> {
+        let recipient = |o: RecipientOutcome| -> Option<PerRecipientReportFields> {
             let fields: &PerRecipientFields = subject.recipients.get(o.index)?;
             Some(PerRecipientReportFields {
                 actual_recipient: fields.recipient.clone(),
@@ -171,7 +171,7 @@ impl Engine {
         let recipients: Vec<_> = outcomes.into_iter().filter_map(recipient).collect();
         let audited =
             recipients.iter().any(|r| r.indicators.mta_report() == MtaReportRequest::Audited);
-        // The correlator is the originator's means to know its message again.
+        // The correlator identifies the message to its originator.
         let correlator = subject.extensions.standard(number::CONTENT_CORRELATOR);
         ReportTransferContent {
             subject_identifier: subject.identifier.clone(),
@@ -209,8 +209,8 @@ impl Engine {
         self.queue_report((now, first_arrival.at), report, precedence, notes)
     }
 
-    /// Queues a report that has our trace for its next hop, if it has one. The times are now and when
-    /// it was first taken up anywhere.
+    /// Queues a report that has our trace for its next hop, if it has one. The times are now and
+    /// that of its first arrival.
     pub(crate) fn queue_report(
         &mut self,
         (now, first_arrival): (Utc, Utc),
@@ -250,7 +250,7 @@ impl Engine {
     }
 }
 
-/// For the log: this report goes no further.
+/// The note for a report that is discarded.
 fn discarded(report: &Report, why: &str) -> Note {
     let detail = format!("report {}: {why}", report.envelope.report_identifier);
     Note::new(NoteKind::ReportDiscarded, detail)
@@ -325,7 +325,7 @@ mod tests {
         assert_eq!(sent.record.next_hop, NextHop::Peer(PeerId(3)));
         assert_eq!(failures(report(sent)), [(2, UNKNOWN)]);
         assert_eq!(report(sent).envelope.trace.len(), 1);
-        // The subject's level is Priority, which is the least.
+        // The subject's level is Priority, the lowest for a report.
         assert_eq!(sent.precedence, Precedence::Priority);
         let home = alpha.accept(at(6), received(&beta, sent), &content(0), &[]);
         let [entry] = &home.accepted.entries[..] else { panic!("{home:?}") };
@@ -369,7 +369,7 @@ mod tests {
             (p1::NonDeliveryReason::TRANSFER_FAILURE, p1::Diagnostic::MAXIMUM_TIME_EXPIRED);
         let after = alpha.undeliverable(at(9), record, reason, diagnostic, "too late");
         assert_eq!(after, crate::Concluded::default());
-        // One without a way is thrown away, and said so.
+        // A report without a route is discarded, with a note.
         let mut lost = report(&done.accepted.entries[0]).clone();
         lost.envelope.destination = crate::testing::name(NOWHERE);
         let mut beta = engine_of("beta", "mta2", &[], &[]);

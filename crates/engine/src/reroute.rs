@@ -1,4 +1,4 @@
-//! Another way for a copy whose next hop is no more.
+//! Reroutes a copy whose next hop was removed.
 
 use crate::Engine;
 use crate::accept::{duplicates, reused, without_seen};
@@ -16,29 +16,29 @@ use p1::names::ORName;
 use std::collections::BTreeMap;
 
 impl Engine {
-    /// Routes a copy again by the tables of today: what the node does with an entry it finds at its
-    /// start for a peer that is configured no more. Each recipient goes to its new next hop or, where
-    /// there is none, is reported.
+    /// Routes a copy again by the current tables. The node calls this for an entry whose peer was
+    /// removed from the configuration. Each recipient goes to its new next hop or, if there is
+    /// none, is reported.
     ///
-    /// The result takes the place of the copy: the node commits its entries and the removal of the
-    /// old entry in one batch. There may be several copies now, or none. All name the same body as
-    /// the copy did, which so must outlive that batch where there is any such entry, and must be
-    /// dropped with it where there is none and no other copy names it.
+    /// The result replaces the copy: the node commits its entries and the removal of the old entry
+    /// in one batch. It may be several copies, or none. All name the same body as the old copy.
+    /// The body must outlive that batch if there is any such entry, and must be deleted with it if
+    /// there is none and no other copy names it.
     ///
-    /// The envelope has our trace already and gets no second one; no time of acceptance changes, so
-    /// that expiry goes on counting. That another way was tried first is not noted in the trace: the
-    /// attempted domain of its elements is for an attempt that a peer has refused.
+    /// The envelope already has our trace element and gets no second one. The time of acceptance
+    /// does not change, so expiry continues to count. The earlier route is not noted in the trace:
+    /// attempted-domain is for an attempt that a peer refused.
     ///
-    /// `seen` is what is remembered under each of [`Engine::reroute_keys`]: a recipient to whom the
-    /// message was delivered by another way is dropped; one who got another content under its
-    /// identifier is not.
+    /// `seen` is what the store remembers under each of [`Engine::reroute_keys`]: a recipient to
+    /// whom the message was delivered by another path is dropped; one who got another content
+    /// under its identifier is not.
     pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
         let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
-        let tells = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
-        let told: Vec<Option<bool>> = seen.iter().map(tells).collect();
-        let dropped: Vec<bool> = told.iter().map(|told| *told == Some(true)).collect();
+        let compare = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
+        let same: Vec<Option<bool>> = seen.iter().map(compare).collect();
+        let dropped: Vec<bool> = same.iter().map(|same| *same == Some(true)).collect();
         let mut notes = duplicates(&dropped);
-        let others = match told.contains(&Some(false)) {
+        let others = match same.contains(&Some(false)) {
             true => other_contents(&record.head, seen, &dropped),
             false => BTreeMap::new(),
         };
@@ -66,7 +66,7 @@ impl Engine {
         let carried = without_seen(carried, &dropped);
         let dispositions = self.dispositions(&carried.subject(), false);
         let (hops, outcomes) = self.sort_out(now, &carried, record.size, dispositions, &mut notes);
-        let seen = delivering.of(&carried, &delivered(&hops, &outcomes));
+        let seen = delivering.keys_for(&carried, &delivered(&hops, &outcomes));
         let earliest = self.earliest(now);
         let copies = hops.into_iter().map(|(next_hop, mine)| {
             let record = Record {
@@ -84,8 +84,8 @@ impl Engine {
         Concluded { entries, seen, notes }
     }
 
-    /// What to look up before a copy is routed again: keys of deliveries, one for each recipient it
-    /// is for, where a route leads to a mailbox here; else none.
+    /// The keys to look up before a copy is rerouted: delivery keys, one for each of its
+    /// recipients, if a route leads to a local mailbox; else none.
     pub fn reroute_keys(&self, record: &Record) -> Vec<Digest> {
         let is_here =
             |name: &ORName| matches!(self.resolve(&name.address), Ok(NextHop::Mailbox(_)));
@@ -100,7 +100,7 @@ impl Engine {
     }
 }
 
-/// What was delivered under the keys of those who are not dropped.
+/// Other contents delivered under the keys of the recipients that remain.
 fn other_contents(
     head: &MtsApduHead,
     seen: &[Option<Bytes>],
@@ -123,7 +123,7 @@ mod tests {
     };
     use base::PeerId;
 
-    /// alpha as it is configured now, with these domains behind peers.
+    /// Alpha with its current configuration: these domains behind peers.
     fn alpha(peers: &[(&str, u32)]) -> Engine {
         engine_of("alpha", "mta1", &["Smith", "Jones"], peers)
     }

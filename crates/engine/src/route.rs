@@ -1,4 +1,4 @@
-//! Where an O/R address leads: the longest match of a table (X.411 14.3.5, routing decision).
+//! The routing table: longest match of O/R addresses (X.411 14.3.5, routing decision).
 
 use crate::Engine;
 use crate::record::NextHop;
@@ -11,29 +11,29 @@ use std::fmt::Write as _;
 /// One line of a routing table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route {
-    /// Every attribute given here must be the recipient's.
+    /// The recipient must have every attribute given here.
     pub prefix: ORAddress,
-    /// Where to.
+    /// The target.
     pub to: RouteTarget,
 }
 
-/// Where a route leads.
+/// The target of a route.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum RouteTarget {
     /// A peer.
     Peer(PeerId),
-    /// This MTA: the recipient must have a mailbox here.
+    /// This MTA: the recipient must have a local mailbox.
     Local,
 }
 
-/// Prefixes of O/R addresses and where they lead.
+/// Prefixes of O/R addresses with their targets.
 ///
-/// Of the prefixes that match, the one with the most attributes wins; of those with as many, the one
-/// whose attributes stand higher in the hierarchy (country, ADMD, PRMD, organization, units, names);
-/// of equal ones the first configured.
+/// Of the matching prefixes the one with most attributes applies; of several, the one whose
+/// attributes are higher in the hierarchy (country, ADMD, PRMD, organization, units, names); of
+/// equal ones, the first configured.
 #[derive(Clone, Debug, Default)]
 pub struct RoutingTable {
-    /// Closest first, so that the first match wins.
+    /// Most specific first, so that the first match applies.
     lines: Vec<(Vec<(Attribute, String)>, RouteTarget)>,
 }
 
@@ -50,7 +50,7 @@ impl RoutingTable {
         RoutingTable { lines }
     }
 
-    /// Where this address leads, if anywhere.
+    /// The target of this address, if any.
     pub fn look_up(&self, address: &ORAddress) -> Option<RouteTarget> {
         self.look_up_by(&address.attributes())
     }
@@ -61,9 +61,9 @@ impl RoutingTable {
     }
 }
 
-/// The text that names a mailbox: an address's attributes in comparable form and in the order of
-/// the hierarchy, so that every way to write one address gives the same text, which reads back as
-/// that address.
+/// The name of a mailbox: the attributes of its address in normal form and in the order of the
+/// hierarchy. All spellings of an address give the same text, and the text reads back as that
+/// address.
 pub fn canonical(address: &ORAddress) -> String {
     text_of(&address.attributes())
 }
@@ -87,7 +87,7 @@ pub(crate) fn text_of(attributes: &[(Attribute, String)]) -> String {
             Attribute::TerminalIdentifier => write!(out, "/t-id="),
             Attribute::NumericUserIdentifier => write!(out, "/n-id="),
             Attribute::DomainDefined(kind) => write!(out, "/dda:{}=", escaped(kind)),
-            // No text form reads these back; they only have to differ.
+            // The text form cannot express these; they only have to be distinct.
             Attribute::Extension(number) => write!(out, "/ext{number}="),
         };
         out.push_str(&escaped(value));
@@ -95,7 +95,7 @@ pub(crate) fn text_of(attributes: &[(Attribute, String)]) -> String {
     out
 }
 
-/// With a backslash before what separates.
+/// Escapes separators with a backslash.
 fn escaped(value: &str) -> String {
     let mut out = String::with_capacity(value.len());
     for c in value.chars() {
@@ -113,7 +113,7 @@ impl Engine {
         self.resolve_by(&address.attributes())
     }
 
-    /// The same of an address with these attributes.
+    /// The same for an address with these attributes.
     pub(crate) fn resolve_by(
         &self,
         attributes: &[(Attribute, String)],
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!(to("C=XX;P=beta;O=staff;S=Smith"), Some(RouteTarget::Peer(PeerId(2))));
         assert_eq!(to("C=XX;S=Smith"), Some(RouteTarget::Peer(PeerId(0))));
         assert_eq!(to("C=YY;P=Alpha;O=Staff"), None);
-        // As many attributes: the PRMD stands above the organization.
+        // As many attributes: the PRMD is above the organization.
         let t = table(&[
             ("C=XX;O=Staff", RouteTarget::Peer(PeerId(2))),
             ("C=XX;P=ALPHA", RouteTarget::Peer(PeerId(1))),
@@ -185,7 +185,7 @@ mod tests {
         assert_eq!(a, "/c=xx/prmd=alpha/o=head office/s=smith/g=john");
         assert_eq!(canonical(&address(&a)), a);
         assert_eq!(canonical(&address("S=SMITH;G=john;O=head office;P=ALPHA;C=xx")), a);
-        // A value cannot pretend to be two attributes.
+        // A value cannot imitate two attributes.
         assert_ne!(canonical(&address("C=XX;O=a\\/s=b")), canonical(&address("C=XX;O=a;S=b")));
     }
 
@@ -199,7 +199,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against a model that tries every line and compares what it gives.
+        /// Compared with a model that tries every line.
         #[test]
         fn agrees_with_a_naive_model(
             prefixes in proptest::collection::vec(arbitrary_address(), 0..12),

@@ -7,7 +7,7 @@ use crate::delivered::{Delivering, fingerprint};
 use crate::outcome::{Accepted, NewEntry, Note, NoteKind};
 use crate::prepare::Preparation;
 use crate::record::{NextHop, Record};
-use crate::report::Outcome;
+use crate::report::RecipientOutcome;
 use crate::subject::{Carried, Subject};
 use crate::{Content, Engine};
 use base::{Precedence, Utc};
@@ -29,18 +29,19 @@ pub(crate) struct Failure {
     pub text: String,
 }
 
-/// What of a message's own extensions is critical and not understood.
+/// The unsupported critical extensions of a message as a whole.
 #[derive(Clone, Debug)]
 pub(crate) struct Critical {
     pub for_transfer: Option<String>,
     pub for_delivery: Option<String>,
 }
 
-/// What becomes of a recipient we are responsible for.
+/// The disposition of a recipient we are responsible for.
 pub(crate) type Disposition = Result<NextHop, Failure>;
 
 impl Engine {
-    /// The disposition of one recipient, by address and extensions, of a message of which that is critical.
+    /// The disposition of one recipient, by address and extensions, given the message's critical
+    /// extensions.
     pub(crate) fn disposition(
         &self,
         message: &Critical,
@@ -55,7 +56,7 @@ impl Engine {
         let critical = of_message
             .clone()
             .or_else(|| unsupported(step, extensions))
-            // Who delivers has transferred too.
+            // A delivering MTA also performs transfer.
             .or_else(|| message.for_transfer.clone())
             .or_else(|| unsupported(Step::Transfer, extensions));
         match critical {
@@ -130,7 +131,7 @@ impl Engine {
             _ => None,
         };
         let delivering = Delivering { now, digest: fingerprint, others, known: origin.known() };
-        let seen = delivering.of(&carried, &delivered);
+        let seen = delivering.keys_for(&carried, &delivered);
         let precedence = level(&self.policy, &carried, content);
         let first_arrival = first_arrival.at;
         let common = Common { carried: &carried, precedence, size, digest, held, first_arrival };
@@ -179,7 +180,7 @@ impl Engine {
         size: u64,
         dispositions: Vec<Option<Disposition>>,
         notes: &mut Vec<Note>,
-    ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<Outcome>) {
+    ) -> (BTreeMap<NextHop, Vec<usize>>, Vec<RecipientOutcome>) {
         let mut hops: BTreeMap<NextHop, Vec<usize>> = BTreeMap::new();
         let mut outcomes = Vec::new();
         let mut failed: Vec<(usize, Failure, usize)> = Vec::new();
@@ -196,11 +197,11 @@ impl Engine {
                 (None, _) => {}
                 (Some(Ok(NextHop::Mailbox(_))), Carried::Probe(_)) => {
                     let report = ReportType::Delivery { time: Time::from(now), mts_user: 0 };
-                    outcomes.push(Outcome { index, report, text: None });
+                    outcomes.push(RecipientOutcome { index, report, text: None });
                 }
                 (Some(Ok(hop)), _) => hops.entry(hop).or_default().push(index),
                 (Some(Err(failure)), _) => {
-                    outcomes.push(Outcome::failed(index, &failure));
+                    outcomes.push(RecipientOutcome::failed(index, &failure));
                     let alike = |f: &Failure| {
                         (f.reason, f.diagnostic) == (failure.reason, failure.diagnostic)
                     };
@@ -211,11 +212,11 @@ impl Engine {
                 }
             }
         }
-        // One note a reason, however many recipients it is about.
+        // One note per reason, whatever the number of recipients.
         let recipients = carried.subject().recipients;
         notes.extend(failed.into_iter().map(|(index, failure, more)| {
             let first = recipients.get(index).map(|r| r.recipient.to_string()).unwrap_or_default();
-            // The reason first: an address may be of any length, and the log cuts.
+            // The reason comes first: an address may be long, and the log cuts.
             let detail = match more {
                 0 => format!("{}: {first}", failure.text),
                 _ => format!("{}: {} recipients, the first {first}", failure.text, more + 1),
@@ -260,7 +261,7 @@ impl Engine {
     }
 }
 
-/// What all copies of one message or probe share.
+/// The common fields of all copies of one message or probe.
 struct Common<'a> {
     carried: &'a Carried,
     precedence: Precedence,
@@ -270,10 +271,10 @@ struct Common<'a> {
     first_arrival: Utc,
 }
 
-/// Where something comes from.
+/// The source of a message or probe.
 #[derive(Clone, Copy)]
 pub(crate) enum Origin<'a> {
-    /// From a user: deferral is ours to perform (X.411 8.2.1.1.1.9).
+    /// From a user: we perform its deferral (X.411 8.2.1.1.1.9).
     Submission,
     /// From a peer, with what is remembered of it.
     Transfer(&'a Known<'a>),
@@ -295,14 +296,17 @@ impl<'a> Origin<'a> {
     }
 }
 
-/// The recipients whose copy ends here: in a mailbox or, of a probe, in a report that it would.
-pub(crate) fn delivered(hops: &BTreeMap<NextHop, Vec<usize>>, outcomes: &[Outcome]) -> Vec<usize> {
+/// The recipients whose copy ends here: in a mailbox or, for a probe, in a report on it.
+pub(crate) fn delivered(
+    hops: &BTreeMap<NextHop, Vec<usize>>,
+    outcomes: &[RecipientOutcome],
+) -> Vec<usize> {
     let here = hops.iter().filter(|(hop, _)| matches!(hop, NextHop::Mailbox(_)));
     let probed = outcomes.iter().filter(|o| matches!(o.report, ReportType::Delivery { .. }));
     here.flat_map(|(_, mine)| mine).copied().chain(probed.map(|o| o.index)).collect()
 }
 
-/// deferred-delivery-time, where it is still to come.
+/// deferred-delivery-time, if it is in the future.
 fn deferral(now: Utc, carried: &Carried) -> Option<Utc> {
     match carried {
         Carried::Message(e) => {
@@ -312,7 +316,7 @@ fn deferral(now: Utc, carried: &Carried) -> Option<Utc> {
     }
 }
 
-/// Who delivers holds what nobody held before; a relay does not.
+/// The delivering MTA holds a message that no MTA held before; a relay does not.
 pub(crate) fn deferred(now: Utc, carried: &Carried, hop: &NextHop) -> Option<Utc> {
     match hop {
         NextHop::Mailbox(_) => deferral(now, carried),
@@ -330,10 +334,12 @@ fn level(policy: &Policy, carried: &Carried, content: Option<&Content>) -> Prece
     }
 }
 
-/// The same with responsibility for these recipients only. A mailbox's copy leaves the others out
-/// where they are not to be disclosed, lest a message to many local users grow with their square.
+/// A copy with responsibility for these recipients only. In a mailbox's copy the other recipients
+/// are left out unless they are disclosed, so that a message to many local users does not grow
+/// with the square of their number.
 ///
-/// Those left out are not even looked at: a message to thousands took seconds for a thousand users.
+/// Recipients left out are not even read: otherwise a message for a thousand local users takes
+/// seconds.
 pub(crate) fn copy_for(carried: &Carried, hop: &NextHop, mine: &[usize]) -> Carried {
     let all = carried.subject().recipients;
     let with = |recipient: &PerRecipientFields, responsible| {
@@ -376,8 +382,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the recipients: each is responsible in one copy, or reported, never both; a
-        /// relayed copy names all of them; and no two copies go the same way.
+        /// For all recipients: each is the responsibility of one copy or reported, never both; a
+        /// relayed copy names all of them; no two copies have the same next hop.
         #[test]
         fn every_recipient_is_served_or_reported_once(
             picks in proptest::collection::vec(0usize..6, 1..12),
@@ -385,7 +391,7 @@ mod tests {
         ) {
             let all = [SMITH, JONES, BAKER, CARTER, NOBODY, NOWHERE];
             let to: Vec<&str> = picks.iter().map(|p| all[*p]).collect();
-            // The same message as a relay would get it, with others responsible for some.
+            // The message as a relay receives it, with other MTAs responsible for some recipients.
             let mut elsewhere = engine_of("zeta", "mta9", &["Smith"], &[("", 0)]);
             let mut envelope = submission(&to);
             envelope.originator = crate::testing::name("C=XX;ADMD=;PRMD=zeta;S=Smith");
@@ -450,12 +456,12 @@ mod tests {
         alpha.content_max.insert(base::PeerId(0), 999);
         alpha.content_max.insert(base::PeerId(1), 1_000);
         let done = submit(&mut alpha, &submission(&[BAKER, CARTER, JONES]));
-        let [copy, local, told] = &done.accepted.entries[..] else { panic!("{done:?}") };
+        let [copy, local, reported] = &done.accepted.entries[..] else { panic!("{done:?}") };
         assert_eq!(copy.record.next_hop, NextHop::Peer(base::PeerId(1)));
         assert_eq!(local.record.kind(), Kind::Message);
         // unable-to-transfer, content-too-long.
-        assert_eq!(failures(report(told)), [(1, Some((1, Some(7))))]);
-        // One that is queued already is found by a reroute.
+        assert_eq!(failures(report(reported)), [(1, Some((1, Some(7))))]);
+        // A reroute finds it in a message already queued.
         alpha.content_max.insert(base::PeerId(1), 10);
         let again = alpha.reroute(at(9), &copy.record, &[]);
         assert_eq!(failures(report(&again.entries[0])), [(2, Some((1, Some(7))))]);

@@ -1,4 +1,4 @@
-//! A message or a probe on its way through: what both have.
+//! A message or a probe in processing: their common fields.
 
 use crate::Engine;
 use crate::trace::internal;
@@ -21,7 +21,7 @@ pub(crate) enum Carried {
     Probe(Box<ProbeTransferEnvelope>),
 }
 
-/// What reports say of a message or a probe.
+/// The fields of a message or a probe that reports use.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Subject<'a> {
     pub identifier: &'a MtsIdentifier,
@@ -79,8 +79,7 @@ impl Carried {
         }
     }
 
-    /// A copy with these recipients in place of its own, which are not copied first: there may be
-    /// thousands of them.
+    /// A copy with other recipients. Its own are not copied first: there may be thousands.
     pub(crate) fn with_recipients(&self, recipients: Vec<PerRecipientFields>) -> Carried {
         match self {
             Carried::Message(e) => {
@@ -163,28 +162,28 @@ impl Carried {
     }
 }
 
-/// How much longer than a copy may wait here at most, and how far in the future, the first arrival
-/// may lie that a trace tells of, and still be believed. Copies may have waited elsewhere, and no two
-/// clocks are the same; beyond it a clock was wrong.
+/// How much older than the longest wait here, and how far in the future, the first arrival in a
+/// trace may be and still be accepted. Copies may have waited at other MTAs, and clocks differ;
+/// beyond this margin a clock is wrong.
 pub const TRACE_MARGIN: Duration = Duration::from_hours(24);
 
-/// When something was first taken up anywhere, and what there is to say of its traces.
+/// The time of the first arrival in the MTS, and whether its traces are plausible.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FirstArrival {
     pub at: Utc,
-    /// A time in the traces that is not believed, in words.
+    /// An implausible time in the traces, as text.
     pub doubt: Option<String>,
 }
 
 impl Engine {
-    /// When it was first taken up anywhere: the arrival time of the oldest trace element or, where
-    /// none of those tells a time, of the oldest internal one; or the end of the deferral that is
-    /// noted there. Never later than `now`, which stands in where neither trace tells.
+    /// The time of the first arrival in the MTS: the arrival time of the oldest trace element or,
+    /// if none of those has a valid time, of the oldest internal one; or the end of the deferral
+    /// noted there. At most `now`, which is used if no trace has a valid time.
     ///
-    /// A time is believed that is not older than the longest time a copy may wait here and
-    /// [`TRACE_MARGIN`], and not further in the future than that margin; of others the next element
-    /// is asked. So a wrong clock on the way does not end a message, and an MTA that held one for
-    /// longer than we would gives it a new life here.
+    /// A time is accepted if it is at most [`TRACE_MARGIN`] older than the longest wait here, and
+    /// at most that margin in the future; otherwise the next element is used. So a wrong clock on
+    /// the path does not expire a message, and a message that another MTA held for longer than
+    /// this one would is counted from its arrival here.
     pub(crate) fn first_arrival(
         &self,
         now: Utc,
@@ -197,7 +196,8 @@ impl Engine {
         let mut believed = |arrival: Option<Utc>, deferred: Option<&Time>, who: &dyn Display| {
             let arrival = arrival?;
             let held = deferred.and_then(|t| t.utc).map_or(arrival, |until| until.max(arrival));
-            // A deferral that ends in years has not ended: it was not what the message waited for.
+            // A deferral that ends years from now has not ended, so the message did not wait for
+            // it.
             let at = if is_believed(held) { held } else { arrival };
             if is_believed(at) {
                 return Some(at.min(now));

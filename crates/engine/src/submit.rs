@@ -1,4 +1,4 @@
-//! What users submit over P3 (X.411 14.2, 14.6.1).
+//! Submissions by users over P3 (X.411 14.2, 14.6.1).
 
 use crate::critical::{Step, unsupported};
 use crate::dedupe::REMEMBERED;
@@ -22,18 +22,19 @@ use p1::p3::{
 use p1::time::Time;
 
 impl Engine {
-    /// Takes a message from the user of this mailbox. `keys` are what it is to be remembered by
+    /// Accepts a message from the user of this mailbox. `keys` are the keys to remember
     /// ([`crate::submission_key`]): a repetition is then answered with the same result.
     ///
-    /// Recipients that are unknown or have no route do not make the submission fail: they are
-    /// reported. Members of the envelope that X.411 does not define are not passed on, for their
-    /// tags may mean something else in a transfer envelope; nor are extensions it does not define
-    /// for submission.
+    /// Unknown recipients and those without a route do not fail the submission: they are reported.
+    /// Envelope members that X.411 does not define are not passed on, as their tags may have
+    /// another meaning in a transfer envelope; nor are extensions that X.411 does not define for
+    /// submission.
     ///
     /// # Errors
-    /// The originator is another, a recipient is no O/R address, or an extension critical for
-    /// submission is not understood. One such recipient is enough: the whole submission fails, and
-    /// the error names those to be corrected (X.411 8.2.2.4).
+    ///
+    /// The originator is another user, a recipient is no valid O/R address, or an extension
+    /// critical for submission is not supported. One such recipient fails the whole submission,
+    /// and the error names those to be corrected (X.411 8.2.2.4).
     pub fn submit(
         &mut self,
         now: Utc,
@@ -69,7 +70,7 @@ impl Engine {
         Ok(Submitted { accepted, result, message: identifier.to_string(), notes })
     }
 
-    /// Takes a probe from the user of this mailbox.
+    /// Accepts a probe from the user of this mailbox.
     ///
     /// # Errors
     /// As [`Engine::submit`].
@@ -122,13 +123,13 @@ fn check(
     critical.map_or(Ok(()), |name| Err(SubmitError::UnsupportedCriticalFunction(name)))
 }
 
-/// Whether this has the form of an O/R address at all: country, ADMD (a single space will do) and
-/// something below (X.402 18.5).
+/// Whether this is formally an O/R address: country, ADMD (a single space is valid) and a further
+/// attribute (X.402 18.5).
 fn is_proper(address: &ORAddress) -> bool {
     let below = |(attribute, _): &(Attribute, String)| {
         !matches!(attribute, Attribute::Country | Attribute::Admd)
     };
-    // Nearly every address has one of these, and to compare all of it takes a while.
+    // Nearly every address has one of these, and comparing all attributes takes longer.
     let is_below = address.prmd.is_some() || address.organization.is_some();
     let is_below = || is_below || address.attributes().iter().any(below);
     address.country.is_some() && address.admd.is_some() && is_below()
@@ -139,7 +140,7 @@ fn transfer_fields(
     recipients: &[PerRecipientSubmissionFields],
 ) -> Vec<PerRecipientFields> {
     let fields = |(number, r): (u32, &PerRecipientSubmissionFields)| {
-        // The least an originating MTA asks for is a non-delivery report (X.411 12.2.1.1.1.2).
+        // The originating MTA requests at least a non-delivery report (X.411 12.2.1.1.1.2).
         let mta = match r.report_request {
             ReportRequest::Report => MtaReportRequest::Report,
             ReportRequest::None | ReportRequest::NonDelivery => MtaReportRequest::NonDelivery,
@@ -257,12 +258,12 @@ mod tests {
             names,
             improper.recipients.iter().map(|r| r.recipient.clone()).collect::<Vec<_>>()
         );
-        // One is enough, and only that one is named.
+        // One invalid recipient is enough, and only that one is named.
         let mixed = submission(&[BAKER, "C=XX;S=Baker", JONES]);
         let refused = alpha.submit(at(0), &smith(), &mixed, &content(1), &[]).unwrap_err();
         let improper = vec![mixed.recipients[1].recipient.clone()];
         assert_eq!(refused, SubmitError::RecipientsImproper(improper));
-        // An address that leads nowhere is proper all the same: it is reported.
+        // An address without a route is still valid: it is reported.
         let done =
             alpha.submit(at(0), &smith(), &submission(&[NOWHERE]), &content(1), &[]).unwrap();
         assert_eq!(done.accepted.entries[0].record.kind(), crate::Kind::Report);
@@ -287,7 +288,7 @@ mod tests {
         let done = alpha.submit(at(0), &smith(), &envelope, &content(5), &keys).unwrap();
         let source = BodySource::Spool(SpoolId(3));
         let ops = crate::batch(&done.accepted, source.clone());
-        // Jones has it here: his delivery is remembered beside the submission.
+        // Jones is local: his delivery is remembered beside the submission.
         let [
             Op::PutBody { id, source: from },
             first,

@@ -1,4 +1,4 @@
-//! What tests here start from.
+//! Fixtures of this crate's tests.
 
 use crate::{
     Config, Content, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted, canonical,
@@ -38,7 +38,7 @@ pub(crate) fn name(text: &str) -> ORName {
     ORName { address: address(text), directory_name: None }
 }
 
-/// 2026-01-02T03:04:05Z and so many seconds.
+/// 2026-01-02T03:04:05Z plus this many seconds.
 pub(crate) fn at(seconds: u64) -> Utc {
     Utc((1_767_323_045 + seconds) * 1_000_000)
 }
@@ -73,12 +73,12 @@ pub(crate) fn engine_of(own: &str, mta: &str, users: &[&str], peers: &[(&str, u3
     })
 }
 
-/// A content of so many octets.
+/// A content of this length.
 pub(crate) fn content(length: u64) -> Content {
     Content { length, digest: [7; 32], ..Content::default() }
 }
 
-/// A submission by Smith of alpha to these recipients, non-delivery reports asked for.
+/// A submission by Smith of alpha to these recipients, with non-delivery reports requested.
 pub(crate) fn submission(to: &[&str]) -> MessageSubmissionEnvelope {
     let recipient = |text: &&str| PerRecipientSubmissionFields {
         recipient: name(text),
@@ -104,7 +104,7 @@ pub(crate) fn submit(e: &mut Engine, envelope: &MessageSubmissionEnvelope) -> Su
     e.submit(at(0), &canonical(&address(SMITH)), envelope, &content(1000), &[]).unwrap()
 }
 
-/// The one message among these, as its next hop's MTA gets it: through its octets.
+/// The one message among these, decoded from its octets as its next hop receives it.
 pub(crate) fn received(e: &Engine, entry: &NewEntry) -> MtsApduHead {
     let record = Record::decode(&entry.record.encode()).unwrap();
     let payload = e.transfer_payload(&record, Dialect::Modern);

@@ -12,30 +12,30 @@ use p1::trace::{
 };
 use p1::wire::bound;
 
-/// The internal trace, oldest first; one that cannot be read is as good as none.
+/// The internal trace, oldest first; empty if it cannot be read.
 pub(crate) fn internal(extensions: &Extensions) -> Vec<InternalTraceElement> {
     internal_trace(extensions).unwrap_or_default()
 }
 
-/// Whether what happened there makes another visit legitimate: the recipients are others now.
+/// Whether these actions make another visit legitimate: the recipients have changed.
 fn readdressed(actions: OtherActions) -> bool {
     actions.contains(OtherActions::REDIRECTED) || actions.contains(OtherActions::DL_OPERATION)
 }
 
 impl Engine {
-    /// Whether this was here before and comes back unchanged. To be asked before our own elements
-    /// are added.
+    /// Whether this was here before and returns unchanged. Called before our own elements are
+    /// added.
     pub(crate) fn loops(&self, trace: &[TraceElement], extensions: &Extensions) -> bool {
         let internal = internal(extensions);
-        // What has come this far is not going anywhere.
+        // A trace at its bound counts as a loop.
         if trace.len() >= bound::TRANSFERS || internal.len() >= bound::TRANSFERS {
             return true;
         }
-        // Since the last redirection or expansion only: what follows one is a new journey.
+        // From the last redirection or expansion on: the path starts anew there.
         let since = |positions: Option<usize>| positions.map_or(0, |at| at + 1);
         let fresh = since(trace.iter().rposition(|t| readdressed(t.additional.other_actions)));
         let mut domains = trace.iter().skip(fresh).map(|t| t.domain.same_as(&self.domain));
-        // Ours, then another's: it left the domain and has returned.
+        // Our domain, then another: it left the domain and has returned.
         let returned = domains.any(|ours| ours) && domains.any(|ours| !ours);
         let fresh = since(internal.iter().rposition(|t| readdressed(t.additional.other_actions)));
         let visited = internal
@@ -54,7 +54,7 @@ impl Engine {
         extensions: &mut Extensions,
     ) {
         let deferred_time = deferred.map(Time::from);
-        // From an MTA of our domain: the domain's element is there.
+        // From an MTA of our domain: the domain's element is already present.
         if !trace.last().is_some_and(|t| t.domain.same_as(&self.domain)) {
             let mut own = TraceElement::relayed(self.domain.clone(), now);
             own.additional.deferred_time.clone_from(&deferred_time);
@@ -63,7 +63,7 @@ impl Engine {
         let mut own = InternalTraceElement::relayed(self.domain.clone(), self.mta.clone(), now);
         own.additional.deferred_time = deferred_time;
         if add_internal_trace(extensions, own.clone()).is_err() {
-            // Malformed: ours begins a new one, lest MTAs of our domain go round in circles.
+            // Malformed: we start a new one, so that loops within our domain are still detected.
             extensions.remove(&ExtensionType::Standard(number::INTERNAL_TRACE_INFORMATION));
             let _ = add_internal_trace(extensions, own);
         }
@@ -131,7 +131,7 @@ mod tests {
         assert!(alpha.loops(&envelope.trace, &envelope.extensions));
         let second = engine_of("alpha", "mta2", &[], &[]);
         assert!(!second.loops(&envelope.trace, &envelope.extensions));
-        // Without the internal trace, having left the domain and come back is what tells.
+        // Without the internal trace, the loop is detected by leaving the domain and returning.
         let mut trace = envelope.trace.clone();
         trace.push(TraceElement::relayed(engine_of("b", "m", &[], &[]).domain, at(1)));
         assert!(second.loops(&trace, &Extensions::default()));

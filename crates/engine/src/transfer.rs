@@ -1,4 +1,4 @@
-//! What goes to a peer.
+//! The APDUs that are transferred to a peer.
 
 use crate::Engine;
 use crate::record::{NextHop, Record};
@@ -23,12 +23,12 @@ pub struct Payload {
     pub content_length: u64,
     /// Octets after the content.
     pub tail: Bytes,
-    /// How many extensions are left out, because the peer's dialect has no form for them.
+    /// How many extensions are left out because the peer's dialect has no form for them.
     pub left_out: usize,
 }
 
-/// The first extension that must not be lost on the way, and that this dialect has no form for: one
-/// that is critical for transfer or for delivery.
+/// The first extension that must not be lost and that this dialect has no form for: one that is
+/// critical for transfer or for delivery.
 fn unsayable(dialect: Dialect, extensions: &Extensions) -> Option<String> {
     let critical = |c: p1::Criticality| c.for_transfer || c.for_delivery;
     let mut lost = extensions.0.iter().filter(|f| critical(f.criticality) && !f.has_form(dialect));
@@ -36,8 +36,8 @@ fn unsayable(dialect: Dialect, extensions: &Extensions) -> Option<String> {
 }
 
 impl Engine {
-    /// The MTS-APDU of a copy for a peer, all extensions in the peer's dialect. Those that the dialect
-    /// has no form for are left out: that none of them is critical was seen to when it was routed.
+    /// The MTS-APDU of a copy for a peer, with all extensions in the peer's dialect. Those without
+    /// a form in the dialect are left out: routing ensured that none of them is critical.
     pub fn transfer_payload(&self, record: &Record, dialect: Dialect) -> Payload {
         let mut head = record.head.clone();
         let left_out = head.set_dialect(dialect);
@@ -49,8 +49,8 @@ impl Engine {
         Payload { head: octets.into(), content_length, tail: Bytes::new(), left_out }
     }
 
-    /// The first critical extension that a message or probe to this recipient would lose on the way
-    /// to this peer.
+    /// The first critical extension that a message or probe to this recipient would lose on
+    /// transfer to this peer.
     pub(crate) fn lost_extension(
         &self,
         peer: PeerId,
@@ -61,9 +61,10 @@ impl Engine {
         unsayable(dialect, message).or_else(|| unsayable(dialect, &recipient.extensions))
     }
 
-    /// Whether a copy for a peer would lose a critical extension on its way: it was queued before the
-    /// peer's dialect was changed. [`Engine::reroute`] reports the recipients it is critical for, and
-    /// the others go on. A report goes on without it, for it causes no report.
+    /// Whether a copy for a peer would lose a critical extension in transfer: it was queued before
+    /// the peer's dialect was changed. [`Engine::reroute`] then reports the recipients it is
+    /// critical for and transfers the rest. A report is transferred without the extension, as it
+    /// causes no report.
     pub fn would_lose_critical(&self, record: &Record) -> bool {
         let NextHop::Peer(peer) = record.next_hop else { return false };
         let (extensions, recipients) = match &record.head {

@@ -1,7 +1,7 @@
-//! What in a configuration works against itself or against this system, without being wrong.
+//! Advice on a valid configuration: settings that defeat each other or do not fit this system.
 //!
-//! `mta check` shows it and the daemon logs it at start. The system's settings are read once, into
-//! [`Facts`]; what follows from them is arithmetic.
+//! `mta check` prints the advice and the daemon logs it at start. The system's settings are read
+//! once, into [`Facts`]; the rest is computed from them.
 
 mod facts;
 mod places;
@@ -17,24 +17,24 @@ use serde::Serialize;
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 
-/// How much it matters.
+/// Severity of a piece of advice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Severity {
-    /// Good to know.
+    /// For information.
     Info,
     /// Something will not work as configured.
     Warning,
 }
 
-/// One thing worth a look.
+/// One piece of advice.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Advice {
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// `peer/channel`, `p3`, or `system`.
+    /// Subject: `peer/channel`, `p3`, or `system`.
     pub about: String,
-    /// What is so.
+    /// The finding.
     pub message: String,
     /// What to do about it.
     pub remedy: String,
@@ -71,19 +71,19 @@ impl fmt::Display for Advice {
     }
 }
 
-/// All there is to say, in a fixed order.
+/// All advice for a site, in a fixed order.
 pub fn give(site: &Site, facts: &Facts) -> Vec<Advice> {
     let mut all = Vec::new();
     all.extend(reflection(site, facts));
     all.extend(slow_start(facts));
     all.extend(low_ports(site, facts));
-    all.extend(strange_addresses(site, facts));
-    all.extend(to_ourselves(site));
+    all.extend(unassigned_addresses(site, facts));
+    all.extend(connects_to_self(site));
     all.extend(places::look(site));
     all.extend(congestion(site, facts));
     for peer in &site.node.peers {
         all.extend(from_anywhere(site, peer));
-        all.extend(of_1988(peer));
+        all.extend(dialect_1988(peer));
         all.extend(inverted(peer));
         all.extend(shared(peer));
     }
@@ -119,8 +119,8 @@ fn from_anywhere(site: &Site, peer: &Peer) -> Option<Advice> {
     })
 }
 
-/// What the dialect of 1988 costs.
-fn of_1988(peer: &Peer) -> Option<Advice> {
+/// What the dialect of 1988 cannot carry.
+fn dialect_1988(peer: &Peer) -> Option<Advice> {
     (peer.dialect == Dialect::BlueBook1988).then(|| {
         Advice::new(
             Severity::Info,
@@ -170,7 +170,7 @@ fn low_ports(site: &Site, facts: &Facts) -> Vec<Advice> {
 }
 
 /// Listeners on addresses that no interface of this machine has.
-fn strange_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
+fn unassigned_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
     let Some(own) = &facts.addresses else { return Vec::new() };
     let is_own = |ip: IpAddr| ip.is_unspecified() || ip.is_loopback() || own.contains(&ip);
     let strange = site.listeners.iter().filter(|listener| {
@@ -197,8 +197,8 @@ fn strange_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
         .collect()
 }
 
-/// Channels that connect to a listener of this very MTA.
-fn to_ourselves(site: &Site) -> Vec<Advice> {
+/// Channels that connect to a listener of this MTA itself.
+fn connects_to_self(site: &Site) -> Vec<Advice> {
     let one = |channel: &ChannelSocket| {
         let remote = &channel.remote;
         let at = SocketAddr::new(remote.host.parse().ok()?, remote.port);
@@ -241,8 +241,8 @@ fn congestion(site: &Site, facts: &Facts) -> Vec<Advice> {
     channels.filter_map(|c| one(&c.label, c.tcp.congestion.as_ref()?)).collect()
 }
 
-/// How RFC 4594 gear serves a code point, against best effort: LE (RFC 8622) and CS1 (RFC 4594
-/// section 4.10) are below it. All others are taken to be as good.
+/// How equipment configured after RFC 4594 serves a code point, compared with best effort: LE (RFC
+/// 8622) and CS1 (RFC 4594 section 4.10) are below it. All others count as equal to it.
 fn rank(dscp: Dscp) -> u8 {
     match dscp {
         Dscp::LE => 0,
@@ -255,7 +255,7 @@ fn highest(channel: &Channel) -> Option<Precedence> {
     channel.precedences.iter().max().copied()
 }
 
-/// Channels of a higher precedence that are marked to be served below one of a lower.
+/// Channels whose mark is served below that of a channel of lower precedence.
 fn inverted(peer: &Peer) -> Vec<Advice> {
     let below = |channel: &&Channel| {
         let own = highest(channel);
@@ -280,7 +280,7 @@ fn inverted(peer: &Peer) -> Vec<Advice> {
     peer.channels.iter().filter_map(|channel| below(&channel)).collect()
 }
 
-/// Channels of different precedences with one mark.
+/// Channels of different precedence that have the same mark.
 fn shared(peer: &Peer) -> Vec<Advice> {
     let mut all = Vec::new();
     for (n, channel) in peer.channels.iter().enumerate() {
@@ -307,7 +307,7 @@ mod tests {
     use super::*;
     use crate::example::example_site;
 
-    /// A system that stands in nobody's way.
+    /// A system that has no effect on the advice.
     fn kind() -> Facts {
         Facts {
             reflect_tos: Some(false),

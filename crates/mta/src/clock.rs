@@ -1,27 +1,27 @@
-//! The one place that reads the clocks.
+//! The daemon's clocks. No other module reads them.
 
 use base::{Instant, Now, Utc};
 use nix::time::{ClockId, clock_gettime};
 use std::time::Duration;
 
-/// What the monotonic clock shows at the start: times before it can be told apart, of messages that
-/// waited in the store or for a wall clock that is set. A hundred years.
+/// Reading of the monotonic clock at start: a hundred years. Messages recovered from the store,
+/// and those from before the wall clock was set, then have times before the start.
 const AT_START: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// Tokio's timers stand still while the machine sleeps, and time does not: after so long at most we
-/// look again.
+/// Longest sleep of a tokio timer. Tokio's timers stop while the machine is suspended, so the
+/// driver wakes at least this often and compares with CLOCK_BOOTTIME.
 const LOOK_AGAIN: Duration = Duration::from_secs(10);
 
-/// The monotonic clock and its origin: the start of the daemon. It goes on while the machine sleeps
-/// (CLOCK_BOOTTIME), or a sleep would look like a step of the wall clock.
+/// The monotonic clock and its origin, the start of the daemon. It continues while the machine is
+/// suspended (CLOCK_BOOTTIME); otherwise a suspend would look like a step of the wall clock.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock {
     origin: Duration,
 }
 
-/// Since the machine was started.
+/// Time since the machine was booted.
 fn since_boot() -> Duration {
-    // A clock that every Linux since 2.6.39 has.
+    // Linux has this clock since 2.6.39.
     clock_gettime(ClockId::CLOCK_BOOTTIME).map(Duration::from).unwrap_or_default()
 }
 
@@ -31,7 +31,7 @@ impl Clock {
         Clock { origin: since_boot() }
     }
 
-    /// Both clocks.
+    /// Reads both clocks.
     #[expect(clippy::disallowed_methods, reason = "this is the edge's clock")]
     pub fn now(&self) -> Now {
         let micros = |d: Duration| u64::try_from(d.as_micros()).unwrap_or(u64::MAX);
@@ -41,12 +41,12 @@ impl Clock {
         Now { mono: Instant(micros(AT_START + elapsed)), utc: Utc(micros(since_1970)) }
     }
 
-    /// The moment of `instant` for tokio's timer, if the machine does not sleep until then.
+    /// `instant` for tokio's timer, if the machine is not suspended until then.
     pub fn at(&self, instant: Instant) -> tokio::time::Instant {
         tokio::time::Instant::now() + instant.since(self.now().mono)
     }
 
-    /// The same, but no longer from now than a sleep of the machine may be overlooked.
+    /// The same, at most [`LOOK_AGAIN`] from now.
     pub fn wake(&self, instant: Instant) -> tokio::time::Instant {
         tokio::time::Instant::now() + instant.since(self.now().mono).min(LOOK_AGAIN)
     }
@@ -66,7 +66,7 @@ mod tests {
         let late = now.mono + Duration::from_secs(3_600);
         assert!(clock.at(late) > begun + Duration::from_secs(3_500));
         assert!(clock.wake(late) < begun + Duration::from_secs(3_500));
-        // What is due is due now.
+        // A time in the past is due now.
         assert!(clock.wake(now.mono) <= tokio::time::Instant::now());
     }
 }

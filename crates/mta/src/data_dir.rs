@@ -1,12 +1,12 @@
-//! Whether a directory can hold the daemon's files: found out without making anything.
+//! Checks whether a directory can hold the daemon's files, without creating anything.
 
 use crate::config::Unfit;
 use nix::unistd::{AccessFlags, access};
 use std::io::ErrorKind;
 use std::path::Path;
 
-/// Why the daemon of this user could not keep its files there; `None` where it can. A directory
-/// that is not there yet must be one that can be made.
+/// Why the daemon's user could not keep files in this directory; `None` where it could. A
+/// directory that does not exist yet must be one that can be created.
 pub(crate) fn unfit(directory: &Path) -> Option<Unfit> {
     let shown = directory.display();
     let mut at = directory;
@@ -51,7 +51,7 @@ mod tests {
     use std::os::unix::process::CommandExt as _;
     use std::process::Command;
 
-    /// Where the directories are that somebody else made.
+    /// Names the directories for the test that runs as another user.
     const MADE: &str = "DATA_DIR_TEST";
 
     #[test]
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_directory_without_the_right_to_write_is_none() {
-        // By root everything can be written to: this very test is run again, as nobody.
+        // Root may write everywhere, so the test runs itself again as user nobody.
         if let Some(made) = std::env::var_os(MADE) {
             return check(Path::new(&made));
         }
@@ -108,8 +108,8 @@ mod tests {
                 .gid(65_534)
                 .output()
                 .unwrap();
-            let said = String::from_utf8_lossy(&run.stdout);
-            assert!(run.status.success() && said.contains("1 passed"), "{said}");
+            let output = String::from_utf8_lossy(&run.stdout);
+            assert!(run.status.success() && output.contains("1 passed"), "{output}");
         } else {
             check(made.path());
         }

@@ -1,4 +1,4 @@
-//! The daemon: a thin shell around [`node::Node`], which takes every decision.
+//! The daemon: executes the outputs of [`node::Node`], which makes every decision.
 
 pub mod admin;
 pub mod advice;

@@ -1,30 +1,30 @@
-//! `mta run --pcap`: one association's traffic as a file for Wireshark.
+//! `mta run --pcap`: records one association as a file for Wireshark.
 
 use crate::clock::Clock;
+use capture::{CaptureWriter, Connection, Opener};
 use std::fs::{File, Permissions};
 use std::io::{self, BufWriter};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use trace::{Connection, Opener, TraceWriter};
 
 /// The label P3 listeners have.
 const P3: &str = "p3";
 
-/// What is to be recorded, and where.
+/// The association to record, and the file.
 #[derive(Debug)]
 pub struct Wanted {
-    /// The file. It is made, or emptied, once this daemon has its data directory to itself: another
-    /// one may be writing it.
+    /// The file. It is created or emptied once this daemon has its data directory to itself:
+    /// another daemon may be writing to it.
     pub path: PathBuf,
     /// `peer/channel` or `p3`; `None` for the first P1 association.
     pub association: Option<String>,
 }
 
 impl Wanted {
-    /// Whether there is such an association among these channels, and the file can be written; it is
-    /// left as it is.
+    /// Checks that one of these channels is the requested one, and that the file can be written.
+    /// The file is not changed.
     pub(crate) fn check<'a>(&self, labels: impl Iterator<Item = &'a str>) -> Result<(), String> {
         if let Some(association) = &self.association {
             let all: Vec<&str> = labels.chain([P3]).collect();
@@ -41,13 +41,13 @@ impl Wanted {
     }
 }
 
-/// Opens the file, made if absent, for its owner only.
+/// Opens the file for its owner only; creates it if absent.
 fn open(path: &Path, anew: bool) -> io::Result<File> {
     use std::os::unix::fs::OpenOptionsExt;
     File::options().write(true).create(true).truncate(anew).mode(0o600).open(path)
 }
 
-/// Waits for the association to record.
+/// A recording that waits for its association.
 pub struct Pcap {
     /// `peer/channel` or `p3`; `None` for the first P1 association.
     wanted: Option<String>,
@@ -55,22 +55,22 @@ pub struct Pcap {
     tap: Tap,
 }
 
-/// Records one association. Errors end the recording, not the association.
+/// The recording of one association. An error ends the recording, not the association.
 #[derive(Clone)]
 pub(crate) struct Tap {
     clock: Clock,
-    writer: Arc<Mutex<Option<TraceWriter<BufWriter<File>>>>>,
+    writer: Arc<Mutex<Option<CaptureWriter<BufWriter<File>>>>>,
 }
 
 impl Pcap {
-    /// Creates the file, or empties it, readable by its owner only: it will hold passwords and
+    /// Creates the file, or empties it, readable by its owner only: it will contain passwords and
     /// contents.
     pub fn create(path: &Path, wanted: Option<String>, clock: Clock) -> io::Result<Pcap> {
         use std::os::unix::fs::PermissionsExt;
         let file = open(path, true)?;
-        // The mode above is that of a new file only.
+        // The mode above applies to a new file only.
         file.set_permissions(Permissions::from_mode(0o600))?;
-        let writer = TraceWriter::new(BufWriter::new(file))?;
+        let writer = CaptureWriter::new(BufWriter::new(file))?;
         let tap = Tap { clock, writer: Arc::new(Mutex::new(Some(writer))) };
         Ok(Pcap { wanted, taken: AtomicBool::new(false), tap })
     }
@@ -97,11 +97,11 @@ impl Pcap {
 }
 
 impl Tap {
-    fn lock(&self) -> MutexGuard<'_, Option<TraceWriter<BufWriter<File>>>> {
+    fn lock(&self) -> MutexGuard<'_, Option<CaptureWriter<BufWriter<File>>>> {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn write(&self, write: impl FnOnce(&mut TraceWriter<BufWriter<File>>) -> io::Result<()>) {
+    fn write(&self, write: impl FnOnce(&mut CaptureWriter<BufWriter<File>>) -> io::Result<()>) {
         let mut writer = self.lock();
         if let Some(Err(error)) = writer.as_mut().map(write) {
             tracing::warn!(%error, "the recording ends here");
@@ -109,19 +109,19 @@ impl Tap {
         }
     }
 
-    /// Octets left.
+    /// Records octets sent.
     pub(crate) fn sent(&self, octets: &[u8]) {
         let now = self.clock.now().utc;
         self.write(|w| w.sent(now, octets));
     }
 
-    /// Octets came.
+    /// Records octets received.
     pub(crate) fn received(&self, octets: &[u8]) {
         let now = self.clock.now().utc;
         self.write(|w| w.received(now, octets));
     }
 
-    /// The association is over.
+    /// Records the end of the association.
     pub(crate) fn closed(&self) {
         let now = self.clock.now().utc;
         self.write(|w| w.closed(now));

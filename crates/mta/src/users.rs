@@ -1,6 +1,7 @@
-//! `users.toml` in the data directory: who has a mailbox here, with password hashes.
+//! `users.toml` in the data directory: the users with a mailbox on this MTA, with password hashes.
 //!
-//! Replaced whole and durably; the daemon reads it at start and when told to.
+//! The file is replaced as a whole and durably. The daemon reads it at start and on a reload of
+//! the users.
 
 use argon2::password_hash::rand_core::OsRng;
 use argon2::password_hash::{PasswordHash, PasswordHasher, PasswordVerifier, SaltString};
@@ -13,7 +14,7 @@ use store::{Disk, RealDisk, StoreError};
 
 /// The file in the data directory.
 const FILE: &str = "users.toml";
-/// The same while it is being written.
+/// Its name while it is being written.
 const UNFINISHED: &str = "users.toml.new";
 
 const HEAD: &str =
@@ -22,18 +23,18 @@ const HEAD: &str =
 /// Longest password (X.411, ub-password-length), in octets.
 pub const MAX_PASSWORD: usize = 62;
 
-/// What can go wrong with the users' file.
+/// Errors of the users file.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersError {
-    /// The operating system refused.
+    /// The operating system refused access.
     #[error("{path}: {error}")]
     Io {
         /// The file or directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// Its content is not what `mta user` writes.
+    /// The content is not valid.
     #[error(
         "{path}: {reason}; put the file of a backup there, or mend it (a [[user]] table for each, \
          with address and password), or remove it and add all users again with `mta user add`: \
@@ -42,19 +43,19 @@ pub enum UsersError {
     Malformed {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// What is not valid.
         reason: String,
     },
     /// The data directory cannot be locked.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// A password nobody could bind with.
+    /// The password is not valid.
     #[error("a password has 1 to {MAX_PASSWORD} ASCII characters")]
     Password,
     /// The password hash failed.
     #[error("the password cannot be hashed: {0}")]
     Hash(String),
-    /// No such user.
+    /// The user does not exist.
     #[error("no user {0}")]
     Unknown(String),
 }
@@ -84,7 +85,7 @@ struct Line {
 }
 
 impl Users {
-    /// Reads the users of a data directory; none where there is no file.
+    /// Reads the users of a data directory; empty where there is no file.
     ///
     /// # Errors
     /// [`UsersError::Io`], [`UsersError::Malformed`].
@@ -113,8 +114,8 @@ impl Users {
         Ok(users)
     }
 
-    /// Changes the users of a data directory, which is made if absent. Others who change them
-    /// meanwhile are refused; readers see the file before or after the change.
+    /// Changes the users of a data directory, which is created if absent. A concurrent change is
+    /// refused; readers see the file before or after the change.
     ///
     /// # Errors
     /// All of [`UsersError`].
@@ -133,7 +134,7 @@ impl Users {
         Ok(done)
     }
 
-    /// The whole file, synced, takes the place of the old one; then the directory is synced.
+    /// Writes and syncs a new file, renames it over the old one, then syncs the directory.
     fn write(&self, disk: &dyn Disk) -> io::Result<()> {
         let line = |(address, password): (&String, &String)| Line {
             address: address.clone(),
@@ -153,7 +154,7 @@ impl Users {
         disk.sync_dir(Path::new(""))
     }
 
-    /// Adds a user, or gives one another password. Says whether the user is new.
+    /// Adds a user, or changes a user's password. Returns whether the user is new.
     ///
     /// # Errors
     /// [`UsersError::Password`], [`UsersError::Hash`].
@@ -180,14 +181,14 @@ impl Users {
     }
 }
 
-/// Argon2id with 7 MiB, 5 passes: of the equivalent recommended settings the one whose memory
-/// fits beside large transfers.
+/// Argon2id with 7 MiB and 5 passes: of the equivalent recommended settings, the one that uses
+/// least memory beside large transfers.
 fn argon2() -> Result<Argon2<'static>, UsersError> {
     let params = Params::new(7 << 10, 5, 1, None).map_err(|e| UsersError::Hash(e.to_string()))?;
     Ok(Argon2::new(Algorithm::Argon2id, Version::V0x13, params))
 }
 
-/// The PHC string of a password, with a salt of its own. Takes its time by design.
+/// The PHC string of a password, with its own salt. Slow by design.
 ///
 /// # Errors
 /// [`UsersError::Password`], [`UsersError::Hash`].
@@ -200,7 +201,7 @@ pub fn hash(password: &[u8]) -> Result<String, UsersError> {
     hash.map(|h| h.to_string()).map_err(|e| UsersError::Hash(e.to_string()))
 }
 
-/// Whether a password has this hash. Takes its time by design.
+/// Whether a password has this hash. Slow by design.
 pub fn verify(password: &[u8], hash: &str) -> bool {
     let (Ok(argon2), Ok(hash)) = (argon2(), PasswordHash::new(hash)) else { return false };
     argon2.verify_password(password, &hash).is_ok()

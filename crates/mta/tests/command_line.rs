@@ -1,4 +1,4 @@
-//! The binary `mta` as an operator meets it: exit codes, tables, users, start and stop.
+//! The binary `mta` as an operator uses it: exit codes, tables, users, start and stop.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
 
@@ -21,16 +21,16 @@ fn mta(arguments: &[&str]) -> Command {
     command
 }
 
-fn said(output: &Output) -> (Option<i32>, String, String) {
+fn result_of(output: &Output) -> (Option<i32>, String, String) {
     let text = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
     (output.status.code(), text(&output.stdout), text(&output.stderr))
 }
 
 fn run(arguments: &[&str]) -> (Option<i32>, String, String) {
-    said(&mta(arguments).output().unwrap())
+    result_of(&mta(arguments).output().unwrap())
 }
 
-/// A port that is free, and that nobody gets who asks for any: below those the system gives out.
+/// A free port below the ephemeral range, so that no other process gets it by chance.
 fn free_port() -> u16 {
     static NEXT: AtomicU16 = AtomicU16::new(0);
     let first = 12_000 + u16::try_from(std::process::id() % 16_000).unwrap();
@@ -38,7 +38,7 @@ fn free_port() -> u16 {
     candidates.find(|port| TcpListener::bind(("127.0.0.1", *port)).is_ok()).unwrap()
 }
 
-/// The shipped site `naples` on free ports, in a directory of its own.
+/// The shipped site `naples` on free ports, in its own directory.
 fn site(directory: &Path) -> PathBuf {
     let shipped = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
     let mut text = std::fs::read_to_string(shipped).unwrap();
@@ -55,7 +55,7 @@ fn site(directory: &Path) -> PathBuf {
 fn check_shows_what_would_run() {
     let file = concat!(env!("CARGO_MANIFEST_DIR"), "/../../config/sites/naples.toml");
     let (code, out, err) = run(&["check", "--config", file]);
-    // The shipped site follows the published study; what else is advised depends on the system.
+    // The shipped site follows the published study; other advice depends on the system.
     assert_eq!(code, Some(0));
     assert!(err.contains("warning: act/priority: it is marked CS1"), "{err}");
     insta::assert_snapshot!(out.replace(file.trim_end_matches("naples.toml"), ""));
@@ -126,17 +126,17 @@ fn users_come_and_go() {
     let add = || user("add", &[verdi, "--password-file", file.to_str().unwrap()]).output().unwrap();
     let mode = |mode| std::fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
     mode(0o644);
-    let (code, _, err) = said(&add());
+    let (code, _, err) = result_of(&add());
     assert_eq!((code, err.contains("others may read")), (Some(2), true), "{err}");
     mode(0o600);
-    assert_eq!(said(&add()).0, Some(0));
+    assert_eq!(result_of(&add()).0, Some(0));
 
     let add = user("add", &[rossi]).env("XUXA_PASSWORD", "salina").output().unwrap();
-    let (code, out, _) = said(&add);
+    let (code, out, _) = result_of(&add);
     assert_eq!(code, Some(0));
     assert!(out.contains("has another password"), "{out}");
 
-    let (code, out, _) = said(&user("list", &[]).output().unwrap());
+    let (code, out, _) = result_of(&user("list", &[]).output().unwrap());
     assert_eq!(code, Some(0));
     let both = "/c=it/admd=net/prmd=naples/s=rossi\n/c=it/admd=net/prmd=naples/s=verdi\n";
     assert_eq!(out, both);
@@ -146,15 +146,15 @@ fn users_come_and_go() {
     let text = std::fs::read_to_string(&users).unwrap();
     assert!(text.contains("$argon2id$") && !text.contains("lipari") && !text.contains("salina"));
 
-    assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(0));
-    assert_eq!(said(&user("remove", &[verdi]).output().unwrap()).0, Some(1), "gone already");
+    assert_eq!(result_of(&user("remove", &[verdi]).output().unwrap()).0, Some(0));
+    assert_eq!(result_of(&user("remove", &[verdi]).output().unwrap()).0, Some(1), "gone already");
     let empty = user("add", &[verdi]).env("XUXA_PASSWORD", "").output().unwrap();
-    let (code, _, err) = said(&empty);
+    let (code, _, err) = result_of(&empty);
     assert_eq!((code, err.as_str()), (Some(2), "mta: a password has 1 to 62 ASCII characters\n"));
-    let (code, _, err) = said(&user("add", &["garbage"]).output().unwrap());
+    let (code, _, err) = result_of(&user("add", &["garbage"]).output().unwrap());
     assert_eq!((code, err.matches("garbage").count()), (Some(2), 1), "{err}");
     let (code, _, err) =
-        said(&user("add", &[verdi, "--password-file", "/absent"]).output().unwrap());
+        result_of(&user("add", &[verdi, "--password-file", "/absent"]).output().unwrap());
     assert_eq!(code, Some(2), "{err}");
 }
 
@@ -167,7 +167,7 @@ fn only_addresses_below_a_local_route_get_a_mailbox() {
         let file = config.to_str().unwrap();
         let mut command = mta(&["user", "add", "--config", file, address]);
         command.env("XUXA_PASSWORD", "salina").env_remove("MTA_PASSWORD_ACT");
-        said(&command.output().unwrap())
+        result_of(&command.output().unwrap())
     };
     for stranger in ["/C=IT/ADMD=NET/PRMD=ACT/S=Rossi", "/C=FR/ADMD=NET/S=Rossi"] {
         let (code, out, err) = add(stranger);
@@ -180,7 +180,7 @@ fn only_addresses_below_a_local_route_get_a_mailbox() {
     assert!(!directory.path().join("data/naples/users.toml").exists());
     assert_eq!(add("/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi").0, Some(0));
 
-    // The routes cannot be trusted where one is wrong; a secret beside the mistake is not shown.
+    // With one wrong route, none is used; a secret beside the error is not shown.
     let text = std::fs::read_to_string(&config).unwrap();
     std::fs::write(&config, text.replace("via = \"act\"", "via = \"ac\"")).unwrap();
     let (code, _, err) = add("/C=IT/ADMD=NET/PRMD=NAPLES/S=Rossi");
@@ -199,7 +199,7 @@ impl Drop for Daemon {
 }
 
 impl Daemon {
-    /// Starts, and waits until it says so.
+    /// Starts the daemon and waits until it logs that it is ready.
     fn start(config: &str) -> (Daemon, impl Iterator<Item = String>) {
         let mut child = mta(&["run", "--config", config, "--log-format", "json"])
             .stderr(Stdio::piped())
@@ -224,7 +224,7 @@ fn a_clock_behind_the_last_run_s_is_not_trusted_until_an_operator_accepts_it() {
     let config = site(directory.path());
     let config = config.to_str().unwrap();
     let clock = |rest: &[&str]| run(&[&["clock", "--config", config], rest].concat());
-    // What a run leaves whose clock was years ahead of this machine's.
+    // The state left by a run whose clock was years ahead of this machine's.
     let end = |mut daemon: Daemon| {
         daemon.signal(nix::sys::signal::Signal::SIGTERM);
         assert_eq!(daemon.0.wait().unwrap().code(), Some(0));
@@ -277,7 +277,7 @@ fn a_daemon_starts_answers_and_stops() {
 
     assert_eq!(json["peers"][0]["channels"][3]["dscp_name"], "CS3");
 
-    // Again and again, where standard output is no terminal: blocks, or a line each.
+    // Repeated output where standard output is no terminal: blocks, or one line each.
     let watch = ["status", "--config", config, "--watch", "0.1", "--count", "3"];
     let (code, out, err) = run(&watch);
     assert_eq!((code, err.as_str()), (Some(0), ""));
@@ -335,7 +335,7 @@ fn a_daemon_starts_answers_and_stops() {
         assert!(!log.iter().any(|line| line.contains(secret)));
     }
 
-    // It starts again where a daemon was killed: the epoch goes up, the stale socket is replaced.
+    // A start after a kill: the epoch increases, and the stale socket is replaced.
     let (mut killed, _) = Daemon::start(config);
     killed.0.kill().unwrap();
     killed.0.wait().unwrap();

@@ -101,7 +101,7 @@ impl Node {
         let leaving = recovery.let_go(channels_of(peer), |channel, entry| {
             let precedence = queue.get(entry).map(|e| e.precedence);
             queue.scheduler.is_down(channel)
-                && precedence.is_some_and(|p| queue.scheduler.has_way(channel.peer, p))
+                && precedence.is_some_and(|p| queue.scheduler.has_channel(channel.peer, p))
         });
         for entry in leaving {
             queue.scheduler.put_back(now.mono, entry);
@@ -115,7 +115,7 @@ impl Node {
             let waiting: Vec<EntryId> = self.blame.waiting(channel).collect();
             for entry in waiting {
                 let precedence = self.queue.get(entry).map(|e| e.precedence);
-                if precedence.is_some_and(|p| self.queue.scheduler.has_way(peer, p)) {
+                if precedence.is_some_and(|p| self.queue.scheduler.has_channel(peer, p)) {
                     self.queue.scheduler.hasten(now.mono, entry);
                 }
             }

@@ -113,7 +113,7 @@ impl Node {
     fn scopes(&self) -> BTreeSet<Scope> {
         let mut scopes: BTreeSet<Scope> = self.minimizing.floors.keys().copied().collect();
         scopes.extend(self.minimizing.orders.keys().copied());
-        scopes.insert(Scope::Switch);
+        scopes.insert(Scope::Mta);
         scopes.extend(self.config.minimized().map(Scope::Channel));
         scopes
     }
@@ -137,7 +137,7 @@ impl Node {
             }
             Some(MinimizeStatus {
                 on: match scope {
-                    Scope::Switch => "all peers".to_owned(),
+                    Scope::Mta => "all peers".to_owned(),
                     Scope::Peer(id) => self.config.peer(id)?.name.clone(),
                     Scope::Channel(id) => label(self.place(id)?),
                 },
@@ -155,7 +155,7 @@ impl Node {
     /// A name that is not in the configuration, in words.
     pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, String> {
         let scope = match (&order.peer, &order.channel) {
-            (None, None) => Scope::Switch,
+            (None, None) => Scope::Mta,
             (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
             (None, Some(name)) => Scope::Channel(self.channel_named(name)?),
         };
@@ -165,7 +165,7 @@ impl Node {
 
     fn minimize_of(&self, scope: Scope) -> Option<&Minimize> {
         match scope {
-            Scope::Switch => self.config.minimize.as_ref(),
+            Scope::Mta => self.config.minimize.as_ref(),
             Scope::Peer(_) => None,
             Scope::Channel(id) => self.peer_and_channel(id)?.1.minimize.as_ref(),
         }
@@ -193,14 +193,14 @@ impl Node {
         };
         let channel: Option<ChannelId> = match scope {
             Scope::Channel(id) => Some(id),
-            Scope::Switch | Scope::Peer(_) => None,
+            Scope::Mta | Scope::Peer(_) => None,
         };
         let detail = match scope {
             Scope::Peer(id) => match self.config.peer(id) {
                 Some(peer) => format!("peer {}: {detail}", peer.name),
                 None => detail,
             },
-            Scope::Switch | Scope::Channel(_) => detail,
+            Scope::Mta | Scope::Channel(_) => detail,
         };
         self.event(level, Kind::Minimize, detail).channel(channel);
     }

@@ -313,7 +313,7 @@ fn what_is_deferred_does_not_leave_early_and_no_key_is_forgotten() {
 fn an_order_of_minimize_does_not_end_by_a_jump() {
     let mut run = Run::new(1);
     let order = Input::Minimize {
-        scope: scheduler::Scope::Switch,
+        scope: scheduler::Scope::Mta,
         floor: Some(Precedence::Override),
         until: Some(run.world.clock().utc + Duration::from_secs(3_600)),
     };

@@ -512,7 +512,7 @@ fn an_operator_orders_minimize_and_lifts_it() {
     });
     let order = |run: &mut Run, floor, until: Option<u64>| {
         let until = until.map(|s| Utc(run.world.clock().utc.0 - run.world.now.0 + s * 1_000_000));
-        run.world.feed(NAPLES, Input::Minimize { scope: Scope::Switch, floor, until });
+        run.world.feed(NAPLES, Input::Minimize { scope: Scope::Mta, floor, until });
     };
     order(&mut run, Some(Priority), Some(100));
     run.submit(Routine, 1_000);
@@ -766,7 +766,7 @@ fn an_order_names_a_peer_or_a_channel() {
     };
     let peer = PeerId::of_name("act");
     let channel = ChannelId { peer, index: FLASH_CHANNEL };
-    assert_eq!(scope(None, None), Ok(Scope::Switch));
+    assert_eq!(scope(None, None), Ok(Scope::Mta));
     assert_eq!(scope(Some("act"), None), Ok(Scope::Peer(peer)));
     assert_eq!(scope(None, Some("act/flash")), Ok(Scope::Channel(channel)));
     let wrong = scope(Some("atc"), None).unwrap_err();

@@ -1,8 +1,8 @@
 //! MTA-bind: how two MTAs introduce themselves (X.411 12.1.1).
 
 use crate::names::MtaName;
-use crate::wire::{keep, once, required, write_kept};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
+use crate::wire::{keep, keep_all, write_kept};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// A password, compared in constant time and never shown.
@@ -170,27 +170,21 @@ impl MtaAuthentication {
     }
 
     fn read(e: &Element<'_>) -> Result<MtaAuthentication, Error> {
-        let field = "mta-bind";
-        let (mut name, mut credentials, mut context) = (None, None, None);
-        let mut unknown = Vec::new();
-        let mut members = e.children().field(field)?;
-        while let Some(m) = members.next().field(field)? {
-            match m.tag {
-                NAME => once(&mut name, &m, MtaName::read(&m)?).field("mta-name")?,
-                CREDENTIALS => {
-                    let inner = m.only_child().field("credentials")?;
-                    let value = Credentials::read(&inner)?;
-                    once(&mut credentials, &m, value).field("credentials")?;
-                }
-                SECURITY_CONTEXT => once(&mut context, &m, keep(&m)).field("security-context")?,
-                _ => unknown.push(keep(&m)),
+        let (mut name, mut credentials) = (Member::new("mta-name"), Member::new("credentials"));
+        let mut context = Member::new("security-context");
+        let unknown = read_set(e, |m| match m.tag {
+            NAME => name.once(m, MtaName::read).field("mta-name"),
+            CREDENTIALS => {
+                credentials.once(m, |m| Credentials::read(&m.only_child()?)).field("credentials")
             }
-        }
+            SECURITY_CONTEXT => context.once(m, |m| Ok(keep(m))).field("security-context"),
+            _ => Ok(false),
+        });
         Ok(MtaAuthentication {
-            name: required(name, NAME).field("mta-name")?,
-            credentials: required(credentials, CREDENTIALS).field("credentials")?,
-            security_context: context,
-            unknown,
+            unknown: keep_all(&unknown.field("mta-bind")?),
+            name: name.required(NAME)?,
+            credentials: credentials.required(CREDENTIALS)?,
+            security_context: context.optional(),
         })
     }
 

@@ -1,7 +1,7 @@
 //! Encoded information types (X.411 8.5.4).
 
-use crate::wire::{bits, keep, list, once, tag, write_bits, write_kept};
-use base::ber::{Element, Error, Field, Oid, Tag, Writer, universal};
+use crate::wire::{bits, keep_all, list, tag, write_bits, write_kept};
+use base::ber::{Element, Error, Field, Member, Oid, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// EncodedInformationTypes: what a content is made of. Facsimile and teletex parameters are kept as
@@ -35,22 +35,16 @@ impl EncodedInformationTypes {
     /// Malformed, or a member twice.
     pub fn read(e: &Element<'_>) -> Result<EncodedInformationTypes, Error> {
         let name = "encoded-information-types";
-        let (mut built_in, mut extended, mut other) = (None, None, Vec::new());
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            match m.tag {
-                BUILT_IN => once(&mut built_in, &m, bits(&m).field(name)?).field(name)?,
-                EXTENDED => {
-                    let oids = list(&m, usize::MAX, |oid| oid.oid()).field(name)?;
-                    once(&mut extended, &m, oids).field(name)?;
-                }
-                _ => other.push(keep(&m)),
-            }
-        }
+        let (mut built_in, mut extended) = (Member::new(name), Member::new(name));
+        let other = read_set(e, |m| match m.tag {
+            BUILT_IN => built_in.once(m, bits),
+            EXTENDED => extended.once(m, |m| list(m, usize::MAX, |oid| oid.oid())),
+            _ => Ok(false),
+        });
         Ok(EncodedInformationTypes {
-            built_in: built_in.unwrap_or_default(),
-            extended: extended.unwrap_or_default(),
-            other,
+            other: keep_all(&other.field(name)?),
+            built_in: built_in.or_default(),
+            extended: extended.or_default(),
         })
     }
 

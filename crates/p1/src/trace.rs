@@ -4,9 +4,9 @@ use crate::eits::EncodedInformationTypes;
 use crate::extension::{ExtensionField, Extensions, number};
 use crate::names::{GlobalDomainId, MtaName};
 use crate::time::Time;
-use crate::wire::{bits, bound, keep, list, once, required, tag, write_bits, write_kept};
+use crate::wire::{bits, bound, keep_all, list, tag, write_bits, write_kept};
 use base::Utc;
-use base::ber::{Element, Error, Fault, Field, Reader, Tag, Writer, universal};
+use base::ber::{Element, Error, Fault, Field, Member, Reader, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// routing-action.
@@ -96,9 +96,8 @@ impl OtherActions {
 }
 
 /// The SET of both kinds of element: domain- and mta-supplied-information.
-#[derive(Default)]
 struct Supplied {
-    arrival: Option<Time>,
+    arrival: Member<Time>,
     action: Option<RoutingAction>,
     attempted: Option<Attempted>,
     additional: AdditionalActions,
@@ -106,39 +105,40 @@ struct Supplied {
 
 impl Supplied {
     fn read(e: &Element<'_>) -> Result<Supplied, Error> {
-        let mut s = Supplied::default();
-        let (mut deferred, mut eits, mut other) = (None, None, None);
-        let mut members = e.children()?;
-        while let Some(m) = members.next()? {
-            match m.tag {
-                ARRIVAL => once(&mut s.arrival, &m, Time::read(&m).field("arrival-time")?)?,
-                ROUTING_ACTION => {
-                    let action = match m.integer().field("routing-action")? {
-                        0 => RoutingAction::Relayed,
-                        1 => RoutingAction::Rerouted,
-                        _ => return Err(Fault::Value("RoutingAction")).field("routing-action"),
-                    };
-                    once(&mut s.action, &m, action)?;
-                }
-                tag::GLOBAL_DOMAIN => {
-                    let domain = GlobalDomainId::read(&m).field("attempted")?;
-                    once(&mut s.attempted, &m, Attempted::Domain(domain))?;
-                }
-                universal::IA5_STRING => {
-                    once(&mut s.attempted, &m, Attempted::Mta(MtaName::read(&m)?))?;
-                }
-                DEFERRED => once(&mut deferred, &m, Time::read(&m).field("deferred-time")?)?,
-                tag::EITS => once(&mut eits, &m, EncodedInformationTypes::read(&m)?)?,
-                OTHER_ACTIONS => {
-                    once(&mut other, &m, OtherActions(bits(&m).field("other-actions")?))?;
-                }
-                _ => s.additional.unknown.push(keep(&m)),
+        let (mut arrival, mut action) =
+            (Member::new("arrival-time"), Member::new("routing-action"));
+        let (mut attempted, mut deferred) =
+            (Member::new("attempted"), Member::new("deferred-time"));
+        let mut eits = Member::new("converted-encoded-information-types");
+        let mut other = Member::new("other-actions");
+        let unknown = read_set(e, |m| match m.tag {
+            ARRIVAL => arrival.once(m, Time::read),
+            ROUTING_ACTION => action.once(m, read_action),
+            tag::GLOBAL_DOMAIN => {
+                attempted.once(m, |m| Ok(Attempted::Domain(GlobalDomainId::read(m)?)))
             }
-        }
-        s.additional.deferred_time = deferred;
-        s.additional.converted_eits = eits;
-        s.additional.other_actions = other.unwrap_or_default();
-        Ok(s)
+            universal::IA5_STRING => attempted.once(m, |m| Ok(Attempted::Mta(MtaName::read(m)?))),
+            DEFERRED => deferred.once(m, Time::read),
+            tag::EITS => eits.once(m, EncodedInformationTypes::read),
+            OTHER_ACTIONS => other.once(m, |m| Ok(OtherActions(bits(m)?))),
+            _ => Ok(false),
+        })?;
+        let additional = AdditionalActions {
+            deferred_time: deferred.optional(),
+            converted_eits: eits.optional(),
+            other_actions: other.or_default(),
+            unknown: keep_all(&unknown),
+        };
+        let (action, attempted) = (action.optional(), attempted.optional());
+        Ok(Supplied { arrival, action, attempted, additional })
+    }
+}
+
+fn read_action(e: &Element<'_>) -> Result<RoutingAction, Error> {
+    match e.integer()? {
+        0 => Ok(RoutingAction::Relayed),
+        1 => Ok(RoutingAction::Rerouted),
+        _ => Err(Fault::Value("RoutingAction").into()),
     }
 }
 
@@ -203,7 +203,7 @@ impl TraceElement {
         };
         Ok(TraceElement {
             domain,
-            arrival_time: required(supplied.arrival, ARRIVAL).field(name)?,
+            arrival_time: supplied.arrival.required(ARRIVAL)?,
             // Mandatory, but its absence says nothing that matters to a relay.
             routing_action: supplied.action.unwrap_or_default(),
             attempted_domain,
@@ -255,7 +255,7 @@ impl InternalTraceElement {
         Ok(InternalTraceElement {
             domain,
             mta,
-            arrival_time: required(supplied.arrival, ARRIVAL).field(name)?,
+            arrival_time: supplied.arrival.required(ARRIVAL)?,
             routing_action: supplied.action.unwrap_or_default(),
             attempted: supplied.attempted,
             additional: supplied.additional,

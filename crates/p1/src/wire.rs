@@ -78,6 +78,11 @@ pub fn keep(e: &Element<'_>) -> Bytes {
     Bytes::copy_from_slice(e.raw)
 }
 
+/// Whole elements, to be written again as they are.
+pub fn keep_all(elements: &[Element<'_>]) -> Vec<Bytes> {
+    elements.iter().map(keep).collect()
+}
+
 /// The one element inside an explicit tag, kept whole.
 ///
 /// # Errors
@@ -91,45 +96,6 @@ pub fn write_kept<'a>(w: &mut Writer, elements: impl IntoIterator<Item = &'a Byt
     for e in elements {
         w.raw(e);
     }
-}
-
-/// Stores a SET member, which may come once.
-///
-/// # Errors
-/// It came before.
-pub fn once<T>(slot: &mut Option<T>, e: &Element<'_>, value: T) -> Result<(), Error> {
-    match slot.replace(value) {
-        None => Ok(()),
-        Some(_) => Err(Fault::Unexpected(e.tag).into()),
-    }
-}
-
-/// The members of a SET, each of which may come once. Tags above 31, which none of ours has, are
-/// not looked at.
-///
-/// # Errors
-/// Malformed BER, or a member that came before.
-pub fn members<'a>(e: &Element<'a>) -> Result<Reader<'a>, Error> {
-    let mut seen = 0_u128;
-    let mut members = e.children()?;
-    while let Some(Element { tag, .. }) = members.next()? {
-        if tag.number < 32 {
-            let bit = 1 << (tag.class as u32 * 32 + tag.number);
-            if seen & bit != 0 {
-                return Err(Fault::Unexpected(tag).into());
-            }
-            seen |= bit;
-        }
-    }
-    e.children()
-}
-
-/// A SET member that must have come.
-///
-/// # Errors
-/// It did not.
-pub fn required<T>(slot: Option<T>, tag: Tag) -> Result<T, Error> {
-    slot.ok_or_else(|| Fault::Missing(tag).into())
 }
 
 /// Every element inside, read by `read`, at most `most` of them.

@@ -5,7 +5,7 @@ use crate::military::{
 };
 use crate::text;
 use base::Utc;
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal as u};
 use p1::ORName;
 
 /// Longest subject, characters (ub-subject-field).
@@ -32,17 +32,13 @@ pub struct IpmIdentifier {
 
 impl IpmIdentifier {
     fn decode(e: &Element<'_>) -> Result<IpmIdentifier, Error> {
-        let (mut user, mut local) = (None, None);
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                OR_NAME => user = Some(ORName::read(&member).field("user")?),
-                u::PRINTABLE_STRING => local = Some(member.text()?),
-                _ => {}
-            }
-        }
-        let local = local.ok_or(Fault::Missing(u::PRINTABLE_STRING));
-        Ok(IpmIdentifier { user, local: local.field("user-relative-identifier")? })
+        let (mut user, mut local) = (Member::new("user"), Member::new("user-relative-identifier"));
+        read_set(e, |m| match m.tag {
+            OR_NAME => user.last(m, ORName::read),
+            u::PRINTABLE_STRING => local.last(m, Element::text),
+            _ => Ok(false),
+        })?;
+        Ok(IpmIdentifier { user: user.optional(), local: local.required(u::PRINTABLE_STRING)? })
     }
 
     fn encode(&self, w: &mut Writer, tag: Tag) {
@@ -72,19 +68,24 @@ impl From<ORName> for OrDescriptor {
     }
 }
 
+const FREE_FORM_NAME: Tag = Tag::context(0);
+const TELEPHONE_NUMBER: Tag = Tag::context(1);
+
 impl OrDescriptor {
     pub(crate) fn decode(e: &Element<'_>) -> Result<OrDescriptor, Error> {
-        let mut out = OrDescriptor::default();
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                OR_NAME => out.formal_name = Some(ORName::read(&member).field("formal-name")?),
-                tag if tag == Tag::context(0) => out.free_form_name = Some(member.text()?),
-                tag if tag == Tag::context(1) => out.telephone_number = Some(member.text()?),
-                _ => {}
-            }
-        }
-        Ok(out)
+        let (mut formal, mut free) = (Member::new("formal-name"), Member::new("free-form-name"));
+        let mut telephone = Member::new("telephone-number");
+        read_set(e, |m| match m.tag {
+            OR_NAME => formal.last(m, ORName::read),
+            FREE_FORM_NAME => free.last(m, Element::text),
+            TELEPHONE_NUMBER => telephone.last(m, Element::text),
+            _ => Ok(false),
+        })?;
+        Ok(OrDescriptor {
+            formal_name: formal.optional(),
+            free_form_name: free.optional(),
+            telephone_number: telephone.optional(),
+        })
     }
 
     pub(crate) fn encode(&self, w: &mut Writer, tag: Tag) {
@@ -93,10 +94,10 @@ impl OrDescriptor {
                 name.write(w);
             }
             if let Some(words) = &self.free_form_name {
-                w.string(Tag::context(0), text::teletex(words));
+                w.string(FREE_FORM_NAME, text::teletex(words));
             }
             if let Some(number) = &self.telephone_number {
-                w.string(Tag::context(1), number);
+                w.string(TELEPHONE_NUMBER, number);
             }
         });
     }
@@ -132,50 +133,54 @@ impl From<ORName> for RecipientSpecifier {
     }
 }
 
+impl NotificationRequests {
+    fn decode(e: &Element<'_>) -> Result<NotificationRequests, Error> {
+        let bits = e.bits()?;
+        let (receipt, non_receipt, return_content) = (bits.get(0), bits.get(1), bits.get(2));
+        Ok(NotificationRequests { receipt, non_receipt, return_content })
+    }
+}
+
+const RECIPIENT: Tag = Tag::context(0);
+const NOTIFICATION_REQUESTS: Tag = Tag::context(1);
+const REPLY_REQUESTED: Tag = Tag::context(2);
+const RECIPIENT_EXTENSIONS: Tag = Tag::context(3);
+
 impl RecipientSpecifier {
     fn decode(e: &Element<'_>) -> Result<RecipientSpecifier, Error> {
-        let mut out = RecipientSpecifier::default();
-        let mut found = false;
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => {
-                    out.recipient = OrDescriptor::decode(&member).field("recipient")?;
-                    found = true;
-                }
-                tag if tag == Tag::context(1) => {
-                    let bits = member.bits().field("notification-requests")?;
-                    out.notification_requests = NotificationRequests {
-                        receipt: bits.get(0),
-                        non_receipt: bits.get(1),
-                        return_content: bits.get(2),
-                    };
-                }
-                tag if tag == Tag::context(2) => out.reply_requested = member.boolean()?,
-                tag if tag == Tag::context(3) => {
-                    out.extensions =
-                        decode_all(&member, decode_extension).field("recipient-extensions")?;
-                }
-                _ => {}
-            }
-        }
-        if found { Ok(out) } else { Err(Fault::Missing(Tag::context(0))).field("recipient") }
+        let mut recipient = Member::new("recipient");
+        let mut requests = Member::new("notification-requests");
+        let mut reply = Member::new("reply-requested");
+        let mut extensions = Member::new("recipient-extensions");
+        read_set(e, |m| match m.tag {
+            RECIPIENT => recipient.last(m, OrDescriptor::decode),
+            NOTIFICATION_REQUESTS => requests.last(m, NotificationRequests::decode),
+            REPLY_REQUESTED => reply.last(m, Element::boolean),
+            RECIPIENT_EXTENSIONS => extensions.last(m, |m| decode_all(m, decode_extension)),
+            _ => Ok(false),
+        })?;
+        Ok(RecipientSpecifier {
+            recipient: recipient.required(RECIPIENT)?,
+            notification_requests: requests.or_default(),
+            reply_requested: reply.or_default(),
+            extensions: extensions.or_default(),
+        })
     }
 
     fn encode(&self, w: &mut Writer) {
         let asked = self.notification_requests;
         w.constructed(u::SET, |w| {
-            self.recipient.encode(w, Tag::context(0));
+            self.recipient.encode(w, RECIPIENT);
             if asked != NotificationRequests::default() {
                 let bits = [(0, asked.receipt), (1, asked.non_receipt), (2, asked.return_content)];
                 let set: Vec<u32> = bits.iter().filter(|b| b.1).map(|b| b.0).collect();
-                w.named_bits(Tag::context(1), &set, 0);
+                w.named_bits(NOTIFICATION_REQUESTS, &set, 0);
             }
             if self.reply_requested {
-                w.boolean(Tag::context(2), true);
+                w.boolean(REPLY_REQUESTED, true);
             }
             if !self.extensions.is_empty() {
-                w.constructed(Tag::context(3), |w| {
+                w.constructed(RECIPIENT_EXTENSIONS, |w| {
                     self.extensions.iter().for_each(|e| e.encode(w));
                 });
             }
@@ -272,22 +277,19 @@ impl Heading {
     /// Malformed BER, or a missing this-IPM; the field is named.
     pub fn decode(e: &Element<'_>) -> Result<Heading, Error> {
         let mut heading = Heading::default();
-        let mut identified = false;
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            if member.tag == IPM_IDENTIFIER {
-                heading.this_ipm = IpmIdentifier::decode(&member).field("this-IPM")?;
-                identified = true;
-            } else if member.tag == Tag::context(member.tag.number) {
-                heading.decode_member(&member)?;
-            } else {
-                heading.unknown.push(member.raw.to_vec());
-            }
-        }
-        if identified { Ok(heading) } else { Err(Fault::Missing(IPM_IDENTIFIER)).field("this-IPM") }
+        let mut this_ipm = Member::new("this-IPM");
+        let unknown = read_set(e, |m| match m.tag {
+            IPM_IDENTIFIER => this_ipm.last(m, IpmIdentifier::decode),
+            tag if tag == Tag::context(tag.number) => heading.decode_member(m),
+            _ => Ok(false),
+        })?;
+        heading.this_ipm = this_ipm.required(IPM_IDENTIFIER)?;
+        heading.unknown = unknown.iter().map(|m| m.raw.to_vec()).collect();
+        Ok(heading)
     }
 
-    fn decode_member(&mut self, e: &Element<'_>) -> Result<(), Error> {
+    /// Reads a member of context class; `false` where X.420 has none of this number.
+    fn decode_member(&mut self, e: &Element<'_>) -> Result<bool, Error> {
         match e.tag.number {
             0 => self.originator = Some(OrDescriptor::decode(e).field("originator")?),
             1 => {
@@ -339,9 +341,9 @@ impl Heading {
                     }
                 }
             }
-            _ => self.unknown.push(e.raw.to_vec()),
+            _ => return Ok(false),
         }
-        Ok(())
+        Ok(true)
     }
 
     /// Appends the Heading.

@@ -2,7 +2,7 @@
 
 use crate::heading::{OrDescriptor, decode_all};
 use crate::oids;
-use base::ber::{Element, Error, Fault, Field, Oid, Tag, Writer, universal as u};
+use base::ber::{Element, Error, Fault, Field, Member, Oid, Tag, Writer, read_set, universal as u};
 use base::{Precedence, Utc};
 
 /// Longest MilitaryString (ub-military-string).
@@ -56,6 +56,9 @@ pub struct MessageType {
     pub identifier: Option<String>,
 }
 
+const KIND: Tag = Tag::context(0);
+const IDENTIFIER: Tag = Tag::context(1);
+
 impl MessageType {
     /// TypeMessage exercise.
     pub const EXERCISE: u8 = 0;
@@ -67,25 +70,22 @@ impl MessageType {
     pub const DRILL: u8 = 3;
 
     fn decode(e: &Element<'_>) -> Result<MessageType, Error> {
-        let (mut kind, mut identifier) = (None, None);
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => kind = Some(member.integer()?),
-                tag if tag == Tag::context(1) => identifier = Some(member.text()?),
-                _ => {}
-            }
-        }
-        let kind = kind.ok_or(Fault::Missing(Tag::context(0)))?;
-        let kind = u8::try_from(kind).map_err(|_| Fault::Value("TypeMessage, 0 to 255"))?;
-        Ok(MessageType { kind, identifier })
+        let (mut kind, mut identifier) = (Member::new("type"), Member::new("identifier"));
+        read_set(e, |m| match m.tag {
+            KIND => kind.last(m, Element::integer),
+            IDENTIFIER => identifier.last(m, Element::text),
+            _ => Ok(false),
+        })?;
+        let kind = u8::try_from(kind.required(KIND)?);
+        let kind = kind.map_err(|_| Fault::Value("TypeMessage, 0 to 255"))?;
+        Ok(MessageType { kind, identifier: identifier.optional() })
     }
 
     fn encode(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
-            w.integer(Tag::context(0), i64::from(self.kind));
+            w.integer(KIND, i64::from(self.kind));
             if let Some(identifier) = &self.identifier {
-                w.string(Tag::context(1), identifier);
+                w.string(IDENTIFIER, identifier);
             }
         });
     }
@@ -100,6 +100,9 @@ pub struct DistributionCodes {
     pub extensions: Vec<Vec<u8>>,
 }
 
+const SICS: Tag = Tag::context(0);
+const CODE_EXTENSIONS: Tag = Tag::context(1);
+
 impl DistributionCodes {
     /// Whether there is nothing to send.
     pub fn is_empty(&self) -> bool {
@@ -107,29 +110,26 @@ impl DistributionCodes {
     }
 
     fn decode(e: &Element<'_>) -> Result<DistributionCodes, Error> {
-        let mut codes = DistributionCodes::default();
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => codes.sics = decode_strings(&member)?,
-                tag if tag == Tag::context(1) => {
-                    codes.extensions = decode_all(&member, |field| Ok(field.raw.to_vec()))?;
-                }
-                _ => {}
+        let (mut sics, mut extensions) = (Member::new("sics"), Member::new("dist-Extensions"));
+        read_set(e, |m| match m.tag {
+            SICS => sics.last(m, decode_strings),
+            CODE_EXTENSIONS => {
+                extensions.last(m, |m| decode_all(m, |field| Ok(field.raw.to_vec())))
             }
-        }
-        Ok(codes)
+            _ => Ok(false),
+        })?;
+        Ok(DistributionCodes { sics: sics.or_default(), extensions: extensions.or_default() })
     }
 
     fn encode(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
             if !self.sics.is_empty() {
-                w.constructed(Tag::context(0), |w| {
+                w.constructed(SICS, |w| {
                     self.sics.iter().for_each(|sic| w.string(u::PRINTABLE_STRING, sic));
                 });
             }
             if !self.extensions.is_empty() {
-                w.constructed(Tag::context(1), |w| self.extensions.iter().for_each(|e| w.raw(e)));
+                w.constructed(CODE_EXTENSIONS, |w| self.extensions.iter().for_each(|e| w.raw(e)));
             }
         });
     }
@@ -144,6 +144,8 @@ pub enum Addressing {
     Copy,
 }
 
+const ADDRESSING: Tag = Tag::context(0);
+
 impl Addressing {
     fn decode(e: &Element<'_>) -> Result<Addressing, Error> {
         match e.integer()? {
@@ -154,7 +156,7 @@ impl Addressing {
     }
 
     fn encode(self, w: &mut Writer) {
-        w.integer(Tag::context(0), if self == Addressing::Primary { 0 } else { 1 });
+        w.integer(ADDRESSING, if self == Addressing::Primary { 0 } else { 1 });
     }
 }
 
@@ -167,27 +169,26 @@ pub struct OtherRecipient {
     pub designator: String,
 }
 
+const DESIGNATOR: Tag = Tag::context(1);
+
 impl OtherRecipient {
     fn decode(e: &Element<'_>) -> Result<OtherRecipient, Error> {
-        let (mut addressing, mut designator) = (None, None);
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => addressing = Some(Addressing::decode(&member)?),
-                tag if tag == Tag::context(1) => designator = Some(member.text()?),
-                _ => {}
-            }
-        }
+        let (mut addressing, mut designator) = (Member::new("type"), Member::new("designator"));
+        read_set(e, |m| match m.tag {
+            ADDRESSING => addressing.last(m, Addressing::decode),
+            DESIGNATOR => designator.last(m, Element::text),
+            _ => Ok(false),
+        })?;
         Ok(OtherRecipient {
-            addressing: addressing.ok_or(Fault::Missing(Tag::context(0)))?,
-            designator: designator.ok_or(Fault::Missing(Tag::context(1)))?,
+            addressing: addressing.required(ADDRESSING)?,
+            designator: designator.required(DESIGNATOR)?,
         })
     }
 
     fn encode(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
             self.addressing.encode(w);
-            w.string(Tag::context(1), &self.designator);
+            w.string(DESIGNATOR, &self.designator);
         });
     }
 }
@@ -206,40 +207,43 @@ pub struct AddressListDesignator {
     pub reply_request: Option<u8>,
 }
 
+const LIST_NAME: Tag = Tag::context(1);
+const NOTIFICATION_REQUEST: Tag = Tag::context(2);
+const REPLY_REQUEST: Tag = Tag::context(3);
+
 impl AddressListDesignator {
     fn decode(e: &Element<'_>) -> Result<AddressListDesignator, Error> {
         let request = |member: &Element<'_>| match member.integer()? {
-            n @ 0..=2 => Ok(Some(n as u8)),
+            n @ 0..=2 => Ok(n as u8),
             _ => Err(Error::from(Fault::Value("AddressListRequest, 0 to 2"))),
         };
-        let (mut addressing, mut list) = (None, None);
-        let (mut notification_request, mut reply_request) = (None, None);
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => addressing = Some(Addressing::decode(&member)?),
-                tag if tag == Tag::context(1) => list = Some(OrDescriptor::decode(&member)?),
-                tag if tag == Tag::context(2) => notification_request = request(&member)?,
-                tag if tag == Tag::context(3) => reply_request = request(&member)?,
-                _ => {}
-            }
-        }
+        let (mut addressing, mut list) = (Member::new("type"), Member::new("listName"));
+        let mut notification_request = Member::new("notificationRequest");
+        let mut reply_request = Member::new("replyRequest");
+        read_set(e, |m| match m.tag {
+            ADDRESSING => addressing.last(m, Addressing::decode),
+            LIST_NAME => list.last(m, OrDescriptor::decode),
+            NOTIFICATION_REQUEST => notification_request.last(m, request),
+            REPLY_REQUEST => reply_request.last(m, request),
+            _ => Ok(false),
+        })?;
         Ok(AddressListDesignator {
-            addressing: addressing.ok_or(Fault::Missing(Tag::context(0)))?,
-            list: list.ok_or(Fault::Missing(Tag::context(1)))?,
-            notification_request,
-            reply_request,
+            addressing: addressing.required(ADDRESSING)?,
+            list: list.required(LIST_NAME)?,
+            notification_request: notification_request.optional(),
+            reply_request: reply_request.optional(),
         })
     }
 
     fn encode(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
             self.addressing.encode(w);
-            self.list.encode(w, Tag::context(1));
-            for (n, request) in [(2, self.notification_request), (3, self.reply_request)] {
-                if let Some(request) = request {
-                    w.integer(Tag::context(n), i64::from(request));
-                }
+            self.list.encode(w, LIST_NAME);
+            if let Some(request) = self.notification_request {
+                w.integer(NOTIFICATION_REQUEST, i64::from(request));
+            }
+            if let Some(request) = self.reply_request {
+                w.integer(REPLY_REQUEST, i64::from(request));
             }
         });
     }

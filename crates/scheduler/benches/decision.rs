@@ -1,5 +1,5 @@
-//! The time of a message through the scheduler, beside so many that wait: it is inserted, the next
-//! one starts, and is finished.
+//! Processor time of a message in the scheduler beside a long queue: one message is inserted, the
+//! next one starts and finishes.
 
 #![expect(clippy::expect_used, reason = "what cannot be made cannot be measured")]
 
@@ -12,7 +12,7 @@ const PEER: PeerId = PeerId(1);
 const NOW: Instant = Instant(1_000_000);
 
 fn item(id: u64) -> Item {
-    // The three lower precedences by turns: those that wait never empty the highest queue.
+    // The three lower precedences in turn: the waiting messages never empty the highest queue.
     let precedence = Precedence::ALL.get(id as usize % 3).copied().expect("one of six");
     Item {
         id: EntryId(id),

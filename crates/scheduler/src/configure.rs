@@ -1,4 +1,4 @@
-//! What is set from outside while the machine runs: channels, policy, floors.
+//! Configuration at run time: channels, policy, floors.
 
 use crate::machine::Scheduler;
 use crate::minimize::Scope;
@@ -8,9 +8,9 @@ use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeSet;
 
 impl Scheduler {
-    /// Takes these channels and this policy for those before. A channel that stays keeps its
-    /// associations, its floor and what is in transfer on it; a new one is taken as closed. What is
-    /// in transfer on one that is gone stays in transfer, and items stay, whomever they are for.
+    /// Replaces the channels and the policy. A channel that stays keeps its associations, its
+    /// floor and its transfers; a new one is assumed closed. Transfers on a removed channel
+    /// continue, and items stay, whatever their destination.
     pub fn configure(
         &mut self,
         now: Instant,
@@ -37,7 +37,7 @@ impl Scheduler {
     fn add(&mut self, rules: ChannelRules) {
         let id = rules.id;
         let mut channel = Channel::new(rules);
-        // It may have been here before, and left something in transfer.
+        // The channel may have existed before and left transfers behind.
         for (item, transfer) in &self.transfers {
             if transfer.channel == Some(id)
                 && let Some(slot) = self.items.get(*item)
@@ -49,12 +49,12 @@ impl Scheduler {
         peer.by_index.insert(id.index, channel);
     }
 
-    /// Rule 6: nothing below `lowest` starts in this scope from now on; `None` lifts it. False where
-    /// the channel is not known.
+    /// Rule 6: nothing below `lowest` starts in this scope from now on; `None` removes the floor.
+    /// False if the channel is not known.
     pub fn set_floor(&mut self, now: Instant, scope: Scope, lowest: Option<Precedence>) -> bool {
         self.tick(now);
         match scope {
-            Scope::Switch => {
+            Scope::Mta => {
                 self.floor = lowest;
                 self.refresh_all();
             }

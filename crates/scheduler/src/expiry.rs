@@ -1,31 +1,30 @@
-//! Rule 9, second half: what happens to an item when its time has come.
+//! Rule 9, second half: expiry and overdue alerts.
 //!
-//! An item that is not in transfer when it expires leaves the queues at once: it neither
-//! starts nor holds. It stays known until the caller is done with it, who reads its record meanwhile
-//! and may put it back. One in transfer may still arrive: it expires when it comes
-//! back.
+//! An item that expires outside a transfer leaves the queues at once: it neither starts nor holds.
+//! It stays known until the caller has finished with it: the caller reads its record meanwhile and
+//! may put it back. An item in transfer may still arrive: it expires when it returns to the queue.
 
 use crate::items::{Destination, State};
 use crate::machine::Scheduler;
 use base::{EntryId, Instant, Precedence};
 
 impl Scheduler {
-    /// An item that has expired, each once: it waits for [`Scheduler::finished`] from then on.
+    /// The next item that has expired, each once: it then waits for [`Scheduler::finished`].
     pub fn expired(&mut self, now: Instant) -> Option<EntryId> {
         self.tick(now);
         self.expired.pop_first().map(|(_, id)| id)
     }
 
-    /// An item that has become overdue, each once, whatever its state.
+    /// The next item that has become overdue, each once, whatever its state.
     pub fn overdue(&mut self, now: Instant) -> Option<EntryId> {
         self.tick(now);
         self.overdue.pop_first().map(|(_, id)| id)
     }
 
-    /// From now on nothing expires, or what has expired by now does again: for a caller who does not
-    /// trust its wall clock. What would expire meanwhile goes on as if it were in time. What was told
-    /// to have expired already stays so; the caller puts it back. O(k log n) in the number of those
-    /// that it concerns.
+    /// Suspends or resumes expiry, for a caller whose wall clock is not trusted. While suspended,
+    /// items past their time are processed as if in time. Items already returned by
+    /// [`Scheduler::expired`] stay expired; the caller puts them back. O(k log n) for the k items
+    /// affected.
     pub fn let_expiry_wait(&mut self, now: Instant, waits: bool) {
         self.tick(now);
         if std::mem::replace(&mut self.expiry_waits, waits) == waits {
@@ -50,13 +49,13 @@ impl Scheduler {
         self.tick(now);
     }
 
-    /// How many items would have expired since expiry waits.
+    /// Items that would have expired since expiry was suspended.
     pub fn spared_count(&self) -> usize {
         self.spared.len()
     }
 
-    /// How many items would have expired by this time, if expiry did not wait. O(k log n) in the number
-    /// of those with something to come until then.
+    /// Items that would have expired by this time, if expiry were not suspended. O(k log n) for
+    /// the k items due until then.
     pub fn late_count(&self, by: Instant) -> usize {
         let due = self.timers.iter().map(|timer| timer.0).take_while(|(at, _)| *at <= by);
         let is_late = |id| {
@@ -66,21 +65,22 @@ impl Scheduler {
         self.spared.len() + due.filter(|(_, id)| is_late(*id)).count()
     }
 
-    /// How many items of a precedence for a destination are overdue and still here.
+    /// Overdue items of a precedence still queued for a destination.
     pub fn overdue_count(&self, to: Destination, precedence: Precedence) -> u64 {
         let queue = self.queues(to).and_then(|queues| queues.get(precedence));
         queue.map_or(0, |queue| queue.overdue)
     }
 
-    /// When to ask again though nothing happened: an item's delay ends, it expires or is overdue, a
-    /// transfer stalls, a channel begins to count as down or has an association too many.
+    /// The next time at which an answer may change without an event: an item's delay ends, it
+    /// expires or becomes overdue, a transfer stalls, a channel begins to count as down, or an
+    /// association becomes surplus.
     pub fn deadline(&self) -> Option<Instant> {
         let items = self.timers.first().map(|timer| timer.0.0);
         let rules = self.deadlines.first().map(|(at, _)| *at);
         items.into_iter().chain(rules).min()
     }
 
-    /// Does what the time brings. Every verb that takes a time does so.
+    /// Executes everything due by `now`. Every verb with a time calls it.
     pub fn tick(&mut self, now: Instant) {
         self.now = self.now.max(now);
         while let Some((_, id)) =
@@ -110,7 +110,7 @@ impl Scheduler {
         self.refresh_to(to);
     }
 
-    /// Puts an item that is nowhere where it belongs now.
+    /// Files an item that is in no index by its current state.
     pub(crate) fn settle(&mut self, id: EntryId) {
         let now = self.now;
         let Some(slot) = self.items.get_mut(id) else { return };

@@ -1,4 +1,4 @@
-//! Rule 5: who may carry a precedence whose own channels are down.
+//! Rule 5: which channels may carry a precedence whose own channels are down.
 
 use crate::peer::{Channel, Peer, View};
 use base::Precedence;
@@ -19,13 +19,13 @@ impl Peer {
         self.channels().filter(move |c| c.owns(precedence))
     }
 
-    /// Channels that could carry this precedence but for MINIMIZE.
+    /// Channels that could carry this precedence, MINIMIZE aside.
     pub(crate) fn able(&self, precedence: Precedence) -> impl Iterator<Item = &Channel> {
         self.channels().filter(move |c| c.owns(precedence) || c.stands_in(precedence))
     }
 
-    /// Channels that could carry this precedence, in their own right or as a fallback. A fallback
-    /// stands in for what is down, not for what MINIMIZE bars.
+    /// Channels that could carry this precedence, by schedule or as a fallback. A fallback
+    /// replaces channels that are down, not those that MINIMIZE bars.
     fn carriers<'a>(
         &'a self,
         view: &View<'a>,
@@ -42,12 +42,12 @@ impl Peer {
         self.carriers(view, precedence).next().is_some()
     }
 
-    /// Whether a channel that could carry this precedence is there.
-    pub(crate) fn has_way(&self, view: &View<'_>, precedence: Precedence) -> bool {
+    /// Whether a channel that could carry this precedence has an association.
+    pub(crate) fn has_channel(&self, view: &View<'_>, precedence: Precedence) -> bool {
         self.carriers(view, precedence).any(|c| !c.is_down(view))
     }
 
-    /// Whether `channel` would carry this precedence now but for MINIMIZE: `Some(true)` as a
+    /// Whether `channel` would carry this precedence now, MINIMIZE aside: `Some(true)` as a
     /// fallback.
     pub(crate) fn would_carry(
         &self,

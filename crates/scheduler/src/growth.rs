@@ -1,9 +1,10 @@
-//! What may start on a channel, and rule 4: how many associations it has.
+//! Selection of the next transfer on a channel, and rule 4: the number of its associations.
 //!
-//! With one of ours at work, a further one opens when `grow_at` messages of equal precedence wait
-//! and could start, up to `max`; and at once, from the slot reserved beyond `max`, for a message
-//! above everything in transfer on the channel, or for any where only transfers to us occupy it. The one too many in that slot closes when one
-//! becomes free; of several, one closes after one was free for `keep` without a break.
+//! With one of our associations busy, a further one opens when `grow_at` messages of equal
+//! precedence wait and could start, up to `max`. One more is reserved beyond `max`: it opens at
+//! once for a message above everything in transfer on the channel, or for any message if only
+//! incoming transfers occupy the channel. The surplus association closes when one becomes free. Of
+//! several associations, one closes after one was free for `keep` without interruption.
 
 use crate::hold::Standing;
 use crate::machine::{Start, StartReason};
@@ -14,15 +15,15 @@ use base::Precedence;
 /// An association that should be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Open {
-    /// On which channel.
+    /// Its channel.
     pub channel: ChannelId,
-    /// For a message above everything in transfer there, or behind transfers to us alone: `max`
-    /// does not count it.
+    /// For a message above everything in transfer there, or behind incoming transfers only: not
+    /// counted against `max`.
     pub urgent: bool,
 }
 
 impl Peer {
-    /// Precedences that could start on a channel now, highest first, with what licenses each.
+    /// Precedences that could start on a channel now, highest first, with the reason for each.
     fn startable<'a>(
         &'a self,
         view: &'a View<'a>,
@@ -41,7 +42,7 @@ impl Peer {
         )
     }
 
-    /// What starts on a free association of this channel: what the share pays for, else the
+    /// The next transfer on a free association of this channel: what the share permits, else the
     /// highest.
     pub(crate) fn pick(&self, view: &View<'_>, channel: &Channel) -> Option<Start> {
         let by_share = view
@@ -53,9 +54,9 @@ impl Peer {
         Some(Start { id, precedence, reason })
     }
 
-    /// Whether something that could start is above everything in transfer on the channel. What is
-    /// in transfer to us counts as lowest, for nobody knows: with nothing but that at work, all that
-    /// could start is above it.
+    /// Whether something that could start is above everything in transfer on the channel. Incoming
+    /// transfers count as lowest, as their precedence is unknown: everything that could start is
+    /// above them.
     fn is_urgent(&self, view: &View<'_>, channel: &Channel) -> bool {
         let Some((top, _)) = self.startable(view, channel).next() else { return false };
         let seen = &channel.associations;
@@ -80,7 +81,7 @@ impl Peer {
         if seen.ours <= max && self.is_urgent(view, channel) {
             return open(true);
         }
-        // The share pays for one.
+        // A message the share permits.
         let waiting = |(p, reason): (Precedence, StartReason)| {
             if reason.share { 1 } else { self.queues.ready(p) }
         };
@@ -88,7 +89,7 @@ impl Peer {
         (seen.ours < max && crowded).then(|| open(false))?
     }
 
-    /// Whether the channel has one association of ours too many, one being free.
+    /// Whether the channel has one surplus association of ours that is free.
     pub(crate) fn has_surplus(&self, view: &View<'_>, channel: &Channel) -> bool {
         let (rules, seen) = (&channel.rules, &channel.associations);
         if seen.ours < 2 || seen.changing > 0 || seen.free == 0 {

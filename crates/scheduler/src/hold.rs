@@ -1,4 +1,4 @@
-//! Rules 1 and 2: what a higher message for the same peer holds.
+//! Rules 1 and 2: which messages a higher message for the same peer holds.
 
 use crate::minimize::Floor;
 use crate::peer::{Peer, View};
@@ -9,7 +9,7 @@ use std::fmt;
 /// Why an item is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
-    /// An operator said so.
+    /// An operator holds it.
     Operator,
     /// Rule 6: it is below a floor.
     Minimize(Floor),
@@ -30,10 +30,10 @@ impl fmt::Display for Reason {
     }
 }
 
-/// What rules 1 and 2 say of a precedence.
+/// The decision of rules 1 and 2 on a precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Standing {
-    /// It may start; by rule 2 where it passes a higher precedence that has no channel.
+    /// It may start; by rule 2 if it passes a higher precedence that has no channel.
     Free {
         passes: Option<Precedence>,
     },
@@ -41,8 +41,8 @@ pub(crate) enum Standing {
 }
 
 impl Peer {
-    /// Whether what is ready of this precedence may start. Everything above is asked, highest
-    /// first: what holds is either in transfer and alive, or ready and not without any channel.
+    /// Whether ready items of this precedence may start. Checks all precedences above, highest
+    /// first: one holds if it has a live transfer, or a ready item that has a channel.
     pub(crate) fn standing(&self, view: &View<'_>, precedence: Precedence) -> Standing {
         let mut passes = None;
         if view.policy.hold == Hold::Off {
@@ -59,7 +59,7 @@ impl Peer {
         Standing::Free { passes }
     }
 
-    /// What of exactly this precedence holds the lower ones by rule 1.
+    /// The item of exactly this precedence that holds lower ones by rule 1.
     fn holder(&self, view: &View<'_>, precedence: Precedence) -> Option<Reason> {
         if let Some(id) = self.alive(view, precedence) {
             return Some(Reason::InTransfer(precedence, id));
@@ -70,18 +70,18 @@ impl Peer {
         could_go.then_some(Reason::Waiting(precedence, id))
     }
 
-    /// A transfer of this precedence that neither stalls nor is paused.
+    /// A transfer of this precedence that is neither stalled nor paused.
     pub(crate) fn alive(&self, view: &View<'_>, precedence: Precedence) -> Option<EntryId> {
         let (progress, id) = self.queues.get(precedence)?.liveliest()?;
         (progress + view.policy.stall > view.now).then_some(id)
     }
 
-    /// Rule 2: whether what holds goes unheeded, because it has no channel that is there.
+    /// Rule 2: whether a holding precedence is ignored, because none of its channels is up.
     pub(crate) fn is_passed(&self, view: &View<'_>, holder: Precedence) -> bool {
-        view.policy.hold == Hold::Conserving && !self.has_way(view, holder)
+        view.policy.hold == Hold::Conserving && !self.has_channel(view, holder)
     }
 
-    /// Why what is ready of this precedence is held by a rule.
+    /// Why ready items of this precedence are held by a rule.
     pub(crate) fn held(&self, view: &View<'_>, precedence: Precedence) -> Option<Reason> {
         let held = || match self.standing(view, precedence) {
             Standing::Held(reason) => Some(reason),

@@ -1,7 +1,8 @@
-//! The items themselves: one dense slot of 64 octets each, found by identifier.
+//! The items: one dense slot of 64 octets each, found by identifier.
 //!
-//! A million wait, so a slot holds only what every item has; what only a transfer has is kept apart,
-//! there are few of them. The last slot moves into one that is freed: the memory follows the number.
+//! A million items may wait, so a slot holds only the fields every item has; the fields of the few
+//! transfers are kept apart. A freed slot is filled with the last one: memory follows the number
+//! of items.
 
 use crate::steps::Counted;
 use base::{BodyId, EntryId, Instant, PeerId, Precedence, Utc};
@@ -10,16 +11,16 @@ use std::collections::BTreeMap;
 /// A time that never comes.
 pub const NEVER: Instant = Instant(u64::MAX);
 
-/// Whom an item waits for.
+/// The destination of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Destination {
     /// A peer, on any channel that may carry it.
     Peer(PeerId),
-    /// A mailbox, by a number of the caller's.
+    /// A mailbox, by a number that the caller assigns.
     Mailbox(u32),
 }
 
-/// What the scheduler is told of one copy of a message.
+/// One copy of a message, as the caller describes it to the scheduler.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Item {
     /// Its entry in the durable queue.
@@ -30,31 +31,30 @@ pub struct Item {
     pub precedence: Precedence,
     /// Octets of content.
     pub size: u64,
-    /// When we accepted it: the order within its precedence.
+    /// When the MTA accepted it: the order within its precedence.
     pub accepted: Utc,
-    /// Not to be started earlier: deferred delivery, later the end of its last backoff; `Instant(0)`
-    /// where there is no such time.
+    /// Earliest start: end of deferral, later the end of its last backoff; `Instant(0)` for none.
     pub not_before: Instant,
-    /// Given up from then on (rule 9); [`NEVER`] where there is no such time.
+    /// Expires at this time (rule 9); [`NEVER`] for none.
     pub expires: Instant,
-    /// Overdue from then on; [`NEVER`] where there is no such time.
+    /// Overdue from this time on; [`NEVER`] for none.
     pub alert_at: Instant,
     /// Its content, for the caller's use.
     pub body: Option<BodyId>,
 }
 
-/// Where an item is.
+/// The state of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum State {
-    /// It could go now, by what is known of it alone.
+    /// It may start now, considering the item alone.
     Ready,
-    /// Until a deferred delivery time, or the end of its own backoff.
+    /// Waits for its deferral or its own backoff to end.
     Delayed,
-    /// Until the operator releases it.
+    /// Held until an operator releases it.
     Operator,
     /// In transfer.
     InTransfer,
-    /// Given up: until the caller is done with it.
+    /// Expired, until the caller has finished with it.
     Expired,
 }
 
@@ -64,7 +64,7 @@ pub(crate) struct Slot {
     pub(crate) id: EntryId,
     pub(crate) accepted: Utc,
     pub(crate) size: u64,
-    /// Of the delay, past or to come.
+    /// End of the delay, past or future.
     pub(crate) until: Instant,
     expires: Instant,
     alert_at: Instant,
@@ -78,17 +78,17 @@ pub(crate) struct Slot {
 
 const _: () = assert!(size_of::<Slot>() == 64, "what a million of them take is promised");
 
-/// It is for a mailbox.
+/// The destination is a mailbox.
 const MAILBOX: u8 = 1;
 /// It has a content.
 const BODY: u8 = 1 << 1;
 /// An operator holds it, or will once its transfer ends.
 const OPERATOR: u8 = 1 << 2;
-/// It was told to be held.
-const TOLD: u8 = 1 << 3;
+/// Its hold was returned by [`Scheduler::newly_held`].
+const NOTIFIED: u8 = 1 << 3;
 /// It is overdue.
 const OVERDUE: u8 = 1 << 4;
-/// It would have expired, but expiry waits.
+/// It would have expired, but expiry is suspended.
 const SPARED: u8 = 1 << 5;
 
 impl Slot {
@@ -139,7 +139,7 @@ impl Slot {
         (self.accepted, self.id)
     }
 
-    /// Where an item that is not in transfer belongs now.
+    /// The current state of an item that is not in transfer.
     pub(crate) fn waiting(&self, now: Instant) -> State {
         if self.expires <= now && !self.has(SPARED) {
             State::Expired
@@ -152,7 +152,7 @@ impl Slot {
         }
     }
 
-    /// When time alone next does something to it.
+    /// The next time at which its state changes by itself.
     pub(crate) fn timer(&self) -> Option<Instant> {
         let delay = if self.state == State::Delayed { self.until } else { NEVER };
         let waits = !matches!(self.state, State::InTransfer | State::Expired) && !self.has(SPARED);
@@ -185,12 +185,12 @@ impl Slot {
         self.set(OPERATOR, on);
     }
 
-    pub(crate) fn is_told(&self) -> bool {
-        self.has(TOLD)
+    pub(crate) fn is_notified(&self) -> bool {
+        self.has(NOTIFIED)
     }
 
-    pub(crate) fn set_told(&mut self) {
-        self.set(TOLD, true);
+    pub(crate) fn set_notified(&mut self) {
+        self.set(NOTIFIED, true);
     }
 
     pub(crate) fn is_overdue(&self) -> bool {
@@ -210,15 +210,15 @@ impl Slot {
     }
 }
 
-/// Slots of one page.
+/// Slots per page.
 const PAGE: usize = 1024;
 
 /// All items.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Items {
-    /// Where each is in the pages.
+    /// The place of each item in the pages.
     index: BTreeMap<Counted<EntryId>, u32>,
-    /// Full, but for the last.
+    /// All full except the last.
     pages: Vec<Vec<Slot>>,
 }
 
@@ -250,7 +250,7 @@ impl Items {
         self.index.len()
     }
 
-    /// Takes an item whose identifier is not here. False where there is no room: 2^32 items.
+    /// Adds an item with a new identifier. False if there is no room: 2^32 items.
     pub(crate) fn insert(&mut self, slot: Slot) -> bool {
         let Ok(at) = u32::try_from(self.index.len()) else { return false };
         if self.pages.last().is_none_or(|page| page.len() == PAGE) {
@@ -272,7 +272,7 @@ impl Items {
         if last.id == id {
             return Some(last);
         }
-        // The last one moves into the gap.
+        // The last slot fills the gap.
         if let Some(moved) = self.index.get_mut(&Counted(last.id)) {
             *moved = at;
         }

@@ -1,28 +1,30 @@
-//! Which message goes next on which association, and how many associations there should be: one
-//! pure machine.
+//! The scheduler: selects the next message for each association, and the number of associations.
+//! One pure machine.
 //!
 //! The scheduler knows identifiers, peers, channels, precedences, sizes and times, never PDUs or
-//! sockets. Its rules (`docs/scheduler.md` has them in prose):
+//! sockets. Its rules (`docs/scheduler.md` explains them):
 //!
 //! | Rule | | File |
 //! |---|---|---|
-//! | 1, 2 | a higher message for a peer holds the lower ones, as long as it can go itself | `hold.rs` |
+//! | 1, 2 | a higher message for a peer holds the lower ones while it has a channel itself |
+//! `hold.rs` |
 //! | 3 | within a precedence first in, first out | `queue.rs` |
 //! | 4 | when a further association opens and when one closes | `growth.rs` |
-//! | 5 | a channel may stand in for one that is down | `fallback.rs` |
+//! | 5 | a channel may carry the precedences of one that is down | `fallback.rs` |
 //! | 6 | MINIMIZE: nothing below a floor starts | `minimize.rs` |
-//! | 7 | a minimum share for what rule 1 holds | `share.rs` |
+//! | 7 | a minimum share for messages that rule 1 holds | `share.rs` |
 //! | 8 | a transfer pauses while a higher one makes progress | `preempt.rs` |
-//! | 9 | how long a failed message waits; when one is overdue, and when given up | `retry.rs`, `expiry.rs` |
+//! | 9 | delays after failures; overdue alerts and expiry | `retry.rs`, `expiry.rs` |
 //!
-//! An item is *waiting* (ready, delayed until its time, or held by an operator), *in transfer* after
-//! [`Scheduler::next`] named it, or *expired*. It leaves with [`Scheduler::finished`], or goes back
-//! from transfer to waiting with [`Scheduler::retry`] (after growing delays) or
-//! [`Scheduler::put_back`] (at once). Mailboxes are plain queues: no rule but the order, and expiry
-//! where the caller gave a time.
+//! An item is *waiting* (ready, delayed until its time, or held by an operator), *in transfer*
+//! after [`Scheduler::next`] returned it, or *expired*. It leaves with [`Scheduler::finished`], or
+//! returns from transfer to waiting with [`Scheduler::retry`] (after growing delays) or
+//! [`Scheduler::put_back`] (at once). Mailboxes are plain queues: only the order applies, and
+//! expiry if the caller gave a time.
 //!
-//! `machine.rs` has the verbs and the indices, `items.rs` the items, `peer.rs` what is known of a
-//! peer and its channels, `configure.rs` what is set from outside, `status.rs` what an operator sees.
+//! `machine.rs` has the verbs and the indices, `items.rs` the items, `peer.rs` the state of a peer
+//! and its channels, `configure.rs` the configuration at run time, `status.rs` the status for
+//! operators.
 
 mod configure;
 mod expiry;
@@ -51,7 +53,7 @@ pub use minimize::{Floor, Scope};
 pub use retry::Retry;
 pub use rules::{Associations, ChannelId, ChannelRules, Hold, Policy};
 pub use shift::Shift;
-pub use status::{ItemState, LIST_MOST, LevelStatus, Listed, QueueStatus};
+pub use status::{ItemState, LevelStatus, Listed, MAX_LISTED, QueueStatus};
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-//! The machine: its verbs for items and channels, and the indices below them.
+//! The machine: verbs for items and channels, and the indices they use.
 
 use crate::growth::Open;
 use crate::items::{Destination, Item, Items, Slot, State};
@@ -12,14 +12,14 @@ use base::{EntryId, Instant, PeerId, Precedence};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
-/// The rules other than order that let a transfer start.
+/// The rules besides the order that permit a transfer to start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct StartReason {
     /// Rule 2: the highest precedence it passes, all of whose channels are down.
     pub passes: Option<Precedence>,
     /// Rule 5: the channel is a fallback for this precedence.
     pub fallback: bool,
-    /// Rule 7: rule 1 holds it, but its share pays for it.
+    /// Rule 7: rule 1 holds it, but its share permits it.
     pub share: bool,
 }
 
@@ -43,56 +43,57 @@ impl fmt::Display for StartReason {
     }
 }
 
-/// A transfer to be started.
+/// A transfer to start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Start {
-    /// Of which item.
+    /// Its item.
     pub id: EntryId,
     /// Its precedence.
     pub precedence: Precedence,
-    /// What besides the order lets it start.
+    /// The rules besides the order that permit it.
     pub reason: StartReason,
 }
 
-/// The machine. Every verb costs O(log n) in the number of items; those that apply the rules look
-/// besides at six precedences, and the channels and transfers of one peer.
+/// The machine. Every verb costs O(log n) in the number of items; verbs that apply the rules also
+/// visit six precedences, and the channels and transfers of one peer.
 ///
-/// Time is handed in; where it steps back, it stands. After each verb, [`Scheduler::expired`],
-/// [`Scheduler::overdue`] and [`Scheduler::pauses`] are to be asked until they give nothing.
+/// The caller supplies the time; if it goes back, the machine keeps the latest one. After each
+/// verb the caller drains [`Scheduler::expired`], [`Scheduler::overdue`] and [`Scheduler::pauses`]
+/// until they are empty.
 #[derive(Clone, Debug)]
 pub struct Scheduler {
     pub(crate) now: Instant,
     pub(crate) policy: Policy,
-    /// Rule 6, of the switch.
+    /// Rule 6: the floor of the whole MTA.
     pub(crate) floor: Option<Precedence>,
     pub(crate) items: Items,
-    /// What is in transfer.
+    /// The transfers.
     pub(crate) transfers: BTreeMap<EntryId, Transfer>,
     pub(crate) peers: BTreeMap<PeerId, Peer>,
     pub(crate) mailboxes: BTreeMap<u32, Queues>,
-    /// When time alone next does something to an item.
+    /// The next time at which each item's state changes by itself.
     pub(crate) timers: BTreeSet<Counted<(Instant, EntryId)>>,
-    /// When the rules for a peer may next answer differently.
+    /// The next time at which the rules for a peer may give another answer.
     pub(crate) deadlines: BTreeSet<(Instant, PeerId)>,
-    /// Given up, and not told yet.
+    /// Expired, and not yet returned to the caller.
     pub(crate) expired: BTreeSet<(Instant, EntryId)>,
-    /// Whether expiry waits, and what would have expired meanwhile.
+    /// Whether expiry is suspended, and the items that would have expired meanwhile.
     pub(crate) expiry_waits: bool,
     pub(crate) spared: BTreeSet<EntryId>,
-    /// Overdue, and not told yet.
+    /// Overdue, and not yet returned to the caller.
     pub(crate) overdue: BTreeSet<(Instant, EntryId)>,
-    /// Paused or going on, and not told yet.
+    /// Paused or resumed, and not yet returned to the caller.
     pub(crate) pausing: BTreeSet<EntryId>,
-    /// The associations that should be opened, but for those of `stale`.
+    /// Associations to open, except those of peers in `stale`.
     pub(crate) wanting: BTreeMap<ChannelId, Open>,
     pub(crate) stale: BTreeSet<PeerId>,
-    /// Peers with a change that was not told yet, and mailboxes.
+    /// Peers and mailboxes with a change not yet returned to the caller.
     pub(crate) changed: BTreeSet<PeerId>,
     pub(crate) changed_mailboxes: BTreeSet<u32>,
 }
 
 impl Scheduler {
-    /// An empty scheduler for these channels; all are taken as closed.
+    /// An empty scheduler for these channels, all assumed closed.
     pub fn new(rules: impl IntoIterator<Item = ChannelRules>, policy: Policy) -> Scheduler {
         let mut scheduler = Scheduler {
             now: Instant(0),
@@ -120,7 +121,7 @@ impl Scheduler {
 
     // ----- items ----------------------------------------------------------------------------------
 
-    /// Takes an item. False where its identifier is already here: nothing changes then.
+    /// Adds an item. False, and no change, if its identifier is already present.
     pub fn insert(&mut self, now: Instant, item: Item) -> bool {
         self.tick(now);
         if self.items.contains(item.id) || !self.items.insert(Slot::new(&item)) {
@@ -132,7 +133,7 @@ impl Scheduler {
         true
     }
 
-    /// The transfer that starts on a free association of this channel; it is in transfer from now.
+    /// Starts the next transfer on a free association of this channel.
     pub fn next(&mut self, now: Instant, channel: ChannelId) -> Option<Start> {
         let start = self.peek(now, channel)?;
         let size = self.items.get(start.id)?.size;
@@ -145,14 +146,14 @@ impl Scheduler {
         Some(start)
     }
 
-    /// What [`Scheduler::next`] would start.
+    /// The transfer that [`Scheduler::next`] would start.
     pub fn peek(&mut self, now: Instant, channel: ChannelId) -> Option<Start> {
         self.tick(now);
         let (peer, config) = self.channel(channel)?;
         peer.pick(&self.view(), config)
     }
 
-    /// The item that goes next to this mailbox; it is in transfer from now on.
+    /// Starts the next delivery to this mailbox.
     pub fn next_for_mailbox(&mut self, now: Instant, mailbox: u32) -> Option<EntryId> {
         self.tick(now);
         let id = self.mailboxes.get(&mailbox)?.first()?;
@@ -160,13 +161,13 @@ impl Scheduler {
         Some(id)
     }
 
-    /// Whether there is anything for any mailbox, in transfer or not.
+    /// Whether any mailbox has an item, in transfer or not.
     pub fn has_for_mailboxes(&self) -> bool {
         !self.mailboxes.is_empty() // an empty one is dropped
     }
 
-    /// The peer confirmed part of a transfer, or it goes on after having been cut off. False where
-    /// the item is not in transfer.
+    /// The peer confirmed part of a transfer, or the transfer resumes after an interruption. False
+    /// if the item is not in transfer.
     pub fn progress(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
         if !self.transfers.contains_key(&id) {
@@ -181,7 +182,7 @@ impl Scheduler {
         true
     }
 
-    /// The transfer succeeded, or the item was given up: it is forgotten, whatever its state.
+    /// Removes an item, whatever its state: its transfer succeeded, or it was given up.
     pub fn finished(&mut self, id: EntryId) -> Option<Item> {
         self.take_out(id);
         let succeeded = self.end_transfer(id).is_some();
@@ -208,8 +209,9 @@ impl Scheduler {
         Some(slot.item())
     }
 
-    /// The transfer failed: the item waits, longer each time, as its precedence's [`crate::Retry`]
-    /// says. Gives the time it may go again; `None` where the item is not in transfer.
+    /// The transfer failed: the item waits for a delay that grows as its precedence's
+    /// [`crate::Retry`] defines. Returns the end of the delay; `None` if the item is not in
+    /// transfer.
     pub fn retry(&mut self, now: Instant, id: EntryId, seed: u64) -> Option<Instant> {
         self.tick(now);
         self.take_out(id);
@@ -226,7 +228,7 @@ impl Scheduler {
             Destination::Peer(peer) => self.peers.get_mut(&peer),
             Destination::Mailbox(_) => None,
         };
-        let retry = retry::of(&self.policy.retry, precedence);
+        let retry = retry::for_precedence(&self.policy.retry, precedence);
         let of_peer = of_peer.map_or(0, |peer| peer.failures.failed(now, transfer.started, &retry));
         let until = now + retry.delay(failures.max(of_peer), seed ^ id.0);
         self.items.get_mut(id)?.until = until;
@@ -235,8 +237,8 @@ impl Scheduler {
         Some(until)
     }
 
-    /// The transfer did not happen for no fault of the item's (its association was lost): it may
-    /// go again at once. False where the item is not in transfer.
+    /// The transfer ended through no fault of the item (its association was lost): it may start
+    /// again at once. False if the item is not in transfer.
     pub fn put_back(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
         self.take_out(id);
@@ -246,8 +248,8 @@ impl Scheduler {
         ended
     }
 
-    /// An item that is not wanted before `until`, for no fault known to be its own: neither it nor its
-    /// peer counts a failure. One in transfer comes back. False where it is unknown or given up.
+    /// Delays an item until `until` without counting a failure of it or its peer. An item in
+    /// transfer returns to the queue. False if it is unknown or expired.
     pub fn delay(&mut self, now: Instant, id: EntryId, until: Instant) -> bool {
         self.tick(now);
         if self.items.get(id).is_none_or(|slot| slot.state == State::Expired) {
@@ -263,8 +265,8 @@ impl Scheduler {
         true
     }
 
-    /// Ends an item's delay, be it of a retry, of [`Scheduler::delay`] or a deferral. False where
-    /// there is none.
+    /// Ends an item's delay: of a retry, of [`Scheduler::delay`] or a deferral. False if it has
+    /// none.
     pub fn hasten(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
         if self.items.get(id).is_none_or(|slot| slot.state != State::Delayed) {
@@ -290,13 +292,13 @@ impl Scheduler {
         }
     }
 
-    /// An operator holds an item: it does not start, and holds nothing. One in transfer goes on,
-    /// and is held if it comes back. False where it is unknown, held already, or given up.
+    /// An operator holds an item: it does not start, and holds no other. A transfer continues, and
+    /// the item is held if it returns. False if it is unknown, already held, or expired.
     pub fn hold(&mut self, id: EntryId) -> bool {
         self.set_operator(id, true)
     }
 
-    /// An operator lets an item go again. False where it was not held by one.
+    /// An operator releases an item. False if no operator held it.
     pub fn release(&mut self, now: Instant, id: EntryId) -> bool {
         self.tick(now);
         self.set_operator(id, false)
@@ -318,8 +320,8 @@ impl Scheduler {
 
     // ----- channels -------------------------------------------------------------------------------
 
-    /// How a channel's associations stand. To be told before any question about the channel, and
-    /// whenever they change.
+    /// Sets the state of a channel's associations. The caller calls this before any question about
+    /// the channel, and after every change.
     pub fn associations(&mut self, now: Instant, channel: ChannelId, seen: Associations) {
         self.tick(now);
         let now = self.now;
@@ -330,15 +332,15 @@ impl Scheduler {
         }
     }
 
-    /// The associations that should be opened now, one a channel at most. The caller may be late:
-    /// what is not opened is wanted again.
+    /// The associations to open now, at most one per channel. The caller may be slow: an
+    /// association not opened is returned again.
     pub fn wanted(&mut self, now: Instant) -> impl Iterator<Item = Open> + '_ {
         self.tick(now);
         self.renew_wanting();
         self.wanting.values().copied()
     }
 
-    /// Whether [`Scheduler::wanted`] names this channel.
+    /// Whether [`Scheduler::wanted`] includes this channel.
     pub fn is_wanted(&mut self, now: Instant, channel: ChannelId) -> bool {
         self.tick(now);
         self.renew_wanting();
@@ -359,27 +361,27 @@ impl Scheduler {
         }
     }
 
-    /// A peer to which something may start, close or open that could not before, or the other way
-    /// round: each once after a change.
+    /// A peer for which the answers on starting, closing or opening have changed: each once per
+    /// change.
     pub fn changed(&mut self, now: Instant) -> Option<PeerId> {
         self.tick(now);
         self.changed.pop_first()
     }
 
-    /// A mailbox for which something may start that could not before: each once after a change.
+    /// A mailbox to which a delivery may start that could not before: each once per change.
     pub fn changed_mailbox(&mut self, now: Instant) -> Option<u32> {
         self.tick(now);
         self.changed_mailboxes.pop_first()
     }
 
-    /// Whether [`Scheduler::changed`] or [`Scheduler::changed_mailbox`] has something to tell, by
-    /// the time last handed in.
+    /// Whether [`Scheduler::changed`] or [`Scheduler::changed_mailbox`] has a result, at the
+    /// latest time supplied.
     pub fn has_changes(&self) -> bool {
         !self.changed.is_empty() || !self.changed_mailboxes.is_empty()
     }
 
-    /// Whether one free association of ours on this channel should be closed. To be asked before
-    /// it is given the next message.
+    /// Whether one free association of ours on this channel should be closed. The caller asks
+    /// before it starts the next message on it.
     pub fn has_surplus(&mut self, now: Instant, channel: ChannelId) -> bool {
         self.tick(now);
         self.channel(channel).is_some_and(|(peer, config)| peer.has_surplus(&self.view(), config))
@@ -390,9 +392,9 @@ impl Scheduler {
         self.channel(channel).is_some_and(|(_, c)| c.is_down(&self.view()))
     }
 
-    /// Whether a channel that could carry this precedence to a peer is there.
-    pub fn has_way(&self, peer: PeerId, precedence: Precedence) -> bool {
-        self.peers.get(&peer).is_some_and(|peer| peer.has_way(&self.view(), precedence))
+    /// Whether a channel that could carry this precedence to a peer has an association.
+    pub fn has_channel(&self, peer: PeerId, precedence: Precedence) -> bool {
+        self.peers.get(&peer).is_some_and(|peer| peer.has_channel(&self.view(), precedence))
     }
 
     // ----- inside ---------------------------------------------------------------------------------
@@ -429,7 +431,7 @@ impl Scheduler {
         (slot.state, slot.until) = (State::InTransfer, Instant(0));
         let precedence = slot.precedence;
         let (started, progress) = (now, now);
-        let new = Transfer { channel, started, progress, by_share, paused: false, told: false };
+        let new = Transfer { channel, started, progress, by_share, paused: false, notified: false };
         self.transfers.insert(id, new);
         if let Some(channel) = channel.and_then(|id| self.channel_mut(id)) {
             channel.started(precedence);
@@ -438,7 +440,7 @@ impl Scheduler {
         self.refresh_of(id);
     }
 
-    /// Ends the transfer of an item that was taken out; it is ready, or what it belongs to.
+    /// Ends the transfer of an item taken out of its index; its state is then computed anew.
     fn end_transfer(&mut self, id: EntryId) -> Option<Transfer> {
         let transfer = self.transfers.remove(&id)?;
         self.pausing.remove(&id);
@@ -463,7 +465,7 @@ impl Scheduler {
         }
     }
 
-    /// Files an item under its state.
+    /// Adds an item to the index of its state.
     pub(crate) fn put_in(&mut self, id: EntryId) {
         let Some(slot) = self.items.get(id).copied() else { return };
         if let Some(at) = slot.timer() {
@@ -474,7 +476,7 @@ impl Scheduler {
         queue.insert(place, slot.key(), slot.size);
     }
 
-    /// Takes an item from where it is filed, before its state changes.
+    /// Removes an item from its index, before its state changes.
     pub(crate) fn take_out(&mut self, id: EntryId) {
         let Some(slot) = self.items.get(id).copied() else { return };
         if let Some(at) = slot.timer() {
@@ -498,7 +500,7 @@ impl Scheduler {
         }
     }
 
-    /// Something about a peer changed, or its deadline has come.
+    /// Recomputes a peer after a change or at its deadline.
     pub(crate) fn refresh(&mut self, peer: PeerId) {
         self.repause(peer);
         let view = self.view();

@@ -1,8 +1,8 @@
 //! Rule 6, MINIMIZE: below the floor nothing starts, and nothing holds.
 //!
-//! The floor of the switch or of a peer bars a message from the peer; the floor of a channel bars it
-//! from that channel only, and where no other may carry it, from the peer. What is in transfer goes
-//! on. Mailboxes are not concerned.
+//! A floor of the MTA or of a peer bars a message from the peer; a floor of a channel bars it from
+//! that channel only, and from the peer if no other channel may carry it. Transfers continue.
+//! Mailboxes are not affected.
 
 use crate::hold::Reason;
 use crate::peer::{Channel, Peer, View};
@@ -10,23 +10,23 @@ use crate::rules::ChannelId;
 use base::{PeerId, Precedence};
 use std::fmt;
 
-/// Where a floor applies.
+/// The scope of a floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Scope {
     /// All peers.
-    Switch,
+    Mta,
     /// One peer.
     Peer(PeerId),
     /// One channel.
     Channel(ChannelId),
 }
 
-/// The lowest precedence that may start, and where that was said.
+/// The lowest precedence that may start, and the scope of that floor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
-    /// What is below does not start.
+    /// Lower precedences do not start.
     pub lowest: Precedence,
-    /// Where.
+    /// The scope.
     pub scope: Scope,
 }
 
@@ -34,7 +34,7 @@ impl fmt::Display for Floor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let lowest = self.lowest;
         match self.scope {
-            Scope::Switch => write!(f, "MINIMIZE: nothing below {lowest} goes out"),
+            Scope::Mta => write!(f, "MINIMIZE: nothing below {lowest} goes out"),
             Scope::Peer(_) => write!(f, "MINIMIZE: nothing below {lowest} to this peer"),
             Scope::Channel(_) => write!(f, "MINIMIZE: nothing below {lowest} on its channel"),
         }
@@ -42,21 +42,21 @@ impl fmt::Display for Floor {
 }
 
 impl Channel {
-    /// Whether its own floor bars this precedence.
+    /// Whether the channel's own floor bars this precedence.
     pub(crate) fn bars(&self, precedence: Precedence) -> bool {
         self.floor.is_some_and(|floor| precedence < floor)
     }
 }
 
 impl Peer {
-    /// The floor of the switch or the peer that this precedence is below.
+    /// The floor of the MTA or the peer that bars this precedence.
     pub(crate) fn below_floor(&self, view: &View<'_>, precedence: Precedence) -> Option<Floor> {
-        let switch = view.floor.map(|lowest| Floor { lowest, scope: Scope::Switch });
+        let switch = view.floor.map(|lowest| Floor { lowest, scope: Scope::Mta });
         let own = self.floor.map(|lowest| Floor { lowest, scope: Scope::Peer(self.id) });
         [switch, own].into_iter().flatten().find(|floor| precedence < floor.lowest)
     }
 
-    /// Why this precedence goes to the peer on no channel, if that is by rule 6.
+    /// The floor by which no channel carries this precedence to the peer, if rule 6 is the reason.
     pub(crate) fn minimized(&self, view: &View<'_>, precedence: Precedence) -> Option<Reason> {
         if let Some(floor) = self.below_floor(view, precedence) {
             return Some(Reason::Minimize(floor));
@@ -70,11 +70,11 @@ impl Peer {
         })
     }
 
-    /// The floor that counts on a channel: the highest.
+    /// The floor in force on a channel: the highest.
     pub(crate) fn floor_on(&self, view: &View<'_>, channel: &Channel) -> Option<Floor> {
         let (id, scope) = (channel.rules.id, Scope::Channel);
         let floors = [
-            view.floor.map(|lowest| Floor { lowest, scope: Scope::Switch }),
+            view.floor.map(|lowest| Floor { lowest, scope: Scope::Mta }),
             self.floor.map(|lowest| Floor { lowest, scope: Scope::Peer(self.id) }),
             channel.floor.map(|lowest| Floor { lowest, scope: scope(id) }),
         ];

@@ -1,4 +1,4 @@
-//! A peer: its channels and all that is queued for it.
+//! The state of a peer: its channels and its queues.
 
 use crate::items::Items;
 use crate::queue::Queues;
@@ -9,12 +9,12 @@ use crate::steps::step;
 use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeMap;
 
-/// What the rules look at besides the peer.
+/// The state besides the peer that the rules read.
 #[derive(Clone, Copy)]
 pub(crate) struct View<'a> {
     pub(crate) now: Instant,
     pub(crate) policy: &'a Policy,
-    /// The floor of the switch.
+    /// The floor of the MTA.
     pub(crate) floor: Option<Precedence>,
     pub(crate) items: &'a Items,
 }
@@ -23,13 +23,13 @@ pub(crate) struct View<'a> {
 pub(crate) struct Channel {
     pub(crate) rules: ChannelRules,
     pub(crate) associations: Associations,
-    /// Rule 6: nothing below it starts here.
+    /// Rule 6: lower precedences do not start here.
     pub(crate) floor: Option<Precedence>,
-    /// Since when there is none to send on though there should be.
+    /// Since when it has no usable association although it should.
     absent_since: Option<Instant>,
-    /// Since when one of its associations has been free without a break.
+    /// Since when one of its associations has been free without interruption.
     free_since: Option<Instant>,
-    /// How many of each precedence are in transfer on it.
+    /// Transfers on it by precedence.
     transfers: BTreeMap<Precedence, u32>,
 }
 
@@ -45,9 +45,9 @@ impl Channel {
         }
     }
 
-    /// Tries to open that follow a failure do not begin the count again: a channel that cannot
-    /// be opened would hold the lower messages at every try. One that is barred begins it anew when
-    /// it no longer is.
+    /// Attempts to open after a failure do not restart the count: otherwise a channel that cannot
+    /// be opened would hold lower messages at every attempt. For a barred channel the count
+    /// restarts when it is no longer barred.
     pub(crate) fn see(&mut self, now: Instant, associations: Associations) {
         self.associations = associations;
         let at_rest = associations.free > 0 && associations.changing == 0;
@@ -55,11 +55,11 @@ impl Channel {
         let lacking = associations.usable == 0
             && !associations.barred
             && (associations.changing > 0 || associations.failing);
-        // Closed in order, it can be opened at any time.
+        // A channel closed in order can be opened at any time.
         self.absent_since = lacking.then(|| self.absent_since.unwrap_or(now));
     }
 
-    /// Whether it may have no association now, or has had none for so long that it does not count.
+    /// Whether it may have no association now, or has had none for longer than `patience`.
     pub(crate) fn is_down(&self, view: &View<'_>) -> bool {
         self.is_barred() || self.down_at(view.policy).is_some_and(|at| at <= view.now)
     }
@@ -68,12 +68,12 @@ impl Channel {
         self.associations.barred && self.associations.usable == 0
     }
 
-    /// When it will count as down, or since when it does, for want of an association.
+    /// When it will count as down, or since when it does, for lack of an association.
     pub(crate) fn down_at(&self, policy: &Policy) -> Option<Instant> {
         self.absent_since.map(|since| since + policy.patience)
     }
 
-    /// When one of several associations will have been free for long enough to be closed.
+    /// When one of several associations will have been free long enough to be closed.
     pub(crate) fn shrinks_at(&self) -> Option<Instant> {
         let several = self.associations.ours > 1;
         self.free_since.filter(|_| several).map(|since| since + self.rules.keep)
@@ -104,13 +104,13 @@ pub(crate) struct Peer {
     /// By [`crate::ChannelId::index`].
     pub(crate) by_index: BTreeMap<u32, Channel>,
     pub(crate) queues: Queues,
-    /// Rule 6: nothing below it starts to this peer.
+    /// Rule 6: lower precedences do not start to this peer.
     pub(crate) floor: Option<Precedence>,
     /// Rule 7.
     pub(crate) credit: Credit,
     /// Rule 9.
     pub(crate) failures: Failures,
-    /// When its rules may next answer differently, as it is filed.
+    /// The next time at which its rules may give another answer, as indexed.
     pub(crate) deadline: Option<Instant>,
 }
 
@@ -131,16 +131,16 @@ impl Peer {
         self.by_index.values().inspect(|_| step())
     }
 
-    /// Whether there is nothing to remember of a peer without channels.
+    /// Whether a peer without channels has no state to keep.
     pub(crate) fn is_idle(&self) -> bool {
         let nothing = self.by_index.is_empty() && self.queues.is_empty() && self.floor.is_none();
         nothing && self.credit == Credit::default() && self.failures == Failures::default()
     }
 
-    /// When the rules may next answer differently though nothing happens: a transfer stalls, a
-    /// channel begins to count as down, or one has an association too many. The first only where
-    /// something waits for it, the second where there is anything for the peer: a transfer that was
-    /// cut off may wait for its channel.
+    /// The next time at which the rules may give another answer without an event: a transfer
+    /// stalls, a channel begins to count as down, or an association becomes surplus. The first
+    /// matters only if an item waits for it, the second only if the peer has any item: an
+    /// interrupted transfer may wait for its channel.
     pub(crate) fn next_deadline(&self, view: &View<'_>) -> Option<Instant> {
         let waits = self
             .queues

@@ -1,8 +1,9 @@
 //! Rule 8, pre-emption: a transfer is paused while a higher one for the same peer makes progress.
 //!
-//! Only what is in transfer pauses others, not what waits: it might wait for the very association
-//! that the paused transfer occupies, and both for ever. So the highest is never paused, and what
-//! is above everything in transfer on its channel has rule 4's reserved association.
+//! Only transfers pause others, not waiting items: a waiting item might wait for the association
+//! that the paused transfer occupies, and neither would ever continue. So the highest transfer is
+//! never paused, and an item above everything in transfer on its channel has rule 4's reserved
+//! association.
 
 use crate::machine::Scheduler;
 use crate::peer::View;
@@ -10,21 +11,21 @@ use crate::queue::Place;
 use crate::rules::{ChannelId, Hold};
 use base::{EntryId, Instant, PeerId};
 
-/// What only an item in transfer has.
+/// The fields of an item in transfer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Transfer {
-    /// On which channel; `None` for a mailbox.
+    /// Its channel; `None` for a mailbox.
     pub(crate) channel: Option<ChannelId>,
-    /// When it began.
+    /// When it started.
     pub(crate) started: Instant,
     /// The last confirmed progress.
     pub(crate) progress: Instant,
-    /// It has the reason of rule 7, which no pause takes back.
+    /// It started by rule 7; no pause applies to it.
     pub(crate) by_share: bool,
-    /// It is to be paused.
+    /// It should be paused.
     pub(crate) paused: bool,
-    /// The caller paused it.
-    pub(crate) told: bool,
+    /// The caller has paused it.
+    pub(crate) notified: bool,
 }
 
 impl Transfer {
@@ -34,23 +35,23 @@ impl Transfer {
 }
 
 impl Scheduler {
-    /// A transfer to pause (true) or to let go on (false): each change once. A transfer that goes
-    /// on counts as having made progress.
+    /// A transfer to pause (true) or to resume (false): each change once. Resuming counts as
+    /// progress.
     pub fn pauses(&mut self, now: Instant) -> Option<(EntryId, bool)> {
         self.tick(now);
         let id = self.pausing.pop_first()?;
         let transfer = self.transfers.get_mut(&id)?;
-        transfer.told = transfer.paused;
+        transfer.notified = transfer.paused;
         Some((id, transfer.paused))
     }
 
-    /// Whether a transfer is paused, or is to be.
+    /// Whether a transfer is paused, or should be.
     pub fn is_paused(&self, id: EntryId) -> bool {
         self.transfers.get(&id).is_some_and(|transfer| transfer.paused)
     }
 
-    /// Pauses of a peer's transfers what rules 1 and 2 hold, and lets the others go on: from the
-    /// highest precedence down, as one that is paused holds nothing itself.
+    /// Pauses the transfers of a peer that rules 1 and 2 hold, and resumes the others: from the
+    /// highest precedence down, as a paused transfer holds nothing itself.
     pub(crate) fn repause(&mut self, peer: PeerId) {
         let Some(known) = self.peers.get(&peer) else { return };
         let on = self.policy.preempt && self.policy.hold != Hold::Off;
@@ -89,7 +90,7 @@ impl Scheduler {
             if !paused {
                 transfer.progress = now;
             }
-            if transfer.told == paused {
+            if transfer.notified == paused {
                 self.pausing.remove(&id);
             } else {
                 self.pausing.insert(id);

@@ -1,4 +1,4 @@
-//! What waits, precedence by precedence, and its order (rule 3).
+//! The queues: waiting items by precedence, and their order (rule 3).
 
 use crate::steps::{Counted, step};
 use base::{EntryId, Instant, Precedence, Utc};
@@ -8,7 +8,7 @@ use std::ops::Bound;
 /// First in, first out: by acceptance time, then by identifier.
 pub(crate) type Key = (Utc, EntryId);
 
-/// Where in its queue an item is.
+/// The place of an item in its queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
     Ready,
@@ -30,9 +30,9 @@ pub(crate) struct Queue {
     pub(crate) expired: Keys,
     live: BTreeSet<(Instant, EntryId)>,
     paused: BTreeSet<EntryId>,
-    /// Octets of what waits.
+    /// Octets of waiting items.
     pub(crate) bytes: u64,
-    /// How many are overdue, in any place.
+    /// Overdue items, in any place.
     pub(crate) overdue: u64,
 }
 
@@ -49,7 +49,7 @@ impl Keys {
         self.0.len() as u64
     }
 
-    /// Those after a key, in order.
+    /// The items after a key, in order.
     pub(crate) fn after(&self, key: Option<Key>) -> impl Iterator<Item = Key> + '_ {
         let from = key.map_or(Bound::Unbounded, |key| Bound::Excluded(Counted(key)));
         self.0.range((from, Bound::Unbounded)).map(|key| key.0)
@@ -81,29 +81,29 @@ impl Queue {
         }
     }
 
-    /// The one that goes next.
+    /// The next item.
     pub(crate) fn first(&self) -> Option<EntryId> {
         self.ready.first().map(|(_, id)| id)
     }
 
-    /// The transfer that made progress last, of those not paused.
+    /// The transfer with the latest progress, paused ones excluded.
     pub(crate) fn liveliest(&self) -> Option<(Instant, EntryId)> {
         self.live.last().copied()
     }
 
-    /// What is in transfer, with whether it is paused.
+    /// The transfers, and whether each is paused.
     pub(crate) fn transfers(&self) -> impl Iterator<Item = (EntryId, bool)> + '_ {
         let live = self.live.iter().map(|(_, id)| (*id, false));
         live.chain(self.paused.iter().map(|id| (*id, true))).inspect(|_| step())
     }
 
-    /// How many are in transfer, and how many of these are paused.
+    /// The number of transfers, and how many of them are paused.
     pub(crate) fn in_transfer(&self) -> (u64, u64) {
         let paused = self.paused.len() as u64;
         (self.live.len() as u64 + paused, paused)
     }
 
-    /// How many wait: given up ones do not.
+    /// The number of waiting items, without expired ones.
     pub(crate) fn waiting(&self) -> u64 {
         self.ready.len() + self.delayed.len() + self.operator.len()
     }
@@ -130,24 +130,24 @@ impl Queues {
         self.0.entry(precedence).or_default()
     }
 
-    /// Drops what an item left empty.
+    /// Drops an empty queue.
     pub(crate) fn tidy(&mut self, precedence: Precedence) {
         if self.0.get(&precedence).is_some_and(Queue::is_empty) {
             self.0.remove(&precedence);
         }
     }
 
-    /// How many of a precedence could go now.
+    /// Items of a precedence that could start now.
     pub(crate) fn ready(&self, precedence: Precedence) -> u64 {
         self.0.get(&precedence).map_or(0, |queue| queue.ready.len())
     }
 
-    /// Precedences of which there is something, highest first.
+    /// Precedences with any item, highest first.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Precedence, &Queue)> {
         self.0.iter().rev().map(|(precedence, queue)| (*precedence, queue)).inspect(|_| step())
     }
 
-    /// The highest that could go now.
+    /// The highest item that could start now.
     pub(crate) fn first(&self) -> Option<EntryId> {
         self.iter().find_map(|(_, queue)| queue.first())
     }

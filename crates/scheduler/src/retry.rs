@@ -1,9 +1,9 @@
-//! Rule 9, first half: how long a message waits after its transfer failed.
+//! Rule 9, first half: the delay of a message after its transfer failed.
 //!
-//! The delay follows the failures of the message or those of its peer in a row, whichever are more:
-//! what comes new to a peer that refuses everything need not find that out by itself. What fails
-//! within the wait after the last failure that counted counts with it, once for the peer: however many
-//! messages are tried in vain, the waits grow with the time that the peer has been failing.
+//! The delay follows the consecutive failures of the message or of its peer, whichever are more:
+//! so a new message to a peer that refuses everything waits from its first failure on. Failures
+//! within the delay that follows the last counted failure of the peer count as one. The delay thus
+//! grows with the time for which the peer has been failing, not with the number of messages tried.
 
 use base::rng::Rng;
 use base::{Instant, Precedence};
@@ -12,9 +12,9 @@ use std::time::Duration;
 /// The delays of one precedence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retry {
-    /// After the first failure, before jitter; growing by half each time.
+    /// After the first failure, before jitter; it grows by half each time.
     pub first: Duration,
-    /// No delay is longer.
+    /// The longest delay.
     pub longest: Duration,
 }
 
@@ -23,16 +23,16 @@ impl Retry {
     /// 20 min, Routine and Deferred 60 s to 30 min.
     pub const DEFAULTS: [Retry; 6] = [SLOW, SLOW, MIDDLE, MIDDLE, FAST, FAST];
 
-    /// How long to wait after so many failures: `first`, growing by half each time up to `longest`,
-    /// made up to a fifth shorter by `seed`, so that what failed together does not come back
-    /// together.
+    /// The delay after this many failures: `first`, growing by half each time up to `longest`,
+    /// shortened by up to a fifth with `seed`, so that messages that failed together are not
+    /// retried together.
     pub fn delay(&self, failures: u32, seed: u64) -> Duration {
         let full = self.full(failures);
         let shorter = Rng::new(seed ^ u64::from(failures) << 32).below(full / 5 + 1);
         Duration::from_micros(full - shorter)
     }
 
-    /// The shortest that [`Retry::delay`] may be.
+    /// The shortest result of [`Retry::delay`].
     pub(crate) fn least(&self, failures: u32) -> Duration {
         let full = self.full(failures);
         Duration::from_micros(full - full / 5)
@@ -61,23 +61,23 @@ const FAST: Retry = retry(10, 10);
 const MIDDLE: Retry = retry(30, 20);
 const SLOW: Retry = retry(60, 30);
 
-/// Of these, the delays of a precedence.
-pub(crate) fn of(retry: &[Retry; 6], precedence: Precedence) -> Retry {
+/// The delays of a precedence.
+pub(crate) fn for_precedence(retry: &[Retry; 6], precedence: Precedence) -> Retry {
     retry.get(usize::from(precedence.number())).copied().unwrap_or(SLOW)
 }
 
-/// A peer's failures in a row.
+/// A peer's consecutive failures.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Failures {
     in_a_row: u32,
     last: Instant,
-    /// What began before counts with the last.
+    /// Transfers that started before this time count with the last failure.
     until: Instant,
 }
 
 impl Failures {
-    /// A transfer that began at `started` failed; gives how many there were in a row, of those that
-    /// count.
+    /// Counts the failure of a transfer that started at `started`; returns the consecutive
+    /// failures counted.
     pub(crate) fn failed(&mut self, now: Instant, started: Instant, retry: &Retry) -> u32 {
         if self.in_a_row == 0 || (started > self.last && started >= self.until) {
             self.in_a_row = self.in_a_row.saturating_add(1);

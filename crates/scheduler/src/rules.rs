@@ -1,4 +1,4 @@
-//! What the scheduler is configured with, and what it is told of associations.
+//! The scheduler's configuration, and the state of associations that the caller supplies.
 
 use crate::retry::Retry;
 use base::{PeerId, Precedence};
@@ -9,58 +9,58 @@ use std::time::Duration;
 pub struct ChannelId {
     /// The peer.
     pub peer: PeerId,
-    /// Which of the peer's channels; the same one keeps its number over a change of configuration.
+    /// The number of the channel at its peer; it stays the same when the configuration changes.
     pub index: u32,
 }
 
-/// What a channel is for.
+/// The configuration of a channel.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChannelRules {
     /// Which channel.
     pub id: ChannelId,
     /// Its schedule: the precedences that use it.
     pub precedences: Vec<Precedence>,
-    /// Precedences it may carry while every channel of theirs is down (rule 5).
+    /// Precedences it may carry while all their own channels are down (rule 5).
     pub fallback: Vec<Precedence>,
-    /// Whether it has an association at all times, or only when there is something to send.
+    /// Whether it always has an association, or only when there is something to send.
     pub permanent: bool,
     /// Most associations we open on it; one more is reserved for a message above everything in
     /// transfer.
     pub max: u32,
-    /// A further association opens when so many of equal precedence wait; 1 or more.
+    /// A further association opens when this many messages of equal precedence wait; at least 1.
     pub grow_at: u32,
-    /// One of several closes once one was free for so long without a break.
+    /// One of several closes after one was free this long without interruption.
     pub keep: Duration,
 }
 
 /// Whether a higher message for a peer holds the lower ones (rule 1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Hold {
-    /// It does not: each channel serves its own, highest first.
+    /// No: each channel serves its own precedences, highest first.
     Off,
-    /// It does while a channel that could carry it is there (rule 2).
+    /// Yes, while a channel that could carry it has an association (rule 2).
     #[default]
     Conserving,
-    /// It does even while none is there.
+    /// Yes, even while none has.
     Strict,
 }
 
-/// What holds for all peers.
+/// The policy for all peers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
     /// Rules 1 and 2.
     pub hold: Hold,
-    /// A transfer without confirmed progress for so long holds nothing.
+    /// A transfer without confirmed progress for this long holds nothing.
     pub stall: Duration,
-    /// A channel counts as down after so long without an association, counted from the loss of
-    /// the last one or from the first try to open one.
+    /// A channel counts as down after this long without an association, counted from the loss of
+    /// the last one or from the first attempt to open one.
     pub patience: Duration,
-    /// Rule 7: the share of the octets, in percent, that goes to messages that rule 1 holds; 1 to
-    /// 50, what is beyond counts as 50. `None`: they wait.
+    /// Rule 7: the share of octets, in percent, for messages that rule 1 holds; 1 to 50, higher
+    /// values count as 50. `None`: they wait.
     pub share: Option<u8>,
     /// Rule 8: a transfer is paused while a higher one for the same peer makes progress.
     pub preempt: bool,
-    /// Rule 9: how long a message whose transfer failed waits, by [`Precedence::number`].
+    /// Rule 9: the delays after a failed transfer, by [`Precedence::number`].
     pub retry: [Retry; 6],
 }
 
@@ -77,22 +77,22 @@ impl Default for Policy {
     }
 }
 
-/// A channel's associations, as they are now.
+/// The current associations of a channel.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Associations {
-    /// Those we opened or are opening, until they are over.
+    /// Associations we opened or are opening, until they end.
     pub ours: u32,
     /// Of ours, those being opened or released.
     pub changing: u32,
-    /// Open ones, whoever opened them, on which we may send.
+    /// Open ones on which we may send, whoever opened them.
     pub usable: u32,
-    /// Usable ones on which nothing is in transfer, either way.
+    /// Usable ones without a transfer in either direction.
     pub free: u32,
-    /// Usable ones on which something is in transfer to us.
+    /// Usable ones with an incoming transfer.
     pub receiving: u32,
-    /// The last one was lost, or the last try to open one failed.
+    /// The last association was lost, or the last attempt to open one failed.
     pub failing: bool,
-    /// None may be opened now (a scheduled channel outside its windows): without a usable one it
-    /// counts as down at once.
+    /// None may be opened now (a scheduled channel outside its windows): without a usable
+    /// association the channel counts as down at once.
     pub barred: bool,
 }

@@ -1,28 +1,29 @@
-//! Rule 7: a minimum share for what rule 1 holds.
+//! Rule 7: a minimum share for messages that rule 1 holds.
 //!
-//! Each octet that starts while something lower is held earns the peer a fraction of an octet. Once
-//! that pays for the message that was accepted first of all that rule 1 holds, this one may start,
-//! before anything else on the next free association that may carry it. Taken in the order of
-//! acceptance, not of precedence, none of them starves.
+//! Each octet that starts while a lower message is held earns the peer a fraction of an octet.
+//! Once this credit covers the earliest accepted message that rule 1 holds, that message may start
+//! before all others, on the next free association that may carry it. Taken in the order of
+//! acceptance, not of precedence, no message starves.
 
 use crate::hold::Standing;
 use crate::peer::{Peer, View};
 use base::{EntryId, Precedence};
 
-/// Octets that held messages may start with.
+/// The octets that held messages may start with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Credit(u64);
 
-/// The message that rule 1 alone holds and that was accepted first.
+/// The earliest accepted message that rule 1 alone holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Starving {
     pub(crate) precedence: Precedence,
     pub(crate) id: EntryId,
-    /// Octets, one at least.
+    /// Its octets, at least one.
     size: u64,
 }
 
-/// Octets that the start of so many earns: one at least, or empty messages would starve the others.
+/// The credit that the start of this many octets earns: at least one, or empty messages would
+/// starve the others.
 pub(crate) fn earned(size: u64, share: u8) -> u64 {
     let share = u128::from(share.clamp(1, 50));
     let earned = u128::from(size.max(1)) * share / (100 - share);
@@ -30,8 +31,8 @@ pub(crate) fn earned(size: u64, share: u8) -> u64 {
 }
 
 impl Peer {
-    /// The next to start by the share: where MINIMIZE does not bar it and a channel that could
-    /// carry it is there.
+    /// The next message to start by the share: MINIMIZE does not bar it, and a channel that could
+    /// carry it has an association.
     pub(crate) fn starving(&self, view: &View<'_>) -> Option<Starving> {
         view.policy.share?;
         let held = self.queues.iter().filter_map(|(precedence, queue)| {
@@ -39,7 +40,7 @@ impl Peer {
             let held = matches!(self.standing(view, precedence), Standing::Held(_));
             let only = held
                 && self.below_floor(view, precedence).is_none()
-                && self.has_way(view, precedence);
+                && self.has_channel(view, precedence);
             only.then_some((key, precedence))
         });
         let ((_, id), precedence) = held.min()?;
@@ -47,13 +48,13 @@ impl Peer {
         Some(Starving { precedence, id, size })
     }
 
-    /// What the credit pays for now.
+    /// The message that the credit covers now.
     pub(crate) fn licensed_by_share(&self, view: &View<'_>) -> Option<Starving> {
         self.starving(view).filter(|starving| starving.size <= self.credit.0)
     }
 
-    /// The credit after a start, from how things stood before it. It grows no further than one
-    /// start earns or the next one needs: a channel that is long busy saves up nothing.
+    /// The credit after a start, from the state before it. It is capped at what one start earns or
+    /// the next held message needs, so a long busy channel accumulates no credit.
     pub(crate) fn credit_after(
         &self,
         view: &View<'_>,
@@ -76,13 +77,13 @@ impl Peer {
         Credit(credit.max(credit.saturating_add(earned).min(most)))
     }
 
-    /// Whether rule 1 holds something lower than this.
+    /// Whether rule 1 holds a lower message than this.
     fn holds_below(&self, view: &View<'_>, precedence: Precedence) -> bool {
         self.queues.iter().filter(|(p, queue)| *p < precedence && queue.first().is_some()).any(
             |(p, _)| {
                 matches!(self.standing(view, p), Standing::Held(_))
                     && self.below_floor(view, p).is_none()
-                    && self.has_way(view, p)
+                    && self.has_channel(view, p)
             },
         )
     }

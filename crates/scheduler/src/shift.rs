@@ -1,24 +1,25 @@
-//! The caller's wall clock was set: the times that came from it move against the clock of timers.
+//! A step of the caller's wall clock: times derived from it move relative to the timers' clock.
 //!
-//! What the rules count themselves stays: the delay after a failed transfer, stall and patience. An
-//! item that has not failed was deferred by its `not_before`; one that failed waits for a retry.
+//! Times that the rules count themselves do not move: the delay after a failed transfer, stall and
+//! patience. `not_before` of an item without failures is a deferral; of one with failures, a
+//! retry.
 
 use crate::items::{Destination, NEVER, Slot, State};
 use crate::machine::Scheduler;
 use base::{EntryId, Instant, PeerId};
 use std::time::Duration;
 
-/// How wall-clock times move on the clock of timers.
+/// The direction and size of the shift.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shift {
-    /// The wall clock was set forward: they come sooner.
+    /// The wall clock was set forward: times come sooner.
     Sooner(Duration),
-    /// It was set back: they come later.
+    /// The wall clock was set back: times come later.
     Later(Duration),
 }
 
 impl Shift {
-    fn of(self, at: Instant) -> Instant {
+    fn apply(self, at: Instant) -> Instant {
         match self {
             _ if at == NEVER => NEVER,
             Shift::Sooner(by) => at - by,
@@ -30,16 +31,16 @@ impl Shift {
 impl Slot {
     fn shift(&mut self, shift: Shift) {
         if self.failures == 0 && self.until != Instant(0) {
-            self.until = shift.of(self.until);
+            self.until = shift.apply(self.until);
         }
-        self.set_times(shift.of(self.expires()), shift.of(self.alert_at()));
+        self.set_times(shift.apply(self.expires()), shift.apply(self.alert_at()));
     }
 }
 
 impl Scheduler {
-    /// Moves the times that came from the wall clock: the end of a deferral, expiry, the alert.
-    /// [`NEVER`] stays. What was told already of an item that is overdue no longer is told again at
-    /// its new time; one that was told to be expired stays so. O(n log n): the clock is rarely set.
+    /// Moves the times derived from the wall clock: end of deferral, expiry, alert. [`NEVER`]
+    /// stays. An item that is no longer overdue is reported again at its new time; one already
+    /// returned as expired stays expired. O(n log n): the clock is rarely set.
     pub fn shift(&mut self, now: Instant, shift: Shift) {
         self.tick(now);
         let ids: Vec<EntryId> = self.items.ids().collect();
@@ -63,13 +64,13 @@ impl Scheduler {
         if self.spared.remove(&id) {
             slot.set_spared(false); // it may have more time now
         }
-        let untold = self.overdue.remove(&(slot.alert_at(), id));
+        let not_notified = self.overdue.remove(&(slot.alert_at(), id));
         slot.shift(shift);
         let (to, precedence, alert_at) = (slot.destination(), slot.precedence, slot.alert_at());
         if slot.is_overdue() && alert_at > now {
             slot.set_overdue(false);
             self.queues_mut(to).at(precedence).overdue -= 1;
-        } else if untold {
+        } else if not_notified {
             self.overdue.insert((alert_at, id));
         }
         self.settle(id);

@@ -1,4 +1,4 @@
-//! What an operator sees of the queues.
+//! The status of the queues for operators.
 
 use crate::hold::Reason;
 use crate::items::{Destination, Item, State};
@@ -9,36 +9,36 @@ use crate::queue::{Key, Queue};
 use crate::rules::ChannelId;
 use base::{EntryId, Instant, Precedence, Utc};
 
-/// What there is of one precedence for one destination.
+/// The items of one precedence for one destination.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LevelStatus {
-    /// How many wait: delayed and held ones too, those in transfer or given up not.
+    /// Waiting items: delayed and held ones included, transfers and expired ones not.
     pub queued: u64,
-    /// Octets of content of these.
+    /// Octets of their content.
     pub bytes: u64,
-    /// Acceptance time of the oldest of these.
+    /// Acceptance time of the oldest.
     pub oldest: Option<Utc>,
-    /// How many of these rule 1 holds.
+    /// Of these, those rule 1 holds.
     pub held: u64,
-    /// How many of these are below a floor (rule 6).
+    /// Of these, those below a floor (rule 6).
     pub minimized: u64,
-    /// How many of these an operator holds.
+    /// Of these, those an operator holds.
     pub operator: u64,
-    /// How many of these wait for a time: deferred, or in their own backoff.
+    /// Of these, those with a deferral or a backoff of their own.
     pub delayed: u64,
-    /// Of those that a rule or an operator holds, the one accepted first, when, and why it is held.
+    /// The first accepted item that a rule or an operator holds: when, which, and why.
     pub first_held: Option<(Utc, EntryId, Reason)>,
-    /// How many are in transfer.
+    /// Transfers.
     pub in_transfer: u64,
-    /// How many of these are paused (rule 8).
+    /// Of these, the paused ones (rule 8).
     pub paused: u64,
-    /// How many are given up, their report not yet durable (rule 9).
+    /// Expired items whose report is not yet durable (rule 9).
     pub expired: u64,
-    /// How many are overdue, wherever they are.
+    /// Overdue items, whatever their state.
     pub overdue: u64,
 }
 
-/// What there is for a channel or a mailbox.
+/// The items of a channel or a mailbox.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct QueueStatus {
     /// By [`Precedence::number`].
@@ -46,37 +46,37 @@ pub struct QueueStatus {
 }
 
 impl QueueStatus {
-    /// Of one precedence.
+    /// Those of one precedence.
     pub fn level(&self, precedence: Precedence) -> &LevelStatus {
         self.levels.get(usize::from(precedence.number())).unwrap_or(&EMPTY)
     }
 
-    /// How many wait, by [`Precedence::number`].
+    /// Waiting items, by [`Precedence::number`].
     pub fn queued(&self) -> [u64; 6] {
         self.levels.map(|level| level.queued)
     }
 
-    /// Whether anything waits.
+    /// Whether nothing waits.
     pub fn is_empty(&self) -> bool {
         self.levels.iter().all(|level| level.queued == 0)
     }
 
-    /// Octets of content of what waits.
+    /// Octets of content of the waiting items.
     pub fn bytes(&self) -> u64 {
         self.levels.iter().fold(0, |sum, level| sum.saturating_add(level.bytes))
     }
 
-    /// Acceptance time of the oldest that waits.
+    /// Acceptance time of the oldest waiting item.
     pub fn oldest(&self) -> Option<Utc> {
         self.levels.iter().filter_map(|level| level.oldest).min()
     }
 
-    /// How many a rule or an operator holds, by [`Precedence::number`].
+    /// Items held by a rule or an operator, by [`Precedence::number`].
     pub fn held(&self) -> [u64; 6] {
         self.levels.map(|level| level.held + level.minimized + level.operator)
     }
 
-    /// Of those held, the one accepted first, and why it is held.
+    /// The first accepted of the held items, and why it is held.
     pub fn first_held(&self) -> Option<(EntryId, Reason)> {
         let held = self.levels.iter().filter_map(|level| level.first_held);
         held.min_by_key(|(at, id, _)| (*at, *id)).map(|(_, id, reason)| (id, reason))
@@ -98,23 +98,23 @@ const EMPTY: LevelStatus = LevelStatus {
     overdue: 0,
 };
 
-/// Where an item is and what it waits for.
+/// The state of an item, and what it waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ItemState {
-    /// It goes as soon as an association that may carry it is free.
+    /// It starts as soon as an association that may carry it is free.
     Ready,
     /// A rule or an operator holds it.
     Held(Reason),
-    /// It waits until then.
+    /// It waits until this time.
     Delayed(Instant),
     /// It is in transfer, to a peer on this channel.
     InTransfer {
         /// `None` for a mailbox.
         channel: Option<ChannelId>,
-        /// By rule 8.
+        /// Paused by rule 8.
         paused: bool,
     },
-    /// It was given up; its report is not durable yet.
+    /// It expired; its report is not durable yet.
     Expired,
 }
 
@@ -123,9 +123,9 @@ pub enum ItemState {
 pub struct Listed {
     /// The item.
     pub item: Item,
-    /// Where it is.
+    /// Its state.
     pub at: ItemState,
-    /// How often its transfer failed.
+    /// Failures of its transfer.
     pub failures: u32,
     /// Whether it is overdue.
     pub overdue: bool,
@@ -167,21 +167,21 @@ fn collect<'q>(
     status
 }
 
-/// Most lines [`Scheduler::list`] gives at once.
-pub const LIST_MOST: usize = 10_000;
+/// Most lines per call of [`Scheduler::list`].
+pub const MAX_LISTED: usize = 10_000;
 
 impl Scheduler {
-    /// An item as it stands.
+    /// An item with its current times.
     pub fn get(&self, id: EntryId) -> Option<Item> {
         self.items.get(id).map(|slot| slot.item())
     }
 
-    /// How often the item's transfer failed, 255 at most.
+    /// Failures of the item's transfer, at most 255.
     pub fn failures(&self, id: EntryId) -> u32 {
         self.items.get(id).map_or(0, |slot| u32::from(slot.failures))
     }
 
-    /// How many items there are, in any state.
+    /// The number of items, in any state.
     pub fn len(&self) -> usize {
         self.items.len()
     }
@@ -200,16 +200,16 @@ impl Scheduler {
         let found = peer.queues.iter().find_map(|(precedence, queue)| {
             peer.would_carry(&view, config, precedence)?;
             let id =
-                queue.first().filter(|id| self.items.get(*id).is_some_and(|s| !s.is_told()))?;
+                queue.first().filter(|id| self.items.get(*id).is_some_and(|s| !s.is_notified()))?;
             peer.held(&view, precedence).map(|reason| (id, reason))
         })?;
         if let Some(slot) = self.items.get_mut(found.0) {
-            slot.set_told();
+            slot.set_notified();
         }
         Some(found)
     }
 
-    /// Why an item is held, by the time last handed in; `None` where it is not.
+    /// Why an item is held, at the latest time supplied; `None` if it is not.
     pub fn held_because(&self, id: EntryId) -> Option<Reason> {
         let slot = self.items.get(id)?;
         match (slot.state, slot.destination()) {
@@ -221,13 +221,13 @@ impl Scheduler {
         }
     }
 
-    /// The floor that counts on a channel, and where it was set: the highest of the three.
+    /// The floor in force on a channel, and its scope: the highest of the three.
     pub fn floor_on(&self, channel: ChannelId) -> Option<Floor> {
         let (peer, config) = self.channel(channel)?;
         peer.floor_on(&self.view(), config)
     }
 
-    /// What there is for a channel, by the time last handed in. A precedence that several channels
+    /// The items of a channel, at the latest time supplied. A precedence that several channels
     /// share is counted at the first of them.
     pub fn status(&self, channel: ChannelId) -> QueueStatus {
         let Some((peer, _)) = self.channel(channel) else { return QueueStatus::default() };
@@ -241,7 +241,7 @@ impl Scheduler {
         collect(queues.map(|(precedence, queue)| (precedence, queue, peer.held(&view, precedence))))
     }
 
-    /// What there is for a peer or a mailbox as a whole.
+    /// The items of a peer or a mailbox as a whole.
     pub fn status_of(&self, to: Destination) -> QueueStatus {
         match to {
             Destination::Peer(peer) => self
@@ -252,15 +252,15 @@ impl Scheduler {
         }
     }
 
-    /// What there is for a mailbox.
+    /// The items of a mailbox.
     pub fn mailbox_status(&self, mailbox: u32) -> QueueStatus {
         let queues = self.mailboxes.get(&mailbox).into_iter().flat_map(|queues| queues.iter());
         collect(queues.map(|(precedence, queue)| (precedence, queue, None)))
     }
 
-    /// The items of a precedence for a destination, in order, in any state: at most `limit` of them
-    /// and [`LIST_MOST`], those after an acceptance time and identifier where one is given. The
-    /// cost follows the number listed, not the number queued.
+    /// The items of a precedence for a destination, in order, in any state: at most `limit` of
+    /// them and [`MAX_LISTED`], after an acceptance time and identifier if given. The cost
+    /// follows the number listed, not the number queued.
     pub fn list(
         &self,
         to: Destination,
@@ -271,7 +271,7 @@ impl Scheduler {
         let Some(queue) = self.queues(to).and_then(|queues| queues.get(precedence)) else {
             return Vec::new();
         };
-        let limit = limit.min(LIST_MOST);
+        let limit = limit.min(MAX_LISTED);
         let mut keys: Vec<Key> = [&queue.ready, &queue.delayed, &queue.operator, &queue.expired]
             .into_iter()
             .flat_map(|place| place.after(after).take(limit))
@@ -283,7 +283,7 @@ impl Scheduler {
         keys.into_iter().filter_map(|(_, id)| self.listed(id)).collect()
     }
 
-    /// One item as [`Scheduler::list`] gives it.
+    /// One item, as [`Scheduler::list`] returns it.
     pub fn listed(&self, id: EntryId) -> Option<Listed> {
         let slot = self.items.get(id)?;
         let at = match slot.state {

@@ -1,9 +1,9 @@
-//! Keys whose comparisons the tests count: the cost of a verb in steps, not in seconds. Counted in
-//! debug builds only; whoever asks the scheduler may count what it looks at itself.
+//! Keys whose comparisons are counted: tests measure the cost of a verb in steps, not in seconds.
+//! Counted in debug builds only. Callers of the scheduler may count steps of their own.
 
 use std::cmp::Ordering;
 
-/// A key of an index. Ordered as what it wraps.
+/// A key of an index, ordered as the wrapped key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Counted<T>(pub(crate) T);
 
@@ -20,7 +20,7 @@ impl<T: Ord> PartialOrd for Counted<T> {
     }
 }
 
-/// One more thing was looked at: a key, a channel, a precedence, a transfer.
+/// Counts one step: a key, a channel, a precedence or a transfer visited.
 #[cfg(not(debug_assertions))]
 pub fn step() {}
 
@@ -35,12 +35,12 @@ mod counting {
         static STEPS: Cell<u64> = const { Cell::new(0) };
     }
 
-    /// One more thing was looked at: a key, a channel, a precedence, a transfer.
+    /// Counts one step: a key, a channel, a precedence or a transfer visited.
     pub fn step() {
         STEPS.set(STEPS.get() + 1);
     }
 
-    /// Steps of this thread since this was last asked.
+    /// Steps of this thread since the last call.
     pub fn taken() -> u64 {
         STEPS.replace(0)
     }

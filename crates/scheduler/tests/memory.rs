@@ -1,4 +1,4 @@
-//! What a queued message takes, counted by the allocator: what was asked for, so the same anywhere.
+//! The memory of a queued message, as requested from the allocator, so the same on every machine.
 
 #![expect(unsafe_code, reason = "an allocator that counts")]
 
@@ -30,7 +30,7 @@ unsafe impl GlobalAlloc for Counting {
 static ALLOCATOR: Counting = Counting;
 
 const COUNT: u64 = 1_000_000;
-/// Octets for each queued message; the whole MTA may take 250.
+/// Octets per queued message; the whole MTA may take 250.
 const MAX: usize = 175;
 
 #[test]
@@ -49,7 +49,7 @@ fn a_queued_message_takes_little_and_leaves_nothing() {
     let before = HELD.load(Ordering::Relaxed);
     for id in 0..COUNT {
         let precedence = Precedence::ALL[id as usize % 6];
-        // They come in order, and expire by precedence.
+        // They arrive in order, and expire by precedence.
         let after = Duration::from_secs(3_600 * u64::from(6 - precedence.number()));
         let taken = scheduler.insert(
             Instant(id),

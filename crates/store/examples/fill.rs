@@ -1,7 +1,8 @@
-//! Fills a new store with messages for one peer, as the engine makes them of submissions: the state
-//! of a daemon that was stopped, or killed, with a long queue.
+//! Fills a new store with messages for one peer, as the engine makes them from submissions: the
+//! state of a daemon stopped or killed with a long queue.
 //!
-//! `cargo run --release -p store --example fill -- DIRECTORY MESSAGES PEER DOMAIN PEER-DOMAIN [OCTETS]`
+//! `cargo run --release -p store --example fill -- DIRECTORY MESSAGES PEER DOMAIN PEER-DOMAIN
+//! [OCTETS]`
 
 use base::rng::Rng;
 use base::{PeerId, Precedence, Utc};
@@ -17,11 +18,11 @@ use std::path::PathBuf;
 use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Options, QueueStore, RedbStore};
 
-/// Octets of a content, unless told otherwise.
+/// Default length of a content, in octets.
 const OCTETS: usize = 1_000;
-/// Messages a commit.
+/// Messages per commit.
 const GROUP: u64 = 2_000;
-/// Of the database cached while it is filled.
+/// Database cache while filling, in octets.
 const CACHE: usize = 512 << 20;
 
 fn main() -> Result<(), Box<dyn Error>> {
@@ -105,7 +106,7 @@ impl Filler {
         })
     }
 
-    /// The change that accepts the next one. Precedences take turns.
+    /// The change that accepts the next submission. The precedences take turns.
     fn submission(&mut self, number: u64) -> Result<Vec<Op>, Box<dyn Error>> {
         let level =
             Precedence::from_number((number % 6).try_into()?).unwrap_or(Precedence::Routine);

@@ -1,5 +1,5 @@
-//! Where the time goes for a message with many recipients: each step of an arrival, of a report
-//! and of their commit, timed alone.
+//! Measures a message with many recipients: each step of an arrival, of a report and of their
+//! commit, timed separately.
 //!
 //! `cargo run --release -p store --example recipients -- [RECIPIENTS] [DIRECTORY]`
 
@@ -18,11 +18,11 @@ use std::error::Error;
 use std::time::Instant;
 use store::{Options, QueueStore, RedbStore};
 
-/// Octets of a content.
+/// Length of a content, in octets.
 const OCTETS: usize = 1_000;
-/// Recipients prepared at once, as the node does.
+/// Recipients prepared per slice, as in the node.
 const SLICE: usize = 1_000;
-/// What a connection reads at once, about.
+/// Typical octets of one read from a connection.
 const PIECE: usize = 16 << 10;
 
 fn main() -> Result<(), Box<dyn Error>> {

@@ -1,4 +1,4 @@
-//! Measures durable batches per second: 64 producers, each waits for its own commit, 1 kB each.
+//! Measures durable batches per second: 64 producers, each waiting for its own commit of 1 kB.
 //!
 //! `cargo run --release -p store --example throughput -- <directory> [seconds]`
 
@@ -42,7 +42,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Puts and deletes entries of its own, one batch at a time.
+/// Puts and deletes entries of this producer, one batch at a time.
 fn produce(committer: &Committer, producer: u64, batches: &AtomicU64, start: Instant, secs: u64) {
     let (done, wait) = channel();
     let record = Bytes::from(vec![0x5A; 1024]);

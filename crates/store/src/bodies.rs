@@ -35,7 +35,7 @@ fn number(name: &str) -> Option<u64> {
 }
 
 impl Bodies {
-    /// Makes the directory, durably.
+    /// Creates the directory, durably.
     pub(crate) fn open(disk: Arc<dyn Disk>) -> Result<Bodies, StoreError> {
         let io = |e| StoreError::io("making the directory of bodies", e);
         disk.create_dir(Path::new(DIRECTORY)).map_err(io)?;
@@ -43,7 +43,7 @@ impl Bodies {
         Ok(Bodies { disk, next: AtomicU64::new(1) })
     }
 
-    /// The numbers and lengths of the files present. Numbers from here on are above them all.
+    /// The numbers and lengths of the files present. New numbers are higher than all of them.
     pub(crate) fn list(&self) -> Result<BTreeMap<u64, u64>, StoreError> {
         let names = self
             .disk
@@ -57,7 +57,7 @@ impl Bodies {
         Ok(files)
     }
 
-    /// Numbers from here on are above `last`, which may name a file that was lost.
+    /// New numbers are higher than `last`, which may name a file that was lost.
     pub(crate) fn use_after(&self, last: u64) {
         self.next.fetch_max(last.saturating_add(1), Ordering::Relaxed);
     }
@@ -77,7 +77,7 @@ impl Bodies {
         self.disk.read_range(&path(number), offset, length)
     }
 
-    /// Removes a file that nothing refers to. What fails here is removed at the next open.
+    /// Removes a file without references. If that fails, the next open removes it.
     pub(crate) fn unlink(&self, number: u64) -> bool {
         match self.disk.unlink(&path(number)) {
             Ok(()) => true,

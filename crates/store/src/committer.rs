@@ -1,4 +1,4 @@
-//! The one thread that commits: what is highest first, what waits beside it in one group.
+//! The committer thread: commits batches in groups, highest precedence first.
 
 use crate::error::StoreError;
 use crate::order::{Changes, Order};
@@ -10,31 +10,31 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// Called once with the outcome of a batch, on the committer's thread (or on the submitter's if
-/// the committer is gone). Must neither block nor panic: every commit waits for it.
+/// the committer has ended). Must neither block nor panic: every commit waits for it.
 pub type OnDone = Box<dyn FnOnce(Result<(), StoreError>) + Send>;
 
-/// After a group of so many, others are likely to be on their way: a moment is waited for each, so
-/// that they share a transaction and a sync. Not in front of one above Priority, and no longer once
-/// a higher one comes.
+/// After a group of this size more batches are likely to follow: the committer waits [`MOMENT`]
+/// for each, so that they share a transaction and a sync. It does not wait before a batch above
+/// Priority, and stops waiting when a higher one arrives.
 const BUSY: usize = 4;
-/// That moment.
+/// The wait per batch.
 const MOMENT: Duration = Duration::from_micros(100);
-/// Batches beyond which nobody is waited for.
+/// Most batches to gather.
 const GATHERED: usize = 64;
 
-/// Urgent batches pass until so long after the last one. Meanwhile a group of what is not urgent is
-/// followed by a rest three times as long as the group took, so that an urgent batch finds the
-/// committer and the disk free three times of four. The rest ends once something urgent comes; those
-/// that wait share the next group. What it costs is in docs/performance.md.
+/// How long the committer gives priority to urgent batches after the last one. Meanwhile each
+/// group that is not urgent is followed by a rest three times as long as the group took, so that
+/// an urgent batch finds the committer and the disk free three quarters of the time. An urgent
+/// batch ends the rest; batches that wait share the next group. docs/performance.md has the cost.
 const URGENT_PASSES: Duration = Duration::from_secs(2);
-/// Groups after which the store does a piece of what it put off.
+/// Groups after which the store does one piece of its deferred work.
 const GROUPS: u32 = 32;
-/// Pieces beyond which it does not rest between two of them.
+/// Deferred pieces beyond which it does not rest between two of them.
 const MUCH: usize = 100;
 /// Longest rest.
 const REST: Duration = Duration::from_millis(15);
 
-/// A batch and whom to tell.
+/// A batch and its callback.
 struct Job {
     batch: Batch,
     on_done: OnDone,
@@ -43,13 +43,13 @@ struct Job {
 #[derive(Default)]
 struct Queue {
     order: Order<Job>,
-    /// When something urgent came last.
+    /// When the last urgent batch arrived.
     urgent: Option<Instant>,
-    /// The thread waits for a batch, or for another one.
+    /// The thread waits for a first or further batch.
     waits: bool,
-    /// No more comes.
+    /// No batch follows.
     closed: bool,
-    /// The thread ended.
+    /// The thread has ended.
     gone: bool,
 }
 
@@ -59,9 +59,9 @@ struct Shared {
     more: Condvar,
 }
 
-/// Commits batches on a thread of its own: the highest precedence first, in groups of one
-/// precedence, batches that change the same thing in the order of submission. Dropping it commits
-/// what is queued, then ends.
+/// Commits batches on its own thread: highest precedence first, in groups of one precedence;
+/// batches that change the same data in the order of submission. Dropping it commits the queue,
+/// then ends the thread.
 pub struct Committer {
     store: Arc<dyn QueueStore>,
     shared: Arc<Shared>,
@@ -81,10 +81,10 @@ impl Shared {
 }
 
 impl Committer {
-    /// Starts the thread. Whoever submits bounds how much waits.
+    /// Starts the thread. The submitters limit the queue.
     ///
     /// # Errors
-    /// [`StoreError::Io`] if the system gives no thread.
+    /// [`StoreError::Io`] if the system cannot start a thread.
     pub fn start(store: Arc<dyn QueueStore>) -> Result<Committer, StoreError> {
         let shared = Arc::new(Shared::default());
         let ours = (Arc::clone(&store), Arc::clone(&shared));
@@ -95,9 +95,9 @@ impl Committer {
         Ok(Committer { store, shared, thread: Some(thread) })
     }
 
-    /// Queues a batch with the highest precedence it is for; does not wait.
+    /// Queues a batch under the highest precedence it serves; does not wait.
     pub fn submit(&self, precedence: Precedence, batch: Batch, on_done: OnDone) {
-        let (octets, changes) = (self.store.octets(&batch), Changes::of(&batch));
+        let (octets, changes) = (self.store.octets(&batch), Changes::from_batch(&batch));
         let mut queue = self.shared.lock();
         if queue.gone {
             drop(queue);
@@ -112,7 +112,7 @@ impl Committer {
         }
     }
 
-    /// Commits what is queued, then ends the thread.
+    /// Commits the queue, then ends the thread.
     pub fn shutdown(self) {
         drop(self);
     }
@@ -130,7 +130,7 @@ impl Drop for Committer {
     }
 }
 
-/// Answers what nobody commits any more, should the thread panic.
+/// Answers the batches that remain if the thread panics.
 struct Ending<'a>(&'a Shared);
 
 impl Drop for Ending<'_> {
@@ -145,7 +145,7 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// The group committed before.
+/// The previous group.
 #[derive(Clone, Copy)]
 struct Last {
     batches: usize,
@@ -154,12 +154,12 @@ struct Last {
 }
 
 impl Last {
-    /// Until when the committer rests after it, and what it puts off waits.
+    /// The end of the rest after it, if deferred work waits too.
     fn rest(&self) -> Instant {
         self.ended + (3 * self.ended.saturating_duration_since(self.began)).min(REST)
     }
 
-    /// Until when what is not urgent waits, where something urgent came last at that time.
+    /// The end of the rest for work that is not urgent, given the time of the last urgent batch.
     fn rest_for(&self, urgent: Option<Instant>) -> Option<Instant> {
         let passes = |at| self.ended.saturating_duration_since(at) < URGENT_PASSES;
         urgent.is_some_and(passes).then(|| self.rest())
@@ -194,25 +194,25 @@ fn run(store: &dyn QueueStore, shared: &Shared) {
     }
 }
 
-/// When the store does what it put off: where nothing else is to be done, and after some groups.
+/// When the store does its deferred work: when idle, and after a number of groups.
 struct Tidying {
-    /// How many pieces there may be to do.
+    /// Pieces left.
     left: usize,
-    /// Groups since the last time.
+    /// Groups since the last piece.
     groups: u32,
     fails: bool,
 }
 
-/// How much it is time for that.
+/// Whether it is time for deferred work.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Tidy {
-    /// There is nothing to do.
+    /// Nothing is deferred.
     No,
-    /// Where nothing waits, and after a rest.
+    /// When the queue is empty, after a rest.
     Rested,
-    /// Where nothing waits: much was put off.
+    /// When the queue is empty: much is deferred.
     Idle,
-    /// Whatever waits.
+    /// At once, whatever waits.
     Now,
 }
 
@@ -239,7 +239,7 @@ impl Tidying {
     }
 }
 
-/// The next group, after that one: empty once no more comes. None where it is time to tidy up.
+/// The next group after `last`: empty once none follows; `None` if deferred work is due.
 fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
     let mut queue = shared.lock();
     while queue.order.len() == 0 && !queue.closed {
@@ -265,12 +265,12 @@ fn next(shared: &Shared, last: Option<Last>, tidy: Tidy) -> Option<Vec<Job>> {
     Some(queue.order.take())
 }
 
-/// What is urgent waits for no others, to share its group.
+/// An urgent batch does not wait for others to share its group.
 fn has_time(queue: &Queue) -> bool {
     !queue.closed && queue.order.highest().is_some_and(|first| !first.is_urgent())
 }
 
-/// Rests after that group while something urgent may come.
+/// Rests after that group while urgent batches may arrive.
 fn rest<'a>(
     shared: &Shared,
     mut queue: MutexGuard<'a, Queue>,
@@ -287,7 +287,7 @@ fn rest<'a>(
     queue
 }
 
-/// Waits for others to share a group, a moment each.
+/// Waits [`MOMENT`] for each further batch to share a group.
 fn gather<'a>(
     shared: &Shared,
     mut queue: MutexGuard<'a, Queue>,
@@ -330,11 +330,11 @@ mod tests {
         assert_eq!(rests(last(2_100_000), Some(began)), None, "it passed long ago");
     }
 
-    /// Says what is done, and does each when it may.
+    /// Records its calls, and does each when permitted.
     struct Scripted {
         done: Mutex<Sender<&'static str>>,
         may: Mutex<Receiver<()>>,
-        /// Pieces put off.
+        /// Deferred pieces.
         pieces: Mutex<u32>,
     }
 
@@ -411,7 +411,7 @@ mod tests {
         let (committer, is_done, go) = scripted(1_000);
         assert_eq!(is_done.recv().unwrap(), "tidy");
         let mut commits = 0;
-        // Each group is of one: of another precedence than the next.
+        // Each group has one batch: the next has another precedence.
         for n in 0..200 {
             let levels = [Precedence::Routine, Precedence::Priority];
             submit(&committer, levels[n % 2]);
@@ -424,7 +424,7 @@ mod tests {
             go.send(()).unwrap();
         }
         assert_eq!(commits, GROUPS);
-        // Dropping it waits for the thread, which has to be let go on.
+        // Dropping waits for the thread, which has to be released.
         let ending = thread::spawn(move || drop(committer));
         let _ = go.send(());
         while is_done.recv().is_ok() {

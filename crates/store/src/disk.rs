@@ -1,4 +1,4 @@
-//! The few file operations that durability rests on, behind a trait so that tests can fail them.
+//! The file operations that durability depends on, as a trait so that tests can make them fail.
 //!
 //! A file is durable once it is synced *and* the directory that names it is synced.
 
@@ -19,7 +19,7 @@ pub trait DiskFile: Send + Debug {
     /// The operating system's.
     fn append(&mut self, octets: &[u8]) -> io::Result<()>;
 
-    /// Makes the content durable (fdatasync). Never try again after an error: the kernel may
+    /// Makes the content durable (fdatasync). Must not be retried after an error: the kernel may
     /// have dropped the unwritten pages and would then report success.
     ///
     /// # Errors
@@ -29,7 +29,7 @@ pub trait DiskFile: Send + Debug {
 
 /// One directory tree. Paths are relative to its root; the empty path is the root.
 pub trait Disk: Send + Sync + Debug {
-    /// Makes a directory, accessible to its owner only; an existing one is fine.
+    /// Creates a directory, accessible to its owner only; no error if it exists.
     ///
     /// # Errors
     /// The operating system's.
@@ -47,7 +47,7 @@ pub trait Disk: Send + Sync + Debug {
     /// The operating system's.
     fn database(&self, path: &Path) -> io::Result<Box<dyn StorageBackend>>;
 
-    /// Gives a file another name, replacing what had it. Durable after [`Disk::sync_dir`].
+    /// Renames a file, replacing any file of the new name. Durable after [`Disk::sync_dir`].
     ///
     /// # Errors
     /// The operating system's.
@@ -87,7 +87,7 @@ pub struct RealDisk {
 }
 
 impl RealDisk {
-    /// Opens the directory, making it (but not its parents) if absent, and locks it against
+    /// Opens the directory, creating it (but not its parents) if absent, and locks it against
     /// other processes until dropped.
     ///
     /// # Errors
@@ -203,7 +203,7 @@ mod tests {
     use crate::faulty::FaultyDisk;
     use std::os::unix::fs::PermissionsExt;
 
-    /// The faulty disk is a fair stand-in only if it behaves as the real one when nothing fails.
+    /// The faulty disk must behave as the real one when nothing fails.
     fn conformance(disk: &dyn Disk) {
         let (a, b) = (Path::new("bodies/a"), Path::new("bodies/b"));
         disk.create_dir(Path::new("bodies")).unwrap();

@@ -1,4 +1,4 @@
-//! What can go wrong in the store, each with what to do about it.
+//! Errors of the store, each with its remedy.
 
 use base::BodyId;
 use engine::journal::SpoolId;
@@ -10,24 +10,24 @@ use std::sync::Arc;
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// No space is left. The store goes on; what failed left nothing behind.
+    /// The disk is full. The store continues; the failed operation left nothing behind.
     #[error(
         "the disk is full while {doing}: nothing of it was kept; \
          free space on the store's file system, then try again"
     )]
     DiskFull {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
     },
     /// The operating system refused.
     #[error("input/output error while {doing}: {source}; see the system log for the device")]
     Io {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
         /// The operating system's error.
         source: Arc<io::Error>,
     },
-    /// A sync failed, so nobody can say what is durable: the store takes nothing more.
+    /// A sync failed, so what is durable is unknown: the store accepts nothing more.
     #[error(
         "the store stopped because {doing} failed ({source}) and what is durable is unknown; \
          check the device, then restart the daemon"
@@ -55,7 +55,7 @@ pub enum StoreError {
         /// The newest version this release reads.
         known: u64,
     },
-    /// The database holds what this program never writes.
+    /// The database has invalid content.
     #[error("the store is damaged: {what}; restore it from a copy")]
     Damaged {
         /// What is wrong.
@@ -70,7 +70,7 @@ pub enum StoreError {
     /// The database engine refused.
     #[error("database error while {doing}: {source}; restart the daemon if it persists")]
     Database {
-        /// What was being done.
+        /// The operation.
         doing: &'static str,
         /// The database engine's error.
         source: Arc<redb::Error>,
@@ -87,20 +87,20 @@ pub enum StoreError {
         /// The spool.
         id: SpoolId,
     },
-    /// A write to the spool failed before, so its content has a hole.
+    /// An earlier write to the spool failed, so its content has a gap.
     #[error("spool {} lost octets in an earlier failed write; discard it, receive again", id.0)]
     SpoolBroken {
         /// The spool.
         id: SpoolId,
     },
-    /// A record, a name or a value beyond its bound.
+    /// A record, a name or a value exceeds its limit.
     #[error("{what} of {length} octets exceeds the limit of {limit}")]
     TooLong {
         /// What is too long.
         what: &'static str,
         /// Its length in octets.
         length: usize,
-        /// The bound in octets.
+        /// The limit in octets.
         limit: usize,
     },
     /// The committer has been shut down.
@@ -124,14 +124,14 @@ impl StoreError {
         }
     }
 
-    /// Whether only space was lacking.
+    /// Whether the disk is full.
     #[must_use]
     pub fn is_disk_full(&self) -> bool {
         matches!(self, StoreError::DiskFull { .. })
     }
 }
 
-/// No space, no quota, or a file at its size limit: deleting helps, retrying alone does not.
+/// No space, no quota, or a file at its size limit: a retry succeeds only after files are deleted.
 pub(crate) fn is_full(error: &io::Error) -> bool {
     matches!(
         error.kind(),

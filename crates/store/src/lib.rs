@@ -10,14 +10,14 @@
 //!    bodies/<number>.body     1 directory sync a group,     queue.redb, 1 transaction a group
 //! ```
 //!
-//! What is acknowledged is durable, in this order: the body's file is synced (by the receiving
-//! task), `bodies/` is synced (once a group), the transaction that names the file commits, the
-//! submitter hears of it. A file without a row in the index is an orphan, removed at the next
-//! open; a file is unlinked only after the transaction that drops its row has committed. Spool
+//! What is acknowledged is durable, in this order: the receiving task syncs the body's file,
+//! `bodies/` is synced (once per group), the transaction that names the file commits, the
+//! submitter is notified. A file without a row in the index is an orphan, which the next open
+//! removes; a file is deleted only after the transaction that drops its row has committed. Spool
 //! files are created in `bodies/` under their final number, so a commit renames nothing.
 //!
-//! Two things in memory spare the database, and may be wrong about nothing: `recent` holds what the
-//! latest commits put there, `sieve` tells which keys were never remembered.
+//! Two caches avoid database reads and are never wrong: `recent` holds the data of the latest
+//! commits, `sieve` knows keys that were never remembered.
 
 mod bodies;
 pub mod committer;

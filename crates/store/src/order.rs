@@ -1,9 +1,9 @@
-//! Which batches are committed next, and together.
+//! The order of commits: which batches are committed next, and together.
 //!
-//! The highest precedence goes first, and within it what came first. Batches that change the same
-//! thing keep the order in which they came: where a high one follows a low one, the low one goes as
-//! early as the high one has to (its precedence is raised to that). Of [`base::precedence_queue::SHARE`] groups one
-//! at least begins with the batch that has waited longest.
+//! The highest precedence goes first, and within it the earliest batch. Batches that change the
+//! same data keep their order: if a high one follows a low one, the low one's precedence is raised
+//! to the high one's. At least one of [`base::precedence_queue::SHARE`] groups begins with the
+//! batch that has waited longest.
 
 use base::precedence_queue::Share;
 use base::{BodyId, EntryId, Precedence, Utc};
@@ -11,13 +11,13 @@ use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
-/// Most batches in one group, and most octets beyond its first batch, of what is not urgent: what comes
-/// meanwhile, of whatever precedence, waits until the group is durable.
+/// Limits of a group that is not urgent: batches, and octets after the first batch. A batch that
+/// arrives meanwhile, whatever its precedence, waits until the group is durable.
 const GROUP: Bounds = Bounds { batches: 64, octets: 256 << 10 };
-/// The same of what is urgent.
+/// Limits of an urgent group.
 const URGENT_GROUP: Bounds = Bounds { batches: 8, octets: 64 << 10 };
 
-/// How much goes into one group.
+/// The size limits of a group.
 #[derive(Clone, Copy, Debug)]
 struct Bounds {
     batches: usize,
@@ -25,12 +25,12 @@ struct Bounds {
 }
 
 impl Bounds {
-    fn of(precedence: Precedence) -> Bounds {
+    fn for_level(precedence: Precedence) -> Bounds {
         if precedence.is_urgent() { URGENT_GROUP } else { GROUP }
     }
 }
 
-/// What a batch changes or uses up.
+/// A thing that a batch changes or consumes.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Key {
     Entry(Precedence, EntryId),
@@ -62,17 +62,17 @@ fn keys(batch: &Batch) -> Vec<Key> {
     keys
 }
 
-/// What a batch has to do with the time for which keys are remembered.
+/// How a batch affects the remembered keys, by their time.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
-    /// The first time until which it has one remembered.
+    /// The earliest expiry among the keys it remembers.
     until: Option<Utc>,
-    /// The last time before which it has all forgotten.
+    /// The latest time before which it deletes keys.
     before: Option<Utc>,
 }
 
 impl Times {
-    fn of(batch: &Batch) -> Times {
+    fn from_batch(batch: &Batch) -> Times {
         let mut times = Times::default();
         for op in batch {
             match op {
@@ -86,7 +86,7 @@ impl Times {
         times
     }
 
-    /// Whether one has forgotten what the other has remembered.
+    /// Whether one deletes keys that the other remembers.
     fn meet(self, other: Times) -> bool {
         let forgets = |until: Option<Utc>, before: Option<Utc>| {
             until.zip(before).is_some_and(|(until, before)| until < before)
@@ -95,7 +95,7 @@ impl Times {
     }
 }
 
-/// What of a batch decides which others it has to follow.
+/// The changes of a batch that determine which others it must follow.
 #[derive(Debug)]
 pub(crate) struct Changes {
     keys: Vec<Key>,
@@ -103,12 +103,12 @@ pub(crate) struct Changes {
 }
 
 impl Changes {
-    pub(crate) fn of(batch: &Batch) -> Changes {
-        Changes { keys: keys(batch), times: Times::of(batch) }
+    pub(crate) fn from_batch(batch: &Batch) -> Changes {
+        Changes { keys: keys(batch), times: Times::from_batch(batch) }
     }
 }
 
-/// Where a batch stands: the highest first, then the oldest.
+/// A batch's place: highest precedence first, then oldest.
 type Place = (Reverse<Precedence>, u64);
 
 #[derive(Debug)]
@@ -117,19 +117,19 @@ struct Waiting<J> {
     octets: usize,
     keys: Vec<Key>,
     times: Times,
-    /// Those it has to follow, as far as they waited when it came.
+    /// The batches it must follow that were waiting when it arrived.
     after: Vec<u64>,
 }
 
-/// The batches that wait, each with a `J`.
+/// The waiting batches, each with a `J`.
 #[derive(Debug)]
 pub(crate) struct Order<J> {
     waiting: BTreeMap<Place, Waiting<J>>,
-    /// The precedence at which each stands, by its number: the oldest first.
+    /// The precedence of each batch, by its number: the oldest first.
     levels: BTreeMap<u64, Precedence>,
-    /// The last that waits and changes this.
+    /// The last waiting batch that changes each thing.
     last: BTreeMap<Key, u64>,
-    /// Those that forget what is remembered until a time.
+    /// Waiting batches that delete keys by time.
     forgetting: BTreeMap<u64, Times>,
     count: u64,
     share: Share,
@@ -149,7 +149,7 @@ impl<J> Default for Order<J> {
 }
 
 impl<J> Order<J> {
-    /// Puts a batch with these changes in its place. `octets` is what it writes, about.
+    /// Adds a batch with these changes. `octets` is the approximate amount it writes.
     pub(crate) fn push(&mut self, precedence: Precedence, changes: Changes, octets: usize, job: J) {
         self.count += 1;
         let number = self.count;
@@ -177,7 +177,7 @@ impl<J> Order<J> {
         self.waiting.insert((Reverse(precedence), number), waiting);
     }
 
-    /// One that this precedence waits for goes as early, and so does what that one waits for.
+    /// Raises a batch that a higher one must follow, and all that it must follow itself.
     fn raise(&mut self, number: u64, precedence: Precedence) {
         let mut raising = vec![number];
         while let Some(number) = raising.pop() {
@@ -193,17 +193,18 @@ impl<J> Order<J> {
         }
     }
 
-    /// The precedence of what goes next, unless what has waited longest is.
+    /// The highest precedence waiting. The next group has it, unless it is the longest waiting
+    /// batch's turn.
     pub(crate) fn highest(&self) -> Option<Precedence> {
         self.waiting.first_key_value().map(|((level, _), _)| level.0)
     }
 
-    /// How many wait.
+    /// The number of waiting batches.
     pub(crate) fn len(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Takes what is committed next, in its order; nothing where nothing waits.
+    /// Removes the batches of the next group, in order; empty if none waits.
     pub(crate) fn take(&mut self) -> Vec<J> {
         let mut group = Vec::new();
         let Some(((_, highest), (number, level))) = self
@@ -219,7 +220,7 @@ impl<J> Order<J> {
             Some(level) if highest == oldest || !self.share.is_due() => level,
             _ => its_level,
         };
-        let bounds = Bounds::of(level);
+        let bounds = Bounds::for_level(level);
         let mut octets = 0usize;
         while group.len() < bounds.batches
             && let Some((place, waiting)) =
@@ -227,7 +228,8 @@ impl<J> Order<J> {
         {
             octets = octets.saturating_add(waiting.octets);
             let fits = group.is_empty() || octets <= bounds.octets;
-            // One that it has to follow may stand higher, where what has waited longest is taken.
+            // A batch that it must follow may be in a higher level, when the longest waiting one
+            // is taken.
             let is_next = waiting.after.iter().all(|number| !self.levels.contains_key(number));
             if !fits || !is_next {
                 break;
@@ -238,7 +240,7 @@ impl<J> Order<J> {
         group
     }
 
-    /// All that waits, in no order to rely on.
+    /// All waiting batches, in no particular order.
     pub(crate) fn into_jobs(self) -> impl Iterator<Item = J> {
         self.waiting.into_values().map(|waiting| waiting.job)
     }

@@ -1,4 +1,4 @@
-//! The trait of a durable queue, small enough for other databases to follow.
+//! The trait of a durable queue, independent of the database.
 
 use crate::error::StoreError;
 use base::{BodyId, EntryId, Precedence, Utc};
@@ -27,23 +27,23 @@ impl Entry {
     }
 }
 
-/// A durable queue. Reads see whole batches only and run beside a commit.
+/// A durable queue. Reads return whole batches only and run beside a commit.
 pub trait QueueStore: Send + Sync {
-    /// Commits batches in order, each whole or not at all; the answers are in the same order.
-    /// An `Ok` batch is durable. The spools of a failed batch stay open, to be committed again
-    /// or discarded; those of a committed one are used up. Blocks on the disk.
+    /// Commits batches in order, each whole or not at all; the answers are in the same order. An
+    /// `Ok` batch is durable. The spools of a failed batch stay open, to be committed again or
+    /// discarded; those of a committed one are consumed. Blocks on the disk.
     fn commit(&self, group: Vec<Batch>) -> Vec<Result<(), StoreError>>;
 
-    /// Does a piece of the work that earlier commits put off; nobody waits for it. How many pieces are
-    /// left. Blocks on the disk.
+    /// Does one piece of work that earlier commits deferred; nothing waits for it. Returns the
+    /// number of pieces left. Blocks on the disk.
     ///
     /// # Errors
-    /// Those of the database: it is tried again later.
+    /// Those of the database; the work is retried later.
     fn tidy(&self) -> Result<usize, StoreError> {
         Ok(0)
     }
 
-    /// Octets that a batch writes, about.
+    /// The approximate octets that a batch writes.
     fn octets(&self, batch: &Batch) -> usize {
         batch.iter().map(Op::held).fold(0, usize::saturating_add)
     }
@@ -54,15 +54,15 @@ pub trait QueueStore: Send + Sync {
     /// Those of the database.
     fn entry(&self, key: EntryKey) -> Result<Option<Bytes>, StoreError>;
 
-    /// The entries after `after` (from the first if `None`) in key order: at most `limit` of
-    /// them and about 8 MiB of records, but at least one if there is one.
+    /// The entries after `after` (from the first if `None`) in key order: at most `limit` of them
+    /// and about 8 MiB of records, but at least one if any is left.
     ///
     /// # Errors
     /// Those of the database.
     fn entries(&self, after: Option<EntryKey>, limit: usize) -> Result<Vec<Entry>, StoreError>;
 
     /// The bodies after `after` (from the first if `None`) in order of their identifiers: at most
-    /// `limit` of them, but at least one if there is one.
+    /// `limit` of them.
     ///
     /// # Errors
     /// Those of the database.
@@ -74,14 +74,14 @@ pub trait QueueStore: Send + Sync {
     /// Those of the database.
     fn body_length(&self, id: BodyId) -> Result<Option<u64>, StoreError>;
 
-    /// Up to `length` octets of a body from `offset`; fewer (or none) at its end. `None` if
-    /// there is no such body.
+    /// Up to `length` octets of a body from `offset`; fewer (or none) at its end. `None` if there
+    /// is no such body.
     ///
     /// # Errors
     /// Those of the database; [`StoreError::BodyDamaged`].
     fn body(&self, id: BodyId, offset: u64, length: usize) -> Result<Option<Bytes>, StoreError>;
 
-    /// The answer remembered for `key`, unless `now` is past its time.
+    /// The answer remembered for `key`, unless it expired before `now`.
     ///
     /// # Errors
     /// Those of the database.
@@ -94,11 +94,11 @@ pub trait QueueStore: Send + Sync {
     fn meta(&self, name: &str) -> Result<Option<Bytes>, StoreError>;
 }
 
-/// Entries or bodies read at once.
+/// Entries or bodies per page.
 const PAGE: usize = 1024;
 
-/// Calls `visit` for every entry in key order, page by page: how a daemon fills its queues at
-/// start. Entries written meanwhile behind the current page are missed.
+/// Calls `visit` for every entry in key order, page by page: a daemon fills its queues with it at
+/// start. Entries written meanwhile before the current page are missed.
 ///
 /// # Errors
 /// Those of [`QueueStore::entries`].
@@ -117,8 +117,8 @@ pub fn for_each_entry(
     }
 }
 
-/// Calls `visit` for every body, page by page and in order: how a daemon finds at its start those
-/// that no entry needs. What it does to the pages it was given does not disturb the next.
+/// Calls `visit` for every body, page by page and in order: a daemon finds bodies without an entry
+/// with it at start. `visit` may delete bodies of the pages it was given.
 ///
 /// # Errors
 /// Those of [`QueueStore::bodies`].

@@ -1,16 +1,16 @@
-//! What was committed lately, in memory: most messages leave within moments of their arrival, and
-//! what is sent then need not be read back from the disk.
+//! A cache of the latest commits: most messages leave soon after their arrival, and are then sent
+//! without reading them back from the disk.
 //!
-//! It holds nothing that the database does not hold, so it may forget anything at any time.
+//! It holds nothing that the database does not hold, so it may drop anything at any time.
 
 use crate::queue::EntryKey;
 use base::BodyId;
 use bytes::Bytes;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Octets held at most.
-const MAX: usize = 32 << 20;
-/// What an item takes beside its octets, about.
+/// Most octets held.
+const MAX_BYTES: usize = 32 << 20;
+/// Approximate overhead of an item, in octets.
 const OVERHEAD: usize = 128;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,11 +19,11 @@ pub(crate) enum Key {
     Body(BodyId),
 }
 
-/// Records of entries, and bodies that are kept in the database.
+/// The cache: records of entries, and bodies that are in the database.
 #[derive(Debug, Default)]
 pub(crate) struct Recent {
     items: BTreeMap<Key, (u64, Bytes)>,
-    /// Oldest first. What is forgotten stays here until its turn, known by its number.
+    /// Oldest first. A removed item stays here until its turn, recognised by its number.
     order: VecDeque<(u64, Key)>,
     octets: usize,
     last: u64,
@@ -44,11 +44,12 @@ impl Recent {
         self.octets += cost(&octets);
         self.items.insert(key, (self.last, octets));
         self.order.push_back((self.last, key));
-        while self.octets > MAX || self.order.len() > 2 * self.items.len() + 64 {
+        while self.octets > MAX_BYTES || self.order.len() > 2 * self.items.len() + 64 {
             let Some((number, key)) = self.order.pop_front() else { break };
             if self.items.get(&key).is_some_and(|(current, _)| *current == number) {
-                // Too much, or so much forgotten before it that it is put behind again.
-                if self.octets > MAX {
+                // The cache is too large, or has so many removed items that this one would be
+                // added again.
+                if self.octets > MAX_BYTES {
                     self.forget(key);
                 } else {
                     self.order.push_back((number, key));
@@ -80,7 +81,7 @@ mod tests {
     #[test]
     fn the_oldest_go_first_and_a_new_value_counts_once() {
         let mut recent = Recent::default();
-        let quarter = Bytes::from(vec![0; MAX / 4 - OVERHEAD]);
+        let quarter = Bytes::from(vec![0; MAX_BYTES / 4 - OVERHEAD]);
         for n in 0..4 {
             recent.insert(body(n), quarter.clone());
         }
@@ -114,7 +115,7 @@ mod tests {
                 }
                 let held: usize = recent.items.values().map(|(_, o)| cost(o)).sum();
                 prop_assert_eq!(held, recent.octets);
-                prop_assert!(held <= MAX);
+                prop_assert!(held <= MAX_BYTES);
                 for n in 0..60 {
                     prop_assert!(recent.get(body(n)).is_none_or(|o| model.get(&n) == Some(o)));
                 }

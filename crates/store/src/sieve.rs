@@ -1,9 +1,8 @@
-//! Which keys cannot have been remembered, told from memory: nearly every arrival is new, and need
-//! not be looked up.
+//! A Bloom filter of the remembered keys: nearly every arrival is new, and needs no look-up.
 //!
-//! A Bloom filter of fixed size. It forgets nothing while the process lives: with many keys it
-//! answers "perhaps" more often (at 1 million for 1 new key in 6,000, at 10 million for 1 in 4), and
-//! the database is asked.
+//! Its size is fixed, and it drops nothing while the process lives. With many keys it answers
+//! "perhaps" more often (at 1 million keys for 1 new key in 6,000, at 10 million for 1 in 4), and
+//! then the database is read.
 
 use engine::journal::Digest;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -14,7 +13,7 @@ const BITS_LOG2: u32 = 25;
 #[derive(Debug)]
 pub(crate) struct Sieve {
     words: Box<[AtomicU64]>,
-    /// Whether it has all keys that the database has.
+    /// Whether it contains all keys of the database.
     complete: AtomicBool,
 }
 
@@ -25,7 +24,7 @@ impl Default for Sieve {
     }
 }
 
-/// Where a key has its four bits: keys are digests, so any part of them is as good as a hash.
+/// The four bits of a key. Keys are digests, so any part of them serves as a hash.
 fn places(key: &Digest) -> impl Iterator<Item = (usize, u64)> {
     key.0.chunks_exact(8).map(|part| {
         let mut octets = [0; 8];
@@ -44,12 +43,12 @@ impl Sieve {
         }
     }
 
-    /// From now on what it does not know is not there.
+    /// From now on a key it does not contain is not in the database.
     pub(crate) fn complete(&self) {
         self.complete.store(true, Ordering::Release);
     }
 
-    /// Whether this key is certainly not there.
+    /// Whether this key is certainly not in the database.
     pub(crate) fn lacks(&self, key: &Digest) -> bool {
         let has = |(word, bit): (usize, u64)| {
             self.words.get(word).is_none_or(|word| word.load(Ordering::Relaxed) & bit != 0)

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Bodies up to this many octets are kept inside the database, longer ones in files.
 pub const MAX_INLINE: usize = 1 << 20;
 
-/// All spools of one store. Calls for different spools do not wait for each other's disk.
+/// All spools of one store. Calls for different spools do not wait for each other's disk access.
 #[derive(Debug)]
 pub struct Spools {
     bodies: Arc<Bodies>,
@@ -36,13 +36,13 @@ pub(crate) enum Spool {
     Memory(BytesMut),
     /// Any length.
     File { body: BodyFile, length: u64, synced: bool },
-    /// A write failed: the content has a hole. The number is that of the file, if there is one.
+    /// A write failed: the content has a gap. The number is that of the file, if there is one.
     Broken(Option<u64>),
     /// Committed or discarded while a call waited for it.
     Gone,
 }
 
-/// A spool taken out for a commit, with what its batch stores.
+/// A spool claimed by a commit, with the source of its body.
 #[derive(Debug)]
 pub(crate) struct Claim {
     id: SpoolId,
@@ -57,7 +57,7 @@ pub(crate) enum Content {
 }
 
 impl Memory {
-    /// Reserves room, if there is any.
+    /// Reserves memory, if there is enough.
     fn reserve(&self, octets: usize) -> bool {
         let within = |held: usize| held.checked_add(octets).filter(|sum| *sum <= self.limit);
         self.held.fetch_update(Ordering::Relaxed, Ordering::Relaxed, within).is_ok()
@@ -91,13 +91,13 @@ impl Spools {
         }
     }
 
-    /// Appends octets. Blocks on the disk once the content is in a file: beyond [`MAX_INLINE`],
-    /// or when the spools together hold as much memory as they may.
+    /// Appends octets. Blocks on the disk if the content is in a file: beyond [`MAX_INLINE`], or
+    /// when the spools together are at their memory limit.
     ///
     /// # Errors
-    /// [`StoreError::NoSpool`]; [`StoreError::DiskFull`] and [`StoreError::Io`], after which
-    /// the spool can only be discarded ([`StoreError::SpoolBroken`]).
-    // Taken by value as the edge has it: a chunk handed over, not looked at again.
+    ///
+    /// [`StoreError::NoSpool`]; [`StoreError::DiskFull`] and [`StoreError::Io`], after which the
+    /// spool can only be discarded ([`StoreError::SpoolBroken`]).
     #[expect(clippy::needless_pass_by_value, reason = "the octets are handed over")]
     pub fn append(&self, id: SpoolId, octets: Bytes) -> Result<(), StoreError> {
         let spool = self.find(id)?;
@@ -105,9 +105,9 @@ impl Spools {
         spool.append(id, &octets, &self.memory, &self.bodies)
     }
 
-    /// Appends octets to a content in memory that can stay there: never waits for the disk. False,
-    /// and nothing is appended, where [`Spools::append`] has to be used: the content is in a file
-    /// or has to go to one, or the spool takes nothing more.
+    /// Appends octets to a content in memory, without waiting for the disk. False, and nothing is
+    /// appended, if [`Spools::append`] must be used: the content is in a file or has to go to one,
+    /// or the spool is broken.
     #[must_use]
     pub fn append_in_memory(&self, id: SpoolId, octets: &[u8]) -> bool {
         let Ok(spool) = self.find(id) else { return false };
@@ -118,8 +118,8 @@ impl Spools {
         }
     }
 
-    /// Makes the content so far durable and answers its length in octets. A content still in
-    /// memory counts as stored: the commit writes it, and a restart forgets all spools anyway.
+    /// Makes the content so far durable and returns its length in octets. A content still in
+    /// memory counts as stored: the commit writes it, and a restart drops all spools anyway.
     ///
     /// # Errors
     /// As for [`Spools::append`].
@@ -143,8 +143,8 @@ impl Spools {
         }
     }
 
-    /// Octets that a commit of this spool writes into the database: none of one in a file. Never
-    /// waits: of one that somebody is writing none is known.
+    /// Octets that a commit of this spool writes into the database: none for a file. Never waits:
+    /// while another thread writes the spool, the result is 0.
     pub(crate) fn held_by(&self, id: SpoolId) -> usize {
         let Ok(spool) = self.find(id) else { return 0 };
         match spool.try_lock().as_deref() {
@@ -153,7 +153,7 @@ impl Spools {
         }
     }
 
-    /// Drops a spool and its file; absent is fine.
+    /// Drops a spool and its file; no error if absent.
     pub fn discard(&self, id: SpoolId) {
         let Some(spool) = lock(&self.open).remove(&id) else {
             return;
@@ -177,8 +177,8 @@ impl Spools {
         self.memory.held.load(Ordering::Relaxed)
     }
 
-    /// Takes a spool out, its content durable if it is a file. Until [`Spools::settle`] or
-    /// [`Spools::restore`] no other call finds it.
+    /// Claims a spool, its content durable if it is a file. No other call finds it until
+    /// [`Spools::settle`] or [`Spools::restore`].
     pub(crate) fn claim(&self, id: SpoolId) -> Result<(Claim, Content), StoreError> {
         let shared = self.find(id)?;
         let mut spool = lock(&shared);
@@ -199,14 +199,14 @@ impl Spools {
         Ok((Claim { id, spool }, content))
     }
 
-    /// The commit used up the content.
+    /// The commit consumed the content.
     pub(crate) fn settle(&self, claim: &Claim, content: &Content) {
         if let (Spool::Memory(_), Content::Inline(octets)) = (&claim.spool, content) {
             self.memory.release(octets.len());
         }
     }
 
-    /// The commit failed: the spool is as it was.
+    /// The commit failed: restores the spool.
     pub(crate) fn restore(&self, claim: Claim, content: Content) {
         let spool = match (claim.spool, content) {
             (Spool::Memory(_), Content::Inline(octets)) => Spool::Memory(BytesMut::from(octets)),

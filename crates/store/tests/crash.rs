@@ -1,4 +1,5 @@
-//! Power fails at every operation in turn; what was acknowledged is there, the rest whole or not.
+//! Power failures at every operation: acknowledged batches survive, others survive whole or not at
+//! all.
 
 mod common;
 
@@ -10,8 +11,8 @@ use std::sync::Arc;
 use store::faulty::{FaultyDisk, Loss};
 use store::{Options, QueueStore, RedbStore, StoreError};
 
-/// Even the smallest spool goes to a file, so that files are cheap to test.
-/// And three keys are many.
+/// Even the smallest spool goes to a file, so file operations are tested cheaply; and three keys
+/// of one batch count as many.
 const OPTIONS: Options = Options { spool_memory: 100, cache: 1 << 20, many_keys: 2 };
 
 struct Script {
@@ -51,8 +52,8 @@ fn script() -> Script {
     Script { groups, spools, universe }
 }
 
-/// Runs the script until something fails. Answers the model of what was acknowledged and the
-/// same with the group that was under way.
+/// Runs the script until an operation fails. Returns the model of the acknowledged groups, and the
+/// same with the group in progress.
 fn run(disk: &FaultyDisk, script: &Script) -> (Model, Model, bool) {
     let mut acknowledged = Model::default();
     let Ok(store) = RedbStore::with_disk(Arc::new(disk.clone()), OPTIONS) else {
@@ -92,7 +93,7 @@ fn receive(store: &RedbStore, spools: &[u64], contents: &SpoolContents) -> Resul
     Ok(())
 }
 
-/// Crashes at every operation; answers how many crashes there were, or the first loss.
+/// Crashes at every operation; returns the number of crashes, or the first loss.
 fn crash_everywhere(
     prepare: impl Fn(&FaultyDisk),
     loss: impl Fn(u64) -> Loss,
@@ -122,12 +123,12 @@ fn recovered(disk: &FaultyDisk, script: &Script, a: &Model, b: &Model) -> Result
     if !store.sweep().missing.is_empty() {
         return Err(format!("missing bodies: {:?}", store.sweep().missing));
     }
-    // Every file left belongs to a body of at least 100 octets held.
+    // Every remaining file belongs to a stored body of at least 100 octets.
     let kept = if without.is_ok() { a } else { b };
     if body_files(disk) > kept.bodies.len() {
         return Err("orphans survived the sweep".to_owned());
     }
-    // And the store works on.
+    // The store continues to work.
     let more = store.commit(vec![vec![put(99, b"after")]]);
     more.into_iter().collect::<Result<(), _>>().map_err(|e| e.to_string())
 }
@@ -150,14 +151,14 @@ fn a_crash_that_tears_writes_at_random_loses_nothing_acknowledged() {
     }
 }
 
-/// The tests above can fail: without the fdatasync of body files they do.
+/// Control: without the fdatasync of body files the test above fails.
 #[test]
 fn without_the_sync_of_files_a_body_is_lost() {
     let loss = crash_everywhere(FaultyDisk::ignore_file_sync, |_| Loss::Everything).unwrap_err();
     assert!(loss.contains("body b1 differs") || loss.contains("missing"), "{loss}");
 }
 
-/// The tests above can fail: without the fsync of `bodies/` they do.
+/// Control: without the fsync of `bodies/` the test above fails.
 #[test]
 fn without_the_sync_of_the_directory_a_body_is_lost() {
     let ignore = |disk: &FaultyDisk| disk.ignore_sync_of(Path::new("bodies"));
@@ -167,8 +168,8 @@ fn without_the_sync_of_the_directory_a_body_is_lost() {
     crash_everywhere(ignore, |_| Loss::Everything).unwrap_err();
 }
 
-/// One operation fails, the machine goes on: an answer of "done" must still be true, and a
-/// failed batch must not be half there, neither now nor after a crash.
+/// One operation fails and the machine continues: a successful answer must still be true, and a
+/// failed batch must not be there in part, neither now nor after a crash.
 #[test]
 fn a_single_error_anywhere_breaks_no_promise() {
     let script = script();

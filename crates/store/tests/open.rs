@@ -1,4 +1,4 @@
-//! The store is closed in order, and opens without reading all of itself, however it ended.
+//! The store closes in order, and opens without being read whole, however it ended.
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
 
@@ -58,7 +58,7 @@ fn a_store_that_is_closed_in_order_is_never_repaired() {
             committer.submit(Precedence::Routine, batch(round * 10 + n), on_done);
         }
         committer.shutdown();
-        // Somebody still has it, as a thread would that nobody waited for.
+        // Another thread still holds it.
         let holder = Arc::clone(&store);
         store.close();
         assert!(matches!(holder.entry_count(), Err(StoreError::Closed)));

@@ -1,4 +1,4 @@
-//! The store on a healthy disk, a full one, and under many hands.
+//! The store on a healthy disk, on a full one, and with parallel users.
 
 #![expect(clippy::unwrap_used, reason = "helpers of tests fail the test")]
 
@@ -47,7 +47,7 @@ fn op() -> impl Strategy<Value = Op> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the batches, grouped however, the store answers as the model, also when reopened.
+    /// For any batches and groups the store answers as the model does, also after reopening.
     #[test]
     fn the_store_is_its_model(
         groups in prop::collection::vec(
@@ -173,7 +173,7 @@ fn an_open_store_is_locked() {
 }
 
 #[test]
-fn a_bad_batch_fails_alone_and_gives_its_spool_back() {
+fn a_bad_batch_fails_alone_and_returns_its_spool() {
     let store = on(&FaultyDisk::new());
     store.spools().open(SpoolId(1)).unwrap();
     store.spools().append(SpoolId(1), Bytes::from_static(b"content")).unwrap();
@@ -227,7 +227,7 @@ fn on_a_full_disk_what_fits_commits_and_the_store_goes_on() {
         store.entries(None, 9).unwrap().iter().map(|e| e.id.0).collect()
     };
     assert_eq!(ids(&store), [1, 2, 5]);
-    // Space returns: the very same spool commits.
+    // Space is available again: the same spool commits.
     disk.set_capacity(None);
     commit(&store, vec![put(3, b"with"), spooled(3, 1)]).unwrap();
     assert_eq!(store.body(BodyId(3), 0, usize::MAX).unwrap().unwrap(), octets(700_000, 0));
@@ -235,7 +235,7 @@ fn on_a_full_disk_what_fits_commits_and_the_store_goes_on() {
     assert_eq!(ids(&on(&disk)), [1, 2, 3, 5]);
 }
 
-/// Records the sizes of the groups it is given; the first waits for a signal.
+/// Records the sizes of its groups; the first waits for a signal.
 struct Slow {
     groups: Mutex<Vec<usize>>,
     go: Mutex<std::sync::mpsc::Receiver<()>>,
@@ -340,8 +340,8 @@ fn a_higher_one_does_not_wait_for_the_lower_ones_before_it() {
     assert_eq!(*slow.groups.lock().unwrap(), [1, 1, 3]);
 }
 
-/// Each batch puts an entry and its body together, or removes both: no reader sees one alone
-/// of a pair written in one batch.
+/// Each batch writes an entry and its body together, or removes both: no reader sees only one of
+/// them.
 #[test]
 fn readers_beside_the_committer_see_whole_batches() {
     let store = Arc::new(on(&FaultyDisk::new()));
@@ -399,14 +399,14 @@ fn what_was_committed_lately_is_remembered_until_it_is_deleted_or_forgotten_by_a
     commit(&store, vec![put(1, b"new"), delete(2), drop_body(1)]).unwrap();
     assert_eq!(store.recent_entry(key(1)).as_deref(), Some(&b"new"[..]));
     assert_eq!((store.recent_entry(key(2)), store.recent_body(BodyId(1), 0, 1)), (None, None));
-    // What did not commit is not remembered.
+    // Keys of a failed commit are not remembered.
     disk.fail_at(disk.calls() + 1, std::io::ErrorKind::StorageFull);
     assert!(commit(&store, vec![put(1, b"lost")]).is_err());
     assert_ne!(store.recent_entry(key(1)).as_deref(), Some(&b"lost"[..]));
 }
 
 #[test]
-fn what_was_never_remembered_is_told_without_the_database_once_all_keys_are_known() {
+fn unknown_keys_need_no_database_read_once_all_keys_are_known() {
     let disk = FaultyDisk::new();
     let key = |n| engine::journal::Digest([n; 32]);
     let remember = |n| Op::PutSeen { key: key(n), until: Utc(9), record: Bytes::new() };

@@ -1,4 +1,4 @@
-//! The one place that reads the clocks.
+//! The clocks. No other module reads them.
 
 use base::{Instant, Utc};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -10,7 +10,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Counts from now on.
+    /// A clock that counts from now.
     #[expect(clippy::disallowed_methods, reason = "the edge reads the clock here and nowhere else")]
     pub fn start() -> Clock {
         Clock { origin: std::time::Instant::now() }
@@ -28,7 +28,7 @@ impl Clock {
         Utc(u64::try_from(since.as_micros()).unwrap_or(u64::MAX))
     }
 
-    /// When tokio is to wake us for this moment.
+    /// The deadline for tokio's timer.
     pub fn at(self, instant: Instant) -> tokio::time::Instant {
         let origin = tokio::time::Instant::from_std(self.origin);
         origin + Duration::from_micros(instant.0)

@@ -1,4 +1,4 @@
-//! What a content is made of: a heading, and a body of canned text, of a file, or of a few words.
+//! Message contents: a heading, and a body of canned text, of a file, or of given octets.
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -7,20 +7,20 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use std::sync::LazyLock;
 
-/// The canned text repeats this line: 80 octets of IA5 with its line end.
+/// The line of the canned text: 80 octets of IA5 with its line end.
 const LINE: &[u8; 80] =
     b"THE QUICK BROWN FOX JUMPS OVER THE LAZY DOG 1234567890 THIS IS A TEST MESSAGE.\r\n";
-/// How often it stands in memory: pieces of all canned texts are cut out of one block.
+/// Lines held in memory: all canned texts are slices of one block.
 const LINES: usize = 1_024;
 
 static BLOCK: LazyLock<Bytes> = LazyLock::new(|| LINE.repeat(LINES).into());
 
-/// Where the octets of a body come from. They are read as they are sent, never held.
+/// The source of a body. It is read as it is sent, never held in memory.
 #[derive(Debug)]
 pub enum Source {
-    /// So many octets of canned text.
+    /// Canned text of this length.
     Canned(u64),
-    /// A file of that many octets.
+    /// A file of this length.
     File(File, u64),
     /// These octets.
     Octets(Bytes),
@@ -30,7 +30,7 @@ impl Source {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no ordinary file.
+    /// It cannot be read, or is no regular file.
     pub fn open(path: &Path) -> Result<Source> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let meta = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;
@@ -40,7 +40,7 @@ impl Source {
         Ok(Source::File(file, meta.len()))
     }
 
-    /// Octets in all.
+    /// Length in octets.
     pub fn len(&self) -> u64 {
         match self {
             Source::Canned(len) | Source::File(_, len) => *len,
@@ -48,12 +48,12 @@ impl Source {
         }
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Up to `max` octets from `offset` on; none only at the end.
+    /// Up to `max` octets from `offset` on; empty only at the end.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.
@@ -80,30 +80,31 @@ impl Source {
     }
 }
 
-/// A whole content: what stands before the body's octets, and where those come from.
+/// A whole content: the octets before the body, and the body's source.
 #[derive(Debug)]
 pub struct Content {
     /// All octets before the body's.
     pub head: Bytes,
-    /// The body's.
+    /// The body's source.
     pub source: Source,
 }
 
 impl Content {
-    /// Octets in all: heading and body.
+    /// Length in octets: heading and body.
     pub fn len(&self) -> u64 {
         self.source.len().saturating_add(self.head.len() as u64)
     }
 
-    /// Whether there are none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Whether these octets are those from `offset` on.
+    /// Compares these octets with those from `offset` on.
     ///
     /// # Errors
-    /// They are not; where they stand. Or a file cannot be read again.
+    ///
+    /// The first difference, with its offset; or a file cannot be read again.
     pub fn check(&self, offset: u64, arrived: &[u8]) -> Result<()> {
         let (mut at, mut rest) = (offset, arrived);
         while !rest.is_empty() {
@@ -118,7 +119,7 @@ impl Content {
         Ok(())
     }
 
-    /// Up to `max` octets from `offset` on; none only at the end.
+    /// Up to `max` octets from `offset` on; empty only at the end.
     ///
     /// # Errors
     /// A file cannot be read, or has become shorter.
@@ -139,7 +140,7 @@ impl Content {
 mod tests {
     use super::*;
 
-    /// All of it, read in pieces of so many octets at most.
+    /// All of it, read in pieces of at most `max` octets.
     fn all(source: &Source, max: usize) -> Vec<u8> {
         let mut octets = Vec::new();
         loop {

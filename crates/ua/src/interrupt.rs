@@ -1,9 +1,9 @@
-//! That someone wants what is under way to end.
+//! Interruption of a user's work, by Ctrl-C or by the caller.
 
 use std::sync::Arc;
 use tokio::sync::watch;
 
-/// Set once, by Ctrl-C or by whoever started something; all that were given a clone notice.
+/// A flag that is set once; all clones see it.
 #[derive(Clone, Debug)]
 pub struct Interrupted(Arc<watch::Sender<bool>>);
 
@@ -14,7 +14,7 @@ impl Default for Interrupted {
 }
 
 impl Interrupted {
-    /// Sets it, from any thread; whether it was set before.
+    /// Sets it, from any thread; returns whether it was set before.
     pub fn set(&self) -> bool {
         self.0.send_replace(true)
     }
@@ -24,9 +24,9 @@ impl Interrupted {
         *self.0.borrow()
     }
 
-    /// Comes back when it is set.
+    /// Returns once it is set.
     pub async fn wait(&self) {
-        // The sender is ours, so it cannot be gone.
+        // We hold the sender, so it exists.
         let _ = self.0.subscribe().wait_for(|set| *set).await;
     }
 }

@@ -1,8 +1,9 @@
-//! The user's end of P3: a user agent as a library. It binds to an MTA, submits messages and takes
-//! deliveries; the client `xuxa` and the load generator `load` stand on it.
+//! A P3 user agent as a library: it binds to an MTA, submits messages and accepts deliveries. The
+//! client `xuxa` and the load generator `load` use it.
 //!
 //! Everything runs in one thread of a tokio runtime, so that any number of users can be bound in
-//! one process. Contents are streamed both ways; canned ones take no memory of their size.
+//! one process. Contents are streamed in both directions; canned ones take no memory of their
+//! size.
 
 mod clock;
 mod content;

@@ -1,4 +1,4 @@
-//! What a message is made of: heading, envelope, and where its body comes from.
+//! A message to submit: heading, envelope, and the source of its body.
 
 use crate::clock::Clock;
 use crate::content::{Content, Source};
@@ -18,9 +18,9 @@ use p772::{
 /// One message to submit.
 #[derive(Debug)]
 pub struct Message {
-    /// For action, and the envelope's.
+    /// The primary precedence, also the envelope's.
     pub precedence: Precedence,
-    /// For information, where it is another.
+    /// The copy precedence, if different.
     pub copy_precedence: Option<Precedence>,
     /// Recipients for action.
     pub to: Vec<ORName>,
@@ -30,29 +30,30 @@ pub struct Message {
     pub subject: Option<String>,
     /// Subject indicator codes.
     pub sics: Vec<String>,
-    /// Exercise, operation, and so on.
+    /// Exercise, operation, and other types.
     pub message_type: Option<MessageType>,
     /// Message instructions.
     pub instructions: Vec<String>,
-    /// Which reports to ask for.
+    /// The reports to request.
     pub report: ReportRequest,
     /// P22 instead of P772: no military heading fields.
     pub civil: bool,
-    /// Who submits it.
+    /// The originator.
     pub originator: ORName,
-    /// The date-time group of the heading. Part of the content, so a repetition has the same.
+    /// The date-time group of the heading. It is part of the content, so a repetition has the
+    /// same.
     pub authorised_at: Utc,
     /// Printable, 1 to 16 characters, unique to the originator.
     pub content_identifier: String,
-    /// What the body is.
+    /// The form of the body.
     pub form: PartForm,
     /// The body's octets.
     pub source: Source,
 }
 
 impl Message {
-    /// A message of so many octets of canned text, with a heading of now that says no more than it
-    /// must; `content_identifier` as the field of that name.
+    /// A message of this much canned text, with the current time and the mandatory heading fields
+    /// only; `content_identifier` is the field of that name.
     pub fn canned(
         originator: ORName,
         to: Vec<ORName>,
@@ -88,7 +89,7 @@ impl Message {
         Ok(Content { head, source: self.source })
     }
 
-    /// The content up to the body's octets.
+    /// The content up to the body.
     ///
     /// # Errors
     /// The heading cannot be written.
@@ -128,7 +129,7 @@ impl Message {
         }
     }
 
-    /// The submission envelope: three grades of priority, and the qualifier that makes them six.
+    /// The submission envelope: three priorities, and the qualifier that makes them six.
     pub fn envelope(&self) -> MessageSubmissionEnvelope {
         let (priority, qualifier) = p1::grade::split(self.precedence);
         let recipients =

@@ -1,4 +1,4 @@
-//! Message-submission, once (X.411 8.2.1.1).
+//! One message-submission (X.411 8.2.1.1).
 
 use crate::content::Content;
 use crate::user::{INTERRUPTED, Lost, User, describe};
@@ -8,21 +8,21 @@ use osi::api::{Indication, Payload, Request};
 use osi::profiles::abstract_syntax;
 use p1::p3::{AccessError, MessageSubmissionEnvelope, SubmissionResult, operation};
 
-/// The MTA answered a submission with an error: what it said.
+/// The MTA answered a submission with this error.
 #[derive(Debug, thiserror::Error)]
 #[error("the MTA refused the message: {0}")]
 pub struct NotAccepted(pub String);
 
-/// What became of one attempt.
+/// The result of one attempt.
 #[derive(Debug)]
 pub struct Attempt {
-    /// The last octet went out: without an answer, the MTA may have taken the message or not.
+    /// The last octet was sent: without an answer, the MTA may have accepted the message or not.
     pub complete: bool,
-    /// The MTA's answer; [`NotAccepted`], [`Lost`], or what kept us from sending it.
+    /// The MTA's answer; [`NotAccepted`], [`Lost`], or what prevented the submission.
     pub outcome: Result<SubmissionResult>,
 }
 
-/// Submits and waits for the answer; `each` is given every piece of the content as it goes out.
+/// Submits and waits for the answer; calls `each` with every piece of the content sent.
 pub async fn submit(
     user: &mut User,
     invoke: i64,
@@ -32,11 +32,11 @@ pub async fn submit(
 ) -> Attempt {
     let mut end = None;
     let outcome = converse(user, invoke, envelope, content, &mut end, each).await;
-    // Of what could not be written the MTA has a part at most.
+    // If the end could not be written, the MTA has at most a part.
     Attempt { complete: end.is_some_and(|end| user.written() >= end), outcome }
 }
 
-/// `end` is set to what [`User::written`] comes to once the last octet is out.
+/// `end` is set to the final value of [`User::written`] once the last octet is requested.
 async fn converse(
     user: &mut User,
     invoke: i64,
@@ -61,9 +61,9 @@ async fn converse(
     let mut octets = Vec::new();
     loop {
         match user.next(None).await? {
-            // No more goes out: what is left to hear says why.
+            // No more can be sent: the remaining input has the reason.
             Some(Indication::NeedContent { .. }) if user.is_over() => {}
-            // While the MTA lacks a piece, it has not taken the message.
+            // Before the last piece is sent, the MTA has not accepted the message.
             Some(Indication::NeedContent { .. }) if user.is_interrupted() => {
                 bail!(Lost(INTERRUPTED.to_owned()));
             }

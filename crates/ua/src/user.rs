@@ -6,6 +6,7 @@ use anyhow::{Context, Result, bail};
 use base::Instant;
 use base::ber::{Element, Writer};
 use bytes::{Buf as _, Bytes, BytesMut};
+use capture::{CaptureWriter, Connection, Opener};
 use osi::api::{
     AbortReason, Config, Indication, Input, Output, Payload, Problem, Request, Role, Selectors,
 };
@@ -23,30 +24,29 @@ use std::time::Duration;
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 use tokio::time::{sleep, sleep_until, timeout};
-use trace::{Connection, Opener, TraceWriter};
 
-/// Octets read at once, and written at once at most before the rest is made.
+/// Most octets read at once, and written at once before more are produced.
 const CHUNK: usize = 64 << 10;
-/// How long a TCP connection may take, and how long a write may make no progress.
+/// Longest wait for a TCP connection, and for progress of a write.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(120);
-/// How often a look is taken at how much the MTA's TCP has taken, while it owes an answer: on a slow
-/// line what is sent waits in the system for minutes.
+/// Interval of checks, during the wait for an answer, of how much the MTA's TCP has acknowledged:
+/// on a slow line output waits in the system for minutes.
 const LOOK: Duration = Duration::from_secs(5);
-/// How long an answer may take, where nobody says.
+/// Default of the longest wait for an answer.
 pub const ANSWER_TIMEOUT: Duration = Duration::from_secs(120);
-/// How long an MTA that takes nothing is given after an interrupt.
+/// Time that an MTA which accepts no data gets after an interrupt.
 const GRACE: Duration = Duration::from_millis(200);
-/// How long an MTA may take to end an association that we aborted, or released.
+/// Longest wait for the MTA to end an association that we aborted or released.
 const ABORT_TIMEOUT: Duration = Duration::from_secs(2);
 const RELEASE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Why a connection is over.
 const CLOSED: &str = "the connection closed";
-/// What was under way was given up.
+/// The reason of an interrupted operation.
 pub const INTERRUPTED: &str = "interrupted";
 
-/// The connection was lost or the MTA aborted: whether it took what was sent is unknown.
+/// The connection was lost or the MTA aborted: whether it accepted the message is unknown.
 #[derive(Debug, thiserror::Error)]
 #[error("the association ended: {0}")]
 pub struct Lost(pub String);
@@ -55,22 +55,22 @@ pub struct Lost(pub String);
 #[derive(Debug, thiserror::Error)]
 #[error("the MTA refused the bind: {why}")]
 pub struct Refused {
-    /// In its words, or ours.
+    /// The MTA's reason, or ours.
     pub why: String,
-    /// It does not know us: trying again does not help.
+    /// The MTA rejects our credentials: a retry does not help.
     pub for_good: bool,
 }
 
-/// Which services a user asks for when binding.
+/// The services a user requests when binding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Services {
-    /// Submission alone: the MTA delivers nothing on this association.
+    /// Submission only: the MTA delivers nothing on this association.
     Submission,
     /// Submission and delivery.
     Delivery,
 }
 
-/// Where to bind, and as whom.
+/// The MTA and the user to bind as.
 #[derive(Clone, Debug)]
 pub struct Login {
     /// Host and port of the MTA's P3 listener.
@@ -79,10 +79,10 @@ pub struct Login {
     pub user: ORName,
     /// Its password.
     pub password: Password,
-    /// Selectors to call, where the MTA wants them.
+    /// Selectors of the MTA, if it requires any.
     pub called: Selectors,
-    /// How long an answer may take once the MTA's TCP has taken all of what it answers; then the association is
-    /// aborted, and what was asked is [`Lost`].
+    /// Longest wait for an answer once the MTA's TCP has acknowledged the whole request. After
+    /// that the association is aborted, and the request ends with [`Lost`].
     pub answer_timeout: Duration,
 }
 
@@ -94,25 +94,25 @@ pub struct User {
     indications: VecDeque<Indication>,
     unwritten: BytesMut,
     scratch: Box<[u8]>,
-    /// Octets handed to the system so far.
+    /// Octets passed to the system so far.
     written: u64,
-    /// How long an answer may take.
+    /// Longest wait for an answer.
     patience: Duration,
-    trace: Option<TraceWriter<BufWriter<File>>>,
+    capture: Option<CaptureWriter<BufWriter<File>>>,
     interrupted: Interrupted,
-    /// The transport connection is to be closed once all is written.
+    /// The transport connection is to be closed once all output is written.
     closing: bool,
-    /// It is closed, or takes no more: why.
+    /// Why it is closed or accepts no more output.
     over: Option<&'static str>,
     /// Our own name, as bound.
     pub name: ORName,
-    /// What the MTA answered.
+    /// The MTA's bind result.
     pub bound: MtsBind,
 }
 
 impl User {
-    /// Connects, opens the association and binds. What is waited for then, by this user, ends when
-    /// `interrupted` is set.
+    /// Connects, opens the association and binds. Setting `interrupted` ends every later wait of
+    /// this user.
     ///
     /// # Errors
     /// No connection, [`Refused`], or [`Lost`].
@@ -124,7 +124,7 @@ impl User {
         interrupted: Interrupted,
     ) -> Result<User> {
         let stream = connect(&login.mta).await?;
-        let trace = pcap.map(|path| start_trace(path, &stream)).transpose()?;
+        let capture = pcap.map(|path| start_capture(path, &stream)).transpose()?;
         let credentials = Credentials::Simple(login.password.clone());
         let bind = MtsBind::new(ObjectName::UserAgent(login.user.clone()), credentials);
         let mut writer = Writer::new();
@@ -138,7 +138,7 @@ impl User {
             scratch: vec![0; CHUNK].into(),
             written: 0,
             patience: login.answer_timeout,
-            trace,
+            capture,
             interrupted,
             closing: false,
             over: None,
@@ -183,38 +183,38 @@ impl User {
         }
     }
 
-    /// Hands a request to the association; what comes of it goes out with the next
-    /// [`User::next`] or [`User::flush`].
+    /// Passes a request to the association; the next [`User::next`] or [`User::flush`] sends its
+    /// output.
     pub fn request(&mut self, request: Request) {
         self.stack.handle(self.clock.now(), Input::Request(request));
         self.drain();
     }
 
-    /// Octets that went out so far.
+    /// Octets sent so far.
     pub fn written(&self) -> u64 {
         self.written
     }
 
-    /// What [`User::written`] comes to when all that was requested is out.
+    /// The value of [`User::written`] once all requested output is sent.
     pub fn requested(&self) -> u64 {
         self.written + self.unwritten.len() as u64
     }
 
-    /// Whether the connection takes no more.
+    /// Whether the connection accepts no more output.
     pub fn is_over(&self) -> bool {
         self.over.is_some()
     }
 
-    /// Whether what it does is to end.
+    /// Whether the user was interrupted.
     pub fn is_interrupted(&self) -> bool {
         self.interrupted.is_set()
     }
 
-    /// The next indication, after what waits is written; `None` where none came within `wait`, or
-    /// it was interrupted.
+    /// The next indication, after pending output is written; `None` if none arrived within `wait`,
+    /// or after an interrupt.
     ///
     /// # Errors
-    /// [`Lost`], or the trace cannot be written.
+    /// [`Lost`], or the capture cannot be written.
     pub async fn next(&mut self, wait: Option<Duration>) -> Result<Option<Indication>> {
         let until = wait.map(|w| self.clock.now() + w);
         loop {
@@ -239,7 +239,7 @@ impl User {
     /// The next piece of an argument or result, and whether it is the last.
     ///
     /// # Errors
-    /// [`Lost`]: something else came instead.
+    /// [`Lost`]: another indication arrived.
     pub async fn data(&mut self) -> Result<(Bytes, bool)> {
         match self.next(None).await? {
             Some(Indication::Data { bytes, last }) => Ok((bytes, last)),
@@ -250,13 +250,13 @@ impl User {
     /// Answers an invocation with a result, and sends it.
     ///
     /// # Errors
-    /// The trace cannot be written.
+    /// The capture cannot be written.
     pub async fn answer(&mut self, invoke: i64, operation: i64, result: Vec<u8>) -> Result<()> {
         self.request(Request::Result { invoke, operation, result: Payload::whole(result) });
         self.flush().await
     }
 
-    /// Takes in what arrives, or what time brings.
+    /// Processes input or a timeout.
     async fn step(&mut self, until: Option<Instant>) -> Result<()> {
         let now = self.clock.now();
         let deadline = self.stack.deadline();
@@ -288,8 +288,8 @@ impl User {
         match arrived {
             Ok(read @ 1..) => {
                 let octets = self.scratch.get(..read).unwrap_or_default();
-                if let Some(trace) = &mut self.trace {
-                    trace.received(Clock::utc(), octets).context("cannot write the trace")?;
+                if let Some(capture) = &mut self.capture {
+                    capture.received(Clock::utc(), octets).context("cannot write the capture")?;
                 }
                 self.stack.handle(self.clock.now(), Input::Bytes(octets));
             }
@@ -300,14 +300,14 @@ impl User {
         Ok(())
     }
 
-    /// Whether the MTA's TCP has taken more than when this was asked last: the system may hold far
-    /// more than a slow line carries within [`WRITE_TIMEOUT`].
+    /// Whether the MTA's TCP has acknowledged more than at the last call: the system may buffer
+    /// far more than a slow line carries within [`WRITE_TIMEOUT`].
     fn has_taken_more(&self, before: &mut Option<u64>) -> bool {
         let now = dscp::socket::taken(&self.stream);
         std::mem::replace(before, now) < now
     }
 
-    /// What the MTA's TCP has taken is progress.
+    /// Octets acknowledged by the MTA's TCP count as progress.
     fn look(&mut self) {
         if let Some(octets) = dscp::socket::taken(&self.stream) {
             self.stack.handle(self.clock.now(), Input::Taken(octets));
@@ -318,7 +318,7 @@ impl User {
     fn drain(&mut self) {
         while let Some(output) = self.stack.poll() {
             match output {
-                // After a part of something nothing else may follow.
+                // After an incomplete write nothing else may follow.
                 Output::Send(_) if self.is_over() || self.closing => {}
                 Output::Send(octets) => self.unwritten.extend_from_slice(&octets),
                 Output::Close => self.closing = true,
@@ -327,12 +327,13 @@ impl User {
         }
     }
 
-    /// Writes what waits, unless the MTA takes nothing for too long, or for a moment after an
-    /// interrupt.
+    /// Writes pending output, unless the MTA accepts nothing for too long, or for a moment after
+    /// an interrupt.
     ///
     /// # Errors
-    /// The trace cannot be written. What ends the connection is told by the next [`User::next`],
-    /// for the MTA may have said something before.
+    ///
+    /// The capture cannot be written. The next [`User::next`] returns the end of the connection,
+    /// as the MTA may have sent something before it.
     pub async fn flush(&mut self) -> Result<()> {
         let mut taken = None;
         while !self.unwritten.is_empty() && !self.is_over() {
@@ -349,9 +350,9 @@ impl User {
             };
             match written {
                 Ok(n @ 1..) => {
-                    if let Some(trace) = &mut self.trace {
+                    if let Some(capture) = &mut self.capture {
                         let octets = self.unwritten.get(..n).unwrap_or_default();
-                        trace.sent(Clock::utc(), octets).context("cannot write the trace")?;
+                        capture.sent(Clock::utc(), octets).context("cannot write the capture")?;
                     }
                     self.unwritten.advance(n);
                     self.written += n as u64;
@@ -372,13 +373,13 @@ impl User {
         Ok(())
     }
 
-    /// Ends the association where it stands, so that the MTA knows it was meant.
+    /// Aborts the association, so that the MTA knows the end is intended.
     pub async fn abort(mut self) {
         self.request(Request::Abort(AbortReason::LocalSystemProblem));
         let _ = self.flush().await;
         self.interrupted = Interrupted::default();
         let until = self.clock.now() + ABORT_TIMEOUT;
-        // What was on its way here is taken, or our own end of the connection would undo the abort.
+        // Pending input is read, as otherwise closing our end would cancel the abort.
         while !self.is_over() && self.clock.now() < until {
             if self.step(Some(until)).await.is_err() || self.flush().await.is_err() {
                 return;
@@ -386,17 +387,17 @@ impl User {
         }
     }
 
-    /// Unbinds in order; an MTA that does not answer is not waited for long.
+    /// Unbinds in order; the wait for an MTA that does not answer is short.
     ///
     /// # Errors
-    /// [`Lost`], or the trace cannot be written.
+    /// [`Lost`], or the capture cannot be written.
     pub async fn unbind(mut self) -> Result<()> {
         self.interrupted = Interrupted::default();
         self.request(Request::Release);
         let outcome = self.next(Some(RELEASE_TIMEOUT)).await;
-        if let Some(mut trace) = self.trace.take() {
-            trace.closed(Clock::utc()).context("cannot write the trace")?;
-            trace.into_inner().flush().context("cannot write the trace")?;
+        if let Some(mut capture) = self.capture.take() {
+            capture.closed(Clock::utc()).context("cannot write the capture")?;
+            capture.into_inner().flush().context("cannot write the capture")?;
         }
         match outcome {
             Ok(Some(Indication::Released)) => Ok(()),
@@ -406,20 +407,20 @@ impl User {
     }
 }
 
-/// Says why an association that should go on does not.
+/// Why an association that should continue does not.
 pub fn describe(indication: Option<&Indication>) -> String {
     match indication {
         Some(Indication::Aborted { detail, .. }) => detail.clone(),
         Some(Indication::Rejected { problem, .. }) => {
             format!("the MTA rejected the operation: {}", problem_name(*problem))
         }
-        // Its name alone: what it carries may be a password or a content.
+        // The name only: its contents may be a password or a message.
         Some(other) => format!("the MTA's answer is out of place ({})", other.name()),
         None => INTERRUPTED.to_owned(),
     }
 }
 
-/// A ROSE problem in X.229's words (clause 9), where it is one that an MTA may have with us.
+/// The name of a ROSE problem (X.229 clause 9), if an MTA may have it with us.
 fn problem_name(problem: Problem) -> String {
     match (problem.kind, problem.value) {
         (1, 0) => "duplicate-invocation".to_owned(),
@@ -463,26 +464,27 @@ fn config(login: &Login, services: Services) -> Config {
     config
 }
 
-fn start_trace(path: &Path, stream: &TcpStream) -> Result<TraceWriter<BufWriter<File>>> {
+fn start_capture(path: &Path, stream: &TcpStream) -> Result<CaptureWriter<BufWriter<File>>> {
     let file = private(path).with_context(|| format!("cannot write {}", path.display()))?;
-    let mut trace = TraceWriter::new(BufWriter::new(file)).context("cannot write the trace")?;
+    let mut capture =
+        CaptureWriter::new(BufWriter::new(file)).context("cannot write the capture")?;
     let connection = Connection {
         local: stream.local_addr().context("the connection has no address")?,
         remote: stream.peer_addr().context("the connection has no address")?,
         opener: Opener::Local,
         tos: 0,
     };
-    trace.connection(Clock::utc(), connection).context("cannot write the trace")?;
-    Ok(trace)
+    capture.connection(Clock::utc(), connection).context("cannot write the capture")?;
+    Ok(capture)
 }
 
-/// Creates the file, or empties it, readable by its owner only: it will hold the password and
+/// Creates the file, or empties it, readable by its owner only: it will contain the password and
 /// contents.
 fn private(path: &Path) -> std::io::Result<File> {
     use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
     let mut options = File::options();
     let file = options.write(true).create(true).truncate(true).mode(0o600).open(path)?;
-    // The mode above is that of a new file only.
+    // The mode above applies to a new file only.
     file.set_permissions(Permissions::from_mode(0o600))?;
     Ok(file)
 }

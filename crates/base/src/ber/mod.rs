@@ -1,4 +1,4 @@
-//! BER (X.690): headers, a reader over buffered elements, a writer, and an incremental tokenizer.
+//! BER (X.690): headers, a reader over buffered elements and SETs, a writer, and an incremental tokenizer.
 //!
 //! Decoding accepts every form X.690 allows: indefinite lengths, constructed strings, lengths with
 //! leading zeros, SET members in any order. Encoding uses definite, minimal lengths unless asked.
@@ -7,6 +7,7 @@ mod error;
 mod header;
 mod oid;
 mod reader;
+mod set;
 mod tokenizer;
 mod writer;
 
@@ -14,6 +15,7 @@ pub use error::{Error, Fault, Field};
 pub use header::{Class, Header, Length, MAX_HEADER_OCTETS, Tag};
 pub use oid::Oid;
 pub use reader::{Bits, Element, Reader};
+pub use set::{Member, read_distinct_set, read_set};
 pub use tokenizer::{Limits, Token, Tokenizer};
 pub use writer::Writer;
 

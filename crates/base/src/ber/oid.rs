@@ -32,15 +32,12 @@ impl Oid {
         if *first > 2 || (*first < 2 && *second > 39) || *second > u64::MAX - 80 {
             return None;
         }
-        let mut out = SmallVec::new();
-        for arc in std::iter::once(&(first * 40 + second)).chain(rest) {
-            let groups = (64 - arc.leading_zeros()).div_ceil(7).max(1);
-            for group in (0..groups).rev() {
-                let more = if group == 0 { 0 } else { 0x80 };
-                out.push(more | (arc >> (7 * group)) as u8 & 0x7f);
-            }
-        }
-        Some(Oid(out))
+        // asn1-rs encodes the first two arcs only where the second is below 40, as X.690 8.19.4
+        // wants them for 0 and 1; so they are added up here.
+        let arcs: SmallVec<[u64; 16]> =
+            std::iter::once(&(first * 40 + second)).chain(rest).copied().collect();
+        let encoded = asn1_rs::Oid::from_relative(&arcs).ok()?;
+        Some(Oid(SmallVec::from_slice(encoded.as_bytes())))
     }
 
     /// Content octets.

@@ -1,5 +1,6 @@
 use super::{Error, Fault, Header, Length, MAX_DEPTH, Oid, Tag, universal};
 use crate::Utc;
+use asn1_rs::Any;
 use std::borrow::Cow;
 
 /// Walks the elements of a buffered encoding, one level at a time. Copies nothing.
@@ -276,17 +277,15 @@ impl<'a> Element<'a> {
     /// # Errors
     /// Empty, constructed, or of more than eight octets.
     pub fn integer(&self) -> Result<i64, Error> {
-        let bad = Fault::Value("INTEGER (X.690 8.3)");
-        let (Some(first), false) = (self.content.first(), self.constructed) else {
-            return Err(bad.into());
-        };
+        let bad = || Error::from(Fault::Value("INTEGER (X.690 8.3)"));
         // X.690 8.3.2 has no padding, but some encoders write a fixed width: eight octets at most,
         // so that who collects the contents piece by piece reads as much as who has them all.
-        if self.content.len() > size_of::<i64>() {
-            return Err(bad.into());
+        // asn1-rs reads no octet as 0, and padding of any length before a positive number.
+        if self.constructed || !(1..=size_of::<i64>()).contains(&self.content.len()) {
+            return Err(bad());
         }
-        let sign = if first & 0x80 != 0 { -1i64 } else { 0 };
-        Ok(self.content.iter().fold(sign, |value, b| value << 8 | i64::from(*b)))
+        let contents = Any::from_tag_and_data(asn1_rs::Tag::Integer, self.content);
+        i64::try_from(contents).map_err(|_| bad())
     }
 
     /// BOOLEAN.
@@ -294,10 +293,12 @@ impl<'a> Element<'a> {
     /// # Errors
     /// Constructed, or not one octet.
     pub fn boolean(&self) -> Result<bool, Error> {
-        match (self.content, self.constructed) {
-            ([b], false) => Ok(*b != 0),
-            _ => Err(Fault::Value("BOOLEAN (X.690 8.2)").into()),
+        let bad = || Error::from(Fault::Value("BOOLEAN (X.690 8.2)"));
+        if self.constructed {
+            return Err(bad());
         }
+        let contents = Any::from_tag_and_data(asn1_rs::Tag::Boolean, self.content);
+        bool::try_from(contents).map_err(|_| bad())
     }
 
     /// OBJECT IDENTIFIER.
@@ -318,11 +319,13 @@ impl<'a> Element<'a> {
     pub fn bits(&self) -> Result<Bits<'a>, Error> {
         let bad = || Error::from(Fault::Value("BIT STRING (X.690 8.6)"));
         if !self.constructed {
-            let (&unused, octets) = self.content.split_first().ok_or_else(bad)?;
-            if unused > 7 || (octets.is_empty() && unused != 0) {
+            let contents = Any::from_tag_and_data(asn1_rs::Tag::BitString, self.content);
+            let bits = asn1_rs::BitString::try_from(contents).map_err(|_| bad())?;
+            // asn1-rs takes any number of unused bits, more than there are too.
+            if bits.unused_bits > 7 || (bits.data.is_empty() && bits.unused_bits != 0) {
                 return Err(bad());
             }
-            return Ok(Bits { octets: Cow::Borrowed(octets), unused });
+            return Ok(Bits { octets: bits.data, unused: bits.unused_bits });
         }
         let (mut out, mut unused) = (Vec::new(), 0u8);
         self.segments([Some(universal::BIT_STRING), None], |segment| {

@@ -56,16 +56,7 @@ impl Writer {
 
     /// INTEGER or ENUMERATED contents under `tag` (X.690 8.3).
     pub fn integer(&mut self, tag: Tag, value: i64) {
-        let octets = value.to_be_bytes();
-        let mut skip = 0;
-        while let (Some(a), Some(b)) = (octets.get(skip), octets.get(skip + 1)) {
-            let redundant = (*a == 0 && b & 0x80 == 0) || (*a == 0xff && b & 0x80 != 0);
-            if !redundant {
-                break;
-            }
-            skip += 1;
-        }
-        self.primitive(tag, octets.get(skip..).unwrap_or_default());
+        self.primitive(tag, asn1_rs::Integer::from(value).as_ref());
     }
 
     /// BOOLEAN.

@@ -5,7 +5,7 @@
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
 
-/// Sets an option whose value is a number.
+/// Sets an option with an integer value.
 pub(super) fn set(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> io::Result<()> {
     const LENGTH: libc::socklen_t = size_of::<i32>() as libc::socklen_t;
     // SAFETY: the kernel reads LENGTH octets at the pointer, which `value` has and which live
@@ -16,7 +16,7 @@ pub(super) fn set(socket: BorrowedFd<'_>, level: i32, name: i32, value: i32) -> 
     if result == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Reads an option into the buffer; gives how many octets it has, never more than the buffer.
+/// Reads an option into the buffer; returns its length, at most that of the buffer.
 pub(super) fn get(
     socket: BorrowedFd<'_>,
     level: i32,

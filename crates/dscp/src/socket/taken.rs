@@ -1,28 +1,28 @@
-//! How much of what was written to a connection its peer has acknowledged.
+//! How much of a connection's output its peer has acknowledged.
 
 use super::option;
 use std::os::fd::AsFd;
 
-/// `tcpi_unacked` of the kernel's `struct tcp_info` (linux/tcp.h): eight octets, four numbers of 32
-/// bits, then it.
+/// `tcpi_unacked` of the kernel's `struct tcp_info` (linux/tcp.h): after eight octets and four
+/// numbers of 32 bits.
 const UNACKED: std::ops::Range<usize> = 24..28;
-/// `tcpi_bytes_acked` (since 4.1): eight octets, 21 numbers of 32 bits, two of 64, then it.
+/// `tcpi_bytes_acked` (since 4.1): after eight octets, 21 numbers of 32 bits and two of 64.
 const BYTES_ACKED: std::ops::Range<usize> = 120..128;
-/// `tcpi_notsent_bytes` (since 4.6): behind two numbers of 64 bits and two of 32.
+/// `tcpi_notsent_bytes` (since 4.6): after two more numbers of 64 bits and two of 32.
 const NOT_SENT: std::ops::Range<usize> = 144..148;
 
-/// What a connection's TCP has sent, and what it has still to send.
+/// The state of a connection's output.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Sending {
     /// Octets that the peer's TCP has acknowledged; the SYN may count as one more.
     pub taken: u64,
     /// Segments that are sent and not acknowledged.
     pub in_flight: u32,
-    /// Octets that are not sent, because the peer's window or the path takes no more.
+    /// Octets not yet sent, because the peer's window or the path accepts no more.
     pub unsent: u32,
 }
 
-/// How far a connection is with what was written to it; `None` where the kernel does not tell.
+/// The state of a connection's output; `None` if the kernel does not report it.
 pub fn sending(socket: &impl AsFd) -> Option<Sending> {
     let mut info = [0; NOT_SENT.end];
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
@@ -38,7 +38,7 @@ pub fn sending(socket: &impl AsFd) -> Option<Sending> {
 }
 
 /// Octets of this connection that the peer's TCP has acknowledged; the SYN may count as one more.
-/// `None` where the kernel does not tell.
+/// `None` if the kernel does not report it.
 pub fn taken(socket: &impl AsFd) -> Option<u64> {
     let mut info = [0; BYTES_ACKED.end];
     let (level, name) = (libc::IPPROTO_TCP, libc::TCP_INFO);
@@ -54,13 +54,13 @@ mod tests {
     use std::net::{TcpListener, TcpStream};
 
     #[test]
-    fn what_the_peer_acknowledged_is_told_and_what_waits_is_not() {
+    fn only_acknowledged_octets_count() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let mut ours = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (mut peer, _) = listener.accept().unwrap();
         ours.write_all(&[7; 1_000]).unwrap();
         peer.read_exact(&mut [0; 1_000]).unwrap();
-        // What the peer says acknowledges what it has.
+        // The peer's octet carries an acknowledgement for all it received.
         peer.write_all(&[8]).unwrap();
         ours.read_exact(&mut [0]).unwrap();
         assert!(taken(&ours).unwrap() >= 1_000);
@@ -73,7 +73,7 @@ mod tests {
             written += n as u64;
         }
         assert!(taken(&ours).unwrap() < written, "{written}");
-        // Not sent, on its way, or taken.
+        // Unsent, in flight, or acknowledged.
         let ours_now = sending(&ours).unwrap();
         assert!(ours_now.unsent > 0, "{ours_now:?}");
         assert!(ours_now.taken + u64::from(ours_now.unsent) <= written + 1, "{ours_now:?}");

@@ -1,7 +1,7 @@
-//! A decoder of MTS-APDUs as strict as they come, made by hand and of nothing else here: it takes the
-//! tags of X.411 and the extension-type of one edition, and aborts on anything else.
+//! A strict decoder of MTS-APDUs for tests, independent of the codec: it accepts the tags of X.411
+//! and the extension-type of one edition, and rejects everything else.
 
-/// Which edition's extension-type.
+/// The edition of extension-type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Edition {
     /// `[0]` explicit, around an INTEGER: `A0 03 02 01 26`.
@@ -10,10 +10,10 @@ pub(super) enum Edition {
     Of1994,
 }
 
-/// An extension: where it stands, its type's octets without tag and length, and its value.
+/// An extension: its place, the octets of its type without tag and length, and its value.
 pub(super) type Found = (&'static str, Vec<u8>, Vec<u8>);
 
-/// Identifier octet, contents and the whole.
+/// Identifier octet, contents and the whole encoding.
 #[derive(Clone, Copy)]
 struct Tlv<'a> {
     tag: u8,
@@ -100,7 +100,7 @@ impl Walk {
         Ok(())
     }
 
-    /// The members of a SET: the extensions among them, and others with these tags alone.
+    /// The members of a SET: extensions are collected; others must have these tags.
     fn set(
         &mut self,
         place: &'static str,
@@ -140,11 +140,11 @@ impl Walk {
 
 const RECIPIENT: &[u8] = &[0x60, 0x80, 0x81, 0x82];
 
-/// Walks over a whole APDU, its content with it; gives all extensions in it.
+/// Decodes a whole APDU, with its content; returns all extensions in it.
 pub(super) fn walk(apdu: &[u8], edition: Edition) -> Result<Vec<Found>, String> {
     let mut walk = Walk { edition, found: Vec::new() };
     let [apdu] = elements(apdu)?[..] else { return Err("more than an APDU".to_owned()) };
-    // Members of message and probe envelopes alike, with the list of recipients.
+    // Members of both message and probe envelopes, with the recipient list.
     let common = [0x64, 0x60, 0x65, 0x46, 0x06, 0x4a, 0x48, 0x80, 0xa1, 0xa2, 0x69];
     match apdu.tag {
         0xa0 => {

@@ -22,14 +22,14 @@ const NONE: Criticality =
 /// unable-to-transfer, unsupported-critical-function.
 const UNSUPPORTED: Codes = Some((1, Some(18)));
 
-/// As [`engine`]; the peer beta is of 1988.
+/// As [`engine`]; the peer beta uses the dialect of 1988.
 fn engine_beside_1988() -> Engine {
     let mut alpha = engine();
     alpha.dialects.insert(BETA, Dialect::BlueBook1988);
     alpha
 }
 
-/// The APDU that the next hop gets, its content with it.
+/// The APDU that the next hop receives, with its content.
 fn apdu(engine: &Engine, record: &Record, dialect: Dialect) -> Vec<u8> {
     let record = Record::decode(&record.encode()).unwrap();
     let payload = engine.transfer_payload(&record, dialect);
@@ -38,7 +38,7 @@ fn apdu(engine: &Engine, record: &Record, dialect: Dialect) -> Vec<u8> {
     octets
 }
 
-/// A field as another MTA sent it: this standard number in either form, with lengths of its own.
+/// A field as another MTA sends it: this standard number in either form, with long-form lengths.
 fn relayed(number: u8, modern: bool) -> ExtensionField {
     let value = [0x30, 3, 2, 1, number];
     let octets = if modern {
@@ -49,8 +49,8 @@ fn relayed(number: u8, modern: bool) -> ExtensionField {
     ExtensionField::read(&Element::parse(&octets).unwrap()).unwrap()
 }
 
-/// Every extension that X.411 has a number for, one that it has none for and private ones: as others
-/// sent them in both forms, and as they are made here.
+/// Every extension number of X.411, an undefined one and private ones: in both forms as others
+/// send them, and as this MTA makes them.
 fn everything() -> Vec<ExtensionField> {
     let numbers = (1..=127).filter(|n| standard_name(i64::from(*n)).is_some()).chain([99]);
     let numbers: Vec<u8> = numbers.collect();
@@ -68,7 +68,7 @@ fn everything() -> Vec<ExtensionField> {
     all
 }
 
-/// Type and value of each of these that is standard, in order; all where `private` too.
+/// Type and value of each standard extension, in order; of all where `private` is set.
 fn expected(all: &[ExtensionField], private: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
     let kind = |kind: &ExtensionType| match kind {
         ExtensionType::Standard(number) => Some(vec![*number as u8]),
@@ -77,13 +77,13 @@ fn expected(all: &[ExtensionField], private: bool) -> Vec<(Vec<u8>, Vec<u8>)> {
     all.iter().filter_map(|f| Some((kind(&f.kind)?, f.value.to_vec()))).collect()
 }
 
-/// What stands at this place.
+/// The extensions found at this place.
 fn at_place(found: &[Found], place: &str) -> Vec<(Vec<u8>, Vec<u8>)> {
     let here = found.iter().filter(|(at, ..)| *at == place);
     here.map(|(_, kind, value)| (kind.clone(), value.clone())).collect()
 }
 
-/// Each kind of APDU with all extensions there are at each place, and the names of its places.
+/// Each kind of APDU with all extensions at each place, and the names of its places.
 fn full_records(alpha: &mut Engine) -> Vec<(Record, &'static [&'static str])> {
     let all = || Extensions(everything());
     let mut sent = submit(alpha, &submission(&[BAKER, CARTER])).accepted.entries.remove(0).record;
@@ -111,8 +111,8 @@ fn full_records(alpha: &mut Engine) -> Vec<(Record, &'static [&'static str])> {
     envelope.extensions = all();
     envelope.recipients[0].extensions = all();
     let expired = alpha.expire(at(100_000), &sent);
-    let mut told = expired.entries.into_iter().next().unwrap().record;
-    let MtsApduHead::Report(of) = &mut told.head else { panic!() };
+    let mut reported = expired.entries.into_iter().next().unwrap().record;
+    let MtsApduHead::Report(of) = &mut reported.head else { panic!() };
     of.envelope.extensions = all();
     of.content.extensions = all();
     for recipient in &mut of.content.recipients {
@@ -121,7 +121,7 @@ fn full_records(alpha: &mut Engine) -> Vec<(Record, &'static [&'static str])> {
     vec![
         (sent, &["message", "message recipient"]),
         (probe, &["probe", "probe recipient"]),
-        (told, &["report", "report content", "report recipient"]),
+        (reported, &["report", "report content", "report recipient"]),
     ]
 }
 
@@ -139,7 +139,7 @@ fn a_strict_decoder_of_either_edition_reads_all_that_is_sent_to_it() {
             let modern = dialect == Dialect::Modern;
             for place in places {
                 let each = expected(&everything(), modern);
-                // Of a message's or report's recipients each has them all.
+                // Each recipient of a message or report has all of them.
                 let there = at_place(&found, place);
                 let mut sets = there.chunks(each.len());
                 assert!(sets.len() > 0 && sets.all(|set| set == each), "{place} {dialect:?}");
@@ -152,8 +152,8 @@ fn a_strict_decoder_of_either_edition_reads_all_that_is_sent_to_it() {
     }
 }
 
-/// All that we make ourselves: internal trace, a deferral in it, the qualifier and extensions of a
-/// submission, per recipient too; histories that others made; reports of it, with its correlator.
+/// All extensions made here: internal trace, a deferral in it, the qualifier, extensions of a
+/// submission, also per recipient; histories made by others; reports on it, with its correlator.
 #[test]
 fn what_is_made_here_and_relayed_has_the_form_of_1988() {
     let mut alpha = engine_beside_1988();
@@ -174,15 +174,15 @@ fn what_is_made_here_and_relayed_has_the_form_of_1988() {
     let found = walk(&apdu(&alpha, record, Dialect::BlueBook1988), Edition::Of1988).unwrap();
     let sent = [("message", 20), ("message", 23), ("message", 38), ("message recipient", 16)];
     assert_eq!(kinds(&found), sent);
-    // As a decoder of 1988 has it on the wire, octet for octet.
+    // The wire format of 1988, octet for octet.
     let octets = apdu(&alpha, record, Dialect::BlueBook1988);
     let has = |part: &[u8]| octets.windows(part.len()).any(|w| w == part);
     assert!(has(&[0x30, 9, 0xa0, 3, 2, 1, 20, 0xa2, 2, 0x31, 0]));
     assert!(has(&[0x30, 9, 0xa0, 3, 2, 1, 16, 0xa2, 2, 0x31, 0]));
-    // Of the qualifier's object identifier there is nothing; the priority says what it can.
+    // The qualifier's object identifier is absent; the priority carries what it can.
     assert!(!has(&[0x2b, 26, 0, 0xa2, 0x36]), "{octets:02X?}");
 
-    // On its way through a relay, with what a redirection and a list left; and its report back.
+    // Relayed with a redirection and an expansion history; and its report.
     let MtsApduHead::Message(mut e) = received(&alpha, &done.accepted.entries[0]) else { panic!() };
     e.extensions.0.push(label(n::DL_EXPANSION_HISTORY));
     e.recipients[0].extensions.0.push(label(n::REDIRECTION_HISTORY));
@@ -193,8 +193,8 @@ fn what_is_made_here_and_relayed_has_the_form_of_1988() {
         walk(&apdu(&zeta, &on.entries[0].record, Dialect::BlueBook1988), Edition::Of1988).unwrap();
     assert!(kinds(&found).contains(&("message", 26)), "{found:?}");
     assert!(kinds(&found).contains(&("message recipient", 25)), "{found:?}");
-    let told = zeta.expire(at(200_000), &on.entries[0].record);
-    let octets = apdu(&zeta, &told.entries[0].record, Dialect::BlueBook1988);
+    let reported = zeta.expire(at(200_000), &on.entries[0].record);
+    let octets = apdu(&zeta, &reported.entries[0].record, Dialect::BlueBook1988);
     let found = walk(&octets, Edition::Of1988).unwrap();
     assert_eq!(kinds(&found), [("report", 38), ("report content", 23)]);
 }
@@ -213,7 +213,7 @@ fn a_critical_extension_without_a_form_is_reported_and_no_other_is() {
         (Criticality { for_delivery: true, ..NONE }, true),
     ] {
         let mut alpha = engine_beside_1988();
-        // Beta is of 1988, gamma is not, Jones is here.
+        // Beta uses the dialect of 1988, gamma does not, Jones is local.
         let mut envelope = submission(&[BAKER, CARTER, JONES]);
         envelope.extensions = qualifier(criticality);
         let done = submit(&mut alpha, &envelope);
@@ -222,12 +222,12 @@ fn a_critical_extension_without_a_form_is_reported_and_no_other_is() {
         let to_beta = hops.contains(&(Kind::Message, &NextHop::Peer(BETA)));
         assert_eq!(to_beta, !lost, "{criticality:?}");
         assert!(hops.contains(&(Kind::Message, &NextHop::Peer(PeerId(1)))), "{criticality:?}");
-        let told: Vec<_> =
+        let reported: Vec<_> =
             done.accepted.entries.iter().filter(|e| e.record.body.is_none()).collect();
-        let failed: Vec<_> = told.iter().flat_map(|e| failures(report(e))).collect();
+        let failed: Vec<_> = reported.iter().flat_map(|e| failures(report(e))).collect();
         assert_eq!(failed, if lost { vec![(1, UNSUPPORTED)] } else { vec![] }, "{criticality:?}");
         if lost {
-            let text = &report(told[0]).content.recipients[0].supplementary_information;
+            let text = &report(reported[0]).content.recipients[0].supplementary_information;
             let text = text.as_deref().unwrap();
             assert!(
                 text.ends_with("1.3.26.0.4406.0.8.0 has no form in the 1988 dialect"),
@@ -235,13 +235,13 @@ fn a_critical_extension_without_a_form_is_reported_and_no_other_is() {
             );
         }
     }
-    // Of one recipient: that one.
+    // Critical for one recipient: that one is reported.
     let mut alpha = engine_beside_1988();
     let mut envelope = submission(&[BAKER, "C=XX;ADMD=;PRMD=beta;S=Other"]);
     envelope.recipients[1].extensions = private(Criticality { for_delivery: true, ..NONE });
     let done = submit(&mut alpha, &envelope);
-    let [copy, told] = &done.accepted.entries[..] else { panic!("{done:?}") };
-    assert_eq!(failures(report(told)), [(2, UNSUPPORTED)]);
+    let [copy, reported] = &done.accepted.entries[..] else { panic!("{done:?}") };
+    assert_eq!(failures(report(reported)), [(2, UNSUPPORTED)]);
     assert!(walk(&apdu(&alpha, &copy.record, Dialect::BlueBook1988), Edition::Of1988).is_ok());
 }
 
@@ -256,16 +256,16 @@ fn a_copy_queued_before_its_peer_was_of_1988_is_routed_again() {
     alpha.dialects.insert(BETA, Dialect::BlueBook1988);
     assert!(alpha.would_lose_critical(&copy.record));
     let again = alpha.reroute(at(9), &copy.record, &[]);
-    let [copy, told] = &again.entries[..] else { panic!("{again:?}") };
-    assert_eq!(failures(report(told)), [(2, UNSUPPORTED)]);
+    let [copy, reported] = &again.entries[..] else { panic!("{again:?}") };
+    assert_eq!(failures(report(reported)), [(2, UNSUPPORTED)]);
     assert!(!alpha.would_lose_critical(&copy.record), "it is the other recipient's");
     let MtsApduHead::Message(e) = &copy.record.head else { panic!() };
     let mine = |e: &MessageTransferEnvelope| -> Vec<u32> {
         e.recipients.iter().filter(|r| r.indicators.responsible()).map(|r| r.number).collect()
     };
     assert_eq!(mine(e), [1]);
-    // What is lost of a report, critical or not, is no reason to lose the report.
-    assert!(!alpha.would_lose_critical(&told.record));
+    // A report may lose extensions, critical or not; it is not discarded for that.
+    assert!(!alpha.would_lose_critical(&reported.record));
 }
 
 #[test]

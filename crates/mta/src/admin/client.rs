@@ -1,4 +1,4 @@
-//! Asks a running daemon.
+//! The client of the admin socket: sends one request to a running daemon.
 
 use super::{Answer, MAX_LINE, Request};
 use std::io::{self, BufRead, BufReader, Read, Write};
@@ -6,13 +6,13 @@ use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-/// Longest wait for an answer: longer than the daemon takes to say that it cannot give one.
+/// Longest wait for an answer. The daemon reports a timeout of its own before that.
 const TIMEOUT: Duration = Duration::from_secs(15);
 
-/// Why there is no answer.
+/// Why no answer was received.
 #[derive(Debug, thiserror::Error)]
 pub enum AskError {
-    /// Nobody listens there.
+    /// No process listens on the socket.
     #[error(
         "no daemon answers on {path}: is it running, with this configuration? (mta run --config …)"
     )]
@@ -20,13 +20,13 @@ pub enum AskError {
         /// The socket.
         path: PathBuf,
     },
-    /// The socket is another user's.
+    /// The socket belongs to another user.
     #[error("{path} may be used only by the daemon's user")]
     Denied {
         /// The socket.
         path: PathBuf,
     },
-    /// It said nothing for long.
+    /// No answer within the time limit.
     #[error(
         "the daemon on {path} did not answer within {} s: it is busy or hangs; \
          try again, and see its log",
@@ -35,10 +35,10 @@ pub enum AskError {
     Late {
         /// The socket.
         path: PathBuf,
-        /// How long it was waited for.
+        /// The time limit.
         waited: Duration,
     },
-    /// It hung up before the end of its answer.
+    /// The daemon closed the socket before the end of its answer.
     #[error(
         "the daemon closed {path} before it had answered: it is ending or has ended; see its log"
     )]
@@ -46,25 +46,25 @@ pub enum AskError {
         /// The socket.
         path: PathBuf,
     },
-    /// It broke off.
+    /// The connection failed.
     #[error("{path}: {error}")]
     Io {
         /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// The daemon is of another version.
+    /// The answer cannot be decoded: the daemon has another version.
     #[error("the daemon on {path} answers something else: {reason}")]
     Other {
         /// The socket.
         path: PathBuf,
-        /// What.
+        /// The decoder's message.
         reason: String,
     },
 }
 
-/// Asks the daemon that listens on a socket.
+/// Sends a request to the daemon that listens on a socket and returns its answer.
 ///
 /// # Errors
 /// [`AskError`].
@@ -107,7 +107,7 @@ fn exchange(mut stream: UnixStream, request: &Request, waited: Duration) -> io::
     let mut request = serde_json::to_vec(request)?;
     request.push(b'\n');
     match stream.write_all(&request) {
-        // Who may not ask is told so at once, and unheard.
+        // A refused client gets its answer at once; the daemon does not read the request.
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
         written => written?,
     }

@@ -1,11 +1,11 @@
-//! The admin socket: one JSON request a line, one JSON answer a line.
+//! The protocol of the admin socket: one JSON request per line, one JSON answer per line.
 
 mod client;
 pub mod server;
 
 pub use client::{AskError, ask};
 
-use crate::config::Report;
+use crate::config::Findings;
 use base::EntryId;
 use node::changes::Changes;
 use node::connect::Connected;
@@ -19,36 +19,36 @@ use std::path::PathBuf;
 /// Longest request or answer, in octets.
 const MAX_LINE: u64 = 64 << 20;
 
-/// What an administrator asks.
+/// A request of an administrator.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "request", rename_all = "snake_case", deny_unknown_fields)]
 pub enum Request {
-    /// What is going on?
+    /// The daemon's status.
     Status,
     /// Read the configuration and the users again.
     Reload,
-    /// What waits?
+    /// List the queue.
     Queue {
-        /// Which part of it.
+        /// Filter and page size.
         asked: QueueRequest,
     },
-    /// Hold these entries, or let them go again.
+    /// Hold these entries, or release them.
     Operate {
-        /// Which.
+        /// The entries.
         entries: Vec<EntryId>,
-        /// Hold, or release.
+        /// `true` to hold, `false` to release.
         hold: bool,
     },
-    /// Let nothing below a floor start, or all again.
+    /// Order MINIMIZE: start nothing below a floor; or withdraw that order.
     Minimize {
-        /// What, where and for how long.
+        /// The floor, its scope and its duration.
         order: MinimizeOrder,
     },
-    /// The wall clock is right.
+    /// Accept the wall clock as correct.
     AcceptClock,
     /// End the wait of this channel, and open it.
     Connect {
-        /// Which, as `PEER/CHANNEL`.
+        /// The channel, as `PEER/CHANNEL`.
         channel: String,
     },
     /// Read `users.toml` again.
@@ -57,51 +57,51 @@ pub enum Request {
     Stop,
 }
 
-/// What the daemon answers.
+/// An answer of the daemon.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Answer {
-    /// What is going on.
+    /// The status.
     Status(Box<Status>),
-    /// What came of reading the configuration again.
+    /// The result of a reload.
     Reloaded(Box<Reloaded>),
-    /// What waits.
+    /// A page of the queue.
     Queue(QueuePage),
-    /// What became of each entry, now that it is durable.
+    /// The outcome for each entry, once the change is durable.
     Operated(Vec<(EntryId, Outcome)>),
-    /// What MINIMIZE there is now.
+    /// The MINIMIZE orders and windows in force.
     Minimized(Vec<MinimizeStatus>),
-    /// That the wall clock is not trusted, or nothing.
+    /// Why the wall clock is not trusted; `None` where it is.
     Clock(Option<ClockStatus>),
-    /// What came of opening a channel.
+    /// The result of opening a channel.
     Connected(Connected),
-    /// Done, or begun.
+    /// The request is done, or has begun.
     Done(Request),
     /// The request was not understood.
     Error(String),
 }
 
-/// What came of reading the configuration again.
+/// The result of reading the configuration again.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Reloaded {
     /// The configuration file.
     pub file: PathBuf,
-    /// Whether it holds now.
+    /// Whether the new configuration is in force.
     pub verdict: Verdict,
-    /// What was found in it.
-    pub report: Report,
-    /// What it changed, where it holds.
+    /// The errors and warnings found in it.
+    pub report: Findings,
+    /// What it changed, where it is in force.
     pub changes: Option<Changes>,
 }
 
-/// Whether a configuration took effect: whole, or not at all.
+/// Whether a configuration took effect. It takes effect as a whole or not at all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Verdict {
-    /// It holds.
+    /// The configuration is in force.
     Applied,
-    /// The file is to be changed.
+    /// The file has errors and must be corrected.
     Wrong(String),
-    /// The system did not do what it takes.
+    /// The operating system refused a step, such as opening a listener.
     Failed(String),
 }

@@ -21,20 +21,20 @@ use tokio::task::JoinHandle;
 /// Longest request, in octets.
 const MAX_REQUEST: u64 = 64 << 10;
 
-/// Administrators served at once.
+/// Clients served at the same time.
 const AT_ONCE: usize = 8;
 
-/// Longest time an administrator may take.
+/// Longest time for one client, from connect to close.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-/// Longest time for an answer; then that is the answer.
+/// Longest wait for the driver's answer. After that the client gets an error.
 const ANSWER: Duration = Duration::from_secs(10);
 
 /// Longest wait for a channel to open, within [`TIMEOUT`].
 const OPENING: Duration = Duration::from_secs(8);
 
-/// A request for the driver, with where to answer.
-pub(crate) enum Asked {
+/// A request for the driver, with the channel for its answer.
+pub(crate) enum AdminRequest {
     Status(oneshot::Sender<Status>),
     Reload(oneshot::Sender<Reloaded>),
     Queue(QueueRequest, oneshot::Sender<Result<QueuePage, String>>),
@@ -46,19 +46,19 @@ pub(crate) enum Asked {
     Stop(oneshot::Sender<()>),
 }
 
-/// What became of each entry, or why nothing was changed.
+/// The outcome for each entry, or why nothing was changed.
 pub(crate) type Operated = Result<Vec<(EntryId, Outcome)>, String>;
 
-/// The open socket. Dropping it removes it.
+/// The open socket. Dropping it removes the socket file.
 pub(crate) struct AdminServer {
     path: PathBuf,
-    asked: mpsc::Receiver<Asked>,
+    asked: mpsc::Receiver<AdminRequest>,
     task: JoinHandle<()>,
 }
 
 impl AdminServer {
-    /// Opens the socket, for the daemon's user only. What a daemon that crashed left there is
-    /// removed; the caller holds the store's lock, so no other daemon uses it.
+    /// Opens the socket for the daemon's user only. Removes a socket left by a daemon that
+    /// crashed: the caller holds the store's lock, so no other daemon uses it.
     pub(crate) fn open(path: &Path) -> io::Result<AdminServer> {
         match std::fs::symlink_metadata(path) {
             Ok(meta) if meta.file_type().is_socket() => {
@@ -75,7 +75,7 @@ impl AdminServer {
             Err(error) => return Err(error),
         }
         check_directory(path)?;
-        // Never there for others, not even for a moment.
+        // Set before bind, so that the socket never exists with a wider mode.
         let umask = umask(Mode::from_bits_truncate(0o177));
         let bound = UnixListener::bind(path);
         nix::sys::stat::umask(umask);
@@ -86,7 +86,7 @@ impl AdminServer {
     }
 
     /// The next request.
-    pub(crate) async fn next(&mut self) -> Option<Asked> {
+    pub(crate) async fn next(&mut self) -> Option<AdminRequest> {
         self.asked.recv().await
     }
 }
@@ -98,7 +98,7 @@ impl Drop for AdminServer {
     }
 }
 
-/// Who may write to its directory, or owns it, could put another socket there.
+/// Any user who owns the socket's directory or may write to it could replace the socket.
 fn check_directory(path: &Path) -> io::Result<()> {
     let directory = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let meta = std::fs::metadata(directory)?;
@@ -115,13 +115,13 @@ fn unsafe_directory(owner: u32, own: u32, mode: u32) -> Option<String> {
             "its directory is user {owner}'s, not the daemon's or root's: chown it"
         ));
     }
-    // In a sticky directory only its owner removes what is another's.
+    // In a directory with the sticky bit only a file's owner may remove it.
     (mode & 0o022 != 0 && mode & 0o1000 == 0).then(|| {
         format!("others may write to its directory (mode {:04o}): chmod go-w", mode & 0o7777)
     })
 }
 
-async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
+async fn serve(listener: UnixListener, questions: mpsc::Sender<AdminRequest>) {
     let turns = Arc::new(Semaphore::new(AT_ONCE));
     let own = nix::unistd::geteuid().as_raw();
     let mut denied = 0u64;
@@ -133,7 +133,7 @@ async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
         let uid = stream.peer_cred().ok().map(|peer| peer.uid());
         if !may(uid, own) {
             denied += 1;
-            // The first, and then fewer and fewer.
+            // Log the first refusal, then at powers of two.
             if denied.is_power_of_two() {
                 tracing::warn!(uid, denied, "a user without permission on the admin socket");
             }
@@ -143,20 +143,20 @@ async fn serve(listener: UnixListener, questions: mpsc::Sender<Asked>) {
         let Ok(turn) = Arc::clone(&turns).acquire_owned().await else { return };
         let questions = questions.clone();
         tokio::spawn(async move {
-            // Who hangs up or dawdles is no matter of ours.
+            // A client that closes early or is slow affects nobody else.
             let _ = tokio::time::timeout(TIMEOUT, converse(stream, questions)).await;
             drop(turn);
         });
     }
 }
 
-/// The mode of the socket keeps others out; for any system that ignores it, and where somebody
-/// changed it, the kernel's word on who connected decides (SO_PEERCRED).
+/// The socket's mode keeps other users out. The peer credentials (SO_PEERCRED) decide as well:
+/// some systems ignore the mode of a socket, and somebody may have changed it.
 fn may(uid: Option<u32>, own: u32) -> bool {
     uid.is_some_and(|uid| uid == own || uid == 0)
 }
 
-/// Says so at once and hangs up: it takes no turn and no time.
+/// Refuses a client at once. It takes no slot and no time.
 fn deny(stream: UnixStream) {
     let answer = Answer::Error("not permitted: only to the daemon's user and root".to_owned());
     if let (Ok(mut octets), Ok(mut stream)) = (serde_json::to_vec(&answer), stream.into_std()) {
@@ -166,7 +166,7 @@ fn deny(stream: UnixStream) {
 }
 
 /// Answers one request.
-async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Result<()> {
+async fn converse(stream: UnixStream, questions: mpsc::Sender<AdminRequest>) -> io::Result<()> {
     let (read, mut write) = stream.into_split();
     let mut line = String::new();
     BufReader::new(read.take(MAX_REQUEST)).read_line(&mut line).await?;
@@ -187,49 +187,49 @@ async fn converse(stream: UnixStream, questions: mpsc::Sender<Asked>) -> io::Res
     write.write_all(&octets).await
 }
 
-async fn put(request: Request, questions: &mpsc::Sender<Asked>) -> Option<Answer> {
+async fn put(request: Request, questions: &mpsc::Sender<AdminRequest>) -> Option<Answer> {
     let (sender, done) = oneshot::channel();
     match request.clone() {
         Request::Status => {
             let (sender, status) = oneshot::channel();
-            questions.send(Asked::Status(sender)).await.ok()?;
+            questions.send(AdminRequest::Status(sender)).await.ok()?;
             return Some(Answer::Status(Box::new(status.await.ok()?)));
         }
         Request::Reload => {
             let (sender, reloaded) = oneshot::channel();
-            questions.send(Asked::Reload(sender)).await.ok()?;
+            questions.send(AdminRequest::Reload(sender)).await.ok()?;
             return Some(Answer::Reloaded(Box::new(reloaded.await.ok()?)));
         }
         Request::Queue { asked } => {
             let (sender, page) = oneshot::channel();
-            questions.send(Asked::Queue(asked, sender)).await.ok()?;
+            questions.send(AdminRequest::Queue(asked, sender)).await.ok()?;
             return Some(page.await.ok()?.map_or_else(Answer::Error, Answer::Queue));
         }
         Request::Operate { entries, hold } => {
             let (answer, operated) = oneshot::channel();
-            questions.send(Asked::Operate { entries, hold, answer }).await.ok()?;
+            questions.send(AdminRequest::Operate { entries, hold, answer }).await.ok()?;
             return Some(operated.await.ok()?.map_or_else(Answer::Error, Answer::Operated));
         }
         Request::Minimize { order } => {
             let (sender, minimized) = oneshot::channel();
-            questions.send(Asked::Minimize(order, sender)).await.ok()?;
+            questions.send(AdminRequest::Minimize(order, sender)).await.ok()?;
             return Some(minimized.await.ok()?.map_or_else(Answer::Error, Answer::Minimized));
         }
         Request::AcceptClock => {
             let (sender, doubt) = oneshot::channel();
-            questions.send(Asked::AcceptClock(sender)).await.ok()?;
+            questions.send(AdminRequest::AcceptClock(sender)).await.ok()?;
             return Some(Answer::Clock(doubt.await.ok()?));
         }
         Request::Connect { channel } => {
             let (sender, connected) = oneshot::channel();
-            questions.send(Asked::Connect(channel, sender)).await.ok()?;
+            questions.send(AdminRequest::Connect(channel, sender)).await.ok()?;
             let Ok(connected) = tokio::time::timeout(OPENING, connected).await else {
                 return Some(Answer::Connected(Connected::Opening));
             };
             return Some(connected.ok()?.map_or_else(Answer::Error, Answer::Connected));
         }
-        Request::ReloadUsers => questions.send(Asked::ReloadUsers(sender)).await.ok()?,
-        Request::Stop => questions.send(Asked::Stop(sender)).await.ok()?,
+        Request::ReloadUsers => questions.send(AdminRequest::ReloadUsers(sender)).await.ok()?,
+        Request::Stop => questions.send(AdminRequest::Stop(sender)).await.ok()?,
     }
     done.await.ok()?;
     Some(Answer::Done(request))
@@ -254,13 +254,13 @@ mod tests {
         let mode = std::fs::metadata(&path).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
         let client = asked(Request::Status);
-        let Some(Asked::Status(answer)) = server.next().await else { panic!() };
+        let Some(AdminRequest::Status(answer)) = server.next().await else { panic!() };
         let status = Status { mta: "MTA-NAPLES".to_owned(), ..Status::default() };
         answer.send(status.clone()).unwrap();
         assert_eq!(client.await.unwrap().unwrap(), Answer::Status(Box::new(status)));
 
         let client = asked(Request::Stop);
-        let Some(Asked::Stop(answer)) = server.next().await else { panic!() };
+        let Some(AdminRequest::Stop(answer)) = server.next().await else { panic!() };
         answer.send(()).unwrap();
         assert_eq!(client.await.unwrap().unwrap(), Answer::Done(Request::Stop));
 
@@ -269,9 +269,9 @@ mod tests {
         assert!(!path.exists());
     }
 
-    /// A daemon that hangs up, or hangs, is not one whose socket is another user's.
+    /// A daemon that closes or hangs is distinguished from a socket of another user.
     #[test]
-    fn what_went_wrong_is_said_as_it_is() {
+    fn each_failure_has_its_own_error() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("admin.sock");
         let listener = std::os::unix::net::UnixListener::bind(&path).unwrap();
@@ -293,7 +293,7 @@ mod tests {
             assert!(error.to_string().contains("before it had answered"), "{error}");
         }
         assert_eq!(answer_with(b"{\"error\":\"x\"}\n").unwrap(), Answer::Error("x".to_owned()));
-        // It accepts, and says nothing.
+        // The listener accepts and sends nothing.
         let waited = Duration::from_millis(10);
         let error = client::ask_within(&path, &Request::Status, waited).unwrap_err();
         assert!(matches!(error, AskError::Late { .. }), "{error}");
@@ -339,9 +339,9 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn who_may_not_is_told_so() {
+    async fn another_user_is_refused_with_a_reason() {
         let (ours, theirs) = UnixStream::pair().unwrap();
-        // It has asked nothing yet, and is not waited for.
+        // The client has sent nothing yet; the refusal does not wait for its request.
         deny(ours);
         let mut answer = String::new();
         BufReader::new(theirs).read_line(&mut answer).await.unwrap();

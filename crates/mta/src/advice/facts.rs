@@ -1,4 +1,4 @@
-//! What this system permits and does, as far as a channel is concerned.
+//! The system settings that affect channels.
 
 use nix::ifaddrs::getifaddrs;
 use nix::sys::socket::SockaddrStorage;
@@ -9,18 +9,18 @@ use std::net::IpAddr;
 const CAP_NET_BIND_SERVICE: u32 = 10;
 const CAP_NET_ADMIN: u32 = 12;
 
-/// The settings that matter; `None` where they cannot be read.
+/// The settings; `None` where they cannot be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Facts {
     /// `net.ipv4.tcp_reflect_tos`.
     pub reflect_tos: Option<bool>,
     /// `net.ipv4.tcp_slow_start_after_idle`.
     pub slow_start_after_idle: Option<bool>,
-    /// `net.ipv4.ip_unprivileged_port_start`: the first port anybody may listen on.
+    /// `net.ipv4.ip_unprivileged_port_start`: the first port any user may listen on.
     pub unprivileged_port_start: Option<u16>,
-    /// Whether this process may listen below it.
+    /// Whether this process may listen on lower ports.
     pub may_bind_low: Option<bool>,
-    /// Whether this process may use congestion controls that are not permitted to all.
+    /// Whether this process may use congestion controls outside the permitted list.
     pub may_administer: Option<bool>,
     /// `net.ipv4.tcp_available_congestion_control`.
     pub available: Option<Vec<String>>,
@@ -28,14 +28,14 @@ pub struct Facts {
     pub allowed: Option<Vec<String>>,
     /// The addresses of all interfaces.
     pub addresses: Option<Vec<IpAddr>>,
-    /// `net.ipv4.ip_nonlocal_bind`: listening on addresses of nobody is permitted.
+    /// `net.ipv4.ip_nonlocal_bind`: sockets may listen on addresses that no interface has.
     pub nonlocal_v4: Option<bool>,
-    /// The same of IPv6.
+    /// The same for IPv6.
     pub nonlocal_v6: Option<bool>,
 }
 
 impl Facts {
-    /// Reads them. They are those of this process's user and network namespace.
+    /// Reads the settings for this process's user and network namespace.
     pub fn read() -> Facts {
         let setting = |name: &str| fs::read_to_string(format!("/proc/sys/net/ipv4/{name}")).ok();
         let is_on = |name: &str| setting(name).map(|value| value.trim() != "0");

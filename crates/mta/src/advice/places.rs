@@ -1,11 +1,11 @@
-//! Files that the daemon could not make where the configuration has them.
+//! Advice on files that the daemon cannot create where the configuration places them.
 
 use super::{Advice, Severity};
 use crate::config::Site;
 use std::path::Path;
 
-/// What is said of the admin socket and the event log. The data directory is made at the start, and
-/// what lies in it is not looked for.
+/// Advice on the admin socket and the event log. The daemon creates the data directory at start,
+/// so files inside it are not checked.
 pub(super) fn look(site: &Site) -> Vec<Advice> {
     let data_dir = &site.paths.data_dir;
     let socket = ("admin_socket of [mta]", site.paths.admin_socket.as_path());

@@ -1,12 +1,12 @@
 //! `mta channel connect`: opens a channel now.
 
-use super::output::{Daemon, complain, print, print_json};
+use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::connect::Connected;
 use serde::Serialize;
 
-/// What to do with one channel.
+/// Controls one channel.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -15,16 +15,17 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Ends a channel's wait and opens it now; tries again what was delayed for failures on it.
+    /// Ends the wait of a channel and opens it now; retries the messages delayed by failures on
+    /// it.
     Connect(Connect),
 }
 
-/// Ends a channel's wait and opens it now.
+/// Ends the wait of a channel and opens it now.
 #[derive(Debug, clap::Args)]
 struct Connect {
     #[command(flatten)]
     daemon: Daemon,
-    /// Which, as `mta status` names them: act/flash.
+    /// The channel, as `mta status` names it, for example act/flash.
     #[arg(value_name = "PEER/CHANNEL")]
     channel: String,
     /// Print one JSON object.
@@ -32,7 +33,7 @@ struct Connect {
     json: bool,
 }
 
-/// For machines.
+/// The result in JSON.
 #[derive(Serialize)]
 struct Shown<'a> {
     channel: &'a str,
@@ -49,7 +50,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
             if connect.json {
                 print_json(&Shown { channel, connected: &connected });
             } else {
-                print(&in_words(channel, &connected));
+                print(&describe(channel, &connected));
             }
             return code(&connected);
         }
@@ -57,11 +58,11 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(other) => format!("the daemon answered {other:?}"),
         Err(error) => error.to_string(),
     };
-    complain(&why);
+    print_error(&why);
     FAILED
 }
 
-fn in_words(channel: &str, connected: &Connected) -> String {
+fn describe(channel: &str, connected: &Connected) -> String {
     match connected {
         Connected::Opened => format!("{channel} is open\n"),
         Connected::Open { associations: 1 } => {
@@ -103,7 +104,7 @@ mod tests {
         .iter()
         .map(|connected| {
             let json = serde_json::to_string(&Shown { channel: "act/flash", connected }).unwrap();
-            (in_words("act/flash", connected), code(connected), json)
+            (describe("act/flash", connected), code(connected), json)
         })
         .collect();
         assert_eq!(shown[0].0, "act/flash is open\n");

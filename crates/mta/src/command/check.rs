@@ -1,6 +1,6 @@
-//! `mta check`: every mistake of a configuration file, or what would run.
+//! `mta check`: reports every error of a configuration file, or shows what would run.
 
-use super::output::{complain, complain_of, print, print_json, table, trimmed};
+use super::output::{print, print_error, print_findings, print_json, table, trimmed};
 use super::{DONE, WRONG};
 use crate::advice::{self, Advice, Facts};
 use crate::config::problem::ProblemJson;
@@ -27,18 +27,18 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     let (site, report) = match config::load(&arguments.config, &data_dir::unfit) {
         Ok(loaded) => loaded,
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             return WRONG;
         }
     };
-    let plan = site.as_ref().map(Plan::of);
+    let plan = site.as_ref().map(Plan::from_site);
     let advice = site.as_ref().map(|site| advice::give(site, &Facts::read())).unwrap_or_default();
     if arguments.json {
         print_json(&Checked { ok: plan.is_some(), problems: report.to_json(), advice, plan });
     } else {
-        complain_of(&report);
+        print_findings(&report);
         for advice in &advice {
-            complain(&advice.to_string());
+            print_error(&advice.to_string());
         }
         if let Some(plan) = &plan {
             print(&plan.to_text());
@@ -52,13 +52,13 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
 struct Checked {
     ok: bool,
     problems: Vec<ProblemJson>,
-    /// What does not make the daemon refuse to start.
+    /// Findings that do not prevent the daemon from starting.
     advice: Vec<Advice>,
     #[serde(skip_serializing_if = "Option::is_none")]
     plan: Option<Plan>,
 }
 
-/// What would run.
+/// What the daemon would run.
 #[derive(Serialize)]
 struct Plan {
     mta: String,
@@ -101,7 +101,7 @@ fn marks(tcp: &Tcp) -> (u8, String) {
 }
 
 impl Plan {
-    fn of(site: &Site) -> Plan {
+    fn from_site(site: &Site) -> Plan {
         let listens = |wanted: ChannelId| -> Vec<String> {
             let is_it = |service: &ListenerService| match service {
                 ListenerService::P1 { peer, channel } => {

@@ -1,21 +1,22 @@
-//! `mta clock`: whether the daemon trusts the machine's wall clock, and an operator's word on it.
+//! `mta clock`: shows whether the daemon trusts the wall clock, and accepts it.
 
-use super::output::{Daemon, complain, print, print_json};
+use super::output::{Daemon, print, print_error, print_json};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use node::status::ClockStatus;
 use serde::Serialize;
 use std::path::Path;
 
-/// Shows whether the wall clock is trusted. After it jumped, nothing expires until it was steady for
-/// a while, or `accept` says that it is right. Exit code 3: it is not trusted.
+/// Shows whether the wall clock is trusted. After the clock jumped, no message expires until the
+/// clock has been steady for a while or an operator accepts it. Exit code 3: the clock is not
+/// trusted.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     daemon: Daemon,
-    /// `accept`: the clock is right as it is now; what has expired by it does so.
+    /// `accept`: the clock is correct now; messages expire by it again.
     #[arg(value_parser = ["accept"])]
-    word: Option<String>,
+    decision: Option<String>,
     /// Print one JSON object.
     #[arg(long)]
     json: bool,
@@ -31,10 +32,10 @@ struct ClockAnswer {
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
     let Some(socket) = arguments.daemon.socket() else { return WRONG };
-    let doubt = match put(&socket, arguments.word.is_some()) {
+    let doubt = match put(&socket, arguments.decision.is_some()) {
         Ok(doubt) => doubt,
         Err(why) => {
-            complain(&why);
+            print_error(&why);
             return FAILED;
         }
     };
@@ -45,7 +46,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
     match doubt {
         None => print("the wall clock is trusted\n"),
-        Some(doubt) => print(&in_words(&doubt)),
+        Some(doubt) => print(&describe(&doubt)),
     }
     code
 }
@@ -61,8 +62,8 @@ fn put(socket: &Path, accept: bool) -> Result<Option<ClockStatus>, String> {
     }
 }
 
-/// Lines for an operator, in the status too.
-pub(super) fn in_words(doubt: &ClockStatus) -> String {
+/// Lines for an operator; `mta status` shows them too.
+pub(super) fn describe(doubt: &ClockStatus) -> String {
     let ClockStatus { since, because, expiry_waits_until, believed, late } = doubt;
     format!(
         "CLOCK NOT TRUSTED since {since}: {because}\n\
@@ -85,15 +86,15 @@ mod tests {
             believed: "2026-01-02T03:04:05Z".to_owned(),
             late: 50,
         };
-        insta::assert_snapshot!(in_words(&doubt), @r"
+        insta::assert_snapshot!(describe(&doubt), @r"
         CLOCK NOT TRUSTED since 2026-01-02T08:04:05Z: it was set forward by 18000 s
         expiry waits until 2026-01-02T08:14:05Z; 50 messages would have expired; by the clock as it was before it is 2026-01-02T03:04:05Z
         if the clock is right: mta clock accept; if not, set it
         ");
-        let told = ClockAnswer { trusted: false, doubt: Some(doubt) };
-        let told = serde_json::to_value(&told).unwrap();
-        assert_eq!((&told["trusted"], &told["late"]), (&false.into(), &50.into()));
-        let told = ClockAnswer { trusted: true, doubt: None };
-        assert_eq!(serde_json::to_string(&told).unwrap(), "{\"trusted\":true}");
+        let answer = ClockAnswer { trusted: false, doubt: Some(doubt) };
+        let answer = serde_json::to_value(&answer).unwrap();
+        assert_eq!((&answer["trusted"], &answer["late"]), (&false.into(), &50.into()));
+        let answer = ClockAnswer { trusted: true, doubt: None };
+        assert_eq!(serde_json::to_string(&answer).unwrap(), "{\"trusted\":true}");
     }
 }

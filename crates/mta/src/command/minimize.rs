@@ -1,6 +1,6 @@
-//! `mta minimize`: an operator's order of MINIMIZE, and what is in force.
+//! `mta minimize`: orders MINIMIZE, or shows what is in force.
 
-use super::output::{Daemon, Table, complain, dash, print, print_json, table, trimmed};
+use super::output::{Daemon, Table, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
 use crate::config::value::duration_of;
@@ -11,22 +11,23 @@ use std::path::Path;
 use std::str::FromStr;
 use std::time::Duration;
 
-/// Lets nothing below a floor start, until it is withdrawn or the daemon ends; without FLOOR, shows
-/// what is in force.
+/// Orders MINIMIZE: no message below FLOOR starts, until the order is withdrawn or the daemon
+/// ends. Without FLOOR, shows the orders and configured windows in force.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(flatten)]
     daemon: Daemon,
-    /// The lowest precedence that starts. `off` withdraws the order; with --for, it suspends the
-    /// windows of the configuration so long.
+    /// The lowest precedence that may start: routine, priority, immediate, flash or override.
+    /// `off` withdraws the order. `off --for TIME` also suspends the MINIMIZE windows of the
+    /// configuration for that time.
     floor: Option<Floor>,
-    /// Only to this peer.
+    /// Apply the order to this peer only.
     #[arg(long, value_name = "NAME", requires = "floor", conflicts_with = "channel")]
     peer: Option<String>,
-    /// Only on this channel.
+    /// Apply the order to this channel only.
     #[arg(long, value_name = "PEER/CHANNEL", requires = "floor")]
     channel: Option<String>,
-    /// For so long: 90s, 30min or 2h, 8784h at most.
+    /// End the order after this time: 90s, 30min or 2h; at most 8784h.
     #[arg(long = "for", value_name = "TIME", requires = "floor", value_parser = time)]
     time: Option<Duration>,
     /// Print one JSON array.
@@ -34,7 +35,7 @@ pub(super) struct Arguments {
     json: bool,
 }
 
-/// A precedence, or none.
+/// The floor of an order; `None` withdraws it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Floor(Option<Precedence>);
 
@@ -66,7 +67,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(minimize) if minimize.is_empty() => print("MINIMIZE is not in force\n"),
         Ok(minimize) => print(&trimmed(&minimize_table(&minimize))),
         Err(why) => {
-            complain(&why);
+            print_error(&why);
             return FAILED;
         }
     }
@@ -91,7 +92,7 @@ fn put(socket: &Path, arguments: &Arguments) -> Result<Vec<MinimizeStatus>, Stri
     }
 }
 
-/// What MINIMIZE there is.
+/// The table of orders and windows in force.
 pub(super) fn minimize_table(minimize: &[MinimizeStatus]) -> Table {
     let mut rows = table(["MINIMIZE ON", "FLOOR", "BY", "UNTIL"]);
     for row in minimize {

@@ -1,4 +1,4 @@
-//! The command line: one verb a file.
+//! The command line of `mta`: one file per verb.
 
 mod channel;
 mod check;
@@ -15,14 +15,14 @@ mod watch;
 use clap::{Parser, Subcommand};
 use std::process::ExitCode;
 
-/// Done.
+/// Exit code: done.
 const DONE: u8 = 0;
-/// Failed.
+/// Exit code: failed.
 const FAILED: u8 = 1;
-/// Wrong usage or configuration.
+/// Exit code: wrong usage or configuration.
 const WRONG: u8 = 2;
 
-/// Done in part.
+/// Exit code: done in part.
 const PARTLY: u8 = 3;
 
 /// X.400 and STANAG 4406 message transfer agent.
@@ -39,23 +39,23 @@ enum Verb {
     Run(run::Arguments),
     /// Checks a configuration file and shows what would run.
     Check(check::Arguments),
-    /// Has the daemon read its configuration again.
+    /// Makes the daemon read its configuration again.
     Reload(reload::Arguments),
     /// Shows what the daemon is doing.
     Status(status::Arguments),
-    /// Opens a channel now, whatever it waits for.
+    /// Opens a channel now and ends its wait.
     Channel(channel::Arguments),
-    /// Shows what waits and why; holds entries back, and lets them go again.
+    /// Lists waiting messages and why they wait; holds and releases entries.
     Queue(queue::Arguments),
-    /// Orders MINIMIZE: lets only what is urgent enough go out.
+    /// Orders MINIMIZE: only messages of a precedence and above start.
     Minimize(minimize::Arguments),
     /// Shows whether the wall clock is trusted; accepts it after a jump.
     Clock(clock::Arguments),
-    /// Adds, removes or lists the users who have a mailbox here.
+    /// Adds, removes or lists the users who have a mailbox on this MTA.
     User(user::Arguments),
 }
 
-/// Carries out the command line: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in
+/// Runs the command line. Exit codes: 0 done, 1 failed, 2 wrong usage or configuration, 3 done in
 /// part.
 pub fn main() -> ExitCode {
     let arguments = Arguments::parse();

@@ -1,6 +1,6 @@
-//! What commands share in what they print.
+//! Output shared by the commands: tables, times, errors.
 
-use crate::config::{self, Paths, Report, Routes, Site, Unreadable};
+use crate::config::{self, Findings, Paths, Routes, Site, Unreadable};
 use crate::data_dir;
 use base::shown;
 use comfy_table::{ContentArrangement, presets};
@@ -8,7 +8,7 @@ use serde::Serialize;
 use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-/// Which daemon is asked.
+/// Selects the daemon.
 #[derive(Debug, clap::Args)]
 pub(super) struct Daemon {
     /// The daemon's configuration file.
@@ -20,25 +20,25 @@ pub(super) struct Daemon {
 }
 
 impl Daemon {
-    /// Its admin socket, or `None` once it was said what is missing.
+    /// The admin socket; `None` after printing why it is not known.
     pub(super) fn socket(&self) -> Option<PathBuf> {
         match (&self.socket, &self.config) {
             (Some(socket), _) => Some(socket.clone()),
             (None, Some(config)) => load_paths(config).map(|paths| paths.admin_socket),
             (None, None) => {
-                complain("which daemon? write --config FILE or --socket PATH");
+                print_error("which daemon? write --config FILE or --socket PATH");
                 None
             }
         }
     }
 }
 
-/// What there is nothing of.
+/// The cell of an empty value.
 pub(super) fn dash() -> String {
     "-".to_owned()
 }
 
-/// A time that has passed: seconds with a tenth, from an hour on hours and minutes.
+/// An elapsed time: in tenths of a second, from one hour on in hours and minutes.
 pub(super) fn age(seconds: f64) -> String {
     if seconds < 3_600.0 {
         return format!("{seconds:.1} s");
@@ -47,7 +47,7 @@ pub(super) fn age(seconds: f64) -> String {
     format!("{:.0} h {:02.0} min", (minutes / 60.0).floor(), (minutes % 60.0).floor())
 }
 
-/// A table of whose cells no terminal obeys anything, each on one line.
+/// A table whose cells are escaped for terminals, each on one line.
 pub(super) struct Table(comfy_table::Table);
 
 impl Table {
@@ -61,7 +61,7 @@ impl Table {
     }
 }
 
-/// A table without lines: columns aligned, two spaces between them.
+/// A table without rules: columns are aligned with two spaces between them.
 pub(super) fn table<const N: usize>(head: [&str; N]) -> Table {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING);
@@ -79,12 +79,12 @@ pub(super) fn trimmed(table: &Table) -> String {
     table.0.lines().map(|line| format!("{}\n", line.trim_end().trim_start_matches(' '))).collect()
 }
 
-/// Prints to standard output, for no terminal to obey; a closed pipe is no matter.
+/// Prints to standard output, escaped for terminals. A closed pipe is ignored.
 pub(super) fn print(text: &str) {
     control(&shown::text(text));
 }
 
-/// Prints what a terminal is to obey: nothing in it is of others.
+/// Prints terminal control sequences of our own. The text must not contain values from outside.
 pub(super) fn control(text: &str) {
     let _ = std::io::stdout().lock().write_all(text.as_bytes());
 }
@@ -93,45 +93,45 @@ pub(super) fn control(text: &str) {
 pub(super) fn print_json(value: &impl Serialize) {
     match serde_json::to_string_pretty(value) {
         Ok(text) => print(&format!("{}\n", shown::json(&text))),
-        Err(error) => complain(&format!("this cannot be shown as JSON: {error}")),
+        Err(error) => print_error(&format!("this cannot be shown as JSON: {error}")),
     }
 }
 
 /// Prints to standard error.
-pub(super) fn complain(text: &str) {
+pub(super) fn print_error(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "mta: {}", shown::text(text));
 }
 
-/// Prints what was found in a configuration file to standard error.
-pub(super) fn complain_of(report: &Report) {
+/// Prints the errors and warnings of a configuration file to standard error.
+pub(super) fn print_findings(report: &Findings) {
     let color = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none();
     let _ = std::io::stderr().lock().write_all(shown::coloured(&report.render(color)).as_bytes());
 }
 
-/// The site of a configuration file, or `None` once it was said why there is none.
+/// The site of a configuration file; `None` after printing its errors.
 pub(super) fn load(path: &Path) -> Option<Site> {
     reported(config::load(path, &data_dir::unfit))
 }
 
-/// The paths of a configuration file, or `None` once it was said why there are none.
+/// The paths of a configuration file; `None` after printing its errors.
 pub(super) fn load_paths(path: &Path) -> Option<Paths> {
     reported(config::load_paths(path))
 }
 
-/// The routes of a configuration file, or `None` once it was said why there are none.
+/// The routes of a configuration file; `None` after printing its errors.
 pub(super) fn load_routes(path: &Path) -> Option<Routes> {
     reported(config::load_routes(path))
 }
 
-/// What was read, once it was said what was found.
-fn reported<T>(read: Result<(Option<T>, Report), Unreadable>) -> Option<T> {
+/// Prints the findings and returns what was read.
+fn reported<T>(read: Result<(Option<T>, Findings), Unreadable>) -> Option<T> {
     match read {
         Ok((read, report)) => {
-            complain_of(&report);
+            print_findings(&report);
             read
         }
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             None
         }
     }

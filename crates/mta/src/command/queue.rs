@@ -1,6 +1,6 @@
-//! `mta queue`: what waits and why, and an operator's holds.
+//! `mta queue`: lists waiting messages, and holds and releases them.
 
-use super::output::{Daemon, age, complain, dash, print, print_json, table, trimmed};
+use super::output::{Daemon, age, dash, print, print_error, print_json, table, trimmed};
 use super::{DONE, FAILED, PARTLY, WRONG};
 use crate::admin::{Answer, Request, ask};
 use base::{EntryId, Precedence};
@@ -8,10 +8,15 @@ use node::listing::{QueuePage, QueueRequest, QueueRow, ROWS};
 use node::operator::Outcome;
 use std::path::Path;
 
-/// Entries named in one question.
+/// Entries named in one request.
 const AT_ONCE: usize = 500;
 
-/// Shows what waits and why; holds entries back, and lets them go again.
+/// Lists waiting messages and why they wait; holds and releases entries.
+///
+/// STATE is one of: ready (starts as soon as an association of a permitted channel is free), held
+/// (a rule of the scheduler or an operator keeps it back; the reason follows), delayed (waits
+/// after a failure, or is deferred), transferring (its transfer runs), paused (its transfer is
+/// pre-empted).
 #[derive(Debug, clap::Args)]
 #[command(args_conflicts_with_subcommands = false)]
 pub(super) struct Arguments {
@@ -28,27 +33,28 @@ pub(super) struct Arguments {
 
 #[derive(Debug, clap::Args)]
 struct Filter {
-    /// Only what goes to this peer.
+    /// Only messages to this peer.
     #[arg(long, value_name = "NAME", conflicts_with = "mailbox")]
     peer: Option<String>,
-    /// Only what goes to this mailbox.
+    /// Only messages to this mailbox.
     #[arg(long, value_name = "ADDRESS")]
     mailbox: Option<String>,
     /// Only this precedence: deferred, routine, priority, immediate, flash or override.
     #[arg(long, value_name = "LEVEL")]
     precedence: Option<Precedence>,
-    /// Show so many entries at most.
+    /// Show at most this many entries.
     #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     limit: u32,
 }
 
 #[derive(Debug, clap::Subcommand)]
 enum Action {
-    /// Shows all that is known of entries.
+    /// Shows all fields of entries.
     Show(Entries),
-    /// Holds entries: they stay until released, over restarts too, and hold nothing back.
+    /// Holds entries until they are released, across restarts too. A held entry does not block
+    /// others.
     Hold(Entries),
-    /// Lets held entries go again.
+    /// Releases held entries.
     Release(Entries),
 }
 
@@ -68,7 +74,9 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     let Filter { peer, mailbox, precedence, limit: _ } = &arguments.filter;
     let filtered = peer.is_some() || mailbox.is_some() || precedence.is_some();
     if filtered && arguments.action.is_some() {
-        complain("--peer, --mailbox and --precedence choose what is listed: name entries instead");
+        print_error(
+            "--peer, --mailbox and --precedence choose what is listed: name entries instead",
+        );
         return WRONG;
     }
     let Some(socket) = arguments.daemon.socket() else { return WRONG };
@@ -109,7 +117,7 @@ fn list(socket: &Path, filter: &Filter, json: bool) -> u8 {
                 shown.next = page.next;
             }
             Err(why) => {
-                complain(&why);
+                print_error(&why);
                 return FAILED;
             }
         }
@@ -161,13 +169,13 @@ fn to_text(page: &QueuePage) -> String {
     text
 }
 
-/// Where it goes.
+/// Destination of the entry.
 fn to(row: &QueueRow) -> String {
     let to = row.peer.clone().or_else(|| row.mailbox.clone()).unwrap_or_else(dash);
     if row.removed { to + " (removed)" } else { to }
 }
 
-/// The state, and what it comes from or how far it is.
+/// State, with its cause or progress.
 fn state(row: &QueueRow) -> String {
     let words = row.state.replace('_', " ");
     if let Some(why) = &row.held_because {
@@ -192,14 +200,14 @@ fn show(socket: &Path, entries: &[EntryId], json: bool) -> u8 {
         let asked = QueueRequest { entry: Some(*id), limit: 1, ..QueueRequest::default() };
         match page(socket, asked) {
             Ok(page) => found.entries.extend(page.entries),
-            Err(why) => complain(&why),
+            Err(why) => print_error(&why),
         }
     }
     if json {
         print_json(&found);
     } else {
         for row in &found.entries {
-            // One key a line, in the order and with the names of the JSON.
+            // One field per line, in the order and with the names of the JSON.
             let fields = serde_json::to_value(row).unwrap_or_default();
             for (name, value) in fields.as_object().into_iter().flatten() {
                 let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
@@ -216,9 +224,9 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
     for some in entries.chunks(AT_ONCE) {
         match ask(socket, &Request::Operate { entries: some.to_vec(), hold }) {
             Ok(Answer::Operated(done)) => outcomes.extend(done),
-            Ok(Answer::Error(why)) => complain(&why),
-            Ok(other) => complain(&format!("the daemon answered {other:?}")),
-            Err(error) => complain(&error.to_string()),
+            Ok(Answer::Error(why)) => print_error(&why),
+            Ok(other) => print_error(&format!("the daemon answered {other:?}")),
+            Err(error) => print_error(&error.to_string()),
         }
     }
     let word = if hold { "held" } else { "released" };

@@ -1,6 +1,6 @@
-//! `mta reload`: the daemon reads its configuration again.
+//! `mta reload`: makes the daemon read its configuration again.
 
-use super::output::{complain, complain_of, load_paths, print, print_json};
+use super::output::{load_paths, print, print_error, print_findings, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Reloaded, Request, Verdict, ask};
 use crate::config::problem::ProblemJson;
@@ -8,7 +8,7 @@ use node::changes::Changes;
 use serde::Serialize;
 use std::path::PathBuf;
 
-/// Has the daemon read its configuration and users again: all of it takes effect, or nothing.
+/// Makes the daemon read its configuration and users again. All changes take effect, or none.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     /// The daemon's configuration file.
@@ -37,11 +37,11 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         match ask(&paths.admin_socket, &Request::Reload) {
             Ok(Answer::Reloaded(reloaded)) => *reloaded,
             Ok(other) => {
-                complain(&format!("the daemon answers something else: {other:?}"));
+                print_error(&format!("the daemon answers something else: {other:?}"));
                 return FAILED;
             }
             Err(error) => {
-                complain(&error.to_string());
+                print_error(&error.to_string());
                 return FAILED;
             }
         };
@@ -55,9 +55,9 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         print_json(&ReloadAnswer { applied: refused.is_none(), file, refused, problems, changes });
         return code;
     }
-    complain_of(&report);
+    print_findings(&report);
     match refused {
-        Some(why) => complain(&format!("{}: nothing has changed: {why}", file.display())),
+        Some(why) => print_error(&format!("{}: nothing has changed: {why}", file.display())),
         None => print(&changes.unwrap_or_default().to_string()),
     }
     code

@@ -1,6 +1,6 @@
-//! `mta run`: the daemon.
+//! `mta run`: runs the daemon.
 
-use super::output::{complain, load};
+use super::output::{load, print_error};
 use super::{DONE, FAILED, WRONG};
 use crate::clock::Clock;
 use crate::driver;
@@ -9,11 +9,11 @@ use crate::pcap::Wanted;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// Threads for the disk and password hashes.
+/// Threads for disk access and password hashes.
 const BLOCKING_THREADS: usize = 64;
 
-/// Wait for threads that still do something when all else is done.
-const LEFT_OVER: Duration = Duration::from_secs(1);
+/// Longest wait for these threads when the daemon has ended.
+const SHUTDOWN_GRACE: Duration = Duration::from_secs(1);
 
 /// Runs the daemon until SIGTERM or SIGINT; SIGHUP reads configuration and users again.
 #[derive(Debug, clap::Args)]
@@ -21,16 +21,17 @@ pub(super) struct Arguments {
     /// The configuration file.
     #[arg(long, value_name = "FILE")]
     config: PathBuf,
-    /// How log lines on standard error look.
+    /// Format of log lines on standard error.
     #[arg(long, value_enum, default_value = "text")]
     log_format: LogFormat,
-    /// Log more; RUST_LOG chooses finer.
+    /// Log debug messages; the variable RUST_LOG selects more precisely.
     #[arg(long, short)]
     verbose: bool,
-    /// Record one association's traffic as pcapng for Wireshark: passwords and contents in clear.
+    /// Record one association as pcapng for Wireshark. The file contains passwords and contents in
+    /// clear.
     #[arg(long, value_name = "FILE")]
     pcap: Option<PathBuf>,
-    /// Which to record: PEER/CHANNEL or p3; default: the first P1 association.
+    /// The association to record: PEER/CHANNEL or p3. Default: the first P1 association.
     #[arg(long, value_name = "NAME", requires = "pcap")]
     pcap_association: Option<String>,
 }
@@ -43,11 +44,11 @@ pub(super) fn run(arguments: Arguments) -> u8 {
     if let Some(wanted) = &pcap {
         let labels = site.channels.values().map(|socket| socket.label.as_str());
         if let Err(error) = wanted.check(labels) {
-            complain(&error);
+            print_error(&error);
             return WRONG;
         }
         let path = wanted.path.display();
-        complain(&format!("warning: {path} will hold passwords and contents in clear"));
+        print_error(&format!("warning: {path} will hold passwords and contents in clear"));
     }
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
@@ -56,14 +57,13 @@ pub(super) fn run(arguments: Arguments) -> u8 {
     let runtime = match runtime {
         Ok(runtime) => runtime,
         Err(error) => {
-            complain(&format!("cannot start threads: {error}"));
+            print_error(&format!("cannot start threads: {error}"));
             return FAILED;
         }
     };
     let ended = runtime.block_on(driver::run(site, arguments.config, clock, pcap));
-    // What still runs (a password being checked) has a moment to end; what may take long (a name
-    // being resolved) is not waited for.
-    runtime.shutdown_timeout(LEFT_OVER);
+    // Short work (a password check) may finish; long work (a name lookup) is abandoned.
+    runtime.shutdown_timeout(SHUTDOWN_GRACE);
     match ended {
         Ok(()) => DONE,
         Err(error) => {

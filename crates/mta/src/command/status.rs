@@ -1,7 +1,7 @@
-//! `mta status`: what the daemon is doing, once or again and again.
+//! `mta status`: shows the daemon's status, once or periodically.
 
 use super::minimize::minimize_table;
-use super::output::{Daemon, Table, age, complain, dash, print, print_json, table, trimmed};
+use super::output::{Daemon, Table, age, dash, print, print_error, print_json, table, trimmed};
 use super::watch::{self, Every};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{Answer, Request, ask};
@@ -15,14 +15,14 @@ use std::path::Path;
 pub(super) struct Arguments {
     #[command(flatten)]
     daemon: Daemon,
-    /// Print one JSON object; with --watch, one a line.
+    /// Print one JSON object; with --watch, one object per line.
     #[arg(long)]
     json: bool,
-    /// Show it every so many seconds, 0.1 to 3600, until Ctrl-C: in place on a terminal, else one
-    /// block after the other.
+    /// Repeat every SECONDS, 0.1 to 3600, until Ctrl-C: in place on a terminal, otherwise as
+    /// consecutive blocks.
     #[arg(long, value_name = "SECONDS", num_args = 0..=1, default_missing_value = "2")]
     watch: Option<Every>,
-    /// End after showing it so many times.
+    /// End after N repetitions.
     #[arg(long, value_name = "N", requires = "watch", value_parser = clap::value_parser!(u64).range(1..))]
     count: Option<u64>,
 }
@@ -41,7 +41,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
         Ok(status) if arguments.json => print_json(&status),
         Ok(status) => print(&to_text(&status)),
         Err(error) => {
-            complain(&error);
+            print_error(&error);
             return FAILED;
         }
     }
@@ -66,7 +66,7 @@ fn to_text(status: &Status) -> String {
     let stopping = if status.stopping { ", stopping" } else { "" };
     let mut text = format!("{} at {}{stopping}\n\n", status.mta, status.time);
     if let Some(doubt) = &status.clock {
-        text.push_str(&super::clock::in_words(doubt));
+        text.push_str(&super::clock::describe(doubt));
         text.push('\n');
     }
     let c = &status.counters;
@@ -131,7 +131,7 @@ fn channel_table(text: &mut String, status: &Status) {
     section(text, &channels);
 }
 
-/// What there is of each precedence, where there is anything.
+/// A row for each precedence that has any messages.
 fn level_table(text: &mut String, status: &Status) {
     let mut levels = table([
         "ON",
@@ -173,12 +173,12 @@ fn level_table(text: &mut String, status: &Status) {
     section(text, &levels);
 }
 
-/// A rate, with a decimal where it is low.
+/// A rate, with one decimal where it is low.
 pub(super) fn rate(kbit_s: f64) -> String {
     if kbit_s < 10.0 { format!("{kbit_s:.1} kbit/s") } else { format!("{kbit_s:.0} kbit/s") }
 }
 
-/// How many are held, and why the oldest is.
+/// The number of held messages, and why the oldest is held.
 fn held(channel: &ChannelStatus) -> String {
     match &channel.held_because {
         Some(why) => format!("{}: {why}", channel.held.values().sum::<u64>()),
@@ -230,7 +230,7 @@ fn association_table(text: &mut String, status: &Status) {
     }
 }
 
-/// Appends a table that has rows.
+/// Appends a table, if it has rows.
 fn section(text: &mut String, table: &Table) {
     if table.row_count() > 0 {
         text.push('\n');
@@ -253,7 +253,7 @@ fn states(channel: &ChannelStatus) -> String {
     if shown.is_empty() { "closed".to_owned() } else { shown.join(", ") }
 }
 
-/// Waiting messages, highest precedence first.
+/// Waiting messages by precedence, highest first.
 fn queued(queued: &BTreeMap<Precedence, u64>) -> String {
     let waiting = queued.iter().rev().filter(|(_, n)| **n > 0);
     let shown: Vec<String> = waiting.map(|(p, n)| format!("{n} {p}")).collect();

@@ -1,6 +1,6 @@
-//! `mta user`: who has a mailbox here.
+//! `mta user`: manages the users who have a mailbox on this MTA.
 
-use super::output::{complain, load_paths, load_routes, print, print_json};
+use super::output::{load_paths, load_routes, print, print_error, print_json};
 use super::{DONE, FAILED, WRONG};
 use crate::admin::{AskError, Request, ask};
 use crate::config::{Paths, canonical_address};
@@ -13,13 +13,13 @@ use std::io::{BufRead, IsTerminal, Read};
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
-/// Environment variable a password is taken from.
+/// The environment variable a password is read from.
 const PASSWORD: &str = "XUXA_PASSWORD";
 
-/// Longest password file.
+/// Largest password file, in octets.
 const MAX_PASSWORD_FILE: u64 = 4 << 10;
 
-/// Adds, removes or lists the users who have a mailbox here.
+/// Adds, removes or lists the users who have a mailbox on this MTA.
 #[derive(Debug, clap::Args)]
 pub(super) struct Arguments {
     #[command(subcommand)]
@@ -28,19 +28,19 @@ pub(super) struct Arguments {
 
 #[derive(Debug, Subcommand)]
 enum Verb {
-    /// Adds a user, or gives one another password: from --password-file, else from the environment
-    /// variable XUXA_PASSWORD, else from the first line of standard input.
+    /// Adds a user, or changes a user's password. The password is read from --password-file, else
+    /// from the environment variable XUXA_PASSWORD, else from the first line of standard input.
     Add {
         /// The user's O/R address.
         address: String,
         /// The configuration file.
         #[arg(long, value_name = "FILE")]
         config: PathBuf,
-        /// A file whose first line is the password; nobody else may read it (mode 0600).
+        /// A file whose first line is the password. No other user may read it (mode 0600).
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
-    /// Removes a user. Messages waiting in the mailbox stay until they expire.
+    /// Removes a user. Messages in the mailbox stay until they expire.
     Remove {
         /// The user's O/R address.
         address: String,
@@ -78,7 +78,7 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
 }
 
-/// Changes the users, then tells a running daemon.
+/// Changes the users file, then notifies a running daemon.
 fn with(
     config: &Path,
     address: &str,
@@ -88,27 +88,27 @@ fn with(
     let address = match canonical_address(address) {
         Ok(address) => address,
         Err(error) => {
-            complain(&format!("this is no O/R address: {error}"));
+            print_error(&format!("this is no O/R address: {error}"));
             return WRONG;
         }
     };
     if let Err(error) = change(&paths, &address) {
-        if !matches!(error, UserError::Said) {
-            complain(&error.to_string());
+        if !matches!(error, UserError::AlreadyReported) {
+            print_error(&error.to_string());
         }
         return error.code();
     }
     match ask(&paths.admin_socket, &Request::ReloadUsers) {
         Ok(_) => DONE,
         Err(AskError::NoDaemon { .. }) => {
-            complain(&format!(
+            print_error(&format!(
                 "no daemon runs on {}: the next `mta run` reads it",
                 paths.data_dir.display()
             ));
             DONE
         }
         Err(error) => {
-            complain(&format!("done, but the running daemon was not told: {error}"));
+            print_error(&format!("done, but the running daemon was not told: {error}"));
             FAILED
         }
     }
@@ -126,7 +126,7 @@ enum UserError {
     )]
     NotLocal { address: String, local: Vec<String> },
     #[error("the configuration is wrong, as was said")]
-    Said,
+    AlreadyReported,
 }
 
 impl UserError {
@@ -134,7 +134,9 @@ impl UserError {
         match self {
             UserError::Users(UsersError::Password) => WRONG,
             UserError::Users(_) => FAILED,
-            UserError::Password(_) | UserError::NotLocal { .. } | UserError::Said => WRONG,
+            UserError::Password(_) | UserError::NotLocal { .. } | UserError::AlreadyReported => {
+                WRONG
+            }
         }
     }
 }
@@ -147,9 +149,9 @@ fn remedy(local: &[String]) -> String {
     format!("choose an address below {}, or {add}", local.join(" or "))
 }
 
-/// Whether this MTA keeps a mailbox for that address where there is one: the closest route is local.
+/// Checks that an address belongs to this MTA: its longest matching route is local.
 fn belongs_here(config: &Path, address: &str) -> Result<(), UserError> {
-    let routes = load_routes(config).ok_or(UserError::Said)?;
+    let routes = load_routes(config).ok_or(UserError::AlreadyReported)?;
     let parsed = address.parse::<ORAddress>().ok();
     let target = parsed.and_then(|parsed| routes.table().look_up(&parsed));
     if target == Some(RouteTarget::Local) {
@@ -159,7 +161,7 @@ fn belongs_here(config: &Path, address: &str) -> Result<(), UserError> {
 }
 
 /// The first line of the file, else the environment variable, else the first line of standard
-/// input. Never an argument: those show in process lists.
+/// input. Never an argument: process lists show arguments.
 fn password(file: Option<&Path>) -> Result<Vec<u8>, std::io::Error> {
     let first_line = |read: &mut dyn BufRead| {
         let mut line = Vec::new();
@@ -206,7 +208,7 @@ fn list(config: &Path, json: bool) -> u8 {
         Ok(users) if json => print_json(&Listed { users: users.addresses() }),
         Ok(users) => print(&users.addresses().iter().map(|a| format!("{a}\n")).collect::<String>()),
         Err(error) => {
-            complain(&error.to_string());
+            print_error(&error.to_string());
             return FAILED;
         }
     }

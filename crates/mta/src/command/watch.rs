@@ -1,6 +1,6 @@
-//! Shows something again and again: in place on a terminal, block after block elsewhere.
+//! Periodic display: in place on a terminal, otherwise as consecutive blocks.
 
-use super::output::{complain, control, print};
+use super::output::{control, print, print_error};
 use super::{DONE, FAILED};
 use base::shown;
 use std::io::IsTerminal;
@@ -9,20 +9,21 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// The other screen, so that what was on the terminal comes back; no cursor; long lines are cut.
+/// Alternate screen (so that the terminal's content returns afterwards), hidden cursor, no
+/// wrapping.
 const ENTER: &str = "\x1b[?1049h\x1b[?25l\x1b[?7l";
-/// All that undone.
+/// Undoes [`ENTER`].
 const LEAVE: &str = "\x1b[?7h\x1b[?25h\x1b[?1049l";
-/// To the first column of the first line.
+/// Moves the cursor to the first column of the first line.
 const HOME: &str = "\x1b[H";
-/// Clears what was on the line behind this, and everything below.
+/// Clears the rest of a line.
 const CLEAR_LINE: &str = "\x1b[K";
 const CLEAR_BELOW: &str = "\x1b[J";
 
-/// Lines of a terminal that does not tell how many it has.
+/// Height assumed where the terminal does not report one.
 const LINES: u16 = 24;
 
-/// The time between two looks.
+/// The interval between two updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Every(Duration);
 
@@ -40,7 +41,7 @@ impl FromStr for Every {
     }
 }
 
-/// A terminal that shows the other screen until this is dropped.
+/// The alternate screen of a terminal, until this is dropped.
 struct Screen;
 
 impl Screen {
@@ -56,9 +57,9 @@ impl Drop for Screen {
     }
 }
 
-/// Looks every so often, `count` times or until SIGINT or SIGTERM, and shows what was seen or why
-/// nothing was: a daemon may come back. `lines` is for machines: one line each, never in place.
-/// Exit code of the last look.
+/// Calls `look` at each interval, `count` times or until SIGINT or SIGTERM, and prints its result
+/// or its error; it goes on after an error, as the daemon may return. `lines` is for
+/// machine-readable output: one line each, never in place. Returns the exit code of the last call.
 pub(super) fn run(
     every: Every,
     count: Option<u64>,
@@ -69,7 +70,7 @@ pub(super) fn run(
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            complain(&format!("cannot wait: {error}"));
+            print_error(&format!("cannot wait: {error}"));
             return FAILED;
         }
     };
@@ -103,14 +104,14 @@ pub(super) fn run(
         }
         last
     });
-    // A question that is still open is not waited for.
+    // Do not wait for a request that is still open.
     runtime.shutdown_background();
     drop(screen);
     match last {
         Ok(()) => DONE,
         Err(error) => {
             if in_place {
-                complain(&error); // it went with the other screen
+                print_error(&error); // it went with the other screen
             }
             FAILED
         }
@@ -126,17 +127,17 @@ fn show(seen: &Result<String, String>, in_place: bool, apart: bool) {
             control(&frame(&text, usize::from(height)));
         }
         Ok(text) => print(&format!("{}{text}", if apart { "\n" } else { "" })),
-        Err(error) => complain(error),
+        Err(error) => print_error(error),
     }
 }
 
-/// The text over what was there before, as much of it as the terminal has lines for.
+/// The text as one terminal frame, cut to the terminal's height.
 fn frame(text: &str, height: usize) -> String {
     let room = height.saturating_sub(1).max(1);
     let hidden = text.lines().count().saturating_sub(room);
     let mut out = HOME.to_owned();
     for line in text.lines().take(room) {
-        // Names come from configuration files and errors from peers.
+        // Names come from configuration files, and errors from peers.
         out.push_str(&shown::line(line));
         out.push_str(CLEAR_LINE);
         out.push_str("\r\n");

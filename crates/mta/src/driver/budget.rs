@@ -1,5 +1,5 @@
-//! What connections hold in memory, by peer and in all: octets read and not stored, octets not yet
-//! written. While a peer holds as much as it may, none of its connections is read.
+//! Memory limits of connections, per peer and in total: octets read and not yet stored, and octets
+//! not yet written. While a peer is at its limit, none of its connections is read.
 
 use super::gauge::Gauge;
 use crate::config::Site;
@@ -11,31 +11,31 @@ use std::net::IpAddr;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Weak};
 
-/// Who holds it.
+/// To whom a connection's memory is counted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Payer {
+pub(super) enum BudgetOwner {
     /// A peer.
     Peer(PeerId),
-    /// The users at an address.
+    /// The P3 users at one IP address.
     Users(IpAddr),
 }
 
-/// Part of a connection in its peer's memory.
+/// A connection's part in the memory of its peer and of all.
 #[derive(Clone, Default)]
 pub(super) struct Share {
     peer: Arc<Gauge>,
     all: Arc<Gauge>,
-    most: Arc<Most>,
+    limits: Arc<MemoryLimits>,
 }
 
-/// How much it may be: for one, and in all.
+/// The limits, per peer and in total, in octets.
 #[derive(Default)]
-struct Most {
+struct MemoryLimits {
     peer: AtomicUsize,
     all: AtomicUsize,
 }
 
-impl Most {
+impl MemoryLimits {
     fn set(&self, limits: &Limits) {
         self.peer.store(limits.memory_per_peer, Relaxed);
         self.all.store(limits.memory, Relaxed);
@@ -43,55 +43,56 @@ impl Most {
 }
 
 impl Share {
-    /// A gauge whose octets count here.
+    /// A gauge whose octets count in this share.
     pub(super) fn gauge(&self) -> Arc<Gauge> {
         Arc::new(Gauge::within(&self.peer))
     }
 
-    /// Returns once there is room.
+    /// Returns once both limits leave room.
     pub(super) async fn room(&self) {
-        self.peer.below(self.most.peer.load(Relaxed)).await;
-        self.all.below(self.most.all.load(Relaxed)).await;
+        self.peer.below(self.limits.peer.load(Relaxed)).await;
+        self.all.below(self.limits.all.load(Relaxed)).await;
     }
 }
 
-/// All of them.
+/// The memory of all connections.
 pub(super) struct Budgets {
     all: Arc<Gauge>,
-    most: Arc<Most>,
-    peers: BTreeMap<Payer, Weak<Gauge>>,
+    limits: Arc<MemoryLimits>,
+    peers: BTreeMap<BudgetOwner, Weak<Gauge>>,
 }
 
 impl Budgets {
     pub(super) fn new(limits: &Limits) -> Budgets {
-        let budgets = Budgets { all: Arc::default(), most: Arc::default(), peers: BTreeMap::new() };
+        let budgets =
+            Budgets { all: Arc::default(), limits: Arc::default(), peers: BTreeMap::new() };
         budgets.set_limits(limits);
         budgets
     }
 
-    /// So much from now on.
+    /// Sets new limits.
     pub(super) fn set_limits(&self, limits: &Limits) {
-        self.most.set(limits);
+        self.limits.set(limits);
     }
 
-    /// The share of one more connection.
-    pub(super) fn share(&mut self, payer: Payer) -> Share {
-        let peer = self.peers.get(&payer).and_then(Weak::upgrade).unwrap_or_else(|| {
-            // Those whose last connection is gone.
+    /// A share for one more connection.
+    pub(super) fn share(&mut self, owner: BudgetOwner) -> Share {
+        let peer = self.peers.get(&owner).and_then(Weak::upgrade).unwrap_or_else(|| {
+            // Drop the owners that have no connection left.
             self.peers.retain(|_, gauge| gauge.strong_count() > 0);
             let gauge = Arc::new(Gauge::within(&self.all));
-            self.peers.insert(payer, Arc::downgrade(&gauge));
+            self.peers.insert(owner, Arc::downgrade(&gauge));
             gauge
         });
-        Share { peer, all: Arc::clone(&self.all), most: Arc::clone(&self.most) }
+        Share { peer, all: Arc::clone(&self.all), limits: Arc::clone(&self.limits) }
     }
 
-    /// The same for a connection that was accepted. Until somebody has bound, it is the listener
-    /// that tells whose it is.
+    /// A share for an accepted connection. Until a bind names the peer, the listener determines
+    /// the owner.
     pub(super) fn share_at(&mut self, site: &Site, listener: ListenerId, remote: IpAddr) -> Share {
         self.share(match site.node.listener(listener).map(|l| &l.service) {
-            Some(ListenerService::P1 { peer, .. }) => Payer::Peer(*peer),
-            _ => Payer::Users(remote),
+            Some(ListenerService::P1 { peer, .. }) => BudgetOwner::Peer(*peer),
+            _ => BudgetOwner::Users(remote),
         })
     }
 }

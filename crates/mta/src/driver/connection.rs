@@ -1,10 +1,10 @@
-//! One TCP connection: a reader that stops while too much of what it read is not yet stored or too
-//! much waits to be written, and a writer whose queue can be watched.
+//! One TCP connection: a reader that stops while too much input is unstored or too much output is
+//! unsent, and a writer with an observable queue.
 
 use super::budget::Share;
 use super::gauge::Gauge;
 use super::inbox::{Inbox, Ready};
-use super::patience::Patience;
+use super::send_timeout::SendTimeout;
 use crate::pcap::Tap;
 use base::{AssociationId, Instant, Precedence};
 use bytes::{Buf, Bytes};
@@ -22,57 +22,57 @@ use tokio::net::TcpStream;
 use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::sync::mpsc;
 
-/// A slice: most octets read, and most written, before others are served.
+/// Most octets read and most written in one slice, before other connections are served.
 const CHUNK: usize = 16 << 10;
 
-/// Reads of one slice, where the first one found less.
+/// Reads per slice, where the first one was short.
 const READS: usize = 2;
 
-/// Octets read and neither handled nor stored at which reading stops.
+/// Reading stops at this many octets that are neither handled nor stored.
 const MAX_UNSTORED: usize = 256 << 10;
 
-/// Octets to be written at which reading stops: a peer that asks and never reads the answers gets
-/// no more of them. Content is queued only while much less waits, so that two ends that both send
-/// do not wait for each other.
+/// Reading stops at this many octets of unsent output: a peer that sends requests and does not
+/// read the answers is no longer read. Content is queued only far below this limit, so that two
+/// ends that both send do not block each other.
 const MAX_UNSENT: usize = 1 << 20;
 
 /// Buffers written with one system call.
 const GATHERED: usize = 64;
 
-/// How long the peer may take to close after we did.
+/// How long to wait for the peer to close after we have closed.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// What a connection tells the driver.
+/// An event that a connection passes to the driver.
 pub(super) enum Arrival {
     /// Octets arrived.
     Bytes { association: AssociationId, bytes: Bytes },
-    /// It is over. Nothing follows.
+    /// The connection is over. No event follows.
     Closed { association: AssociationId, error: Option<String> },
 }
 
-/// What a connection has for the driver, in order.
+/// Events for the driver, in order.
 type Arrivals = Rc<RefCell<VecDeque<Arrival>>>;
 
-/// A connection. Nothing happens but where it is served.
+/// A connection. It makes progress only in [`Connection::serve`].
 pub(super) struct Connection {
-    /// Dropped to close.
+    /// Dropped to close the connection.
     writes: Option<mpsc::UnboundedSender<Bytes>>,
-    /// Octets to write.
+    /// Octets still to be written.
     pub(super) outgoing: Arc<Gauge>,
     /// Octets read and neither handled nor stored.
     pub(super) incoming: Arc<Gauge>,
     closing: Arc<AtomicBool>,
-    /// As long as it is there.
+    /// The socket, while the connection exists.
     socket: Weak<OwnedReadHalf>,
     ready: Arc<Ready>,
     arrivals: Arrivals,
-    patience: Patience,
-    /// Gone once it is over.
+    send_timeout: SendTimeout,
+    /// `None` once the connection is over.
     served: Option<Pin<Box<dyn Future<Output = ()>>>>,
 }
 
 impl Connection {
-    /// A connection of this level, to be served whenever `inbox` names it.
+    /// Starts a connection of this level. It must be served whenever `inbox` names it.
     pub(super) fn start(
         (association, level): (AssociationId, Precedence),
         stream: TcpStream,
@@ -84,7 +84,7 @@ impl Connection {
         let (outgoing, incoming) = (share.gauge(), share.gauge());
         let closing = Arc::<AtomicBool>::default();
         let arrivals = Arrivals::default();
-        let patience = Patience::of(&stream);
+        let send_timeout = SendTimeout::new(&stream);
         let (read_half, write_half) = stream.into_split();
         let read_half = Rc::new(read_half);
         let socket = Rc::downgrade(&read_half);
@@ -121,12 +121,12 @@ impl Connection {
             socket,
             ready,
             arrivals,
-            patience,
+            send_timeout,
             served: Some(served),
         }
     }
 
-    /// Reads and writes a slice; what came of it is taken with [`Connection::arrival`].
+    /// Reads and writes one slice; [`Connection::arrival`] returns the events.
     pub(super) fn serve(&mut self) {
         self.ready.begin();
         let Some(served) = &mut self.served else { return };
@@ -136,17 +136,17 @@ impl Connection {
         }
     }
 
-    /// What came of its slices.
+    /// The next event of the slices served.
     pub(super) fn arrival(&self) -> Option<Arrival> {
         self.arrivals.borrow_mut().pop_front()
     }
 
-    /// From now on it is served with this precedence.
+    /// Serves it with this precedence from now on.
     pub(super) fn set_level(&self, level: Precedence) {
         self.ready.set_level(level);
     }
 
-    /// Ends it at once, whatever was not read or written. Nothing is told.
+    /// Ends it at once, discarding unread and unsent octets. No event follows.
     pub(super) fn drop_now(self) {
         self.outgoing.release();
     }
@@ -155,28 +155,28 @@ impl Connection {
     pub(super) fn write(&self, bytes: Bytes) {
         if let Some(writes) = &self.writes {
             self.outgoing.add(bytes.len());
-            // Refused only once the connection ended, which the driver will hear.
+            // Fails only after the connection ended; the driver gets `Closed` for that.
             let _ = writes.send(bytes);
         }
     }
 
-    /// Octets that the peer has acknowledged, where that is known.
+    /// Octets acknowledged by the peer's TCP, where the kernel reports them.
     pub(super) fn taken(&self) -> Option<u64> {
         let socket = self.socket.upgrade()?;
         let stream: &TcpStream = (*socket).as_ref();
         dscp::socket::taken(stream)
     }
 
-    /// Looks whether the peer takes what is sent; see [`Patience`].
+    /// Checks whether the peer accepts what is sent; see [`SendTimeout`].
     pub(super) fn look(&mut self, now: Instant) {
         let Some(socket) = self.socket.upgrade() else { return };
         let stream: &TcpStream = (*socket).as_ref();
-        self.patience.look(now, stream);
+        self.send_timeout.look(now, stream);
     }
 
-    /// Closes after what was queued.
+    /// Closes the connection after the queued output.
     pub(super) fn close(&mut self) {
-        // From here on what is read is dropped, so that nothing needs to hold the reader up.
+        // From here on input is discarded, so nothing needs to stop the reader.
         self.closing.store(true, Ordering::Release);
         self.incoming.release();
         self.outgoing.release();
@@ -190,8 +190,8 @@ async fn serve(reader: Reader, writer: Writer) -> io::Result<()> {
         ended = &mut read => return ended,
         ended = writer.run() => ended?,
     }
-    // All is written and our side is shut. Closing before the peer does would make the kernel
-    // send RST if octets are still to come, and RST may overtake what we wrote.
+    // All output is written and our side is shut down. If we closed before the peer, the kernel
+    // would send RST when more octets arrive, and RST may overtake our last output.
     match tokio::time::timeout(LINGER, read).await {
         Ok(ended) => ended,
         Err(_) => Ok(()),
@@ -247,9 +247,9 @@ impl Reader {
 }
 
 impl Reader {
-    /// What has arrived, up to [`CHUNK`]; nothing at the end. Read into a buffer that all
-    /// connections of the thread share and copied out of it: most reads are short, and making a
-    /// large buffer for each of them costs more than the copy.
+    /// The octets that have arrived, up to [`CHUNK`]; empty at the end of the stream. All
+    /// connections of the thread read into one shared buffer and copy out of it: most reads are
+    /// short, and a large buffer per read would cost more than the copy.
     fn read_some(&self) -> io::Result<Bytes> {
         thread_local! {
             static SHARED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
@@ -270,7 +270,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Writes until the queue is closed, then shuts our side.
+    /// Writes until the queue is closed, then shuts down our side.
     async fn run(mut self) -> io::Result<()> {
         let mut batch = Vec::with_capacity(GATHERED);
         while self.queue.recv_many(&mut batch, GATHERED).await > 0 {
@@ -306,7 +306,7 @@ impl Writer {
     }
 }
 
-/// The first octets of all, so many at most.
+/// The first `most` octets of the queue.
 fn first_of(waiting: &VecDeque<Bytes>, mut most: usize) -> Vec<IoSlice<'_>> {
     let mut slices = Vec::with_capacity(waiting.len());
     for bytes in waiting {
@@ -320,7 +320,7 @@ fn first_of(waiting: &VecDeque<Bytes>, mut most: usize) -> Vec<IoSlice<'_>> {
     slices
 }
 
-/// Goes on in the next slice.
+/// Continues in the next slice.
 async fn next_slice() {
     let mut asked = false;
     std::future::poll_fn(|context| {
@@ -335,7 +335,7 @@ async fn next_slice() {
 
 #[cfg(test)]
 mod tests {
-    use super::super::budget::{Budgets, Payer};
+    use super::super::budget::{BudgetOwner, Budgets};
     use super::*;
     use node::config::Limits;
     use tokio::io::AsyncReadExt;
@@ -344,10 +344,10 @@ mod tests {
     const ID: AssociationId = AssociationId(1);
 
     fn roomy() -> Share {
-        Budgets::new(&Limits::default()).share(Payer::Users([127, 0, 0, 1].into()))
+        Budgets::new(&Limits::default()).share(BudgetOwner::Users([127, 0, 0, 1].into()))
     }
 
-    /// A connection with a driver of its own.
+    /// A connection with a driver of its own, for tests.
     struct Served {
         connection: Connection,
         inbox: Arc<Inbox>,
@@ -361,7 +361,7 @@ mod tests {
             Served { connection, inbox }
         }
 
-        /// Serves it until something comes of that.
+        /// Serves the connection until it has an event.
         async fn recv(&mut self) -> Arrival {
             loop {
                 if let Some(arrival) = self.connection.arrival() {
@@ -426,7 +426,7 @@ mod tests {
             let Arrival::Bytes { bytes, .. } = served.recv().await else { panic!() };
             got += bytes.len();
         }
-        // Beyond the limit at most the chunk that crossed it comes.
+        // At most the chunk that crossed the limit follows.
         let more = tokio::time::timeout(Duration::from_millis(300), async {
             while let Arrival::Bytes { bytes, .. } = served.recv().await {
                 got += bytes.len();
@@ -452,7 +452,7 @@ mod tests {
         let limits = Limits { memory_per_peer: 1_000, ..Limits::default() };
         let mut budgets = Budgets::new(&limits);
         let [act, act_too, rome] =
-            [1, 1, 2].map(|n| budgets.share(Payer::Users([127, 0, 0, n].into())));
+            [1, 1, 2].map(|n| budgets.share(BudgetOwner::Users([127, 0, 0, n].into())));
         let other = act_too.gauge();
         other.add(1_000);
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
@@ -494,10 +494,10 @@ mod tests {
         }
     }
 
-    /// Answers each octet that arrives with this many.
+    /// Answers each octet that arrives with this many octets.
     const ANSWERS: usize = 8;
 
-    /// Answers one arrival as a driver does; `false` where the connection is over.
+    /// Answers one event as a driver does; `false` once the connection is over.
     fn answer(connection: &Connection, arrival: Arrival) -> bool {
         let Arrival::Bytes { bytes, .. } = arrival else { return false };
         for piece in bytes.chunks(64) {
@@ -522,7 +522,7 @@ mod tests {
             let arrival = served.recv().await;
             assert!(answer(&served.connection, arrival));
         }
-        // Beyond the limit comes only what had been read by then.
+        // Beyond the limit only octets that had already been read arrive.
         let mut most = 0;
         let quiet = Duration::from_millis(300);
         while let Ok(arrival) = tokio::time::timeout(quiet, served.recv()).await {
@@ -571,7 +571,7 @@ mod tests {
         sender.await.unwrap();
     }
 
-    /// The window never opens for all that the kernel has, but it does for a little, all the time.
+    /// The peer's window opens a little at a time, never for all that the kernel has to send.
     #[tokio::test]
     async fn a_peer_that_reads_slowly_all_the_time_is_not_dropped() {
         let listener = tokio::net::TcpSocket::new_v4().unwrap();
@@ -605,7 +605,7 @@ mod tests {
         served.connection.write(Bytes::from(vec![7; 1_000]));
         let reader = tokio::spawn(async move {
             peer.read_exact(&mut [0; 1_000]).await.unwrap();
-            // What the peer says acknowledges what it has.
+            // The peer's octet carries an acknowledgement for all it received.
             peer.write_all(&[8]).await.unwrap();
             peer
         });
@@ -621,7 +621,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn a_reset_is_told() {
+    async fn a_reset_is_reported() {
         let (mut served, peer) = pair().await;
         socket2::SockRef::from(&peer).set_linger(Some(Duration::ZERO)).unwrap();
         drop(peer);

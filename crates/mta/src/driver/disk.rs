@@ -1,4 +1,4 @@
-//! The store, off the node's thread: spools in order each, commits the highest first, reads beside.
+//! Access to the store outside the node's thread: spools in order, commits by precedence, reads.
 
 use super::Answer;
 use super::gauge::Gauge;
@@ -18,58 +18,58 @@ use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinSet;
 
-/// Jobs of one spool done in one go.
+/// Jobs of one spool done without a pause.
 const SPOOL_JOBS: usize = 64;
 
-/// Content read at once at most, whatever was asked.
+/// Most octets of content per read, whatever was requested.
 const MAX_READ: usize = 1 << 20;
 
 /// Threads that append to files, sync them and read contents.
 const THREADS: usize = 6;
 
-/// The same, kept for what is Immediate and higher.
+/// Additional threads for Immediate and higher.
 const URGENT_THREADS: usize = 2;
 
-/// The driver's side of the store. Nothing here waits for the disk: what is in memory is done at
-/// once, so that a small message crosses to another thread for its commit only.
+/// The driver's access to the store. Nothing here waits for the disk. Work on memory is done at
+/// once, so a small message goes to another thread for its commit only.
 pub(super) struct StoreThreads {
     store: Arc<RedbStore>,
     answers: Arc<Inbox>,
     spools: BTreeMap<SpoolId, Place>,
     committer: Arc<Committer>,
-    /// Commits that wait for the files they use up.
+    /// Commits that wait for the files they consume.
     waiting: JoinSet<()>,
-    /// What writes contents into files.
+    /// Tasks that write contents into files.
     spooling: JoinSet<()>,
-    /// Looks things up in the database: one thread, and one for what is urgent.
+    /// Database look-ups: one thread, and one for Immediate and higher.
     reader: Pool,
-    learner: Learner,
-    /// Does what takes longer.
+    learner: KeyReader,
+    /// Threads for work that takes longer.
     threads: Arc<Pool>,
 }
 
-/// The thread that reads all remembered keys once, at the start. Dropping it ends it, and waits
-/// until it has.
-struct Learner {
+/// The thread that reads all remembered keys once, at start. Dropping this stops the thread and
+/// waits for it.
+struct KeyReader {
     ending: Arc<AtomicBool>,
     /// `None` only while dropping.
     thread: Option<JoinHandle<()>>,
 }
 
-/// Where a spool is.
+/// Where a spool keeps its octets.
 enum Place {
     /// In memory: nothing blocks.
     Memory,
-    /// In a file: a task does the jobs in their order.
+    /// In a file: a task does the jobs in order.
     File(mpsc::UnboundedSender<SpoolJob>),
-    /// It could not be opened, which was told.
+    /// The file could not be opened; the failure is already reported.
     Nowhere,
 }
 
 enum SpoolJob {
     Append(Precedence, Bytes, Option<Arc<Gauge>>),
     Sync(Precedence, Token),
-    /// Answered when all jobs before are done and the file is synced, or cannot be.
+    /// Answered when all earlier jobs are done and the file is synced, or has failed.
     Reached(Precedence, oneshot::Sender<()>),
     Discard,
 }
@@ -85,7 +85,7 @@ impl SpoolJob {
     }
 }
 
-/// Something to look up in the database.
+/// A database look-up.
 enum Read {
     Load(Token, EntryKey),
     LookUp(Token, Vec<Digest>, Utc),
@@ -97,7 +97,7 @@ impl StoreThreads {
         answers: Arc<Inbox>,
     ) -> Result<StoreThreads, StoreError> {
         let committer = Committer::start(Arc::clone(&store) as Arc<dyn QueueStore>)?;
-        let learner = Learner::start(&store)?;
+        let learner = KeyReader::start(&store)?;
         Ok(StoreThreads {
             store,
             answers,
@@ -105,7 +105,8 @@ impl StoreThreads {
             committer: Arc::new(committer),
             waiting: JoinSet::new(),
             spooling: JoinSet::new(),
-            // A repeated message of many recipients takes long: what is urgent does not wait for it.
+            // A repeated message with many recipients takes long; urgent look-ups have a thread of
+            // their own.
             reader: Pool::start("reader", 1, 1)?,
             learner,
             threads: Arc::new(Pool::start("disk", THREADS, URGENT_THREADS)?),
@@ -123,8 +124,8 @@ impl StoreThreads {
         self.spools.insert(id, place);
     }
 
-    /// Appends what came on an association of this level; `incoming` counts the octets until they
-    /// are stored.
+    /// Appends content received on an association of this level. `incoming` counts the octets
+    /// until they are stored.
     pub(super) fn spool_append(
         &mut self,
         id: SpoolId,
@@ -148,7 +149,7 @@ impl StoreThreads {
             if let Some(gauge) = &incoming {
                 gauge.add(bytes.len());
             }
-            // Refused only if the task panicked, which ends the daemon.
+            // Fails only if the task panicked, which ends the daemon.
             let _ = jobs.send(SpoolJob::Append(level, bytes, incoming));
         }
     }
@@ -173,8 +174,9 @@ impl StoreThreads {
         }
     }
 
-    /// Commits, after all that was asked of the spools it uses up. One that waits for a large
-    /// file's sync lets the others pass: no two commits under way concern the same entry or body.
+    /// Commits, after all jobs of the spools that the batch consumes. A commit that waits for the
+    /// sync of a large file lets others pass: no two pending commits concern the same entry or
+    /// body.
     pub(super) fn commit(&mut self, token: Token, precedence: Precedence, batch: Batch) {
         let spools: Vec<SpoolId> = batch
             .iter()
@@ -215,7 +217,7 @@ impl StoreThreads {
         });
     }
 
-    /// The spools of a batch that committed are used up.
+    /// Removes the spools of a batch that committed.
     pub(super) fn committed(&mut self, spools: &[SpoolId]) {
         for id in spools {
             self.spools.remove(id);
@@ -233,7 +235,7 @@ impl StoreThreads {
         }
     }
 
-    /// By no clock: what is to be forgotten is told with [`Op::ForgetSeen`].
+    /// Uses no clock: [`Op::ForgetSeen`] removes expired keys.
     pub(super) fn look_up(&self, token: Token, precedence: Precedence, keys: Vec<Digest>) {
         if keys.iter().all(|key| self.store.cannot_have_seen(key)) {
             let result = Ok(vec![None; keys.len()]);
@@ -243,7 +245,7 @@ impl StoreThreads {
         }
     }
 
-    /// Fills in what only the records say, on a thread that may wait for the disk.
+    /// Adds the fields that only the records contain, on a thread that may wait for the disk.
     pub(super) fn describe(
         &self,
         page: node::listing::Page,
@@ -251,7 +253,8 @@ impl StoreThreads {
     ) {
         let store = Arc::clone(&self.store);
         tokio::task::spawn_blocking(move || {
-            // It may have gone meanwhile; a failure is met again, and told, when it is sent.
+            // The entry may be gone by now. A read failure is met again, and reported, when it is
+            // sent.
             let _ = answer.send(Ok(page.describe(|key| store.entry(key).ok().flatten())));
         });
     }
@@ -261,7 +264,7 @@ impl StoreThreads {
         self.reader.submit(level, move || look(&store, &answers, level, read));
     }
 
-    /// Has keys forgotten, and answers whether there are more.
+    /// Deletes expired keys, and answers whether more are left.
     pub(super) fn forget_seen(&self, token: Token, before: Utc, most: usize) {
         const LEVEL: Precedence = Precedence::Deferred; // nobody waits for it
         let (store, answers) = (Arc::clone(&self.store), Arc::clone(&self.answers));
@@ -274,7 +277,7 @@ impl StoreThreads {
         self.committer.submit(LEVEL, vec![Op::ForgetSeen { before, most }], on_done);
     }
 
-    /// Reads content for an association of this level, once `outgoing` is below `limit`.
+    /// Reads content for an association of this level once `outgoing` is below `limit`.
     pub(super) fn read_content(
         &self,
         token: Token,
@@ -313,8 +316,8 @@ impl StoreThreads {
         });
     }
 
-    /// Commits what waits, then ends all threads and closes the database, on a thread of its own:
-    /// who waits no longer for that is free.
+    /// Commits what is pending, then ends all threads and closes the database, on a separate
+    /// thread so that the caller may stop waiting.
     pub(super) fn shutdown(self) -> tokio::task::JoinHandle<()> {
         let runtime = Handle::current();
         let close = move || {
@@ -325,7 +328,7 @@ impl StoreThreads {
                 while spooling.join_next().await.is_some() {}
                 while waiting.join_next().await.is_some() {}
             });
-            // Dropping waits for the threads; the committer's commits what is queued.
+            // Dropping these waits for their threads; the committer first commits its queue.
             drop(committer);
             drop((reader, learner));
             threads.close();
@@ -336,8 +339,8 @@ impl StoreThreads {
     }
 }
 
-impl Learner {
-    fn start(store: &Arc<RedbStore>) -> Result<Learner, StoreError> {
+impl KeyReader {
+    fn start(store: &Arc<RedbStore>) -> Result<KeyReader, StoreError> {
         let ending = Arc::<AtomicBool>::default();
         let (store, until) = (Arc::clone(store), Arc::clone(&ending));
         let thread = std::thread::Builder::new().name("learner".to_owned()).spawn(move || {
@@ -347,11 +350,11 @@ impl Learner {
         });
         let doing = "starting the learner";
         let thread = thread.map_err(|e| StoreError::Io { doing, source: Arc::new(e) })?;
-        Ok(Learner { ending, thread: Some(thread) })
+        Ok(KeyReader { ending, thread: Some(thread) })
     }
 }
 
-impl Drop for Learner {
+impl Drop for KeyReader {
     fn drop(&mut self) {
         self.ending.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take()
@@ -362,7 +365,7 @@ impl Drop for Learner {
     }
 }
 
-/// Looks something up in the database.
+/// Does one look-up.
 fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
     match read {
         Read::Load(token, key) => {
@@ -380,7 +383,7 @@ fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
     }
 }
 
-/// Why the daemon must end, where it must: the store takes nothing more.
+/// The error that ends the daemon, if the store accepts nothing more.
 fn fatal<T>(result: &Result<T, StoreError>) -> Option<String> {
     match result {
         Err(error @ (StoreError::Stopped { .. } | StoreError::Closed)) => Some(error.to_string()),
@@ -404,7 +407,7 @@ fn synced(spool: SpoolId, token: Token, result: Result<u64, StoreError>) -> Answ
     Answer::Input(Input::Synced { spool, token, result })
 }
 
-/// Does the jobs of a spool that is in a file, on threads that may wait for the disk.
+/// Does the jobs of a spool in a file, on threads that may wait for the disk.
 async fn run_spool(
     id: SpoolId,
     spools: Arc<Spools>,
@@ -428,7 +431,7 @@ async fn run_spool(
     }
 }
 
-/// Does one job; whether the spool is still of use.
+/// Does one job; returns whether the spool is still usable.
 fn do_job(id: SpoolId, spools: &Spools, answers: &Inbox, usable: bool, job: SpoolJob) -> bool {
     match job {
         SpoolJob::Append(level, bytes, incoming) => {
@@ -438,7 +441,7 @@ fn do_job(id: SpoolId, spools: &Spools, answers: &Inbox, usable: bool, job: Spoo
                 gauge.sub(length);
             }
             if let Err(error) = result {
-                // Told once; what follows would leave a hole.
+                // Reported once; later octets would leave a gap.
                 answers.answer(level, spool_failed(id, &error));
                 return false;
             }
@@ -447,8 +450,8 @@ fn do_job(id: SpoolId, spools: &Spools, answers: &Inbox, usable: bool, job: Spoo
             answers.answer(level, synced(id, token, spools.sync(id)));
         }
         SpoolJob::Reached(_, at) => {
-            // Here, so that the commits of others do not wait for this file. A failure is met
-            // again, and told, by the commit itself.
+            // Synced here, so that the commits of others do not wait for this file. A failure is
+            // met again, and reported, by the commit.
             let _ = spools.sync(id);
             let _ = at.send(());
         }

@@ -1,8 +1,8 @@
-//! The event log of messages: JSON lines in a file, a new file when it is full.
+//! The event log of messages: JSON lines in a file, rotated by size.
 //!
-//! The network thread only appends to a buffer; a thread writes it out a few milliseconds later.
-//! What the disk does not take, or not in time, is lost, counted and said once, and a line in the file
-//! stands for it: the MTA goes on.
+//! The network thread only appends to a buffer; a writer thread empties it every few milliseconds.
+//! Lines that the disk refuses or takes too late are lost and counted. The loss is logged once,
+//! and a line in the file states the count. The MTA continues.
 
 use crate::clock::Clock;
 use crate::config::EventLog;
@@ -16,14 +16,14 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// Lines are gathered for so long before they are written together.
+/// Lines are collected for this long and written together.
 const GATHER: Duration = Duration::from_millis(20);
 
-/// Octets that wait for a slow disk; what comes then is lost.
+/// Most octets buffered for a slow disk; further lines are lost.
 const MAX_WAITING: usize = 16 << 20;
 
-/// The open log. Dropping it writes what waits.
-pub(super) struct Journal {
+/// The open event log. Dropping it writes the buffer.
+pub(super) struct EventLogFile {
     shared: Arc<Shared>,
     writer: Option<JoinHandle<()>>,
 }
@@ -38,29 +38,29 @@ struct Shared {
 #[derive(Default)]
 struct Waiting {
     lines: Vec<u8>,
-    /// Lines lost since the writer last took some, for too much waited.
+    /// Lines lost to a full buffer since the writer last emptied it.
     lost: u64,
-    /// That is so, and was said.
+    /// The buffer is full, and that was logged.
     overflows: bool,
-    /// The writer sleeps until there is something.
+    /// The writer sleeps until a line is added.
     idle: bool,
     ended: bool,
 }
 
-impl Journal {
-    /// Opens the file, behind what is in it.
-    pub(super) fn open(log: &EventLog, mta: &str, clock: Clock) -> io::Result<Journal> {
+impl EventLogFile {
+    /// Opens the file for appending.
+    pub(super) fn open(log: &EventLog, mta: &str, clock: Clock) -> io::Result<EventLogFile> {
         let file = LogFile::open(log)?;
-        let mut writer = Writer { file, mta: mta.to_owned(), clock, untold: 0, failing: false };
+        let mut writer = Writer { file, mta: mta.to_owned(), clock, unlogged: 0, failing: false };
         let shared = Arc::new(Shared::default());
         let theirs = Arc::clone(&shared);
         let writer = std::thread::Builder::new()
             .name("events".to_owned())
             .spawn(move || writer.write_all(&theirs))?;
-        Ok(Journal { shared, writer: Some(writer) })
+        Ok(EventLogFile { shared, writer: Some(writer) })
     }
 
-    /// Adds a line; others can read it some 20 ms later.
+    /// Adds a line. It is in the file about 20 ms later.
     pub(super) fn put(&self, line: &Line<'_>) {
         if self.shared.put(line) {
             tracing::warn!(
@@ -76,7 +76,7 @@ impl Journal {
     }
 }
 
-impl Drop for Journal {
+impl Drop for EventLogFile {
     fn drop(&mut self) {
         self.shared.lock().ended = true;
         self.shared.more.notify_one();
@@ -91,7 +91,7 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Adds a line; whether it is the first that is lost because too much waits.
+    /// Adds a line; returns whether it is the first one lost to a full buffer.
     fn put(&self, line: &Line<'_>) -> bool {
         let mut waiting = self.lock();
         let before = waiting.lines.len();
@@ -109,7 +109,7 @@ impl Shared {
         !put && !std::mem::replace(&mut waiting.overflows, true)
     }
 
-    /// What waits, and how many lines were lost behind it; nothing once the log ends.
+    /// The buffered lines, and how many lines were lost after them; empty once the log ends.
     fn next(&self) -> (Vec<u8>, u64) {
         let mut waiting = self.lock();
         waiting.idle = waiting.lines.is_empty();
@@ -124,14 +124,14 @@ impl Shared {
     }
 }
 
-/// The thread that writes.
+/// The writer thread.
 struct Writer {
     file: LogFile,
     mta: String,
     clock: Clock,
-    /// Lines lost that no line in the file stands for yet.
-    untold: u64,
-    /// The disk takes nothing, and that was said.
+    /// Lines lost that the file has no gap line for yet.
+    unlogged: u64,
+    /// The disk refuses writes, and that was logged.
     failing: bool,
 }
 
@@ -163,10 +163,10 @@ impl Writer {
         }
     }
 
-    /// Writes lines, behind which `lost` others were; a line stands for what is missing, where it is
-    /// missing. On an error also how many of `lines` are lost.
+    /// Writes lines, after which `lost` others are missing; a gap line states how many. On an
+    /// error, also returns how many of `lines` are lost.
     fn write(&mut self, lines: &[u8], lost: u64) -> Result<(), (io::Error, u64)> {
-        let written = match self.tell() {
+        let written = match self.log_gap() {
             Ok(()) => self.file.write(lines),
             Err(error) => Err((error, 0)),
         };
@@ -174,18 +174,18 @@ impl Writer {
             let rest = lines.get(written..).unwrap_or_default();
             (error, rest.iter().filter(|octet| **octet == b'\n').count() as u64)
         });
-        self.untold += lost + done.as_ref().err().map_or(0, |(_, lost)| *lost);
+        self.unlogged += lost + done.as_ref().err().map_or(0, |(_, lost)| *lost);
         done?;
-        self.tell().map_err(|error| (error, 0))
+        self.log_gap().map_err(|error| (error, 0))
     }
 
-    fn tell(&mut self) -> io::Result<()> {
-        if self.untold > 0 {
+    fn log_gap(&mut self) -> io::Result<()> {
+        if self.unlogged > 0 {
             let mut line =
-                serde_json::to_vec(&Gap::new(self.clock.now().utc, &self.mta, self.untold))?;
+                serde_json::to_vec(&Gap::new(self.clock.now().utc, &self.mta, self.unlogged))?;
             line.push(b'\n');
             self.file.write(&line).map_err(|(error, _)| error)?;
-            self.untold = 0;
+            self.unlogged = 0;
         }
         Ok(())
     }
@@ -193,7 +193,7 @@ impl Writer {
 
 struct LogFile {
     log: EventLog,
-    /// None after a failure: it is opened again.
+    /// `None` after a failure; the file is then opened again.
     file: Option<File>,
     length: u64,
 }
@@ -205,7 +205,7 @@ impl LogFile {
         Ok(new)
     }
 
-    /// Opens the file, whose last line may have been cut short.
+    /// Opens the file; its last line may be incomplete.
     fn reopen(&mut self) -> io::Result<File> {
         let mut options = OpenOptions::new();
         let mut file =
@@ -223,7 +223,7 @@ impl LogFile {
         Ok(file)
     }
 
-    /// Writes whole lines; on an error also how many octets of them are there.
+    /// Writes whole lines; on an error, also returns how many octets were written.
     fn write(&mut self, lines: &[u8]) -> Result<(), (io::Error, usize)> {
         let mut written = 0;
         while let Some(rest) = lines.get(written..).filter(|rest| !rest.is_empty()) {
@@ -234,7 +234,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// The lines that the file has room for; of an empty file one at least.
+    /// The lines that fit into the file; at least one if the file is empty.
     fn fitting<'a>(&self, lines: &'a [u8]) -> &'a [u8] {
         let room = usize::try_from(self.log.size.saturating_sub(self.length)).unwrap_or(usize::MAX);
         let newline = |octet: &u8| *octet == b'\n';
@@ -249,7 +249,7 @@ impl LogFile {
         lines.get(..end).unwrap_or_default()
     }
 
-    /// Appends lines, or begins another file where there are none that fit.
+    /// Appends lines, or rotates the files if none fits.
     fn append(&mut self, lines: &[u8]) -> io::Result<()> {
         if lines.is_empty() {
             self.file = None;
@@ -268,7 +268,7 @@ impl LogFile {
         Ok(())
     }
 
-    /// The oldest goes, each of the others gets the next number.
+    /// Removes the oldest file and renumbers the others.
     #[expect(clippy::disallowed_methods, reason = "a log may lose its last seconds in a power cut")]
     fn rotate(&self) -> io::Result<()> {
         for older in (1..self.log.keep).rev() {

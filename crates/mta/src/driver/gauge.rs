@@ -1,21 +1,21 @@
-//! How many octets wait somewhere, and waiting until they are few.
+//! A counter of waiting octets, and a wait until few are left.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use tokio::sync::Notify;
 
-/// Octets that wait.
+/// The counter.
 #[derive(Debug, Default)]
 pub(super) struct Gauge {
     octets: AtomicUsize,
     released: AtomicBool,
     fell: Notify,
-    /// Where they count as well.
+    /// A counter that includes this one.
     share: Option<Arc<Gauge>>,
 }
 
 impl Gauge {
-    /// One whose octets count in another as well, as long as it is there.
+    /// A counter whose octets also count in `share` while it exists.
     pub(super) fn within(share: &Arc<Gauge>) -> Gauge {
         let mut gauge = Gauge::default();
         gauge.share = Some(Arc::clone(share));
@@ -37,12 +37,12 @@ impl Gauge {
         }
     }
 
-    /// How many wait.
+    /// How many octets wait.
     pub(super) fn octets(&self) -> usize {
         self.octets.load(Ordering::Acquire)
     }
 
-    /// From now on it does not matter how many wait there.
+    /// From now on [`Gauge::below`] returns at once.
     pub(super) fn release(&self) {
         self.released.store(true, Ordering::Release);
         self.fell.notify_waiters();
@@ -51,7 +51,7 @@ impl Gauge {
     /// Returns once fewer than `limit` octets wait.
     pub(super) async fn below(&self, limit: usize) {
         loop {
-            // Registered before looking, so that a fall in between is not missed.
+            // Registered before the check, so that a decrease in between is not missed.
             let fell = self.fell.notified();
             let few = self.octets.load(Ordering::Acquire) < limit;
             if few || self.released.load(Ordering::Acquire) {

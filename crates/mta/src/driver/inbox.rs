@@ -1,8 +1,8 @@
-//! What waits for the driver: answers, and connections that can be read or written; the highest
+//! The driver's work queue: answers, and connections ready to be read or written; highest
 //! precedence first.
 //!
-//! No two orders matter to each other but those within one connection, which its own queue keeps: an
-//! answer is for one output, and the node takes answers as they come.
+//! Order matters only within one connection, and the connection's own queue keeps that: an answer
+//! belongs to one output, and the node accepts answers in any order.
 
 use super::Answer;
 use base::{AssociationId, Precedence, PrecedenceQueue};
@@ -11,15 +11,15 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::Wake;
 use tokio::sync::Notify;
 
-/// Something for the driver to do.
+/// One item of work.
 pub(crate) enum Work {
-    /// Somebody answers.
+    /// An answer.
     Answer(Answer),
-    /// This connection can be served.
+    /// This connection is ready to be served.
     Ready(AssociationId),
 }
 
-/// All that waits.
+/// The queue.
 #[derive(Default)]
 pub(crate) struct Inbox {
     waiting: Mutex<PrecedenceQueue<Work>>,
@@ -36,12 +36,12 @@ impl Inbox {
         self.more.notify_one();
     }
 
-    /// Hands over an answer about something of this precedence.
+    /// Adds an answer with this precedence.
     pub(crate) fn answer(&self, level: Precedence, answer: Answer) {
         self.push(level, Work::Answer(answer));
     }
 
-    /// What is next.
+    /// The next item.
     pub(super) fn pop(&self) -> Option<Work> {
         self.lock().pop()
     }
@@ -50,7 +50,7 @@ impl Inbox {
         self.lock().is_empty()
     }
 
-    /// Comes back once something waits. For one caller.
+    /// Returns once the queue is not empty. For one caller.
     pub(super) async fn filled(&self) {
         while self.is_empty() {
             self.more.notified().await;
@@ -58,7 +58,7 @@ impl Inbox {
     }
 }
 
-/// Wakes a connection: it waits to be served, once however often it is woken.
+/// The waker of a connection. The connection is queued once, however often it is woken.
 pub(super) struct Ready {
     association: AssociationId,
     level: AtomicU8,
@@ -72,12 +72,12 @@ impl Ready {
         Ready { association, level, waits: AtomicBool::new(false), inbox }
     }
 
-    /// It stands with this precedence the next time it waits.
+    /// The precedence for the next time the connection is queued.
     pub(super) fn set_level(&self, level: Precedence) {
         self.level.store(level.number(), Ordering::Relaxed);
     }
 
-    /// It is being served: what wakes it from now on makes it wait again.
+    /// The connection is being served: a wake from now on queues it again.
     pub(super) fn begin(&self) {
         self.waits.store(false, Ordering::Release);
     }
@@ -101,8 +101,8 @@ impl Wake for Ready {
 mod tests {
     use super::*;
 
-    /// Of a user's connection nobody knows yet what it brings: behind what is urgent, and beside
-    /// Priority, in the order in which they came.
+    /// The precedence of a user's connection is not known before its message: it is queued below
+    /// urgent work and beside Priority, in order of arrival.
     #[test]
     fn a_user_s_connection_goes_behind_what_is_urgent_and_in_turn_with_priority() {
         let (user, priority, immediate, routine) = (1, 2, 3, 4);

@@ -1,21 +1,22 @@
-//! Names for numbers, for the log.
+//! Names of channels, for the log.
 
 use crate::config::Site;
 use node::ChannelId;
 use std::collections::BTreeMap;
 
-/// What channels are called.
+/// The names by channel number.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Labels(BTreeMap<ChannelId, String>);
 
 impl Labels {
-    pub(super) fn of(site: &Site) -> Labels {
+    pub(super) fn from_site(site: &Site) -> Labels {
         Labels(site.channels.iter().map(|(id, socket)| (*id, socket.label.clone())).collect())
     }
 
-    /// Names those of this site too: associations of earlier ones may still be there.
+    /// Adds the names of this site and keeps the earlier ones: their associations may still be
+    /// open.
     pub(super) fn add(&mut self, site: &Site) {
-        self.0.extend(Labels::of(site).0);
+        self.0.extend(Labels::from_site(site).0);
     }
 
     /// `peer/channel`.

@@ -1,4 +1,4 @@
-//! The node's events as structured log lines, and where lines go.
+//! The log: the node's events as structured lines, and their destination.
 
 use super::labels::Labels;
 use base::shown;
@@ -6,24 +6,25 @@ use node::event::{Event, Level};
 use std::io::IsTerminal;
 use tracing_subscriber::EnvFilter;
 
-/// How log lines look.
+/// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub enum LogFormat {
-    /// One JSON object a line.
+    /// One JSON object per line.
     Json,
-    /// For reading.
+    /// Readable text.
     Text,
 }
 
-/// Sends log lines to standard error. `RUST_LOG` chooses; without it `info`, or `debug`.
+/// Sends log lines to standard error. `RUST_LOG` selects the level; the default is `info`, or
+/// `debug` if `verbose`.
 pub fn start(format: LogFormat, verbose: bool) {
     let default = if verbose { "debug" } else { "info" };
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
     let color = std::io::stderr().is_terminal();
     let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color);
-    // Where standard error is gone, to complain there would be a panic.
+    // Without standard error, an internal error message would panic.
     let lines = lines.with_writer(std::io::stderr).log_internal_errors(false);
-    // Once a process: a second call changes nothing.
+    // Takes effect once per process; a second call changes nothing.
     let _ = match format {
         LogFormat::Json => lines.json().flatten_event(true).try_init(),
         LogFormat::Text => lines.try_init(),
@@ -32,7 +33,7 @@ pub fn start(format: LogFormat, verbose: bool) {
 
 /// Logs one event.
 pub(super) fn event(labels: &Labels, event: &Event) {
-    // Not a field `message`: the subscriber writes one of that name as it is.
+    // The field is not named `message`: the subscriber writes that one unescaped.
     let mts_id = event.message.as_deref().map(shown::line);
     let detail = (!event.detail.is_empty()).then(|| shown::line(&event.detail));
     macro_rules! log {
@@ -101,8 +102,8 @@ mod tests {
                     tracing::subscriber::with_default(text.finish(), log);
                 }
             }
-            let said = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-            let line = said.strip_suffix('\n').unwrap();
+            let output = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
+            let line = output.strip_suffix('\n').unwrap();
             assert!(!line.contains(char::is_control), "{line:?}");
             assert!(line.contains("mts_id") && line.contains("2026 ERROR forged"), "{line}");
             if json {

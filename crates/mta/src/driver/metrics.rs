@@ -1,4 +1,4 @@
-//! The optional listener for Prometheus: GET /metrics and nothing else, to who is on this machine.
+//! The optional Prometheus listener: serves GET /metrics to clients on this machine.
 
 use http_body_util::Full;
 use hyper::body::{Bytes, Incoming};
@@ -20,25 +20,25 @@ use std::time::Duration;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 
-/// Connections served at once; others wait in the kernel.
+/// Connections served at the same time; others wait in the kernel.
 const AT_ONCE: usize = 8;
 
-/// Longest time a connection may take: it serves one request.
+/// Longest time for a connection: it serves one request.
 const TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Octets of a request's line and headers, and how many headers.
+/// Limits on a request's line and headers, in octets and in headers.
 const MAX_REQUEST: usize = 16 << 10;
 const MAX_HEADERS: usize = 64;
 
-/// OpenMetrics text, as the exposition format names it.
+/// The media type of OpenMetrics text.
 const OPENMETRICS: HeaderValue =
     HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8");
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 
-/// Where the answer to a question for the values goes.
+/// The channel for the answer to a request for the values.
 pub(super) type Question = oneshot::Sender<Vec<Family>>;
 
-/// Where the values are asked for.
+/// The channel for requests for the values.
 pub(super) type Questions = mpsc::Sender<Question>;
 
 /// Serves until the driver ends.
@@ -50,7 +50,7 @@ pub(super) async fn serve(listener: TcpListener, questions: Questions) {
             Ok((stream, _)) => {
                 let questions = questions.clone();
                 tokio::spawn(async move {
-                    // Who hangs up or dawdles is no matter of ours.
+                    // A client that closes early or is slow affects nobody else.
                     let _ = tokio::time::timeout(TIMEOUT, converse(stream, questions)).await;
                     drop(turn);
                 });
@@ -87,7 +87,7 @@ async fn answer(
         return Ok(refusal);
     }
     let (sender, families) = oneshot::channel();
-    // Where nobody is asked any more, this drops the sender, and there is no answer to wait for.
+    // If the driver is gone, this drops the sender, and the receiver returns an error.
     let _ = questions.send(sender).await;
     let text = families.await.ok().and_then(|families| openmetrics(families).ok());
     Ok(match text {
@@ -96,7 +96,7 @@ async fn answer(
     })
 }
 
-/// Values of one moment, to be written out once.
+/// The values of one moment, for one response.
 #[derive(Debug)]
 struct Snapshot(Vec<Family>);
 

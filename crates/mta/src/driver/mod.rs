@@ -1,4 +1,4 @@
-//! Drives the node: one task owns it, hands it what happens and does what it says.
+//! The driver: one task owns the node, passes it inputs and executes its outputs.
 //!
 //! ```text
 //!  listeners ─┐                    ┌─▶ connections (read, write)   by slices
@@ -9,13 +9,13 @@
 //!  signals ───┘                    └─▶ log
 //! ```
 //!
-//! What is highest is served first: what waits for the driver (answers, and connections that can be
-//! read or written) has the precedence of the association, entry or batch it is about, and so has
-//! what waits for a thread of the disk. One of eight is what has waited longest.
+//! Work is served by precedence: items for the driver (answers, and connections ready to be read
+//! or written) and for the disk threads have the precedence of their association, entry or batch.
+//! One turn in eight goes to the item that has waited longest.
 //!
-//! Arrivals are bounded: a connection is not read while too much of it is unhandled or unstored, or
-//! while too much waits to be written to it. Answers are not, but each answers one output, so the
-//! node bounds them.
+//! Input is bounded: a connection is not read while too much of its input is unhandled or
+//! unstored, or too much output is unsent. Answers are not bounded here, but each belongs to one
+//! output, so the node bounds them.
 
 mod budget;
 mod connection;
@@ -26,9 +26,9 @@ mod inbox;
 mod labels;
 pub mod log;
 mod metrics;
-mod patience;
 mod pool;
 mod reload;
+mod send_timeout;
 mod socket;
 mod start;
 mod stopping;
@@ -36,19 +36,20 @@ pub(crate) mod verify;
 
 pub use start::DriverError;
 
-use crate::admin::server::{AdminServer, Asked, Operated};
+use crate::admin::server::{AdminRequest, AdminServer, Operated};
 use crate::advice::{self, Facts};
 use crate::clock::Clock;
 use crate::config::{ChannelSocket, Site};
 use crate::pcap::{Pcap, Wanted};
 use crate::users::Users;
 use base::{AssociationId, Now, Precedence};
-use budget::{Budgets, Payer};
+use budget::{BudgetOwner, Budgets};
+use capture::Opener;
 use connection::{Arrival, Connection};
 use disk::StoreThreads;
 use dscp::Dscp;
 use engine::journal::SpoolId;
-use event_log::Journal;
+use event_log::EventLogFile;
 use inbox::{Inbox, Work};
 use labels::Labels;
 use node::connect;
@@ -61,57 +62,56 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
-use stopping::{LAST_WORDS, StopSignals, disk_wait, in_time};
+use stopping::{ABORT_GRACE, StopSignals, disk_wait, in_time};
 use store::queue::{for_each_entry, for_each_page_of_bodies};
 use store::{Entry, QueueStore as _, RedbStore};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::AbortHandle;
-use trace::Opener;
 use verify::Verifier;
 
-/// Octets queued on a connection below which more content is read for it, 64 KiB at a time: what is
-/// queued can be neither stopped nor passed, so it is little; but never so little that the kernel,
-/// which has as much again, would run dry during a read.
+/// More content is read for a connection below this many queued octets, 64 KiB at a time. Queued
+/// octets can be neither stopped nor overtaken, so there are few; but enough that the kernel,
+/// which buffers as much again, does not run dry during a read.
 const MAX_UNSENT: usize = 32 << 10;
 
-/// So long what waits is done before the kernel is asked what else can be read and written.
+/// Work is done for this long before the kernel is polled for more readiness events.
 const PASS: Duration = Duration::from_micros(100);
 
-/// Connections that wait for the node, of all listeners; more wait in the kernel.
+/// Accepted connections that wait for the node, over all listeners; more wait in the kernel.
 const MAX_INCOMING: usize = 16;
 
-/// Entries read at the start for each line of the log that says how far it is.
+/// Entries recovered at start per progress line in the log.
 const RECOVERED_LINE: u64 = 100_000;
 
-/// Wait after `accept` failed, usually because descriptors ran out.
+/// Wait after `accept` failed, usually for lack of file descriptors.
 const ACCEPT_AGAIN: Duration = Duration::from_millis(100);
 
-/// Answers to what the driver asked of others.
+/// Answers to the driver's requests.
 pub(crate) enum Answer {
-    /// For the node as it is.
+    /// An input for the node.
     Input(Input),
-    /// A batch was committed, or not.
+    /// A batch was committed, or failed.
     Committed { token: Token, result: Result<(), String>, spools: Vec<SpoolId> },
-    /// A connection was made, or not.
+    /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, String> },
-    /// This process cannot go on.
+    /// This process cannot continue.
     Fatal(String),
 }
 
-/// Somebody connected.
+/// An accepted connection.
 struct IncomingConnection {
     listener: ListenerId,
     connected: Connected,
     remote: SocketAddr,
 }
 
-/// A transport connection as the driver knows it.
-enum Link {
-    /// Being made on this channel.
+/// The transport connection of an association.
+enum Transport {
+    /// Being opened, on this channel.
     Connecting(ChannelId, AbortHandle),
-    /// There.
+    /// Open.
     Open(Connection),
 }
 
@@ -120,11 +120,11 @@ struct Driver {
     site: Site,
     clock: Clock,
     labels: Labels,
-    links: BTreeMap<AssociationId, Link>,
+    transports: BTreeMap<AssociationId, Transport>,
     disk: StoreThreads,
     verifier: Verifier,
     pcap: Option<Pcap>,
-    events: Option<Journal>,
+    events: Option<EventLogFile>,
     inbox: Arc<Inbox>,
     incoming: mpsc::Sender<IncomingConnection>,
     budgets: Budgets,
@@ -133,7 +133,7 @@ struct Driver {
     file: PathBuf,
     stopping: bool,
     stopped: bool,
-    /// Operators who wait for what they asked to be durable.
+    /// Operators who wait until their change is durable.
     operators: BTreeMap<u64, oneshot::Sender<Operated>>,
     connecting: BTreeMap<u64, oneshot::Sender<Result<connect::Connected, String>>>,
     last_request: u64,
@@ -153,7 +153,7 @@ pub async fn run(
     start::make_data_dir(&site)?;
     let store = start::open_store(&site)?;
     let ended = serve(site, file, clock, pcap, &store, &mut signals).await;
-    // Whatever ended it: who still holds the store finds it closed.
+    // Whatever ended the daemon: other holders of the store find it closed.
     let closing = tokio::task::spawn_blocking(move || store.close());
     in_time(closing, disk_wait(&ended), &mut signals).await;
     if ended.is_ok() {
@@ -189,8 +189,8 @@ async fn serve(
     }
     let mut driver = Driver {
         node,
-        labels: Labels::of(&site),
-        links: BTreeMap::new(),
+        labels: Labels::from_site(&site),
+        transports: BTreeMap::new(),
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
@@ -210,12 +210,13 @@ async fn serve(
     };
     let asking = Asking { hang_up, admin, measuring, arriving };
     let ended = attend(&mut driver, asking, store, signals).await;
-    // Never by dropping the desk here: that would wait for a disk that hangs, deaf to signals.
+    // The disk threads are not dropped here: that would wait for a disk that hangs, and ignore
+    // signals.
     in_time(driver.disk.shutdown(), disk_wait(&ended), signals).await;
     ended
 }
 
-/// Who asks something of the driver, beside the inbox and the signals that stop it.
+/// Sources of work besides the inbox and the stop signals.
 struct Asking {
     hang_up: Signal,
     admin: AdminServer,
@@ -223,7 +224,7 @@ struct Asking {
     arriving: mpsc::Receiver<IncomingConnection>,
 }
 
-/// Does all that is to do, from the first listener until the end.
+/// Does all work, from the first listener until the end.
 async fn attend(
     driver: &mut Driver,
     asking: Asking,
@@ -237,7 +238,7 @@ async fn attend(
     driver.input(Input::Started);
 
     let inbox = Arc::clone(&driver.inbox);
-    let mut looks = tokio::time::interval(patience::LOOK);
+    let mut looks = tokio::time::interval(send_timeout::LOOK);
     looks.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     let mut stop_by = None;
     let mut aborted = false;
@@ -252,7 +253,8 @@ async fn attend(
                 tracing::info!(signal = name, "stopping");
                 stop_by = Some(driver.stop());
             }
-            // An operator, and the end of his patience, are rare: no load keeps them waiting.
+            // Admin requests and the stop deadline are rare and go first, so that load does not
+            // delay them.
             () = until(stop_by) => {
                 if aborted {
                     break;
@@ -261,7 +263,7 @@ async fn attend(
                 let waited = driver.site.stop_timeout;
                 tracing::warn!(?waited, "transfers did not end in time: they will be sent again");
                 driver.input(Input::Stop);
-                stop_by = Some(driver.clock.at(driver.clock.now().mono + LAST_WORDS));
+                stop_by = Some(driver.clock.at(driver.clock.now().mono + ABORT_GRACE));
             }
             Some(asked) = admin.next() => {
                 if driver.asked(asked) && stop_by.is_none() {
@@ -273,10 +275,10 @@ async fn attend(
                 let _ = answer.send(driver.metrics());
             }
             Some(()) = hang_up.recv() => drop(driver.reload()),
-            _ = looks.tick(), if !driver.links.is_empty() => driver.look(),
+            _ = looks.tick(), if !driver.transports.is_empty() => driver.look(),
             () = until(wake) => {
                 driver.input(Input::Tick);
-                // What is done in slices is due again at once: others come between.
+                // Work done in slices is due again at once; other work runs in between.
                 driver.work(&mut arriving)?;
                 tokio::task::yield_now().await;
             }
@@ -292,7 +294,7 @@ async fn attend(
     Ok(())
 }
 
-/// Sleeps until then, or for ever.
+/// Sleeps until this moment, or for ever.
 async fn until(moment: Option<tokio::time::Instant>) {
     match moment {
         Some(moment) => tokio::time::sleep_until(moment).await,
@@ -300,7 +302,7 @@ async fn until(moment: Option<tokio::time::Instant>) {
     }
 }
 
-/// A panic anywhere ends the daemon: whatever it interrupted is in an unknown state.
+/// A panic in any task ends the daemon: the interrupted state is unknown.
 fn end_on_panic(inbox: Arc<Inbox>) {
     let earlier = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -311,7 +313,7 @@ fn end_on_panic(inbox: Arc<Inbox>) {
 }
 
 impl Driver {
-    /// When the node wants to be called.
+    /// The node's next deadline.
     fn wake(&self) -> Option<tokio::time::Instant> {
         self.node.deadline().map(|instant| self.clock.wake(instant))
     }
@@ -336,7 +338,7 @@ impl Driver {
         Ok(())
     }
 
-    /// Hands the node all that is in the queue.
+    /// Passes every entry of the queue to the node.
     fn recover(&mut self, store: &RedbStore) -> Result<u64, DriverError> {
         if let Some(value) = store.meta(node::operator::HELD)? {
             self.input(Input::RecoveredHolds(value));
@@ -356,7 +358,7 @@ impl Driver {
         Ok(count)
     }
 
-    /// Hands the node an input and does what it wants.
+    /// Passes an input to the node and executes its outputs.
     fn input(&mut self, input: Input) {
         let now = self.clock.now();
         self.node.handle(now, input);
@@ -369,7 +371,7 @@ impl Driver {
         }
     }
 
-    /// Stops in order; gives the time by which that must be done.
+    /// Begins an orderly stop; returns its deadline.
     fn stop(&mut self) -> tokio::time::Instant {
         self.stopping = true;
         self.close_listeners();
@@ -377,7 +379,7 @@ impl Driver {
         self.clock.at(self.clock.now().mono + self.site.stop_timeout)
     }
 
-    /// Does what waits, the highest first, for a while.
+    /// Does queued work, highest first, for at most [`PASS`].
     fn work(
         &mut self,
         arriving: &mut mpsc::Receiver<IncomingConnection>,
@@ -396,21 +398,23 @@ impl Driver {
         Ok(())
     }
 
-    /// Reads and writes a slice of a connection.
+    /// Reads and writes one slice of a connection.
     fn serve(&mut self, association: AssociationId) {
-        let Some(Link::Open(connection)) = self.links.get_mut(&association) else { return };
+        let Some(Transport::Open(connection)) = self.transports.get_mut(&association) else {
+            return;
+        };
         connection.serve();
-        while let Some(Link::Open(connection)) = self.links.get(&association)
+        while let Some(Transport::Open(connection)) = self.transports.get(&association)
             && let Some(arrival) = connection.arrival()
         {
             self.arrival(arrival);
         }
     }
 
-    /// The precedence of what an association carries, which may have changed.
+    /// The current precedence of what an association carries.
     fn level(&self, association: AssociationId) -> Precedence {
         let level = self.node.level(association);
-        if let Some(Link::Open(connection)) = self.links.get(&association) {
+        if let Some(Transport::Open(connection)) = self.transports.get(&association) {
             connection.set_level(level);
         }
         level
@@ -432,7 +436,7 @@ impl Driver {
     }
 
     fn connected(&mut self, association: AssociationId, result: Result<Connected, String>) {
-        let Some(Link::Connecting(channel, _)) = self.links.get(&association) else {
+        let Some(Transport::Connecting(channel, _)) = self.transports.get(&association) else {
             return; // closed meanwhile
         };
         match result {
@@ -440,15 +444,15 @@ impl Driver {
                 let socket = self.site.channels.get(channel);
                 let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
                 let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Local, tos);
-                let share = self.budgets.share(Payer::Peer(channel.peer));
+                let share = self.budgets.share(BudgetOwner::Peer(channel.peer));
                 let who = (association, self.node.level(association));
                 let connection = Connection::start(who, stream, &self.inbox, share, tap);
-                self.links.insert(association, Link::Open(connection));
+                self.transports.insert(association, Transport::Open(connection));
                 self.input(Input::Connected { association });
                 self.mark_seen(association, seen);
             }
             Err(error) => {
-                self.links.remove(&association);
+                self.transports.remove(&association);
                 self.input(Input::ConnectFailed { association, error });
             }
         }
@@ -460,7 +464,8 @@ impl Driver {
         }
     }
 
-    /// Takes a incoming, if there is one: neither answers nor arrivals keep him out.
+    /// Admits one accepted connection, if there is one. It runs beside answers and input, so load
+    /// does not keep new connections out.
     fn admit_one(&mut self, arriving: &mut mpsc::Receiver<IncomingConnection>) {
         if let Ok(incoming) = arriving.try_recv() {
             self.accepted(incoming);
@@ -480,7 +485,7 @@ impl Driver {
         let share = self.budgets.share_at(&self.site, listener, remote);
         let who = (association, self.node.level(association));
         let connection = Connection::start(who, stream, &self.inbox, share, tap);
-        self.links.insert(association, Link::Open(connection));
+        self.transports.insert(association, Transport::Open(connection));
         self.input(Input::Accepted { association, listener, remote });
         self.level(association);
         self.mark_seen(association, seen);
@@ -490,48 +495,51 @@ impl Driver {
         match arrival {
             Arrival::Bytes { association, bytes } => {
                 let length = bytes.len();
-                let Some(Link::Open(connection)) = self.links.get(&association) else { return };
-                // Handled octets count until here, those put into a spool until they are stored.
+                let Some(Transport::Open(connection)) = self.transports.get(&association) else {
+                    return;
+                };
+                // Handled octets count until here; octets put into a spool count until they are
+                // stored.
                 let incoming = Arc::clone(&connection.incoming);
                 self.input(Input::Bytes { association, bytes });
                 self.level(association);
                 incoming.sub(length);
             }
             Arrival::Closed { association, error } => {
-                self.links.remove(&association);
+                self.transports.remove(&association);
                 self.input(Input::Closed { association, error });
             }
         }
     }
 
-    /// Answers an administrator; whether a stop was asked for.
-    fn asked(&mut self, asked: Asked) -> bool {
+    /// Executes an admin request; returns whether it asks for a stop.
+    fn asked(&mut self, asked: AdminRequest) -> bool {
         match asked {
-            Asked::Status(answer) => {
+            AdminRequest::Status(answer) => {
                 let mut status = self.node.status(self.clock.now());
-                status.events_lost = self.events.as_ref().map(Journal::lost);
+                status.events_lost = self.events.as_ref().map(EventLogFile::lost);
                 let _ = answer.send(status);
                 false
             }
-            Asked::Reload(answer) => {
+            AdminRequest::Reload(answer) => {
                 let _ = answer.send(self.reload());
                 false
             }
-            Asked::Queue(asked, answer) => {
+            AdminRequest::Queue(asked, answer) => {
                 match self.node.queue_page(self.clock.now(), &asked) {
                     Ok(page) => self.disk.describe(page, answer),
                     Err(why) => drop(answer.send(Err(why))),
                 }
                 false
             }
-            Asked::Operate { entries, hold, answer } => {
+            AdminRequest::Operate { entries, hold, answer } => {
                 self.last_request += 1;
                 let request = self.last_request;
                 self.operators.insert(request, answer);
                 self.input(Input::Operate { request, entries, hold });
                 false
             }
-            Asked::Minimize(order, answer) => {
+            AdminRequest::Minimize(order, answer) => {
                 let order = self.node.minimize_input(self.clock.now(), &order);
                 let _ = answer.send(order.map(|order| {
                     self.input(order);
@@ -539,17 +547,17 @@ impl Driver {
                 }));
                 false
             }
-            Asked::AcceptClock(answer) => {
+            AdminRequest::AcceptClock(answer) => {
                 self.input(Input::AcceptClock);
                 let _ = answer.send(self.node.clock_status(self.clock.now()));
                 false
             }
-            Asked::Connect(name, answer) => {
+            AdminRequest::Connect(name, answer) => {
                 match self.node.channel_named(&name) {
                     Ok(channel) => {
                         self.last_request += 1;
                         let request = self.last_request;
-                        // Who does not wait any more asked for nothing.
+                        // Drop the clients that no longer wait.
                         self.connecting.retain(|_, answer| !answer.is_closed());
                         self.connecting.insert(request, answer);
                         self.input(Input::ConnectChannel { request, channel });
@@ -558,12 +566,12 @@ impl Driver {
                 }
                 false
             }
-            Asked::ReloadUsers(answer) => {
+            AdminRequest::ReloadUsers(answer) => {
                 self.reload_users();
                 let _ = answer.send(());
                 false
             }
-            Asked::Stop(answer) => {
+            AdminRequest::Stop(answer) => {
                 let _ = answer.send(());
                 true
             }
@@ -599,21 +607,21 @@ impl Driver {
             Output::Connect { association, channel } => self.connect(association, channel),
             Output::Write { association, bytes } => {
                 self.level(association);
-                if let Some(Link::Open(connection)) = self.links.get(&association) {
+                if let Some(Transport::Open(connection)) = self.transports.get(&association) {
                     connection.write(bytes);
                 }
             }
             Output::Measure { association } => self.measure(association),
             Output::Close { association } => self.close(association),
-            Output::Drop { association } => match self.links.remove(&association) {
-                Some(Link::Open(connection)) => connection.drop_now(),
-                Some(Link::Connecting(_, task)) => task.abort(),
+            Output::Drop { association } => match self.transports.remove(&association) {
+                Some(Transport::Open(connection)) => connection.drop_now(),
+                Some(Transport::Connecting(_, task)) => task.abort(),
                 None => {}
             },
             Output::SpoolOpen { spool } => self.disk.spool_open(spool),
             Output::SpoolAppend { spool, association, bytes } => {
-                let incoming = match self.links.get(&association) {
-                    Some(Link::Open(c)) => Some(Arc::clone(&c.incoming)),
+                let incoming = match self.transports.get(&association) {
+                    Some(Transport::Open(c)) => Some(Arc::clone(&c.incoming)),
                     _ => None,
                 };
                 let level = self.node.level(association);
@@ -634,8 +642,8 @@ impl Driver {
                 self.disk.forget_seen(token, before, most);
             }
             Output::ReadContent { token, association, body, offset, len } => {
-                let outgoing = match self.links.get(&association) {
-                    Some(Link::Open(c)) => Some(Arc::clone(&c.outgoing)),
+                let outgoing = match self.transports.get(&association) {
+                    Some(Transport::Open(c)) => Some(Arc::clone(&c.outgoing)),
                     _ => None,
                 };
                 let level = self.node.level(association);
@@ -680,22 +688,21 @@ impl Driver {
             };
             inbox.answer(level, Answer::Connected { association, result });
         });
-        self.links.insert(association, Link::Connecting(channel, task.abort_handle()));
+        self.transports.insert(association, Transport::Connecting(channel, task.abort_handle()));
     }
 
-    /// Says how much the peer has taken: later, for now the node is being drained.
-    /// Looks at what the peers take of what is sent to them.
+    /// Checks whether the peers accept what is sent to them.
     fn look(&mut self) {
         let now = self.clock.now().mono;
-        for link in self.links.values_mut() {
-            if let Link::Open(connection) = link {
+        for transport in self.transports.values_mut() {
+            if let Transport::Open(connection) = transport {
                 connection.look(now);
             }
         }
     }
 
     fn measure(&self, association: AssociationId) {
-        if let Some(Link::Open(connection)) = self.links.get(&association)
+        if let Some(Transport::Open(connection)) = self.transports.get(&association)
             && let Some(octets) = connection.taken()
         {
             let taken = Answer::Input(Input::Taken { association, octets });
@@ -704,11 +711,11 @@ impl Driver {
     }
 
     fn close(&mut self, association: AssociationId) {
-        match self.links.get_mut(&association) {
-            Some(Link::Open(connection)) => connection.close(),
-            Some(Link::Connecting(_, task)) => {
+        match self.transports.get_mut(&association) {
+            Some(Transport::Open(connection)) => connection.close(),
+            Some(Transport::Connecting(_, task)) => {
                 task.abort();
-                self.links.remove(&association);
+                self.transports.remove(&association);
                 let input = Input::Closed { association, error: None };
                 self.inbox.answer(Precedence::Immediate, Answer::Input(input));
             }
@@ -717,7 +724,7 @@ impl Driver {
     }
 }
 
-/// A tap where this connection is the one to record.
+/// A tap, if this connection is the one to record.
 fn tap(
     pcap: Option<&Pcap>,
     stream: &TcpStream,
@@ -746,7 +753,7 @@ async fn accept_all(
             }
             Err(error) => {
                 failed += 1;
-                // The first, and then fewer and fewer.
+                // Log the first failure, then at powers of two.
                 if failed.is_power_of_two() {
                     tracing::warn!(listener = listener.0, %error, failed, "accept failed");
                 }

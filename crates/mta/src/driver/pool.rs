@@ -1,4 +1,4 @@
-//! Threads that may wait for the disk: what is highest is done first.
+//! A thread pool for work that may wait for the disk, highest precedence first.
 
 use base::{Precedence, PrecedenceQueue};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -20,7 +20,7 @@ struct Shared {
     more_urgent: Condvar,
 }
 
-/// Threads that share a queue. Dropping it waits for what they are doing; what waits is dropped.
+/// Threads with a common queue. Dropping the pool waits for running jobs and drops queued ones.
 pub(super) struct Pool {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
@@ -31,8 +31,8 @@ impl Shared {
         self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The next job; none once there are no more. For a thread kept for what is urgent, the next
-    /// that is.
+    /// The next job; `None` once the pool is closed. A thread for urgent work takes urgent jobs
+    /// only.
     fn next(&self, urgent: bool) -> Option<Job> {
         let mut waiting = self.lock();
         let more = if urgent { &self.more_urgent } else { &self.more };
@@ -52,7 +52,7 @@ impl Shared {
 }
 
 impl Pool {
-    /// Starts so many threads, and so many more that do what is urgent and nothing else.
+    /// Starts `all` threads, and `urgent` more for urgent work only.
     pub(super) fn start(name: &str, all: usize, urgent: usize) -> Result<Pool, StoreError> {
         let mut pool = Pool { shared: Arc::default(), threads: Vec::new() };
         for number in 0..all + urgent {
@@ -69,7 +69,7 @@ impl Pool {
         Ok(pool)
     }
 
-    /// Has this done.
+    /// Queues a job.
     pub(super) fn submit(&self, level: Precedence, job: impl FnOnce() + Send + 'static) {
         self.shared.lock().jobs.push(level, Box::new(job));
         self.shared.more.notify_one();
@@ -80,7 +80,7 @@ impl Pool {
 }
 
 impl Pool {
-    /// Nothing more is begun.
+    /// Starts no further job.
     pub(super) fn close(&self) {
         self.shared.lock().closed = true;
         self.shared.more.notify_all();

@@ -1,7 +1,8 @@
-//! The configuration file is read again while the daemon runs: all of it takes effect, or nothing.
+//! Reload: reads the configuration again while the daemon runs. All of it takes effect, or
+//! nothing.
 //!
-//! New listeners are opened before anything else changes, and those that are no more close after
-//! the node has its new configuration.
+//! New listeners are opened before anything else changes. Removed ones are closed after the node
+//! has its new configuration.
 
 use super::{Driver, accept_all, socket};
 use crate::admin::{Reloaded, Verdict};
@@ -14,7 +15,7 @@ use std::sync::Arc;
 use tokio::net::TcpListener;
 use tokio::task::AbortHandle;
 
-/// A listener, and the task that accepts.
+/// A listener, and the task that accepts its connections.
 pub(super) struct Listening {
     socket: Arc<TcpListener>,
     task: AbortHandle,
@@ -40,7 +41,7 @@ impl Driver {
             Verdict::Applied => tracing::info!(file = %shown, "read the configuration again"),
             Verdict::Wrong(why) | Verdict::Failed(why) => {
                 tracing::error!(file = %shown, why, "the configuration stays as it was");
-                for problem in report.iter().flat_map(config::Report::to_json) {
+                for problem in report.iter().flat_map(config::Findings::to_json) {
                     tracing::error!(line = problem.line, "{}", problem.message);
                 }
             }
@@ -86,22 +87,22 @@ impl Driver {
         Ok(changes)
     }
 
-    /// Has this listener's connections accepted.
+    /// Starts accepting on this listener.
     pub(super) fn accept_on(&mut self, id: ListenerId, listener: TcpListener) {
         let socket = Arc::new(listener);
         let task = tokio::spawn(accept_all(id, Arc::clone(&socket), self.incoming.clone()));
         self.listening.insert(id, Listening { socket, task: task.abort_handle() });
     }
 
-    /// Accepts no more.
+    /// Stops accepting.
     pub(super) fn close_listeners(&mut self) {
         for listening in std::mem::take(&mut self.listening).values() {
             listening.task.abort();
         }
     }
 
-    /// Opens the listeners that are new, or none. Where one takes the place of another at the same
-    /// address, with another mark, say, both listen there until all is decided.
+    /// Opens the new listeners, all or none. Where one replaces another at the same address, for
+    /// example with another mark, both listen until the reload is decided.
     fn open_new(&self, site: &Site) -> Result<Vec<(ListenerId, TcpListener)>, String> {
         let gone = || self.site.listeners.iter().filter(|old| site.listener(old.id).is_none());
         let mut opened = Vec::new();
@@ -116,7 +117,8 @@ impl Driver {
     }
 }
 
-/// Listens where others of ours do until they are closed. Nobody else may, before and after.
+/// Listens on an address that listeners of ours use until they are closed. No other process may,
+/// before and after.
 fn listen_beside(new: &ListenSocket, others: &[&TcpListener]) -> Result<TcpListener, String> {
     let shared = |on| others.iter().try_for_each(|other| socket::share(other, on));
     let listener = shared(true).and_then(|()| socket::listen(new, !others.is_empty()));
@@ -127,7 +129,7 @@ fn listen_beside(new: &ListenSocket, others: &[&TcpListener]) -> Result<TcpListe
     Ok(listener)
 }
 
-/// What differs between two sites that the node does not see.
+/// Differences between two sites that the node does not see.
 fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
     let Site {
         paths,
@@ -165,7 +167,7 @@ fn edge_changes(old: &Site, new: &Site) -> EdgeChanges {
 
 fn socket_keys(old: &ChannelSocket, new: &ChannelSocket) -> Keys {
     let ChannelSocket { remote, tcp, connect_timeout, label: _ } = old;
-    // The node knows of the mark.
+    // The node compares the mark itself.
     let Tcp { dscp: _, congestion, user_timeout, keepalive } = tcp;
     let mut keys = Keys::default();
     keys.reopens("remote", *remote != new.remote);
@@ -239,12 +241,12 @@ mod tests {
             (edge.restart, edge.keys),
             (vec!["mta.admin_socket".into()], vec!["mta.stop_timeout".into()])
         );
-        let told =
+        let change =
             |n: usize| (edge.channels[&ids[n]].names.join(" "), edge.channels[&ids[n]].reopens);
-        assert_eq!(told(0), ("remote".to_owned(), true));
-        assert_eq!(told(1), ("timeouts.keepalive".to_owned(), true));
-        assert_eq!(told(2), ("timeouts.connect".to_owned(), false));
-        assert_eq!(told(3), (String::new(), false));
+        assert_eq!(change(0), ("remote".to_owned(), true));
+        assert_eq!(change(1), ("timeouts.keepalive".to_owned(), true));
+        assert_eq!(change(2), ("timeouts.connect".to_owned(), false));
+        assert_eq!(change(3), (String::new(), false));
         assert!(edge.peers.values().all(|keys| keys.reopens && keys.names == ["expect"]));
     }
 }

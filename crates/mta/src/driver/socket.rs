@@ -1,5 +1,5 @@
-//! TCP sockets of listeners and channels: their mark, their timeouts, and the mark that peers'
-//! handshakes arrive with.
+//! TCP sockets of listeners and channels: their mark, their timeouts, and the mark of the peer's
+//! handshake.
 
 use crate::config::value::Remote;
 use crate::config::{ChannelSocket, ListenSocket, Tcp};
@@ -10,32 +10,32 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::net::{TcpListener, TcpSocket, TcpStream};
 
-/// Connections the kernel holds until we accept them.
+/// Connections the kernel queues until they are accepted.
 const BACKLOG: i32 = 128;
 
-/// Keepalive times the kernel takes, in whole seconds (tcp(7): TCP_KEEPIDLE).
+/// Keepalive times the kernel accepts, in whole seconds (tcp(7): TCP_KEEPIDLE).
 const KEEPALIVE: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(32_767));
 
-/// Probes between the first one and the moment at which an idle peer counts as dead.
+/// Probes between the first one and the moment when an idle peer counts as dead.
 const PROBES: u32 = 4;
 
-/// TCP_NOTSENT_LOWAT: octets the kernel takes beyond those it has sent. A few packets keep a
-/// connection busy; all else waits with us, where a transfer can still be stopped or passed. Half of
-/// it must be gone before the kernel asks for more. It does not bound what is under way.
+/// TCP_NOTSENT_LOWAT: unsent octets the kernel accepts. A few packets keep a connection busy; the
+/// rest waits in this process, where a transfer can still be stopped or overtaken. The kernel asks
+/// for more when half of it is gone. It does not limit octets in flight.
 const NOT_SENT: u32 = 32 << 10;
 
 /// A connection.
 #[derive(Debug)]
 pub(crate) struct Connected {
-    /// It.
+    /// The stream.
     pub(crate) stream: TcpStream,
-    /// The mark the peer's handshake arrived with, where the kernel tells.
+    /// The mark of the peer's handshake, where the kernel reports it.
     pub(crate) seen: Option<Dscp>,
 }
 
-/// A socket with its mark and its options. All are set here, before `connect` and `listen`: SYN and
-/// SYN-ACK carry the mark, the user timeout bounds the handshake too, and accepted connections
-/// inherit what their listener has.
+/// A socket with its mark and its options, all set before `connect` and `listen`: SYN and SYN-ACK
+/// carry the mark, the user timeout limits the handshake too, and accepted connections inherit the
+/// listener's options.
 fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_nonblocking(true)?;
@@ -45,7 +45,8 @@ fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     socket.set_tcp_user_timeout(Some(tcp.user_timeout))?;
     socket.set_tcp_keepalive(&keepalive(tcp))?;
     if let Some(name) = &tcp.congestion {
-        // Not every system has it, nor permits it (tcp_allowed_congestion_control).
+        // The system may not have this algorithm, or not permit it
+        // (tcp_allowed_congestion_control).
         if let Err(error) = socket.set_tcp_congestion(name.as_bytes()) {
             tracing::warn!(channel = label, congestion = name, %error,
                 "congestion control not permitted or not there: the system's stays");
@@ -54,9 +55,9 @@ fn prepared(address: SocketAddr, tcp: &Tcp, label: &str) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Probes of an idle connection so that its peer counts as dead once nothing was heard of it for the
-/// user timeout: with one set, the kernel goes by it instead of by the number of probes, but looks
-/// only when a probe is due.
+/// Keepalive probes of an idle connection, such that its peer counts as dead when nothing was
+/// received for the user timeout. With a user timeout the kernel uses that instead of the number
+/// of probes, but checks only when a probe is due.
 fn keepalive(tcp: &Tcp) -> TcpKeepalive {
     let whole =
         |time: Duration| Duration::from_secs(time.clamp(KEEPALIVE.0, KEEPALIVE.1).as_secs());
@@ -68,20 +69,20 @@ fn keepalive(tcp: &Tcp) -> TcpKeepalive {
     TcpKeepalive::new().with_time(idle).with_interval(whole(rest / PROBES)).with_retries(PROBES)
 }
 
-/// Says that marks of peers cannot be observed on a socket, and why.
-fn blind(label: &str, result: io::Result<()>) {
+/// Logs that the marks of peers cannot be observed on a socket, and why.
+fn warn_mark_unobservable(label: &str, result: io::Result<()>) {
     if let Err(error) = result {
         tracing::info!(channel = label, %error, "the marks of peers cannot be seen here");
     }
 }
 
-/// Lets a socket listen where another one of this user's does that is let too, or no more.
+/// Lets a socket share its address with another one of this user that does so too, or ends that.
 pub(super) fn share(listener: &TcpListener, on: bool) -> io::Result<()> {
     SockRef::from(listener).set_reuse_port(on)
 }
 
-/// Listens, beside another socket where that is let. IPv6 listeners take IPv6 only: a dual-stack
-/// one would leave IPv4 peers unmarked.
+/// Listens; with `beside`, shares the address with another socket. IPv6 listeners accept IPv6
+/// only: a dual-stack listener would leave IPv4 peers unmarked.
 pub(super) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpListener> {
     let socket = prepared(listener.address, &listener.tcp, &listener.label)?;
     socket.set_reuse_address(true)?;
@@ -89,7 +90,7 @@ pub(super) fn listen(listener: &ListenSocket, beside: bool) -> io::Result<TcpLis
     if listener.address.is_ipv6() {
         socket.set_only_v6(true)?;
     }
-    blind(&listener.label, marks::keep_syn(&socket));
+    warn_mark_unobservable(&listener.label, marks::keep_syn(&socket));
     socket.bind(&listener.address.into())?;
     socket.listen(BACKLOG)?;
     TcpListener::from_std(socket.into())
@@ -102,7 +103,7 @@ pub(super) async fn accept(listener: &TcpListener) -> io::Result<(Connected, Soc
     Ok((Connected { stream, seen }, remote))
 }
 
-/// Connects to the first address of the remote host that answers, each with its own time.
+/// Connects to the first address of the remote host that answers; each has its own time limit.
 pub(super) async fn connect(channel: &ChannelSocket) -> Result<Connected, String> {
     let timeout = channel.connect_timeout;
     let remote = &channel.remote;
@@ -131,7 +132,7 @@ async fn resolve(remote: &Remote) -> io::Result<Vec<SocketAddr>> {
 
 async fn connect_to(address: SocketAddr, channel: &ChannelSocket) -> io::Result<Connected> {
     let socket = prepared(address, &channel.tcp, &channel.label)?;
-    blind(&channel.label, marks::keep_mark(&socket));
+    warn_mark_unobservable(&channel.label, marks::keep_mark(&socket));
     let stream = TcpSocket::from_std_stream(socket.into()).connect(address).await?;
     let seen = marks::seen_on_connected(&stream);
     Ok(Connected { stream, seen })
@@ -164,7 +165,7 @@ mod tests {
         ListenSocket { id: ListenerId(0), address, tcp: tcp(Dscp::CS3), label: String::new() }
     }
 
-    /// A listener marked CS3 and a connection to it marked otherwise or not.
+    /// A listener marked CS3, and a connection to it with this mark.
     async fn meet(any: &str, dscp: Dscp) -> (Connected, Connected) {
         let listener = listen(&unlabelled(any.parse().unwrap()), false).unwrap();
         let at = listener.local_addr().unwrap();
@@ -195,7 +196,7 @@ mod tests {
 
     #[test]
     fn a_silent_peer_is_dead_when_its_time_is_over() {
-        // Seconds: user timeout, keepalive; first probe, and the interval of those that follow.
+        // Seconds: user timeout, keepalive; first probe, and the interval of the following ones.
         for (dead_after, idle, first, interval) in
             [(60, 30, 30, 7), (5, 2, 2, 1), (90, 45, 45, 11), (60, 60, 60, 15), (1, 1, 1, 1)]
         {
@@ -239,7 +240,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_name_with_addresses_of_both_families_is_tried_through() {
-        // Only the IPv4 one answers; most hosts files give `localhost` both.
+        // Only the IPv4 address answers; most hosts files give `localhost` both.
         let address = "127.0.0.1:0".parse().unwrap();
         let listener = unlabelled(address);
         let listener = listen(&listener, false).unwrap();

@@ -1,6 +1,6 @@
-//! Before the node runs: the data directory, the store, the epoch, and what is in the queue.
+//! The start: data directory, store, epoch, and recovery of the queue.
 
-use super::event_log::Journal;
+use super::event_log::EventLogFile;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};
@@ -16,7 +16,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use store::{Options, QueueStore, RedbStore, StoreError};
 
-/// Memory the store may use: small beside what many connections need.
+/// Memory limits of the store: small compared with many connections.
 const STORE: Options = Options { spool_memory: 8 << 20, cache: 8 << 20, many_keys: 512 };
 
 /// Name of the durable count of starts.
@@ -25,69 +25,69 @@ const EPOCH: &str = "epoch";
 /// Why the daemon did not start, or ended.
 #[derive(Debug, thiserror::Error)]
 pub enum DriverError {
-    /// The data directory cannot be made.
+    /// The data directory cannot be created.
     #[error("cannot make the data directory {path}: {error}")]
     DataDir {
-        /// It.
+        /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
-    /// The store.
+    /// The store failed.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The count of starts in the store is not one.
+    /// The epoch in the store is not a number.
     #[error("the store's epoch is damaged or used up; restore the data directory from a copy")]
     Epoch,
-    /// The users' file.
+    /// The users file cannot be read.
     #[error(transparent)]
     Users(#[from] UsersError),
     /// A listener cannot be opened.
     #[error("cannot listen on {address} for {label}: {error}")]
     Listen {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
-        /// For whom.
+        /// The channel or service.
         label: String,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// The listener for Prometheus cannot be opened.
     #[error("cannot listen on {address} for metrics: {error} (listen of [metrics])")]
     Metrics {
-        /// Where.
+        /// The address.
         address: std::net::SocketAddr,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// The admin socket cannot be opened.
     #[error("cannot open the admin socket {path}: {error}")]
     Admin {
-        /// It.
+        /// The socket.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// The event log cannot be opened.
     #[error("cannot open the event log {path}: {error} (file of [events])")]
     Events {
-        /// It.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// The file of `--pcap` cannot be written.
     #[error("cannot write {path}: {error} (--pcap)")]
     Pcap {
-        /// It.
+        /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         error: io::Error,
     },
     /// Signals cannot be handled.
     #[error("cannot handle signals: {0}")]
     Signals(io::Error),
-    /// Something in this process broke.
+    /// An internal failure of this process.
     #[error("the daemon ends because it cannot go on: {0}")]
     Broken(String),
     /// A second signal came while stopping.
@@ -95,7 +95,7 @@ pub enum DriverError {
     StopForced,
 }
 
-/// Makes the data directory, for its owner only.
+/// Creates the data directory, accessible to its owner only.
 pub(super) fn make_data_dir(site: &Site) -> Result<(), DriverError> {
     let path = &site.paths.data_dir;
     let made = std::fs::DirBuilder::new().recursive(true).mode(0o700).create(path);
@@ -109,8 +109,8 @@ pub(super) fn make_data_dir(site: &Site) -> Result<(), DriverError> {
     Ok(())
 }
 
-/// Takes as many descriptors as the system gives, and says how many are for connections: three
-/// quarters, for a content being received may need one as well.
+/// Raises the limit on file descriptors as far as the system permits, and returns how many may be
+/// connections: three quarters, as each content being received may need a descriptor as well.
 pub(super) fn sockets(site: &Site) -> usize {
     let Ok((soft, hard)) = getrlimit(Resource::RLIMIT_NOFILE) else { return usize::MAX };
     let most = if setrlimit(Resource::RLIMIT_NOFILE, hard, hard).is_ok() { hard } else { soft };
@@ -126,17 +126,18 @@ pub(super) fn sockets(site: &Site) -> usize {
     sockets
 }
 
-/// Opens the event log, where there is to be one.
-pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<Journal>, DriverError> {
+/// Opens the event log, if one is configured.
+pub(super) fn open_events(site: &Site, clock: Clock) -> Result<Option<EventLogFile>, DriverError> {
     let open = |log: &EventLog| {
         let mta = &site.node.mta.0;
-        Journal::open(log, mta, clock)
+        EventLogFile::open(log, mta, clock)
             .map_err(|error| DriverError::Events { path: log.path.clone(), error })
     };
     site.events.as_ref().map(open).transpose()
 }
 
-/// Begins the recording that is wanted. After [`open_store`]: nobody else runs on this data directory.
+/// Starts the requested recording. Called after [`open_store`], so that no other daemon uses this
+/// data directory.
 pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<Pcap>, DriverError> {
     let open = |Wanted { path, association }: Wanted| {
         Pcap::create(&path, association, clock).map_err(|error| DriverError::Pcap { path, error })
@@ -144,7 +145,7 @@ pub(super) fn open_pcap(wanted: Option<Wanted>, clock: Clock) -> Result<Option<P
     wanted.map(open).transpose()
 }
 
-/// Opens the store and says what was amiss in it.
+/// Opens the store and logs what it had to repair.
 pub(super) fn open_store(site: &Site) -> Result<Arc<RedbStore>, DriverError> {
     let store = RedbStore::open(&site.paths.data_dir.join("queue"), STORE)?;
     let sweep = store.sweep();
@@ -157,7 +158,7 @@ pub(super) fn open_store(site: &Site) -> Result<Arc<RedbStore>, DriverError> {
     Ok(Arc::new(store))
 }
 
-/// A node with a durable epoch never used before.
+/// A node with a durable epoch that was never used before.
 pub(super) fn make_node(
     site: &Site,
     users: &Users,

@@ -1,13 +1,13 @@
-//! The end of the daemon: the signals that ask for it, and how long the disk is waited for.
+//! The end of the daemon: stop signals, and the wait for the disk.
 
 use super::DriverError;
 use std::time::Duration;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-/// Wait for aborts to leave, when stopping in order took too long.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+/// Time for aborts to be sent after the orderly stop has run out of time.
+pub(super) const ABORT_GRACE: Duration = Duration::from_secs(1);
 
-/// Wait for the disk when all is done: it may hang.
+/// Longest wait for the disk at the end: it may hang.
 const MAX_CLOSE: Duration = Duration::from_secs(30);
 
 /// The signals that stop the daemon.
@@ -24,7 +24,7 @@ impl StopSignals {
         })
     }
 
-    /// The next of them, by its name.
+    /// The next signal, by name.
     pub(super) async fn next(&mut self) -> Option<&'static str> {
         tokio::select! {
             signal = self.terminate.recv() => signal.map(|()| "SIGTERM"),
@@ -33,16 +33,16 @@ impl StopSignals {
     }
 }
 
-/// How long the disk is waited for after this end.
+/// How long to wait for the disk after this end.
 pub(super) fn disk_wait(ended: &Result<(), DriverError>) -> Duration {
     match ended {
-        Err(DriverError::StopForced) => LAST_WORDS,
+        Err(DriverError::StopForced) => ABORT_GRACE,
         _ => MAX_CLOSE,
     }
 }
 
-/// Closes the store, if the disk does so in time and nobody is more in a hurry: it opens quickly
-/// all the same.
+/// Closes the store, unless the disk takes too long or a second signal arrives. The next start is
+/// quick in either case.
 pub(super) async fn in_time<T>(
     closing: impl Future<Output = T>,
     most: Duration,

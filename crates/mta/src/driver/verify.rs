@@ -1,5 +1,5 @@
-//! Checks passwords: of peers in constant time, of users by their hashes, few at once, and as
-//! slowly for a user who does not exist as for one who does.
+//! Password checks: of peers in constant time, of users by their hashes, with a limit on parallel
+//! hashes, and in the same time for unknown users.
 
 use crate::users::{self, Users, UsersError};
 use base::PeerId;
@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Semaphore;
 
-/// What passwords are checked against.
+/// The passwords and hashes to check against.
 #[derive(Clone)]
 pub(crate) struct Verifier {
     inner: Arc<Inner>,
@@ -18,14 +18,14 @@ pub(crate) struct Verifier {
 struct Inner {
     peers: BTreeMap<PeerId, Secret>,
     users: Mutex<Users>,
-    /// The hash of a password nobody knows.
+    /// A hash no password has, for unknown users.
     dummy: String,
     turns: Semaphore,
 }
 
 impl Verifier {
-    /// Peers' passwords, users, and how many hashes may be computed at once: each takes 7 MiB and one
-    /// core. The node asks for no more either.
+    /// A verifier of the peers' passwords and the users. `at_once` limits parallel hashes, each of
+    /// which takes 7 MiB and one core; the node requests no more either.
     pub(crate) fn new(
         peers: BTreeMap<PeerId, Secret>,
         users: Users,
@@ -37,7 +37,7 @@ impl Verifier {
         Ok(Verifier { inner: Arc::new(inner) })
     }
 
-    /// The same with other passwords of peers and another number of hashes at once.
+    /// The same users with other passwords of peers and another limit on hashes.
     pub(crate) fn renewed(&self, peers: BTreeMap<PeerId, Secret>, at_once: usize) -> Verifier {
         let users = Mutex::new(self.users().clone());
         let (dummy, turns) = (self.inner.dummy.clone(), Semaphore::new(at_once));
@@ -48,7 +48,7 @@ impl Verifier {
         self.inner.users.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Other users from now on; which of those before are gone or have another password.
+    /// Replaces the users; returns those removed and those whose password changed.
     pub(crate) fn set_users(&self, users: Users) -> Vec<String> {
         let mut current = self.users();
         let mut changed = current.addresses();
@@ -76,7 +76,8 @@ impl Verifier {
     }
 }
 
-/// Compares in a time that tells nothing of where they differ: by their digests, to the end.
+/// Compares digests over their whole length, so that the time does not depend on where they
+/// differ.
 fn same(a: &[u8], b: &[u8]) -> bool {
     let (a, b) = (Sha256::digest(a), Sha256::digest(b));
     std::hint::black_box(a.iter().zip(b.iter()).fold(0, |all, (x, y)| all | (x ^ y))) == 0
@@ -104,8 +105,8 @@ mod tests {
             (user("/c=it/s=b"), "vesuvio", false),
             (user("/c=it/s=b"), "nobody", false),
         ] {
-            let said = verifier.verify(principal.clone(), Secret(password.into())).await;
-            assert_eq!(said, right, "{principal:?} {password}");
+            let verified = verifier.verify(principal.clone(), Secret(password.into())).await;
+            assert_eq!(verified, right, "{principal:?} {password}");
         }
         let same = verifier.users().clone();
         assert!(verifier.set_users(same).is_empty());

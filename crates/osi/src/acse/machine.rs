@@ -1,18 +1,22 @@
 //! The association control protocol machine (X.227 clause 7).
 
+#[cfg(test)]
+mod cells;
+
 use super::pdu::{Apdu, Diagnostic, diagnostic, result};
-use super::table::{Action, Event, State, cell};
+use super::table::{Action, Event, Table};
 use crate::api::{Config, Role};
 use crate::presentation::Presentation;
 use crate::presentation::service::{self as presentation, Value};
 use crate::profiles;
 use crate::session::service::ConnectionReference;
 use crate::shown;
+use crate::table::{Automaton, Entered, Step};
 use base::ber::Oid;
 use bytes::Bytes;
 use std::collections::VecDeque;
 
-/// What the association user (RTSE or ROSE) asks; values are user information.
+/// Requests of the association user (RTSE or ROSE); values are user information.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Request {
     /// A-ASSOCIATE.request.
@@ -29,7 +33,7 @@ pub(crate) enum Request {
     Abort(Option<Value>),
 }
 
-/// What the association user is told.
+/// Indications to the association user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Indication {
     /// A-ASSOCIATE.indication.
@@ -53,16 +57,39 @@ pub(crate) enum Indication {
     Abort { value: Option<Value>, detail: String },
 }
 
-/// What the peer said in these values, which cannot be read.
-fn said(values: &[Value]) -> String {
+/// What an event carries.
+#[derive(Debug)]
+enum With {
+    /// Nothing.
+    Nothing,
+    /// A request of the association user.
+    Request(Request),
+    /// An AARQ that can be taken up, as the indication to issue.
+    Aarq(Indication),
+    /// An AARQ that cannot: its version and application context.
+    Unsupported { version1: bool, application_context: Oid },
+    /// User information of an AARE.
+    Information(Option<Value>),
+    /// A refusal, as the confirm to issue.
+    Rejected(Indication),
+    /// The values of a P-U-ABORT.
+    Abort(Vec<Value>),
+    /// What is wrong with an APDU.
+    Wrong(String),
+    /// The diagnostic of an abort.
+    Detail(String),
+}
+
+/// Values of the peer that cannot be decoded, for the log.
+fn shown(values: &[Value]) -> String {
     let all: Vec<u8> = values.iter().flat_map(|v| v.octets.iter().copied()).collect();
     shown::value(&all)
 }
 
-/// The machine. It calls the presentation below; what it tells is taken from `up`.
+/// The machine. It calls the presentation below; the user takes its indications from `up`.
 #[derive(Debug)]
 pub(crate) struct Acse {
-    state: State,
+    automaton: Automaton<Table>,
     role: Role,
     /// Proposed is the first; acceptable are all.
     application_contexts: Vec<Oid>,
@@ -74,7 +101,7 @@ pub(crate) struct Acse {
 impl Acse {
     pub(crate) fn new(config: &Config, role: Role) -> Acse {
         Acse {
-            state: State::Sta0,
+            automaton: Automaton::new(),
             role,
             application_contexts: config.application_contexts.clone(),
             agreed: None,
@@ -82,17 +109,16 @@ impl Acse {
         }
     }
 
+    /// A machine in this state.
+    #[cfg(test)]
+    pub(crate) fn at(config: &Config, role: Role, state: super::table::State) -> Acse {
+        Acse { automaton: Automaton::at(state), ..Acse::new(config, role) }
+    }
+
     /// The state, for tests.
     #[cfg(test)]
     pub(crate) fn state(&self) -> String {
-        format!("acse {:?}", self.state)
-    }
-
-    fn step(&mut self, event: Event) -> (Action, String) {
-        let before = self.state;
-        let found = cell(before, event);
-        self.state = found.next;
-        (found.action, format!("acse: {event:?} in {before:?} ({})", found.clause))
+        format!("acse {:?}", self.automaton.state())
     }
 
     /// An APDU as a value of our own context.
@@ -116,47 +142,104 @@ impl Acse {
             Request::ReleaseResponse => Event::ARlsRsp,
             Request::Abort(_) => Event::AAbrReq,
         };
-        match self.step(event) {
-            (Action::Ignore, _) => {}
-            (Action::Misuse, detail) => self.abort_provider(below, detail),
-            (action, _) => self.perform(below, action, request),
+        self.on(below, event, With::Request(request));
+    }
+
+    /// Aborts as the provider, whatever the state.
+    pub(crate) fn fail(&mut self, below: &mut Presentation, detail: String) {
+        self.on(below, Event::Fail, With::Detail(detail));
+    }
+
+    /// Takes an event and performs the action of its cell.
+    fn on(&mut self, below: &mut Presentation, event: Event, with: With) {
+        let entered = self.automaton.enter(event);
+        match entered.step {
+            Step::Do(action) => self.perform(below, &entered, action, with),
+            Step::Nothing => {}
+            Step::Misuse => self.fail(below, entered.to_string()),
+            Step::ProtocolError => self.abort(below, &entered, with),
         }
     }
 
-    fn perform(&mut self, below: &mut Presentation, action: Action, request: Request) {
+    fn perform(
+        &mut self,
+        below: &mut Presentation,
+        entered: &Entered<Table>,
+        action: Action,
+        with: With,
+    ) {
         use presentation::Request as P;
-        let down = match (action, request) {
-            (Action::SendAarq, Request::Associate { reference, requirements, value }) => {
+        match (action, with) {
+            (
+                Action::SendAarq,
+                With::Request(Request::Associate { reference, requirements, value }),
+            ) => {
                 let apdu = Apdu::Aarq {
                     version1: true,
                     application_context: self.name(),
                     information: Some(value),
                 };
-                P::Connect { reference, requirements, value: Self::value(below, &apdu) }
+                let value = Self::value(below, &apdu);
+                below.request(P::Connect { reference, requirements, value });
             }
-            (Action::SendAareAccepted, Request::Accept { requirements, value }) => {
+            (Action::SendAareAccepted, With::Request(Request::Accept { requirements, value })) => {
                 let apdu = Apdu::Aare {
                     application_context: self.name(),
                     result: result::ACCEPTED,
                     diagnostic: Diagnostic::User(diagnostic::NULL),
                     information: Some(value),
                 };
-                P::Accept { requirements, value: Self::value(below, &apdu) }
+                below.request(P::Accept { requirements, value: Self::value(below, &apdu) });
             }
-            (Action::SendAareRejected, Request::Reject { transient, diagnostic, value }) => {
+            (
+                Action::SendAareRejected,
+                With::Request(Request::Reject { transient, diagnostic, value }),
+            ) => {
                 let apdu = self.rejection(transient, Diagnostic::User(diagnostic), value);
-                P::Refuse { value: Self::value(below, &apdu) }
+                below.request(P::Refuse { value: Self::value(below, &apdu) });
             }
-            (Action::SendRlrq, _) => P::Release(Self::value(below, &Apdu::Rlrq)),
-            (Action::SendRlre, _) => P::ReleaseResponse(Self::value(below, &Apdu::Rlre)),
-            (Action::SendAbrt, Request::Abort(information)) => {
+            (Action::RejectAarq, With::Unsupported { version1, application_context }) => {
+                self.reject(below, version1, &application_context);
+            }
+            (Action::AAscInd, With::Aarq(indication)) => {
+                if let Indication::Associate { application_context, .. } = &indication {
+                    self.agreed = Some(application_context.clone());
+                }
+                self.up.push_back(indication);
+            }
+            (Action::AAscCnfAccept, With::Information(value)) => {
+                self.up.push_back(Indication::Accepted(value));
+            }
+            (Action::AAscCnfReject, With::Rejected(indication)) => self.up.push_back(indication),
+            (Action::SendRlrq, _) => below.request(P::Release(Self::value(below, &Apdu::Rlrq))),
+            (Action::SendRlre, _) => {
+                below.request(P::ReleaseResponse(Self::value(below, &Apdu::Rlre)));
+            }
+            (Action::ARlsInd, _) => self.up.push_back(Indication::Release),
+            (Action::ARlsCnf, _) => self.up.push_back(Indication::Released),
+            (Action::SendAbrt, With::Request(Request::Abort(information))) => {
                 let apdu = Apdu::Abrt { provider: false, information };
-                P::Abort(Some(Self::value(below, &apdu)))
+                below.request(P::Abort(Some(Self::value(below, &apdu))));
             }
-            // No cell asks for anything else on a request.
-            _ => return,
-        };
-        below.request(down);
+            (Action::AbortProvider, with) => self.abort(below, entered, with),
+            (Action::AAbInd, With::Abort(values)) => self.aborted(below, &values),
+            (Action::APAbInd, With::Detail(detail)) => {
+                self.up.push_back(Indication::Abort { value: None, detail });
+            }
+            (
+                Action::SendAarq
+                | Action::SendAareAccepted
+                | Action::SendAareRejected
+                | Action::RejectAarq
+                | Action::AAscInd
+                | Action::AAscCnfAccept
+                | Action::AAscCnfReject
+                | Action::SendAbrt
+                | Action::AAbInd
+                | Action::APAbInd,
+                _,
+            ) => self.fail(below, entered.fault()),
+        }
     }
 
     fn rejection(
@@ -173,9 +256,19 @@ impl Acse {
         }
     }
 
-    /// Aborts as the provider, whatever the state.
-    pub(crate) fn abort_provider(&mut self, below: &mut Presentation, detail: String) {
-        self.state = State::Sta0;
+    /// Aborts as the provider.
+    fn abort(&mut self, below: &mut Presentation, entered: &Entered<Table>, with: With) {
+        let detail = match with {
+            With::Detail(detail) => detail,
+            With::Wrong(what) => format!("{entered}: {what}"),
+            With::Nothing
+            | With::Request(_)
+            | With::Aarq(_)
+            | With::Unsupported { .. }
+            | With::Information(_)
+            | With::Rejected(_)
+            | With::Abort(_) => entered.to_string(),
+        };
         let apdu = Apdu::Abrt { provider: true, information: None };
         below.request(presentation::Request::Abort(Some(Self::value(below, &apdu))));
         self.up.push_back(Indication::Abort { value: None, detail });
@@ -209,38 +302,20 @@ impl Acse {
                     Role::Initiator => Event::RlrqInitiator,
                     Role::Responder => Event::RlrqResponder,
                 };
-                self.release(below, event, &values, Indication::Release);
+                self.release(below, event, &values);
             }
-            P::Released(values) => {
-                self.release(below, Event::Rlre, &values, Indication::Released);
-            }
-            P::UserAbort(values) => self.aborted(below, &values),
+            P::Released(values) => self.release(below, Event::Rlre, &values),
+            P::UserAbort(values) => self.on(below, Event::Abrt, With::Abort(values)),
             P::ProviderAbort { detail } => {
-                if !matches!(self.step(Event::PPAbInd), (Action::Ignore, _)) {
-                    self.up.push_back(Indication::Abort { value: None, detail });
-                }
+                self.on(below, Event::PPAbInd, With::Detail(detail));
             }
             P::ValueStart { .. }
             | P::ValueData(_)
             | P::ValueEnd
             | P::PleaseTokens(_)
-            | P::Pass(_) => {}
-        }
-    }
-
-    /// Steps on an event from below; false where it led to an abort or nothing.
-    fn enter(&mut self, below: &mut Presentation, event: Event, why: Option<String>) -> bool {
-        match self.step(event) {
-            (Action::Ignore | Action::Misuse, _) => false,
-            (Action::AbortProvider, detail) => {
-                let detail = match why {
-                    Some(why) => format!("{detail}: {why}"),
-                    None => detail,
-                };
-                self.abort_provider(below, detail);
-                false
+            | P::Pass(_) => {
+                self.fail(below, "acse: internal error: P-DATA for its user".to_owned());
             }
-            _ => true,
         }
     }
 
@@ -256,36 +331,29 @@ impl Acse {
                 (version1, application_context, information)
             }
             Ok(_) => {
-                self.enter(below, Event::Invalid, Some("no AARQ in the CP".to_owned()));
-                return;
+                let wrong = "no AARQ in the CP".to_owned();
+                return self.on(below, Event::Invalid, With::Wrong(wrong));
             }
-            Err(e) => {
-                self.enter(below, Event::Invalid, Some(e.to_string()));
-                return;
-            }
+            Err(e) => return self.on(below, Event::Invalid, With::Wrong(e.to_string())),
         };
-        let known = self.application_contexts.contains(&application_context);
-        if !version1 || !known {
-            self.reject(below, version1, &application_context);
-        } else if self.enter(below, Event::Aarq, None) {
-            self.agreed = Some(application_context.clone());
-            let syntaxes = below.contexts().0.iter().map(|(_, s)| s.clone()).collect();
-            self.up.push_back(Indication::Associate {
-                application_context,
-                session_selector,
-                presentation_selector,
-                reference,
-                syntaxes,
-                value,
-            });
+        if !version1 || !self.application_contexts.contains(&application_context) {
+            let with = With::Unsupported { version1, application_context };
+            return self.on(below, Event::AarqUnsupported, with);
         }
+        let syntaxes = below.contexts().0.iter().map(|(_, s)| s.clone()).collect();
+        let indication = Indication::Associate {
+            application_context,
+            session_selector,
+            presentation_selector,
+            reference,
+            syntaxes,
+            value,
+        };
+        self.on(below, Event::Aarq, With::Aarq(indication));
     }
 
     /// Rejects an AARQ without asking the user.
     fn reject(&mut self, below: &mut Presentation, version1: bool, name: &Oid) {
-        if !self.enter(below, Event::AarqUnsupported, None) {
-            return;
-        }
         let (code, detail) = if version1 {
             let detail = format!("acse: refused: application context {name} (X.227 7.1.3.2)");
             (Diagnostic::User(diagnostic::APPLICATION_CONTEXT), detail)
@@ -299,25 +367,19 @@ impl Acse {
     }
 
     fn accepted(&mut self, below: &mut Presentation, values: &[Value]) {
-        match Self::decode(below, values) {
+        let wrong = match Self::decode(below, values) {
             Ok(Some(Apdu::Aare { result: result::ACCEPTED, application_context, .. }))
                 if !self.application_contexts.contains(&application_context) =>
             {
-                let why = format!("application-context-name {application_context} in the AARE");
-                self.enter(below, Event::Invalid, Some(why));
+                format!("application-context-name {application_context} in the AARE")
             }
             Ok(Some(Apdu::Aare { result: result::ACCEPTED, information, .. })) => {
-                if self.enter(below, Event::AareAccepted, None) {
-                    self.up.push_back(Indication::Accepted(information));
-                }
+                return self.on(below, Event::AareAccepted, With::Information(information));
             }
-            Ok(_) => {
-                self.enter(below, Event::Invalid, Some("no AARE accepted in the CPA".to_owned()));
-            }
-            Err(e) => {
-                self.enter(below, Event::Invalid, Some(e.to_string()));
-            }
-        }
+            Ok(_) => "no AARE accepted in the CPA".to_owned(),
+            Err(e) => e.to_string(),
+        };
+        self.on(below, Event::Invalid, With::Wrong(wrong));
     }
 
     fn refused(
@@ -345,54 +407,42 @@ impl Acse {
                 (Event::PConCnfRefused, rejected)
             }
             Err(e) => {
-                let detail = format!("{detail}, with {e}: {}", said(values));
+                let detail = format!("{detail}, with {e}: {}", shown(values));
                 let (diagnostic, value) = (None, None);
                 let rejected = Indication::Rejected { transient: false, diagnostic, value, detail };
                 (Event::PConCnfRefused, rejected)
             }
         };
-        if self.enter(below, event, None) {
-            self.up.push_back(indication);
-        }
+        self.on(below, event, With::Rejected(indication));
     }
 
-    /// RLRQ or RLRE. A release without APDU is met in the field and is as good.
-    fn release(
-        &mut self,
-        below: &mut Presentation,
-        event: Event,
-        values: &[Value],
-        up: Indication,
-    ) {
+    /// RLRQ or RLRE. Fielded peers also release without an APDU, which is accepted.
+    fn release(&mut self, below: &mut Presentation, event: Event, values: &[Value]) {
         let wrong = match (Self::decode(below, values), event) {
-            (Ok(None), _) => None,
-            (Ok(Some(Apdu::Rlre)), Event::Rlre) => None,
-            (Ok(Some(Apdu::Rlrq)), Event::RlrqInitiator | Event::RlrqResponder) => None,
-            (Ok(Some(_)), _) => Some("another APDU than RLRQ or RLRE".to_owned()),
-            (Err(e), _) => Some(e.to_string()),
+            (Ok(None), _)
+            | (Ok(Some(Apdu::Rlre)), Event::Rlre)
+            | (Ok(Some(Apdu::Rlrq)), Event::RlrqInitiator | Event::RlrqResponder) => {
+                return self.on(below, event, With::Nothing);
+            }
+            (Ok(Some(_)), _) => "another APDU than RLRQ or RLRE".to_owned(),
+            (Err(e), _) => e.to_string(),
         };
-        let event = if wrong.is_some() { Event::Invalid } else { event };
-        if self.enter(below, event, wrong) {
-            self.up.push_back(up);
-        }
+        self.on(below, Event::Invalid, With::Wrong(wrong));
     }
 
     fn aborted(&mut self, below: &Presentation, values: &[Value]) {
-        if matches!(self.step(Event::Abrt), (Action::Ignore, _)) {
-            return;
-        }
         let (value, detail) = match Self::decode(below, values) {
             Ok(Some(Apdu::Abrt { provider: true, information })) => {
                 let detail = "acse: ABRT, source acse-service-provider (X.227 7.3.3)";
-                let said = information.map(|value| shown::value(&value.octets));
-                (None, said.map_or_else(|| detail.to_owned(), |said| format!("{detail}, {said}")))
+                let text = information.map(|value| shown::value(&value.octets));
+                (None, text.map_or_else(|| detail.to_owned(), |text| format!("{detail}, {text}")))
             }
             Ok(Some(Apdu::Abrt { information, .. })) => {
                 (information, "acse: ABRT, source acse-service-user (X.227 7.3.3)".to_owned())
             }
-            // Some put the user's value in the ARU without an ABRT around it.
+            // Some peers put the user's value in the ARU without an ABRT around it.
             Ok(_) => (values.first().cloned(), "acse: ARU without ABRT (X.227 7.3.3)".to_owned()),
-            Err(e) => (None, format!("acse: ABRT: {e}: {}", said(values))),
+            Err(e) => (None, format!("acse: ABRT: {e}: {}", shown(values))),
         };
         self.up.push_back(Indication::Abort { value, detail });
     }

@@ -1,8 +1,12 @@
 //! The transport protocol machine: one transport connection on one TCP connection.
 
+#[cfg(test)]
+mod cells;
+
 use super::pdu::{self, Connect, Decoder, Item, Rejected, Tpdu, reason};
-use super::table::{Action, Event, State, cell};
+use super::table::{Action, Event, State, Table};
 use crate::lower::LowerConfig;
+use crate::table::{Automaton, Entered, Step};
 use crate::tpkt;
 use base::time::Instant;
 use bytes::{Bytes, BytesMut};
@@ -41,21 +45,43 @@ pub enum Output {
     },
 }
 
-/// What an event brings along.
+/// What an event carries.
 enum With {
+    /// Nothing.
     Nothing,
+    /// A piece of a TSDU of our user, and whether it is the last.
+    Data(Bytes, bool),
+    /// The fields of a CR or CC.
     Connect(Connect),
+    /// Reason of the DR that refuses a CR, and its text.
     Refused(u8, &'static str),
+    /// Reason of the peer's DR.
     Reason(u8),
-    Detail(String),
+    /// Why the connection ends.
+    Ends(End),
+    /// A TPDU that is invalid.
     Rejected(Rejected),
+}
+
+/// Why a transport connection ends.
+enum End {
+    /// The peer's ER, its reject cause.
+    Rejected(u8),
+    /// The stream cannot be read on.
+    Unreadable(tpkt::Error),
+    /// TCP ended.
+    Eof,
+    /// The wait is over.
+    Timeout,
+    /// A misuse.
+    Misuse(String),
 }
 
 /// One transport connection.
 #[derive(Debug)]
 pub struct Machine {
     config: LowerConfig,
-    state: State,
+    automaton: Automaton<Table>,
     deadline: Option<Instant>,
     packets: tpkt::Decoder,
     tpdus: Decoder,
@@ -72,6 +98,8 @@ pub struct Machine {
     /// TSDUs that have come whole, and whether one has begun since.
     whole: u64,
     amidst: bool,
+    /// The DT being received was in order: its user data is delivered.
+    delivering: bool,
     out: VecDeque<Output>,
 }
 
@@ -80,7 +108,7 @@ impl Machine {
     pub fn new(config: LowerConfig) -> Machine {
         Machine {
             config,
-            state: State::Closed,
+            automaton: Automaton::new(),
             deadline: None,
             packets: tpkt::Decoder::default(),
             tpdus: Decoder::default(),
@@ -93,32 +121,26 @@ impl Machine {
             begun: false,
             whole: 0,
             amidst: false,
+            delivering: false,
             out: VecDeque::new(),
         }
     }
 
     /// Starts the wait for a CR (responder).
     pub fn listen(&mut self, now: Instant) {
-        if self.state == State::Closed {
+        if self.automaton.state() == State::Closed {
             self.deadline = Some(now + self.config.setup_timeout);
         }
     }
 
     /// T-CONNECT.request.
     pub fn connect(&mut self, now: Instant) {
-        self.step(now, Event::Tconreq, With::Nothing);
+        self.on(now, Event::Tconreq, With::Nothing);
     }
 
     /// T-DATA.request in pieces; `last` ends the TSDU. Octets leave as soon as they fill a TPDU.
     pub fn send(&mut self, now: Instant, bytes: Bytes, last: bool) {
-        if !bytes.is_empty() && self.state == State::Open {
-            self.held_octets += bytes.len();
-            self.held.push_back(bytes);
-        }
-        self.step(now, Event::Tdtreq, With::Nothing);
-        if last && self.state == State::Open {
-            self.send_dt(true);
-        }
+        self.on(now, Event::Tdtreq, With::Data(bytes, last));
     }
 
     /// Ends the TSDU being sent before its time: what has not left is dropped. The peer gets it cut
@@ -126,29 +148,29 @@ impl Machine {
     pub fn truncate(&mut self) {
         self.held.clear();
         self.held_octets = 0;
-        if self.begun && self.state == State::Open {
+        if self.begun && self.automaton.state() == State::Open {
             self.send_dt(true);
         }
     }
 
     /// T-DISCONNECT.request.
     pub fn disconnect(&mut self, now: Instant) {
-        self.step(now, Event::Tdisreq, With::Nothing);
+        self.on(now, Event::Tdisreq, With::Nothing);
     }
 
     /// Octets from the TCP connection.
     pub fn bytes(&mut self, now: Instant, mut bytes: Bytes) {
-        while self.state != State::Ended {
+        while self.automaton.state() != State::Ended {
             match self.packets.next(&mut bytes) {
                 Ok(None) => return,
                 Ok(Some(piece)) => match self.tpdus.push(piece) {
                     Ok(items) => items.into_iter().for_each(|item| self.item(now, item)),
                     Err(rejected) => {
-                        self.step(now, Event::Invalid, With::Rejected(rejected));
+                        self.on(now, Event::Invalid, With::Rejected(rejected));
                     }
                 },
                 Err(error) => {
-                    self.step(now, Event::Unreadable, With::Detail(error.to_string()));
+                    self.on(now, Event::Unreadable, With::Ends(End::Unreadable(error)));
                     return;
                 }
             }
@@ -157,22 +179,14 @@ impl Machine {
 
     /// The TCP connection ended.
     pub fn eof(&mut self, now: Instant) {
-        let detail = "the TCP connection was closed (X.224 6.8)".to_owned();
-        self.step(now, Event::Ndisind, With::Detail(detail));
+        self.on(now, Event::Ndisind, With::Ends(End::Eof));
     }
 
     /// The deadline may have passed.
     pub fn tick(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
-            let awaited = match self.state {
-                State::Closed => "a CR",
-                State::Wfcc => "the CC",
-                State::Open | State::Closing | State::Ended => "the end of the connection",
-            };
-            let clause = cell(self.state, Event::Timer).clause;
-            let detail = format!("{awaited} did not come within the setup timeout ({clause})");
-            self.step(now, Event::Timer, With::Detail(detail));
+            self.on(now, Event::Timer, With::Ends(End::Timeout));
         }
     }
 
@@ -205,49 +219,49 @@ impl Machine {
     /// Most octets [`Machine::held`] ever gives.
     pub const MAX_HELD: usize = 255 + pdu::DEFAULT_SIZE;
 
-    /// The state, for diagnosis and tests.
-    pub fn state(&self) -> State {
-        self.state
+    /// The state, for tests.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> State {
+        self.automaton.state()
     }
 
     fn item(&mut self, now: Instant, item: Item) {
         match item {
             Item::Tpdu { tpdu: Tpdu::Cr(connect), .. } => match self.judge(&connect) {
-                Ok(()) => self.step(now, Event::Cr, With::Connect(connect)),
+                Ok(()) => self.on(now, Event::Cr, With::Connect(connect)),
                 Err((code, why)) => {
                     self.peer_reference = connect.source;
-                    self.step(now, Event::CrRefused, With::Refused(code, why));
+                    self.on(now, Event::CrRefused, With::Refused(code, why));
                 }
             },
             Item::Tpdu { tpdu: Tpdu::Cc(connect), .. } => match self.unacceptable(&connect) {
-                None => self.step(now, Event::Cc, With::Connect(connect)),
+                None => self.on(now, Event::Cc, With::Connect(connect)),
                 Some(field) => {
                     let header = Tpdu::Cc(connect).encode();
                     self.invalid(now, pdu::Error::Value(field), header);
                 }
             },
             Item::Tpdu { tpdu: Tpdu::Dr { reason, .. }, .. } => {
-                self.step(now, Event::Dr, With::Reason(reason));
+                self.on(now, Event::Dr, With::Reason(reason));
             }
             Item::Tpdu { tpdu: Tpdu::Er { cause, .. }, .. } => {
-                let detail = format!("the peer rejected a TPDU, cause {cause} (X.224 13.12)");
-                self.step(now, Event::Er, With::Detail(detail));
+                self.on(now, Event::Er, With::Ends(End::Rejected(cause)));
             }
             Item::Tpdu { tpdu: Tpdu::Dt { end }, length } => {
                 if length > self.receive_max {
                     self.invalid(now, pdu::Error::TooLong, Tpdu::Dt { end }.encode());
                 } else {
                     self.amidst = true;
-                    self.step(now, Event::Dt, With::Nothing);
+                    self.delivering = false;
+                    self.on(now, Event::Dt, With::Nothing);
                 }
             }
-            // Its DT was judged above: in any other state the TSDU is of no interest.
             Item::Data { bytes, last } => {
                 if last {
                     self.amidst = false;
                     self.whole += 1;
                 }
-                if cell(self.state, Event::Dt).action == Action::Deliver {
+                if self.delivering {
                     self.out.push_back(Output::Data { bytes, last });
                 }
             }
@@ -255,7 +269,7 @@ impl Machine {
     }
 
     fn invalid(&mut self, now: Instant, error: pdu::Error, header: Vec<u8>) {
-        self.step(now, Event::Invalid, With::Rejected(Rejected { error, header }));
+        self.on(now, Event::Invalid, With::Rejected(Rejected { error, header }));
     }
 
     /// The field of a CC that answers what we did not propose. A size is compared only where we
@@ -288,70 +302,95 @@ impl Machine {
         }
     }
 
-    fn step(&mut self, now: Instant, event: Event, with: With) {
-        let cell = cell(self.state, event);
-        let before = self.state;
-        self.state = cell.next;
-        if self.state != before {
-            self.deadline = match self.state {
+    /// Takes an event and performs the action of its cell.
+    fn on(&mut self, now: Instant, event: Event, with: With) {
+        let entered = self.automaton.enter(event);
+        let state = self.automaton.state();
+        if state != entered.before {
+            self.delivering = false;
+            self.deadline = match state {
                 State::Wfcc | State::Closing => Some(now + self.config.setup_timeout),
                 State::Closed | State::Open | State::Ended => None,
             };
         }
-        match (cell.action, with) {
+        match entered.step {
+            Step::Do(action) => self.perform(now, &entered, action, with),
+            Step::Nothing => {}
+            Step::Misuse => self.fail(now, entered.to_string()),
+            Step::ProtocolError => self.reject(&entered, with),
+        }
+    }
+
+    /// Gives the connection up after a misuse.
+    fn fail(&mut self, now: Instant, detail: String) {
+        self.on(now, Event::Fail, With::Ends(End::Misuse(detail)));
+    }
+
+    fn perform(&mut self, now: Instant, entered: &Entered<Table>, action: Action, with: With) {
+        match (action, with) {
             (Action::SendCr, _) => self.send_cr(),
             (Action::Accept, With::Connect(connect)) => self.accept(connect),
             (Action::Refuse, With::Refused(code, why)) => {
                 self.packet(&pdu::encode_refusal(self.peer_reference, 0, code, why));
-                self.disconnected(None, &format!("refused: {why} ({})", cell.clause));
+                self.disconnected(None, &format!("transport: refused: {why} ({})", entered.clause));
             }
             (Action::Confirm, With::Connect(connect)) => self.confirm(&connect),
-            (Action::SendDt, _) => self.send_dt(false),
+            (Action::SendDt, With::Data(bytes, last)) => {
+                if !bytes.is_empty() {
+                    self.held_octets += bytes.len();
+                    self.held.push_back(bytes);
+                }
+                self.send_dt(last);
+            }
+            (Action::Deliver, _) => self.delivering = true,
             (Action::Disconnected, With::Reason(code)) => {
                 let name = reason::name(code);
-                let detail = format!("disconnect request, reason {code}: {name} ({})", cell.clause);
-                self.disconnected((before == State::Wfcc).then_some(code), &detail);
+                let clause = entered.clause;
+                let detail =
+                    format!("transport: disconnect request, reason {code}: {name} ({clause})");
+                self.disconnected((entered.before == State::Wfcc).then_some(code), &detail);
                 self.out.push_back(Output::Close);
             }
-            (Action::Disconnected, With::Detail(detail)) => {
-                self.disconnected(None, &detail);
+            (Action::Disconnected, With::Ends(end)) => {
+                self.disconnected(None, &ended(end, entered));
                 self.out.push_back(Output::Close);
-            }
-            (Action::Reject, with) => {
-                let rejected = match with {
-                    With::Rejected(rejected) => rejected,
-                    With::Connect(connect) if event == Event::Cc => Rejected {
-                        error: pdu::Error::Unexpected,
-                        header: Tpdu::Cc(connect).encode(),
-                    },
-                    With::Connect(connect) => Rejected {
-                        error: pdu::Error::Unexpected,
-                        header: Tpdu::Cr(connect).encode(),
-                    },
-                    _ => Rejected {
-                        error: pdu::Error::Unexpected,
-                        header: Tpdu::Dt { end: true }.encode(),
-                    },
-                };
-                let Rejected { error, header } = rejected;
-                let reference = reference_of(&header).unwrap_or(self.peer_reference);
-                self.packet(&pdu::encode_error(reference, error, &header));
-                let detail = format!("{error}: {event:?} in {before:?} ({})", cell.clause);
-                self.disconnected(None, &detail);
             }
             (Action::Close, _) => self.out.push_back(Output::Close),
-            // Delivery is piece by piece, in `item`.
-            (Action::Deliver | Action::Nothing | Action::Misuse, _) => {}
-            (Action::Accept | Action::Refuse | Action::Confirm | Action::Disconnected, _) => {
-                debug_assert!(false, "{event:?} came without what {:?} needs", cell.action);
-            }
+            (
+                Action::Accept
+                | Action::Refuse
+                | Action::Confirm
+                | Action::SendDt
+                | Action::Disconnected,
+                _,
+            ) => self.fail(now, entered.fault()),
         }
+    }
+
+    /// Answers a protocol error with an ER.
+    fn reject(&mut self, entered: &Entered<Table>, with: With) {
+        let unexpected =
+            |tpdu: &Tpdu| Rejected { error: pdu::Error::Unexpected, header: tpdu.encode() };
+        let Rejected { error, header } = match with {
+            With::Rejected(rejected) => rejected,
+            With::Connect(connect) if entered.event == Event::Cc => unexpected(&Tpdu::Cc(connect)),
+            With::Connect(connect) => unexpected(&Tpdu::Cr(connect)),
+            With::Nothing
+            | With::Data(..)
+            | With::Refused(..)
+            | With::Reason(_)
+            | With::Ends(_) => unexpected(&Tpdu::Dt { end: true }),
+        };
+        let reference = reference_of(&header).unwrap_or(self.peer_reference);
+        self.packet(&pdu::encode_error(reference, error, &header));
+        let Entered { event, before, clause, .. } = entered;
+        self.disconnected(None, &format!("transport: {error}: {event:?} in {before:?} ({clause})"));
     }
 
     fn disconnected(&mut self, refused: Option<u8>, detail: &str) {
         self.held.clear();
         self.held_octets = 0;
-        let detail = format!("transport: {detail}");
+        let detail = detail.to_owned();
         self.out.push_back(Output::Disconnected { refused, detail });
     }
 
@@ -451,6 +490,23 @@ impl Machine {
         buffer.extend_from_slice(&tpkt::header(tpdu.len()));
         buffer.extend_from_slice(tpdu);
         self.out.push_back(Output::Send(buffer.freeze()));
+    }
+}
+
+/// Why the connection ended, for the log.
+fn ended(end: End, entered: &Entered<Table>) -> String {
+    match end {
+        End::Rejected(cause) => {
+            format!("transport: the peer rejected a TPDU, cause {cause} (X.224 13.12)")
+        }
+        End::Unreadable(error) => format!("transport: {error}"),
+        End::Eof => "transport: the TCP connection was closed (X.224 6.8)".to_owned(),
+        End::Timeout => {
+            let awaited = if entered.before == State::Closed { "a CR" } else { "the CC" };
+            let clause = entered.clause;
+            format!("transport: {awaited} did not come within the setup timeout ({clause})")
+        }
+        End::Misuse(detail) => detail,
     }
 }
 

@@ -2,6 +2,6 @@
 
 mod machine;
 pub mod pdu;
-pub mod table;
+pub(crate) mod table;
 
 pub use machine::{Machine, Output};

@@ -1,14 +1,17 @@
 //! The presentation protocol machine (X.226 clause 6).
 
-use super::pdu::{
-    self, AbortPpdu, Cp, CpError, Cpa, Cpr, Proposal, ProviderReason, Verdict, provider_reason,
-};
+#[cfg(test)]
+mod cells;
+
+use super::connect::Refusal;
+use super::pdu::{self, AbortPpdu, Cpr, ProviderReason, Verdict};
 use super::receive::Receive;
 use super::service::{Contexts, Indication, Request, Value};
-use super::table::{Action, Event, State, cell};
+use super::table::{Action, Event, Table};
 use crate::api::{Config, Role, Service};
 use crate::session::service as session;
 use crate::shown;
+use crate::table::{Automaton, Entered, Step};
 use base::ber::{Error, Fault, Oid};
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
@@ -23,22 +26,50 @@ struct Sending {
     trailer: Bytes,
 }
 
-/// The machine. Requests and indications go in by method; what it asks of the session and tells its
-/// user is taken from `down` and `up`.
+/// What an event carries.
+#[derive(Debug)]
+pub(super) enum With {
+    /// A request of ACSE, RTSE or ROSE.
+    Request(Request),
+    /// A CP that can be taken up: the contexts accepted, and the indication to issue.
+    Cp { verdicts: Vec<Verdict>, contexts: Contexts, indication: Indication },
+    /// A CP that cannot: a result for each context, and the error.
+    Refusal(Vec<Verdict>, Refusal),
+    /// An S-CONNECT confirm, accepting.
+    Accept(session::Accept),
+    /// An S-CONNECT confirm, refusing.
+    Refuse(session::Refuse),
+    /// A piece of an S-DATA, and whether it is the last.
+    Data(Bytes, bool),
+    /// An indication to pass up.
+    Up(Indication),
+    /// The values of an ARU.
+    Aru(Vec<Value>),
+    /// The diagnostic of a P-P-ABORT.
+    Aborted(String),
+    /// The event whose PPDU is invalid, and the error.
+    Invalid(Event, Error),
+    /// The diagnostic of an ARP for what is not wrong with the octets of a PPDU, with its reason and
+    /// event-identifier.
+    Detail(ProviderReason, Option<i64>, String),
+}
+
+/// The machine. Requests and indications go in by method; its requests to the session are taken from
+/// `down`, its indications from `up`.
 #[derive(Debug)]
 pub(crate) struct Presentation {
-    state: State,
-    role: Role,
-    local: crate::api::Selectors,
-    remote: crate::api::Selectors,
+    automaton: Automaton<Table>,
+    pub(super) role: Role,
+    pub(super) local: crate::api::Selectors,
+    pub(super) remote: crate::api::Selectors,
     /// What we propose, or support.
-    offered: Vec<crate::api::Context>,
+    pub(super) offered: Vec<crate::api::Context>,
     /// Abstract syntaxes without which there is no connection.
-    required: Vec<Oid>,
+    pub(super) required: Vec<Oid>,
     /// Session functional units without which there is no connection.
-    requirements: u16,
-    contexts: Contexts,
-    verdicts: Vec<Verdict>,
+    pub(super) requirements: u16,
+    pub(super) contexts: Contexts,
+    pub(super) verdicts: Vec<Verdict>,
     receiving: Option<Receive>,
     /// The last P-DATA ended before its User-data was complete.
     cut_short: bool,
@@ -67,7 +98,7 @@ impl Presentation {
             Role::Responder => Vec::new(),
         };
         Presentation {
-            state: State::Stai0,
+            automaton: Automaton::new(),
             role,
             local: config.local.clone(),
             remote: config.remote.clone(),
@@ -85,6 +116,15 @@ impl Presentation {
         }
     }
 
+    /// A machine in this state, with all contexts proposed in force.
+    #[cfg(test)]
+    pub(crate) fn at(config: &Config, role: Role, state: super::table::State) -> Presentation {
+        let contexts = config.contexts.iter().map(|c| (c.id, c.abstract_syntax.clone()));
+        let contexts = Contexts(contexts.collect());
+        let automaton = Automaton::at(state);
+        Presentation { automaton, contexts, ..Presentation::new(config, role) }
+    }
+
     /// The contexts in force; before the connection is accepted, the ones an initiator proposes.
     pub(crate) fn contexts(&self) -> &Contexts {
         &self.contexts
@@ -98,12 +138,6 @@ impl Presentation {
     /// Most octets [`Presentation::held`] ever gives.
     pub(crate) const MAX_HELD: usize = SMALL + 6;
 
-    fn step(&mut self, event: Event) -> (Action, &'static str) {
-        let found = cell(self.state, event);
-        self.state = found.next;
-        (found.action, found.clause)
-    }
-
     /// A request of ACSE, RTSE or ROSE.
     pub(crate) fn request(&mut self, request: Request) {
         let event = match &request {
@@ -116,96 +150,121 @@ impl Presentation {
             Request::Abort(_) => Event::PUAbReq,
             Request::PleaseTokens(_) | Request::Pass(_) => Event::PassReq,
         };
-        let before = self.state;
-        match self.step(event) {
-            (Action::Ignore, _) => {}
-            (Action::Misuse, clause) => {
-                let detail = format!("presentation: {event:?} in {before:?} ({clause})");
-                self.abort_provider(ProviderReason::UnexpectedPpdu, None, detail);
-            }
-            _ => self.perform(request),
+        self.on(event, With::Request(request));
+    }
+
+    /// Takes an event and performs the action of its cell.
+    pub(super) fn on(&mut self, event: Event, with: With) {
+        let entered = self.automaton.enter(event);
+        match entered.step {
+            Step::Do(action) => self.perform(&entered, action, with),
+            Step::Nothing => {}
+            Step::Misuse => self.fail(entered.to_string()),
+            Step::ProtocolError => self.protocol_error(&entered, with),
         }
     }
 
-    fn perform(&mut self, request: Request) {
-        match request {
-            Request::Connect { reference, requirements, value } => {
-                self.send_cp(reference, requirements, value);
+    /// Gives the connection up after a misuse.
+    fn fail(&mut self, detail: String) {
+        let with = With::Detail(ProviderReason::UnexpectedPpdu, None, detail);
+        self.on(Event::Fail, with);
+    }
+
+    fn perform(&mut self, entered: &Entered<Table>, action: Action, with: With) {
+        match (action, with) {
+            (
+                Action::SendCp,
+                With::Request(Request::Connect { reference, requirements, value }),
+            ) => self.send_cp(reference, requirements, value),
+            (Action::SendCpa, With::Request(Request::Accept { requirements, value })) => {
+                self.send_cpa(requirements, value);
             }
-            Request::Accept { requirements, value } => self.send_cpa(requirements, value),
-            Request::Refuse { value } => {
+            (Action::SendCpr, With::Request(Request::Refuse { value })) => {
                 let results = std::mem::take(&mut self.verdicts);
                 let cpr = Cpr { results, provider_reason: None, values: vec![value] };
                 self.refuse(pdu::encode_cpr(&cpr));
             }
-            Request::DataStart { context, length } => {
+            (Action::PConInd, With::Cp { verdicts, contexts, indication }) => {
+                self.verdicts = verdicts;
+                self.contexts = contexts;
+                self.up.push_back(indication);
+            }
+            (Action::RefuseCp, With::Refusal(results, refusal)) => {
+                self.refuse_cp(results, &refusal);
+            }
+            (Action::PConCnfAccept, With::Accept(accept)) => self.accepted(&accept),
+            (Action::PConCnfRefuse, With::Refuse(refuse)) => self.refused(&refuse),
+            (Action::SendTd, With::Request(Request::DataStart { context, length })) => {
                 let (head, trailer) = pdu::data_frame(context, length);
                 self.sending = Some(Sending { small: BytesMut::from(&*head), trailer });
             }
-            Request::Data { bytes, last } => self.send_data(bytes, last),
-            Request::DataCut => self.sending = None,
-            Request::Release(value) => {
-                let user_data = pdu::user_data(&value);
-                self.down.push_back(session::Request::Release { user_data });
+            (Action::SendTd, With::Request(Request::Data { bytes, last })) => {
+                self.send_data(bytes, last);
             }
-            Request::ReleaseResponse(value) => {
-                self.answer_due = false;
-                let user_data = pdu::user_data(&value);
-                self.down.push_back(session::Request::ReleaseResponse { user_data });
+            (Action::SendTd, With::Request(Request::DataCut)) => self.sending = None,
+            (Action::PDtInd, With::Data(bytes, last)) => self.data(bytes, last),
+            (Action::PassDown, With::Request(request)) => self.pass_down(entered, request),
+            (Action::PassUp, With::Up(indication)) => {
+                self.answer_due |= matches!(indication, Indication::Release(_));
+                self.up.push_back(indication);
             }
-            Request::Abort(value) => {
+            (Action::SendAru, With::Request(Request::Abort(value))) => {
                 let user_data = pdu::encode_aru(value.as_ref());
                 self.down.push_back(session::Request::Abort { user_data });
             }
-            Request::PleaseTokens(value) => {
-                let user_data = pdu::user_data(&value);
-                self.down.push_back(session::Request::PleaseTokens { user_data });
+            (Action::PUAbInd, With::Aru(values)) => {
+                self.up.push_back(Indication::UserAbort(values));
             }
-            Request::Pass(request) => self.down.push_back(request),
+            (Action::PUAbInd | Action::PPAbInd, With::Aborted(detail)) => {
+                self.up.push_back(Indication::ProviderAbort { detail });
+            }
+            (Action::SendArp, With::Detail(reason, event, detail)) => {
+                self.send_arp(reason, event, detail);
+            }
+            (
+                Action::SendCp
+                | Action::SendCpa
+                | Action::SendCpr
+                | Action::PConInd
+                | Action::RefuseCp
+                | Action::PConCnfAccept
+                | Action::PConCnfRefuse
+                | Action::SendTd
+                | Action::PDtInd
+                | Action::PassDown
+                | Action::PassUp
+                | Action::SendAru
+                | Action::PUAbInd
+                | Action::PPAbInd
+                | Action::SendArp,
+                _,
+            ) => self.fail(entered.fault()),
         }
     }
 
-    fn send_cp(
-        &mut self,
-        reference: session::ConnectionReference,
-        requirements: u16,
-        value: Value,
-    ) {
-        let contexts = self.offered.iter().map(|c| Proposal {
-            id: c.id,
-            abstract_syntax: c.abstract_syntax.clone(),
-            ber: true,
-        });
-        let cp = Cp {
-            calling: self.local.presentation.clone(),
-            called: self.remote.presentation.clone(),
-            contexts: contexts.collect(),
-            values: vec![value],
+    /// A primitive that the session carries under its own name.
+    fn pass_down(&mut self, entered: &Entered<Table>, request: Request) {
+        let down = match request {
+            Request::Release(value) => {
+                session::Request::Release { user_data: pdu::user_data(&value) }
+            }
+            Request::ReleaseResponse(value) => {
+                self.answer_due = false;
+                session::Request::ReleaseResponse { user_data: pdu::user_data(&value) }
+            }
+            Request::PleaseTokens(value) => {
+                session::Request::PleaseTokens { user_data: pdu::user_data(&value) }
+            }
+            Request::Pass(request) => request,
+            Request::Connect { .. }
+            | Request::Accept { .. }
+            | Request::Refuse { .. }
+            | Request::DataStart { .. }
+            | Request::Data { .. }
+            | Request::DataCut
+            | Request::Abort(_) => return self.fail(entered.fault()),
         };
-        self.down.push_back(session::Request::Connect(session::Connect {
-            calling_selector: self.local.session.clone(),
-            called_selector: self.remote.session.clone(),
-            reference,
-            requirements,
-            user_data: pdu::encode_cp(&cp),
-        }));
-    }
-
-    fn send_cpa(&mut self, requirements: u16, value: Value) {
-        let cpa = Cpa {
-            responding: self.local.presentation.clone(),
-            results: std::mem::take(&mut self.verdicts),
-            values: vec![value],
-        };
-        self.down.push_back(session::Request::Accept(session::Accept {
-            responding_selector: self.local.session.clone(),
-            requirements,
-            user_data: pdu::encode_cpa(&cpa),
-        }));
-    }
-
-    fn refuse(&mut self, user_data: Bytes) {
-        self.down.push_back(session::Request::Refuse(session::Refuse { reason: 2, user_data }));
+        self.down.push_back(down);
     }
 
     fn send_data(&mut self, bytes: Bytes, last: bool) {
@@ -235,19 +294,17 @@ impl Presentation {
         use session::Indication as S;
         match indication {
             S::Connect(connect) => self.connect(connect),
-            S::Accepted(accept) => self.accepted(&accept),
-            S::Refused(refuse) => self.refused(&refuse),
+            S::Accepted(accept) => self.on(Event::Cpa, With::Accept(accept)),
+            S::Refused(refuse) => self.on(Event::Cpr, With::Refuse(refuse)),
             S::Data { bytes, last } => {
-                if self.is_whole(false) && self.enter(Event::Td) {
-                    self.data(bytes, last);
+                if self.is_whole(false) {
+                    self.on(Event::Td, With::Data(bytes, last));
                 }
             }
             S::Release { user_data } => {
-                if !self.is_whole(false) {
-                    return;
+                if self.is_whole(false) {
+                    self.framed(Event::SRelInd, &user_data, Indication::Release);
                 }
-                self.answer_due = true;
-                self.framed(Event::SRelInd, &user_data, Indication::Release);
             }
             S::Released { user_data } => {
                 let event = if self.answer_due { Event::SRelCnfCollision } else { Event::SRelCnf };
@@ -257,47 +314,49 @@ impl Presentation {
                 self.framed(Event::PassInd, &user_data, Indication::PleaseTokens);
             }
             S::UserAbort { user_data } => self.aborted(&user_data),
-            S::ProviderAbort { reason } => {
-                self.step(Event::SPAbInd);
-                self.up.push_back(Indication::ProviderAbort { detail: reason });
-            }
+            S::ProviderAbort { reason } => self.on(Event::SPAbInd, With::Aborted(reason)),
             other => {
                 let ends_activity =
                     matches!(other, S::ActivityDiscard(_) | S::ActivityInterrupt(_));
-                if self.is_whole(ends_activity) && self.enter(Event::PassInd) {
-                    self.up.push_back(Indication::Pass(other));
+                if self.is_whole(ends_activity) {
+                    self.on(Event::PassInd, With::Up(Indication::Pass(other)));
                 }
             }
         }
     }
 
-    /// Steps on an event from below; whether it is to be handed on. Aborts where it is unexpected.
-    fn enter(&mut self, event: Event) -> bool {
-        let before = self.state;
-        match self.step(event) {
-            (Action::Ignore | Action::Misuse, _) => false,
-            (Action::SendArp, clause) => {
-                let detail = format!("presentation: {event:?} in {before:?} ({clause})");
-                let reason = match event {
-                    Event::Td => ProviderReason::UnexpectedPpdu,
-                    _ => ProviderReason::UnexpectedSessionPrimitive,
-                };
-                self.abort_provider(reason, event_identifier(event), detail);
-                false
+    /// Aborts for what the peer sent.
+    fn protocol_error(&mut self, entered: &Entered<Table>, with: With) {
+        use ProviderReason as R;
+        match with {
+            With::Invalid(event, error) => {
+                let detail = format!("presentation: {event:?}: {error} ({})", entered.clause);
+                self.send_arp(R::InvalidParameter, event_identifier(event), detail);
             }
-            _ => true,
+            With::Detail(reason, event, detail) => self.send_arp(reason, event, detail),
+            With::Request(_)
+            | With::Cp { .. }
+            | With::Refusal(..)
+            | With::Accept(_)
+            | With::Refuse(_)
+            | With::Data(..)
+            | With::Up(_)
+            | With::Aru(_)
+            | With::Aborted(_) => {
+                let reason = match entered.event {
+                    Event::Td => R::UnexpectedPpdu,
+                    _ => R::UnexpectedSessionPrimitive,
+                };
+                self.send_arp(reason, event_identifier(entered.event), entered.to_string());
+            }
         }
     }
 
     /// A primitive whose user data is User-data held whole.
     fn framed(&mut self, event: Event, octets: &[u8], up: impl FnOnce(Vec<Value>) -> Indication) {
-        let values = pdu::decode_values(octets);
-        if !self.enter(event) {
-            return;
-        }
-        match values {
-            Ok(values) => self.up.push_back(up(values)),
-            Err(e) => self.invalid(event, &e),
+        match pdu::decode_values(octets) {
+            Ok(values) => self.on(event, With::Up(up(values))),
+            Err(e) => self.on(Event::Invalid, With::Invalid(event, e)),
         }
     }
 
@@ -308,12 +367,12 @@ impl Presentation {
         let result = receive.push(bytes, &self.contexts, &mut |i| up.push_back(i));
         let complete = receive.is_complete();
         if let Err(e) = result {
-            return self.invalid(Event::Td, &e);
+            return self.invalid(Event::Td, e);
         }
         if last && nothing {
             // Nobody cuts short what has not begun.
             let e = Error { fault: Fault::Truncated, field: Some("User-data") };
-            return self.invalid(Event::Td, &e);
+            return self.invalid(Event::Td, e);
         }
         if last {
             self.receiving = None;
@@ -333,22 +392,17 @@ impl Presentation {
             self.receiving = None;
         } else if cut_short {
             let e = Error { fault: Fault::Truncated, field: Some("User-data") };
-            self.invalid(Event::Td, &e);
+            self.invalid(Event::Td, e);
             return false;
         }
         true
     }
 
-    fn invalid(&mut self, event: Event, error: &Error) {
-        self.state = State::Stat0;
-        if matches!(self.step(Event::Invalid), (Action::SendArp, _)) {
-            let detail = format!("presentation: {event:?}: {error} (X.226 6.4.2.2)");
-            self.abort_provider(ProviderReason::InvalidParameter, event_identifier(event), detail);
-        }
+    pub(super) fn invalid(&mut self, event: Event, error: Error) {
+        self.on(Event::Invalid, With::Invalid(event, error));
     }
 
-    fn abort_provider(&mut self, reason: ProviderReason, event: Option<i64>, detail: String) {
-        self.state = State::Stai0;
+    fn send_arp(&mut self, reason: ProviderReason, event: Option<i64>, detail: String) {
         self.receiving = None;
         self.sending = None;
         let user_data = pdu::encode_arp(reason, event);
@@ -358,197 +412,21 @@ impl Presentation {
 
     fn aborted(&mut self, user_data: &[u8]) {
         match pdu::decode_abort(user_data) {
-            Ok(AbortPpdu::User(values)) => {
-                if matches!(self.step(Event::Aru), (Action::PUAbInd, _)) {
-                    self.up.push_back(Indication::UserAbort(values));
-                }
-            }
+            Ok(AbortPpdu::User(values)) => self.on(Event::Aru, With::Aru(values)),
             Ok(AbortPpdu::Provider { reason, event }) => {
-                if matches!(self.step(Event::Arp), (Action::PPAbInd, _)) {
-                    let detail = format!(
-                        "presentation: the peer sent ARP, provider-reason {reason:?}, \
-                         event-identifier {event:?} (X.226 6.4.2)"
-                    );
-                    self.up.push_back(Indication::ProviderAbort { detail });
-                }
+                let detail = format!(
+                    "presentation: the peer sent ARP, provider-reason {reason:?}, \
+                     event-identifier {event:?} (X.226 6.4.2)"
+                );
+                self.on(Event::Arp, With::Aborted(detail));
             }
             Err(e) => {
-                // The connection is gone whatever the user data says.
-                if matches!(self.step(Event::Aru), (Action::PUAbInd, _)) {
-                    let said = shown::value(user_data);
-                    let detail = format!("presentation: S-U-ABORT with {e}: {said}");
-                    self.up.push_back(Indication::ProviderAbort { detail });
-                }
+                // The connection is gone whatever the user data is.
+                let text = shown::value(user_data);
+                let detail = format!("presentation: S-U-ABORT with {e}: {text}");
+                self.on(Event::Aru, With::Aborted(detail));
             }
         }
-    }
-
-    fn connect(&mut self, connect: session::Connect) {
-        let cp = match pdu::decode_cp(&connect.user_data) {
-            Ok(cp) => cp,
-            Err(e) => return self.refuse_cp(Vec::new(), e),
-        };
-        let verdicts = self.judge(&cp.contexts);
-        let contexts = Contexts(
-            cp.contexts
-                .iter()
-                .zip(&verdicts)
-                .filter(|(_, v)| **v == Verdict::Acceptance)
-                .map(|(p, _)| (p.id, p.abstract_syntax.clone()))
-                .collect(),
-        );
-        let wrong_selector = matches!((&cp.called, &self.local.presentation),
-            (Some(called), Some(ours)) if called != ours);
-        let missing = self.required.iter().find(|s| contexts.of(s).is_none());
-        let lacking = self.requirements & !connect.requirements;
-        if self.role == Role::Initiator {
-            return self.reject_cp(
-                verdicts,
-                provider_reason::NOT_SPECIFIED,
-                "S-CONNECT indication to an initiator",
-            );
-        } else if wrong_selector {
-            let reason = provider_reason::ADDRESS_UNKNOWN;
-            return self.reject_cp(verdicts, reason, "called-presentation-selector is not ours");
-        } else if let Some(missing) = missing {
-            let detail = format!("abstract syntax {missing} was not proposed with BER");
-            return self.reject_cp(verdicts, provider_reason::NOT_SPECIFIED, &detail);
-        } else if lacking != 0 {
-            let detail = format!("session requirements lack {lacking:#06x}");
-            return self.reject_cp(verdicts, provider_reason::NOT_SPECIFIED, &detail);
-        }
-        if !self.enter(Event::Cp) {
-            return;
-        }
-        self.verdicts = verdicts;
-        self.contexts = contexts.clone();
-        self.up.push_back(Indication::Connect {
-            session_selector: connect.calling_selector,
-            presentation_selector: cp.calling,
-            reference: connect.reference,
-            requirements: connect.requirements,
-            contexts,
-            values: cp.values,
-        });
-    }
-
-    fn judge(&self, proposals: &[Proposal]) -> Vec<Verdict> {
-        let judge = |p: &Proposal| {
-            if !self.offered.iter().any(|c| c.abstract_syntax == p.abstract_syntax) {
-                Verdict::ProviderRejection(1)
-            } else if !p.ber {
-                Verdict::ProviderRejection(2)
-            } else {
-                Verdict::Acceptance
-            }
-        };
-        proposals.iter().map(judge).collect()
-    }
-
-    fn refuse_cp(&mut self, results: Vec<Verdict>, error: CpError) {
-        match error {
-            CpError::X410Mode => {
-                if self.enter(Event::CpRefused) {
-                    self.refuse(pdu::encode_cpr_x410());
-                    let detail = "presentation: CP asks for X.410 mode, which is not supported \
-                                  (X.226 6.2.5.1)";
-                    self.up.push_back(Indication::ProviderAbort { detail: detail.to_owned() });
-                }
-            }
-            CpError::Version => {
-                let reason = provider_reason::VERSION;
-                self.reject_cp(results, reason, "protocol-version lacks version 1");
-            }
-            CpError::DefaultContext => {
-                let reason = provider_reason::DEFAULT_CONTEXT;
-                self.reject_cp(results, reason, "default-context-name is not supported");
-            }
-            CpError::Malformed(e) => {
-                let reason = match (&e.fault, e.field) {
-                    (Fault::TooDeep(_) | Fault::TooMany(_) | Fault::TooLong(_), _) => {
-                        provider_reason::LOCAL_LIMIT
-                    }
-                    (_, Some("User-data" | "PDV-list" | "presentation-data-values")) => {
-                        provider_reason::USER_DATA
-                    }
-                    _ => provider_reason::NOT_SPECIFIED,
-                };
-                self.reject_cp(results, reason, &e.to_string());
-            }
-        }
-    }
-
-    /// Refuses a CP for the provider's reason.
-    fn reject_cp(&mut self, results: Vec<Verdict>, reason: i64, detail: &str) {
-        if self.enter(Event::CpRefused) {
-            let cpr = Cpr { results, provider_reason: Some(reason), values: Vec::new() };
-            self.refuse(pdu::encode_cpr(&cpr));
-            let detail = format!("presentation: refused: {detail} (X.226 6.2.4.7)");
-            self.up.push_back(Indication::ProviderAbort { detail });
-        }
-    }
-
-    fn accepted(&mut self, accept: &session::Accept) {
-        let cpa = pdu::decode_cpa(&accept.user_data);
-        if !self.enter(Event::Cpa) {
-            return;
-        }
-        let cpa = match cpa {
-            Ok(cpa) => cpa,
-            Err(e) => return self.invalid(Event::Cpa, &e),
-        };
-        if cpa.results.len() != self.offered.len() {
-            let fault = Fault::Value("one result for each context proposed");
-            let field = Some("presentation-context-definition-result-list");
-            return self.invalid(Event::Cpa, &Error { fault, field });
-        }
-        let accepted = self.offered.iter().zip(&cpa.results);
-        self.contexts = Contexts(
-            accepted
-                .filter(|(_, v)| **v == Verdict::Acceptance)
-                .map(|(c, _)| (c.id, c.abstract_syntax.clone()))
-                .collect(),
-        );
-        let lacking = self.requirements & !accept.requirements;
-        let problem = if let Some(s) = self.required.iter().find(|s| self.contexts.of(s).is_none())
-        {
-            Some(format!("presentation: the peer accepted no context of {s} (X.226 6.2.4.8)"))
-        } else if lacking != 0 {
-            Some(format!("session: the peer did not accept requirements {lacking:#06x}"))
-        } else {
-            None
-        };
-        match problem {
-            Some(detail) => self.abort_provider(ProviderReason::InvalidParameter, Some(1), detail),
-            None => self.up.push_back(Indication::Accepted { values: cpa.values }),
-        }
-    }
-
-    fn refused(&mut self, refuse: &session::Refuse) {
-        if !self.enter(Event::Cpr) {
-            return;
-        }
-        let mut detail = crate::session::refusal(refuse.reason);
-        let mut transient = crate::session::is_congestion(refuse.reason);
-        let mut values = Vec::new();
-        if !refuse.user_data.is_empty() {
-            match pdu::decode_cpr(&refuse.user_data) {
-                Ok(cpr) => {
-                    if let Some(reason) = cpr.provider_reason {
-                        transient = reason == provider_reason::TEMPORARY_CONGESTION;
-                        let name = provider_reason::name(reason);
-                        detail = format!(
-                            "presentation: CPR, provider-reason {reason}: {name} (X.226 6.2.5.5)"
-                        );
-                    }
-                    values = cpr.values;
-                }
-                Err(e) => {
-                    detail = format!("{detail}, with {e}: {}", shown::value(&refuse.user_data));
-                }
-            }
-        }
-        self.up.push_back(Indication::Refused { values, transient, detail });
     }
 }
 

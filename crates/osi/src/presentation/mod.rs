@@ -1,5 +1,6 @@
 //! The presentation layer, normal mode, kernel (X.226).
 
+mod connect;
 mod machine;
 pub(crate) mod pdu;
 mod receive;

@@ -1,15 +1,22 @@
 //! The remote operation protocol machine (X.229 clause 7) and the bind and unbind around it.
 
+#[cfg(test)]
+mod cells;
+
 use super::incoming::{Found, Incoming};
 use super::pdu::{self, problem};
-use super::table::{Action, Event, State, cell};
+use super::sending::{MAX_QUEUED, Outgoing};
+use super::table::{Action, Event, State, Table};
 use crate::acse::{self, diagnostic};
-use crate::api::{self, Config, Dialogue, Indication, Payload, Problem, RefuseReason, Role};
+use crate::api::{
+    self, Config, Dialogue, Indication, Payload, Problem, RefuseReason, Request as R, Role,
+};
 use crate::presentation::service::{self as presentation, Value};
-use crate::rtse::{Piece, Pulled, pdu as bind};
-use crate::session::service::{ConnectionReference, requirements};
+use crate::rtse::pdu as bind;
+use crate::session::service::ConnectionReference;
 use crate::shown;
 use crate::stack::Below;
+use crate::table::{Automaton, Entered, Step};
 use base::ber::Oid;
 use base::time::Instant;
 use bytes::Bytes;
@@ -18,45 +25,66 @@ use std::time::Duration;
 
 /// Most invocations of the peer that await our answer.
 const MAX_INVOCATIONS: usize = 256;
-/// Most APDUs that wait behind the one being sent.
-const MAX_QUEUED: usize = 1024;
 /// Octets of the longest RORJ: header, invoke identifier, problem.
 const MAX_REJECT: usize = 2 + 10 + 3;
 
-/// An APDU to be sent.
+/// What an event carries.
 #[derive(Debug)]
-struct Outgoing {
-    context: i64,
-    /// The invocation it makes, whose answer is awaited once it is sent.
-    invoke: Option<i64>,
-    octets: Pulled,
-    /// Offset of the next octet; the P-DATA is begun once the first was asked for.
-    next: u64,
-    begun: bool,
-    waiting: Option<usize>,
+enum With {
+    /// Nothing.
+    Nothing,
+    /// A request of the user.
+    Request(api::Request),
+    /// A bind argument: the name of the association, and the indication to issue.
+    Bind(ConnectionReference, Indication),
+    /// A bind result.
+    Bound(Bytes),
+    /// The answer to a refused bind.
+    Refused(Refused),
+    /// The fields of a ROIV.
+    Invoked { invoke: i64, operation: i64 },
+    /// A RORS or ROER, as the indication to issue.
+    Answered(Indication),
+    /// The fields of a RORJ, received or to be sent.
+    Rejected { invoke: Option<i64>, problem: Problem },
+    /// An abort of the peer.
+    Abort { value: Option<Value>, detail: String },
+    /// What is wrong; the event and the state go before it.
+    Why(String),
+    /// The whole diagnostic of an abort.
+    Detail(String),
+}
+
+/// An A-ASSOCIATE confirm, rejected.
+#[derive(Debug)]
+struct Refused {
+    transient: bool,
+    diagnostic: Option<i64>,
+    value: Option<Value>,
+    detail: String,
 }
 
 /// The machine. It calls ACSE and presentation below; what it tells the user is taken from `up`.
 #[derive(Debug)]
 pub(crate) struct Rose {
-    state: State,
+    pub(super) automaton: Automaton<Table>,
     role: Role,
     /// Abstract syntax of the bind.
-    syntax: Oid,
-    reference: ConnectionReference,
-    queue: VecDeque<Outgoing>,
+    pub(super) syntax: Oid,
+    pub(super) reference: ConnectionReference,
+    pub(super) queue: VecDeque<Outgoing>,
     /// Release once the queue is empty.
-    release_due: bool,
+    pub(super) release_due: bool,
     /// Our invocations that await an answer, and when the wait for it ends, once they are sent.
-    ours: BTreeMap<i64, Option<Instant>>,
+    pub(super) ours: BTreeMap<i64, Option<Instant>>,
     /// The peer's, with their contexts.
-    theirs: BTreeMap<i64, i64>,
-    incoming: Option<Incoming>,
+    pub(super) theirs: BTreeMap<i64, i64>,
+    pub(super) incoming: Option<Incoming>,
     /// The APDU that is arriving was rejected: its data is dropped.
-    mute: bool,
+    discarding: bool,
     operation_timeout: Duration,
     /// The last octet of an invocation was handed down since [`Rose::sends`] was asked.
-    invoked: bool,
+    pub(super) invoked: bool,
     /// When to give up an APDU that is being sent or received and stands still.
     idle: Option<Instant>,
     pub(crate) up: VecDeque<Indication>,
@@ -65,7 +93,7 @@ pub(crate) struct Rose {
 impl Rose {
     pub(crate) fn new(config: &Config, role: Role) -> Rose {
         Rose {
-            state: State::Sta00,
+            automaton: Automaton::new(),
             role,
             syntax: config.bind_syntax.clone(),
             reference: config.reference.clone(),
@@ -74,7 +102,7 @@ impl Rose {
             ours: BTreeMap::new(),
             theirs: BTreeMap::new(),
             incoming: None,
-            mute: false,
+            discarding: false,
             operation_timeout: config.operation_timeout,
             invoked: false,
             idle: None,
@@ -87,18 +115,11 @@ impl Rose {
     pub(crate) fn state(&self) -> String {
         let answer = if self.ours.is_empty() { "" } else { " answer" };
         let sends = if self.queue.is_empty() { "" } else { " sends" };
-        let hears = if self.incoming.is_none() { "" } else { " hears" };
-        format!("rose {:?}{answer}{sends}{hears}", self.state)
+        let receives = if self.incoming.is_none() { "" } else { " receives" };
+        format!("rose {:?}{answer}{sends}{receives}", self.automaton.state())
     }
 
-    fn step(&mut self, event: Event) -> (Action, String) {
-        let before = self.state;
-        let found = cell(before, event);
-        self.state = found.next;
-        (found.action, format!("rose: {event:?} in {before:?} ({})", found.clause))
-    }
-
-    fn context(&self, below: &Below) -> i64 {
+    pub(super) fn context(&self, below: &Below) -> i64 {
         below.contexts().of(&self.syntax).unwrap_or_default()
     }
 
@@ -119,9 +140,8 @@ impl Rose {
             (None, true) => "the peer takes nothing of an APDU".to_owned(),
             (None, false) => return,
         };
-        if self.enter(below, Event::Timeout, &why).is_none() {
-            self.stop_timers();
-        }
+        self.on(below, Event::Timeout, With::Why(why));
+        self.stop_timers();
     }
 
     /// Octets held on behalf of the peer, the content pulled for an answer not counted.
@@ -137,7 +157,7 @@ impl Rose {
 
     /// Runs the timers while the peer is awaited; `progress` starts the wait for octets anew.
     fn rearm(&mut self, now: Instant, progress: bool) {
-        if self.state == State::Sta00 {
+        if self.automaton.state() == State::Sta00 {
             return self.stop_timers();
         }
         let at = now + self.operation_timeout;
@@ -175,7 +195,7 @@ impl Rose {
 
     /// Whether the peer is to take what is queued, or to answer.
     pub(crate) fn awaits_answer(&self) -> bool {
-        self.state != State::Sta00 && !(self.ours.is_empty() && self.queue.is_empty())
+        self.automaton.state() != State::Sta00 && !(self.ours.is_empty() && self.queue.is_empty())
     }
 
     fn stop_timers(&mut self) {
@@ -186,201 +206,128 @@ impl Rose {
     /// A request of the user.
     pub(crate) fn request(&mut self, now: Instant, below: &mut Below, request: api::Request) {
         let Some(event) = event_of(&request) else {
-            return self.abort(below, "rose: a request of RTSE (X.218 clause 8)".to_owned());
+            return self.fail(below, "rose: a request of RTSE (X.218 clause 8)".to_owned());
         };
-        match self.step(event) {
-            (Action::Ignore, _) => {}
-            (Action::Misuse, detail) => self.abort(below, detail),
-            (action, _) => self.perform(below, action, request),
-        }
+        let with = match request {
+            R::ContentFailed => With::Detail("rose: the content cannot be read".to_owned()),
+            request => With::Request(request),
+        };
+        self.on(below, event, with);
         self.pump(below);
         self.rearm(now, event == Event::Content);
     }
 
-    fn perform(&mut self, below: &mut Below, action: Action, request: api::Request) {
-        use api::Request as R;
-        match (action, request) {
-            (Action::SendBind, R::Open { bind: bare }) => {
-                let octets = bind::wrap_argument(&bare);
-                below.associate(acse::Request::Associate {
-                    reference: self.reference.clone(),
-                    requirements: requirements::DUPLEX,
-                    value: Value { context: self.context(below), octets },
-                });
+    /// Aborts the association, whatever the state.
+    pub(super) fn fail(&mut self, below: &mut Below, detail: String) {
+        self.on(below, Event::Fail, With::Detail(detail));
+    }
+
+    /// Takes an event and performs the action of its cell.
+    fn on(&mut self, below: &mut Below, event: Event, with: With) {
+        let entered = self.automaton.enter(event);
+        match entered.step {
+            Step::Do(action) => self.perform(below, &entered, action, with),
+            Step::Nothing => {}
+            Step::Misuse => self.fail(below, entered.to_string()),
+            Step::ProtocolError => self.abort(below, entered.to_string()),
+        }
+    }
+
+    fn perform(&mut self, below: &mut Below, entered: &Entered<Table>, action: Action, with: With) {
+        match (action, with) {
+            (Action::SendBind, With::Request(R::Open { bind })) => self.send_bind(below, &bind),
+            (Action::SendBindResult, With::Request(R::Accept { bind })) => {
+                self.send_bind_result(below, &bind);
             }
-            (Action::SendBindResult, R::Accept { bind: bare }) => {
-                let octets = bind::wrap_result(&bare);
-                let value = Value { context: self.context(below), octets };
-                let requirements = requirements::DUPLEX;
-                below.associate(acse::Request::Accept { requirements, value });
-            }
-            (Action::SendBindError, R::Refuse { reason, bind_error }) => {
+            (Action::SendBindError, With::Request(R::Refuse { reason, bind_error })) => {
                 self.refuse(below, reason, bind_error.as_ref());
             }
-            (Action::SendApdu, R::Invoke { invoke, syntax, operation, argument }) => {
-                self.invoke(below, invoke, &syntax, operation, &argument);
-            }
-            (Action::SendApdu, R::Result { invoke, operation, result }) => {
-                let head = pdu::result(invoke, operation, result.length());
-                self.answer(below, invoke, &head, &result);
-            }
-            (Action::SendApdu, R::Error { invoke, error, parameter }) => {
-                let head = pdu::error(invoke, error, parameter.len() as u64);
-                self.answer(below, invoke, &head, &Payload::whole(parameter));
-            }
-            (Action::SendApdu, R::Reject { invoke, problem }) => {
-                self.send_reject(below, invoke, problem);
-            }
-            (Action::SendContent, R::Content(bytes)) => self.content(below, bytes),
-            (Action::AbortProvider, R::ContentFailed) => {
-                self.abort(below, "rose: the content cannot be read".to_owned());
-            }
+            (Action::SendApdu, With::Request(request)) => self.send_apdu(below, entered, request),
+            (Action::SendContent, With::Request(R::Content(bytes))) => self.content(below, bytes),
             (Action::Release, _) => self.release_due = true,
-            (Action::Abort, R::Abort(reason)) => {
+            (Action::Abort, With::Request(R::Abort(reason))) => {
                 self.abort(below, format!("rose: aborted by us, {reason:?}"));
             }
-            // No cell asks for anything else on a request.
-            _ => {}
-        }
-    }
-
-    fn refuse(&mut self, below: &mut Below, reason: RefuseReason, bind_error: Option<&Bytes>) {
-        let context = self.context(below);
-        let value = bind_error.map(|bare| Value { context, octets: bind::wrap_error(bare) });
-        below.associate(acse::Request::Reject {
-            transient: reason == RefuseReason::Busy && value.is_none(),
-            diagnostic: match reason {
-                RefuseReason::ApplicationContext => diagnostic::APPLICATION_CONTEXT,
-                _ => diagnostic::NO_REASON,
-            },
-            value,
-        });
-        let detail = format!("rose: refused by us, {reason:?} (X.219 9.2)");
-        self.up.push_back(Indication::Aborted { reason: None, detail });
-    }
-
-    fn invoke(
-        &mut self,
-        below: &mut Below,
-        invoke: i64,
-        syntax: &Oid,
-        operation: i64,
-        argument: &Payload,
-    ) {
-        let problem = match below.contexts().of(syntax) {
-            _ if self.ours.contains_key(&invoke) => problem::DUPLICATE_INVOCATION,
-            // The peer cannot know an operation whose context it did not accept.
-            None => problem::UNRECOGNISED_OPERATION,
-            Some(context) => {
-                self.ours.insert(invoke, None);
-                let head = pdu::invoke(invoke, operation, argument.length());
-                return self.enqueue(below, context, Some(invoke), &head, argument);
+            (Action::BindInd, With::Bind(reference, indication)) => {
+                self.reference = reference;
+                self.up.push_back(indication);
             }
-        };
-        self.up.push_back(Indication::Rejected { invoke: Some(invoke), problem });
-    }
-
-    /// A result or an error, in the context of its invocation.
-    fn answer(&mut self, below: &mut Below, invoke: i64, head: &[u8], payload: &Payload) {
-        match self.theirs.remove(&invoke) {
-            Some(context) => self.enqueue(below, context, None, head, payload),
-            None => self.abort(below, format!("rose: an answer to no invocation, {invoke}")),
-        }
-    }
-
-    fn send_reject(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
-        let known = match (problem.kind, invoke) {
-            (0 | 1, Some(invoke)) => self.theirs.remove(&invoke),
-            _ => None,
-        };
-        let arriving = self.incoming.as_ref().map(|i| i.context);
-        let context = known.or(arriving).unwrap_or_else(|| self.context(below));
-        let head = pdu::reject(invoke, problem);
-        self.enqueue(below, context, None, &head, &Payload::default());
-    }
-
-    fn enqueue(
-        &mut self,
-        below: &mut Below,
-        context: i64,
-        invoke: Option<i64>,
-        head: &[u8],
-        payload: &Payload,
-    ) {
-        if self.queue.len() >= MAX_QUEUED {
-            let detail = format!("rose: more than {MAX_QUEUED} APDUs wait to be sent");
-            return self.abort(below, detail);
-        }
-        let octets = Pulled::new(head, payload, &[]);
-        let (next, begun, waiting) = (0, false, None);
-        self.queue.push_back(Outgoing { context, invoke, octets, next, begun, waiting });
-    }
-
-    /// Sends as far as the content at hand allows.
-    fn pump(&mut self, below: &mut Below) {
-        while matches!(self.state, State::Sta10 | State::Sta20) {
-            let Some(first) = self.queue.front_mut() else { break };
-            if first.waiting.is_some() {
-                return;
+            (Action::BindCnf, With::Bound(bind)) => {
+                let reference = self.reference.clone();
+                self.up.push_back(Indication::Opened { bind, reference });
             }
-            let length = first.octets.length();
-            if !std::mem::replace(&mut first.begun, true) {
-                let (context, length) = (first.context, Some(length));
-                below.present(presentation::Request::DataStart { context, length });
+            (Action::RefuseCnf, With::Refused(refused)) => self.refused(refused),
+            (Action::InvokeInd, With::Invoked { invoke, operation }) => {
+                let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
+                self.theirs.insert(invoke, context);
+                self.discarding = false;
+                self.up.push_back(Indication::Invoked { invoke, operation });
             }
-            match first.octets.piece(first.next, length) {
-                Piece::Ready(bytes) => self.send(below, bytes),
-                Piece::Pull { offset, max } => {
-                    first.waiting = Some(max);
-                    self.up.push_back(Indication::NeedContent { offset, max });
-                    return;
+            (Action::AnswerInd, With::Answered(indication)) => {
+                self.discarding = false;
+                self.up.push_back(indication);
+            }
+            (Action::RejectInd, With::Rejected { invoke, problem }) => {
+                if let Some(invoke) = invoke.filter(|_| problem.kind < 2) {
+                    self.ours.remove(&invoke);
                 }
+                self.up.push_back(Indication::Rejected { invoke, problem });
             }
-        }
-        if self.queue.is_empty() && std::mem::take(&mut self.release_due) {
-            below.associate(acse::Request::Release);
-        }
-    }
-
-    fn send(&mut self, below: &mut Below, bytes: Bytes) {
-        let Some(first) = self.queue.front_mut() else { return };
-        first.next += bytes.len() as u64;
-        let last = first.next >= first.octets.length();
-        below.present(presentation::Request::Data { bytes, last });
-        if last {
-            self.invoked |= self.queue.pop_front().is_some_and(|sent| sent.invoke.is_some());
-        }
-    }
-
-    fn content(&mut self, below: &mut Below, bytes: Bytes) {
-        let waiting = self.queue.front_mut().and_then(|o| o.waiting.take());
-        match waiting {
-            None => {}
-            Some(max) if bytes.is_empty() || bytes.len() > max => {
-                self.abort(below, "rose: the content given has not 1 to max octets".to_owned());
+            (Action::SendRorj, With::Rejected { invoke, problem }) => {
+                self.send_rorj(below, invoke, problem);
             }
-            Some(_) => self.send(below, bytes),
+            (Action::ReleaseRsp, _) => {
+                self.release_due = false;
+                below.associate(acse::Request::ReleaseResponse);
+                self.up.push_back(Indication::Released);
+            }
+            (Action::ReleaseRspFirst, _) => below.associate(acse::Request::ReleaseResponse),
+            (Action::ReleaseCnf, _) => self.up.push_back(Indication::Released),
+            (Action::ReleaseCnfThenRsp, _) => {
+                below.associate(acse::Request::ReleaseResponse);
+                self.up.push_back(Indication::Released);
+            }
+            (Action::AbortInd, With::Abort { value, detail }) => self.aborted(value, detail),
+            (Action::AbortProvider, With::Detail(detail)) => self.abort(below, detail),
+            (Action::AbortProvider, With::Why(why)) => {
+                self.abort(below, format!("{entered}: {why}"));
+            }
+            (
+                Action::SendBind
+                | Action::SendBindResult
+                | Action::SendBindError
+                | Action::SendApdu
+                | Action::SendContent
+                | Action::Abort
+                | Action::BindInd
+                | Action::BindCnf
+                | Action::RefuseCnf
+                | Action::InvokeInd
+                | Action::AnswerInd
+                | Action::RejectInd
+                | Action::SendRorj
+                | Action::AbortInd
+                | Action::AbortProvider,
+                _,
+            ) => self.fail(below, entered.fault()),
         }
     }
 
-    /// Aborts the association and tells the user.
+    /// A-ABORT request, and the indication of it.
     fn abort(&mut self, below: &mut Below, detail: String) {
-        self.state = State::Sta00;
         self.queue.clear();
+        self.release_due = false;
         below.associate(acse::Request::Abort(None));
         self.up.push_back(Indication::Aborted { reason: None, detail });
     }
 
-    /// Steps on an event from below; the action where there is something to do.
-    fn enter(&mut self, below: &mut Below, event: Event, why: &str) -> Option<Action> {
-        match self.step(event) {
-            (Action::Ignore | Action::Misuse, _) => None,
-            (Action::AbortProvider, detail) => {
-                self.abort(below, if why.is_empty() { detail } else { format!("{detail}: {why}") });
-                None
-            }
-            (action, _) => Some(action),
-        }
+    fn aborted(&mut self, value: Option<Value>, detail: String) {
+        let detail = match value {
+            Some(value) => format!("{detail}, {}", shown::value(&value.octets)),
+            None => detail,
+        };
+        self.queue.clear();
+        self.up.push_back(Indication::Aborted { reason: None, detail });
     }
 
     /// Something from ACSE.
@@ -390,68 +337,38 @@ impl Rose {
             I::Associate { .. } => self.associate(below, indication),
             I::Accepted(value) => {
                 let value = value.filter(|v| v.context == self.context(below));
-                match value.map(|v| bind::unwrap_result(&v.octets)) {
-                    Some(Ok(bind)) => {
-                        if self.enter(below, Event::BindCnf, "").is_some() {
-                            let reference = self.reference.clone();
-                            self.up.push_back(Indication::Opened { bind, reference });
-                        }
-                    }
-                    Some(Err(e)) => {
-                        self.enter(below, Event::Invalid, &e.to_string());
-                    }
-                    None => {
-                        self.enter(below, Event::Invalid, "no bind result in the AARE");
-                    }
-                }
+                let (event, with) = match value.map(|v| bind::unwrap_result(&v.octets)) {
+                    Some(Ok(bind)) => (Event::BindCnf, With::Bound(bind)),
+                    Some(Err(e)) => (Event::Invalid, With::Why(e.to_string())),
+                    None => (Event::Invalid, With::Why("no bind result in the AARE".to_owned())),
+                };
+                self.on(below, event, with);
             }
             I::Rejected { transient, diagnostic, value, detail } => {
-                self.rejected(transient, diagnostic, value, detail);
+                let refused = Refused { transient, diagnostic, value, detail };
+                self.on(below, Event::BindRefused, With::Refused(refused));
             }
-            I::Release => self.release_asked(below),
-            I::Released => match self.enter(below, Event::ReleaseCnf, "") {
-                Some(Action::ReleaseCnfThenRsp) => {
-                    below.associate(acse::Request::ReleaseResponse);
-                    self.up.push_back(Indication::Released);
-                }
-                Some(_) => self.up.push_back(Indication::Released),
-                None => {}
-            },
+            I::Release => {
+                let event = self.release_event();
+                self.on(below, event, With::Nothing);
+            }
+            I::Released => self.on(below, Event::ReleaseCnf, With::Nothing),
             I::Abort { value, detail } => {
-                let detail = match value {
-                    Some(value) => format!("{detail}, {}", shown::value(&value.octets)),
-                    None => detail,
-                };
-                self.step(Event::AbortInd);
-                self.queue.clear();
-                self.up.push_back(Indication::Aborted { reason: None, detail });
+                self.on(below, Event::AbortInd, With::Abort { value, detail });
             }
         }
     }
 
-    fn release_asked(&mut self, below: &mut Below) {
-        let event = match (self.state, self.role) {
-            (State::Sta20, Role::Initiator) if !self.release_due => {
-                Event::ReleaseCollisionInitiator
-            }
-            (State::Sta20, Role::Responder) if !self.release_due => {
-                Event::ReleaseCollisionResponder
-            }
-            (State::Sta20, _) => {
-                // Our own release waits for the queue: it was never asked for.
-                self.release_due = false;
-                self.state = State::Sta10;
-                Event::ReleaseInd
-            }
-            _ => Event::ReleaseInd,
-        };
-        match self.enter(below, event, "") {
-            Some(Action::ReleaseRsp) => {
-                below.associate(acse::Request::ReleaseResponse);
-                self.up.push_back(Indication::Released);
-            }
-            Some(Action::ReleaseRspFirst) => below.associate(acse::Request::ReleaseResponse),
-            _ => {}
+    /// What a release of the peer is: it may collide with our own.
+    fn release_event(&self) -> Event {
+        match (self.automaton.state(), self.role) {
+            (State::Sta20, _) if self.release_due => Event::ReleaseIndBeforeReq,
+            (State::Sta20, Role::Initiator) => Event::ReleaseCollisionInitiator,
+            (State::Sta20, Role::Responder) => Event::ReleaseCollisionResponder,
+            (
+                State::Sta00 | State::Sta01 | State::Sta02 | State::Sta10 | State::Sta21,
+                Role::Initiator | Role::Responder,
+            ) => Event::ReleaseInd,
         }
     }
 
@@ -470,40 +387,29 @@ impl Rose {
         let value = value.filter(|v| v.context == self.context(below));
         let bind = match value.map(|v| bind::unwrap_argument(&v.octets)) {
             Some(Ok(bind)) => bind,
-            Some(Err(e)) => {
-                self.enter(below, Event::Invalid, &e.to_string());
-                return;
-            }
+            Some(Err(e)) => return self.on(below, Event::Invalid, With::Why(e.to_string())),
             None => {
-                self.enter(below, Event::Invalid, "no bind argument in the AARQ");
-                return;
+                let why = "no bind argument in the AARQ".to_owned();
+                return self.on(below, Event::Invalid, With::Why(why));
             }
         };
-        if self.enter(below, Event::BindInd, "").is_some() {
-            self.reference = reference.clone();
-            self.up.push_back(Indication::Open {
-                bind,
-                application_context,
-                calling: api::Selectors {
-                    transport: None,
-                    session: session_selector,
-                    presentation: presentation_selector,
-                },
-                reference,
-                syntaxes,
-                dialogue: Dialogue::TwoWayAlternate,
-            });
-        }
+        let indication = Indication::Open {
+            bind,
+            application_context,
+            calling: api::Selectors {
+                transport: None,
+                session: session_selector,
+                presentation: presentation_selector,
+            },
+            reference: reference.clone(),
+            syntaxes,
+            dialogue: Dialogue::TwoWayAlternate,
+        };
+        self.on(below, Event::BindInd, With::Bind(reference, indication));
     }
 
-    fn rejected(
-        &mut self,
-        transient: bool,
-        code: Option<i64>,
-        value: Option<Value>,
-        mut detail: String,
-    ) {
-        self.step(Event::BindRefused);
+    fn refused(&mut self, refused: Refused) {
+        let Refused { transient, diagnostic: code, value, mut detail } = refused;
         let bind_error = match value.map(|v| (bind::unwrap_error(&v.octets), v)) {
             Some((Ok(error), _)) => Some(error),
             Some((Err(e), value)) => {
@@ -535,10 +441,11 @@ impl Rose {
         match indication {
             P::ValueStart { context } => {
                 if below.contexts().of(&crate::profiles::acse()) == Some(context) {
-                    self.enter(below, Event::Invalid, "P-DATA in the context of ACSE");
+                    let why = "P-DATA in the context of ACSE".to_owned();
+                    self.on(below, Event::Invalid, With::Why(why));
                 }
-                self.mute = false;
-                let open = self.state != State::Sta00;
+                self.discarding = false;
+                let open = self.automaton.state() != State::Sta00;
                 self.incoming = open.then(|| Incoming::new(context));
             }
             P::ValueData(bytes) => {
@@ -552,16 +459,28 @@ impl Rose {
             }
             P::ValueEnd => {
                 let whole = self.incoming.as_ref().is_none_or(Incoming::is_whole);
-                if !whole && !self.mute {
+                if !whole && !self.discarding {
                     self.abandon();
                     self.bad(below, None, problem::MISTYPED_APDU);
                 }
                 self.incoming = None;
             }
-            P::Pass(other) => {
-                self.enter(below, Event::Invalid, &format!("unexpected {other:?}"));
+            P::PleaseTokens(_) => {
+                let why = "unexpected P-TOKEN-PLEASE".to_owned();
+                self.on(below, Event::Invalid, With::Why(why));
             }
-            _ => {}
+            P::Pass(other) => {
+                self.on(below, Event::Invalid, With::Why(format!("unexpected {other:?}")));
+            }
+            P::Connect { .. }
+            | P::Accepted { .. }
+            | P::Refused { .. }
+            | P::Release(_)
+            | P::Released(_)
+            | P::UserAbort(_)
+            | P::ProviderAbort { .. } => {
+                self.fail(below, "rose: internal error: a primitive of ACSE".to_owned());
+            }
         }
         self.pump(below);
         self.rearm(now, progress);
@@ -581,15 +500,10 @@ impl Rose {
                 self.answered(below, invoke, indication, problem::ERROR_UNRECOGNISED);
             }
             Found::Reject { invoke, problem } => {
-                if self.enter(below, Event::Rorj, "").is_some() {
-                    if let Some(invoke) = invoke.filter(|_| problem.kind < 2) {
-                        self.ours.remove(&invoke);
-                    }
-                    self.up.push_back(Indication::Rejected { invoke, problem });
-                }
+                self.on(below, Event::Rorj, With::Rejected { invoke, problem });
             }
             Found::Data { bytes, last } => {
-                if !self.mute {
+                if !self.discarding {
                     self.up.push_back(Indication::Data { bytes, last });
                 }
             }
@@ -603,7 +517,7 @@ impl Rose {
     /// The APDU that is arriving breaks off: where its invocation was told of already, the reject
     /// is its answer, and its identifier is free again (X.229 7.5.1).
     fn abandon(&mut self) {
-        if let (false, Some(incoming)) = (self.mute, &self.incoming)
+        if let (false, Some(incoming)) = (self.discarding, &self.incoming)
             && let Some(invoke) = incoming.invoked()
         {
             self.theirs.remove(&invoke);
@@ -623,14 +537,8 @@ impl Rose {
         } else if self.theirs.len() >= MAX_INVOCATIONS {
             problem::RESOURCE_LIMITATION
         } else {
-            let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
-            if self.enter(below, Event::Roiv, "").is_some() {
-                self.theirs.insert(invoke, context);
-                self.up.push_back(Indication::Invoked { invoke, operation });
-            } else {
-                self.mute = true;
-            }
-            return;
+            self.discarding = true;
+            return self.on(below, Event::Roiv, With::Invoked { invoke, operation });
         };
         self.bad(below, Some(invoke), problem);
     }
@@ -643,27 +551,28 @@ impl Rose {
         unknown: Problem,
     ) {
         if self.ours.remove(&invoke).is_none() {
-            self.bad(below, Some(invoke), unknown);
-        } else if self.enter(below, Event::Answer, "").is_some() {
-            self.up.push_back(indication);
-        } else {
-            self.mute = true;
+            return self.bad(below, Some(invoke), unknown);
         }
+        self.discarding = true;
+        self.on(below, Event::Answer, With::Answered(indication));
     }
 
-    /// Rejects the APDU that is arriving. Not through `send_reject`: an earlier invocation of this
-    /// identifier stays answerable.
+    /// Rejects the APDU that is arriving.
     fn bad(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
-        self.mute = true;
-        if self.enter(below, Event::BadApdu, "").is_some() {
-            let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
-            let head = pdu::reject(invoke, problem);
-            let name = problem::name(problem);
-            let of = invoke.map(|invoke| format!(" of invocation {invoke}")).unwrap_or_default();
-            let detail = format!("rose: RORJ {name} to the peer's APDU{of} (X.229 7.5.1, 9.1)");
-            self.up.push_back(Indication::Faulty { invoke, problem, detail });
-            self.enqueue(below, context, None, &head, &Payload::default());
-        }
+        self.discarding = true;
+        self.on(below, Event::BadApdu, With::Rejected { invoke, problem });
+    }
+
+    /// RORJ for the APDU that is arriving. Not through `send_reject`: an earlier invocation of this
+    /// identifier stays answerable.
+    fn send_rorj(&mut self, below: &mut Below, invoke: Option<i64>, problem: Problem) {
+        let context = self.incoming.as_ref().map(|i| i.context).unwrap_or_default();
+        let head = pdu::reject(invoke, problem);
+        let name = problem::name(problem);
+        let of = invoke.map(|invoke| format!(" of invocation {invoke}")).unwrap_or_default();
+        let detail = format!("rose: RORJ {name} to the peer's APDU{of} (X.229 7.5.1, 9.1)");
+        self.up.push_back(Indication::Faulty { invoke, problem, detail });
+        self.enqueue(below, context, None, &head, &Payload::default());
     }
 }
 

@@ -3,6 +3,7 @@
 mod incoming;
 mod machine;
 pub(crate) mod pdu;
+mod sending;
 pub(crate) mod table;
 
 pub(crate) use machine::Rose;

@@ -1,16 +1,26 @@
 //! Association establishment and recovery (X.228 7.1, 7.8.3).
 
 use super::interrupted::InterruptedReceive;
-use super::machine::Rtse;
+use super::machine::{Rtse, With};
 use super::pdu::{ConnectionData, Rtoac, Rtorj, Rtorq, normalized};
-use super::table::Event;
+use super::table::{Event, Table};
 use crate::acse::{self, diagnostic};
-use crate::api::{AbortReason, Indication, RefuseReason, Selectors};
+use crate::api::{AbortReason, Indication, RefuseReason, Request, Selectors};
 use crate::presentation::service::Value;
 use crate::session::service::requirements;
 use crate::shown;
 use crate::stack::Below;
+use crate::table::Entered;
 use bytes::Bytes;
+
+/// An A-ASSOCIATE confirm, rejected.
+#[derive(Debug)]
+pub(super) struct Refused {
+    pub(super) transient: bool,
+    pub(super) diagnostic: Option<i64>,
+    pub(super) value: Option<Value>,
+    pub(super) detail: String,
+}
 
 /// Octets in one unit of checkpointSize.
 const UNIT: u64 = 1024;
@@ -28,7 +38,31 @@ impl Rtse {
         self.window = usize::try_from(window.max(1)).unwrap_or(1);
     }
 
-    pub(super) fn send_rtorq(&mut self, below: &mut Below, data: ConnectionData) {
+    /// RT-OPEN request, or the recovery of an association.
+    pub(super) fn open(&mut self, below: &mut Below, entered: &Entered<Table>, request: Request) {
+        match request {
+            Request::Open { bind } => self.send_rtorq(below, ConnectionData::Open(bind)),
+            Request::Recover { reference, received } => {
+                self.interrupted.extend(received);
+                self.recovering = Some(reference.clone());
+                self.send_rtorq(below, ConnectionData::Recover(reference));
+            }
+            _ => self.fail(below, AbortReason::LocalSystemProblem, entered.fault()),
+        }
+    }
+
+    /// RT-OPEN confirm, positive.
+    pub(super) fn opened(&mut self, bind: Bytes, checkpoint_size: u32, window: u32) {
+        self.agree(checkpoint_size, window);
+        self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });
+    }
+
+    /// RT-OPEN response, accepting.
+    pub(super) fn accept_open(&mut self, below: &mut Below, bind: Bytes) {
+        self.send_rtoac(below, ConnectionData::Open(bind));
+    }
+
+    fn send_rtorq(&mut self, below: &mut Below, data: ConnectionData) {
         let rtorq = Rtorq {
             checkpoint_size: self.parameters.checkpoint_size,
             window: self.parameters.window.max(1),
@@ -43,7 +77,7 @@ impl Rtse {
         });
     }
 
-    pub(super) fn send_rtoac(&mut self, below: &mut Below, data: ConnectionData) {
+    fn send_rtoac(&mut self, below: &mut Below, data: ConnectionData) {
         let (checkpoint_size, window) = self.answer;
         self.agree(checkpoint_size, window);
         let rtoac = Rtoac { checkpoint_size, window, data };
@@ -97,9 +131,12 @@ impl Rtse {
         let rtorq = match value.map(|v| Rtorq::decode(&v.octets)) {
             Some(Ok(rtorq)) => rtorq,
             Some(Err(e)) => {
-                return self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+                return self.invalid(below, AbortReason::InvalidParameter, e.to_string());
             }
-            None => return self.invalid(below, AbortReason::ProtocolError, "no RTORQ in the AARQ"),
+            None => {
+                let what = "no RTORQ in the AARQ".to_owned();
+                return self.invalid(below, AbortReason::ProtocolError, what);
+            }
         };
         self.reference = normalized(&reference);
         self.dialogue = rtorq.dialogue;
@@ -107,30 +144,27 @@ impl Rtse {
         self.answer = negotiate((rtorq.checkpoint_size, rtorq.window), ours);
         match rtorq.data {
             ConnectionData::Open(bind) => {
-                if self.enter(below, Event::RtorqOpen) {
-                    self.up.push_back(Indication::Open {
-                        bind,
-                        application_context,
-                        calling: Selectors {
-                            transport: None,
-                            session: session_selector,
-                            presentation: presentation_selector,
-                        },
-                        reference: self.reference.clone(),
-                        syntaxes,
-                        dialogue: rtorq.dialogue,
-                    });
-                }
+                let indication = Indication::Open {
+                    bind,
+                    application_context,
+                    calling: Selectors {
+                        transport: None,
+                        session: session_selector,
+                        presentation: presentation_selector,
+                    },
+                    reference: self.reference.clone(),
+                    syntaxes,
+                    dialogue: rtorq.dialogue,
+                };
+                self.on(below, Event::RtorqOpen, With::Open(indication));
             }
             ConnectionData::Recover(lost) => {
-                if self.enter(below, Event::RtorqRecover) {
-                    self.recovering = Some(lost.clone());
-                    self.up.push_back(Indication::RecoverAsked {
-                        reference: lost,
-                        association: self.reference.clone(),
-                        dialogue: rtorq.dialogue,
-                    });
-                }
+                let indication = Indication::RecoverAsked {
+                    reference: lost.clone(),
+                    association: self.reference.clone(),
+                    dialogue: rtorq.dialogue,
+                };
+                self.on(below, Event::RtorqRecover, With::Recover(lost, indication));
             }
         }
     }
@@ -141,53 +175,48 @@ impl Rtse {
         let rtoac = match value.map(|v| Rtoac::decode(&v.octets)) {
             Some(Ok(rtoac)) => rtoac,
             Some(Err(e)) => {
-                return self.invalid(below, AbortReason::InvalidParameter, &e.to_string());
+                return self.invalid(below, AbortReason::InvalidParameter, e.to_string());
             }
-            None => return self.invalid(below, AbortReason::ProtocolError, "no RTOAC in the AARE"),
+            None => {
+                let what = "no RTOAC in the AARE".to_owned();
+                return self.invalid(below, AbortReason::ProtocolError, what);
+            }
         };
         let bind = match (rtoac.data, &self.recovering) {
             (ConnectionData::Open(bind), None) => bind,
             (ConnectionData::Recover(_), Some(_)) => Bytes::new(),
             _ => {
-                let what = "connectionDataAC is not the choice connectionDataRQ had";
+                let what = "connectionDataAC is not the choice connectionDataRQ had".to_owned();
                 return self.invalid(below, AbortReason::ProtocolError, what);
             }
         };
         let (proposed, answered) = (self.parameters.checkpoint_size, rtoac.checkpoint_size);
         if proposed != 0 && answered > proposed {
             let what = format!("checkpointSize {answered} of the RTOAC, {proposed} was proposed");
-            return self.invalid(below, AbortReason::InvalidParameter, &what);
+            return self.invalid(below, AbortReason::InvalidParameter, what);
         }
         // Without checkpoints the window means nothing.
         let (proposed, window) = (self.parameters.window.max(1), rtoac.window);
         if answered > 0 && !(1..=proposed).contains(&window) {
             let what = format!("windowSize {window} of the RTOAC, {proposed} was proposed");
-            return self.invalid(below, AbortReason::InvalidParameter, &what);
+            return self.invalid(below, AbortReason::InvalidParameter, what);
         }
-        if self.enter(below, Event::Rtoac) {
-            self.agree(rtoac.checkpoint_size, window.min(proposed));
-            self.up.push_back(Indication::Opened { bind, reference: self.reference.clone() });
-        }
+        let with = With::Opened(bind, rtoac.checkpoint_size, window.min(proposed));
+        self.on(below, Event::Rtoac, with);
     }
 
     /// A-ASSOCIATE.confirm, rejected.
-    pub(super) fn rejected(
-        &mut self,
-        transient: bool,
-        code: Option<i64>,
-        value: Option<Value>,
-        mut detail: String,
-    ) {
-        let said = value.map(|v| v.octets).unwrap_or_default();
-        let rtorj = match Rtorj::decode(&said) {
+    pub(super) fn refused(&mut self, refused: Refused) {
+        let Refused { transient, diagnostic: code, value, mut detail } = refused;
+        let octets = value.map(|v| v.octets).unwrap_or_default();
+        let rtorj = match Rtorj::decode(&octets) {
             Ok(rtorj) => rtorj,
-            Err(_) if said.is_empty() => Rtorj::default(),
+            Err(_) if octets.is_empty() => Rtorj::default(),
             Err(e) => Rtorj { unread: Some(e), ..Rtorj::default() },
         };
         if let Some(e) = &rtorj.unread {
-            detail = format!("{detail}; {e}: {}", shown::value(&said));
+            detail = format!("{detail}; {e}: {}", shown::value(&octets));
         }
-        self.step(Event::Rtorj);
         if let Some(reason) = rtorj.reason {
             detail = format!("{detail}; RTORJ refuseReason {reason} (X.228 9.1)");
         }

@@ -4,7 +4,6 @@ use super::inflow::Inflow;
 use super::interrupted::{InterruptedReceive, Names};
 use super::machine::Rtse;
 use super::pdu::{decode_activity, normalized};
-use super::table::{Event, State};
 use crate::api::{AbortReason, Indication};
 use crate::raw::{Contents, RawReader};
 use crate::session::service::{self as session, ExceptionReason};
@@ -71,6 +70,12 @@ impl Receiving {
         self.rttr.is_none() && self.is_confirmed() && !self.confirmed.is_empty()
     }
 
+    /// Whether an RTTR is open, for tests.
+    #[cfg(test)]
+    pub(super) fn is_open(&self) -> bool {
+        self.rttr.is_some()
+    }
+
     /// Takes octets of an RTTR.
     fn take(
         &mut self,
@@ -133,10 +138,7 @@ impl Rtse {
         kept + size_of::<Receiving>() + MAX_KEPT + pending
     }
 
-    pub(super) fn activity_start(&mut self, below: &mut Below, activity: &[u8]) {
-        if !self.enter(below, Event::ActivityStart) {
-            return;
-        }
+    pub(super) fn activity_start(&mut self, activity: &[u8]) {
         // A sender that starts anew knows how its last transfer ended.
         self.completed = None;
         let activity = decode_activity(activity);
@@ -152,9 +154,6 @@ impl Rtse {
     }
 
     pub(super) fn activity_resume(&mut self, below: &mut Below, resume: &session::Resume) {
-        if !self.enter(below, Event::ActivityResume) {
-            return;
-        }
         let reference = match &resume.old_reference {
             Some(reference) => normalized(reference),
             None => self.reference.clone(),
@@ -166,7 +165,7 @@ impl Rtse {
             || self.interrupted.iter().any(|i| i.completed && known(i))
         {
             let detail = format!("rtse: activity {old} is complete already (X.228 7.8.1)");
-            return self.abort_provider(below, AbortReason::TransferCompleted, detail);
+            return self.fail(below, AbortReason::TransferCompleted, detail);
         }
         let at = self.interrupted.iter().position(known);
         let found = at.and_then(|at| self.interrupted.remove(at));
@@ -176,7 +175,7 @@ impl Rtse {
             let detail = format!(
                 "rtse: no activity {old} with a confirmed checkpoint {serial} (X.228 7.8.1)"
             );
-            return self.abort_provider(below, AbortReason::UnrecognizedActivity, detail);
+            return self.fail(below, AbortReason::UnrecognizedActivity, detail);
         };
         let activity = decode_activity(&resume.activity);
         state.names.add(self.reference.clone(), activity);
@@ -193,22 +192,13 @@ impl Rtse {
         self.up.push_back(Indication::TransferResumed { activity });
     }
 
-    pub(super) fn value_start(&mut self, below: &mut Below, context: i64) {
-        if context != self.context(below) {
-            let what = format!("P-DATA in context {context}, not RTSE's");
-            return self.invalid(below, AbortReason::ProtocolError, &what);
-        }
-        if self.enter(below, Event::Rttr)
-            && let Some(receiving) = &mut self.receiving
-        {
+    pub(super) fn value_start(&mut self) {
+        if let Some(receiving) = &mut self.receiving {
             receiving.rttr = Some((RawReader::new(), false));
         }
     }
 
     pub(super) fn value_data(&mut self, below: &mut Below, bytes: Bytes) {
-        if !self.enter(below, Event::Rttr) {
-            return;
-        }
         let Some(receiving) = &mut self.receiving else { return };
         match receiving.take(bytes, below.contexts(), &mut self.up) {
             Ok(()) => {}
@@ -217,29 +207,23 @@ impl Rtse {
                 let detail = format!("rtse: {e} (X.228 7.6.1)");
                 self.up.push_back(Indication::TransferFaulty { detail });
             }
-            Err(e) => self.invalid(below, AbortReason::InvalidParameter, &e.to_string()),
+            Err(e) => self.invalid(below, AbortReason::InvalidParameter, e.to_string()),
         }
     }
 
     pub(super) fn value_end(&mut self, below: &mut Below) {
-        if !self.enter(below, Event::Rttr) {
-            return;
-        }
         let rttr = self.receiving.as_mut().and_then(|r| r.rttr.take());
         if rttr.is_some_and(|(reader, _)| !reader.is_done()) && !self.is_faulty() {
-            self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated");
+            self.invalid(below, AbortReason::InvalidParameter, "RTTR: truncated".to_owned());
         }
     }
 
     pub(super) fn sync(&mut self, below: &mut Below, serial: u32) {
-        if !self.enter(below, Event::SyncInd) {
-            return;
-        }
         let most = self.window + SLACK;
         let Some(receiving) = &mut self.receiving else { return };
         if receiving.pending.len() >= most {
             let what = format!("more than {most} checkpoints await our confirm (X.228 7.3.4)");
-            return self.invalid(below, AbortReason::ProtocolError, &what);
+            return self.invalid(below, AbortReason::ProtocolError, what);
         }
         // While a resumed sender repeats itself, this is more than lies before the checkpoint: it
         // is confirmed no sooner than what was received earlier is stored.
@@ -249,9 +233,10 @@ impl Rtse {
         self.up.push_back(Indication::Checkpoint { octets: user });
     }
 
-    /// So many octets of the user's are stored: confirms the last checkpoint before them.
-    pub(super) fn stored(&mut self, below: &mut Below, octets: u64) {
-        let Some(receiving) = &mut self.receiving else { return };
+    /// So many octets of the user's are stored: the serial number of the last checkpoint before
+    /// them, if it was not confirmed yet.
+    pub(super) fn stored(&mut self, octets: u64) -> Option<u32> {
+        let receiving = self.receiving.as_mut()?;
         let mut last = None;
         while let Some(first) = receiving.pending.front().copied() {
             if first.user > octets {
@@ -264,26 +249,20 @@ impl Rtse {
             }
             last = Some(first.serial);
         }
-        if let Some(serial) = last {
+        if last.is_some() {
             receiving.names.settle();
-            // Once the activity has ended its own confirm says it all.
-            if self.state == State::Sta30 {
-                below.pass(session::Request::MinorSyncResponse { serial });
-            }
         }
+        last
     }
 
     pub(super) fn activity_end(&mut self, below: &mut Below) {
-        if !self.enter(below, Event::EndInd) {
-            return;
-        }
         if self.is_faulty() {
             return; // it is refused, not ended
         }
         if self.receiving.as_ref().is_some_and(|r| r.inflow.is_complete()) {
             self.up.push_back(Indication::TransferEnd);
         } else {
-            let what = "the activity ended within its EXTERNAL (X.228 7.3.5)";
+            let what = "the activity ended within its EXTERNAL (X.228 7.3.5)".to_owned();
             self.invalid(below, AbortReason::InvalidParameter, what);
         }
     }
@@ -316,16 +295,13 @@ impl Rtse {
             | AbortReason::UserError => ExceptionReason::Unrecoverable,
             AbortReason::TransferCompleted => {
                 let detail = "rtse: refused by us, the transfer is complete (X.228 7.8.1)";
-                return self.abort_provider(below, reason, detail.to_owned());
+                return self.fail(below, reason, detail.to_owned());
             }
         };
         below.pass(session::Request::ExceptionReport(exception));
     }
 
     pub(super) fn activity_interrupt(&mut self, below: &mut Below) {
-        if !self.enter(below, Event::InterruptInd) {
-            return;
-        }
         below.pass(session::Request::ActivityInterruptResponse);
         let state = self.receiving.take().map(Receiving::interrupted);
         let state = state.filter(|s| s.serial() > 0);
@@ -338,10 +314,8 @@ impl Rtse {
     }
 
     pub(super) fn activity_discard(&mut self, below: &mut Below) {
-        if self.enter(below, Event::DiscardInd) {
-            below.pass(session::Request::ActivityDiscardResponse);
-            self.receiving = None;
-            self.up.push_back(Indication::TransferStopped { may_resume: false });
-        }
+        below.pass(session::Request::ActivityDiscardResponse);
+        self.receiving = None;
+        self.up.push_back(Indication::TransferStopped { may_resume: false });
     }
 }

@@ -1,9 +1,9 @@
 //! Transfer, as the end with the turn sees it (X.228 7.3, 7.7, 7.8).
 
-use super::machine::Rtse;
+use super::machine::{Rtse, With};
 use super::outflow::{Outflow, Piece};
 use super::pdu::{encode_integer, normalized};
-use super::table::{Action, Event, State};
+use super::table::{Event, State};
 use crate::api::{AbortReason, Indication, Payload, ResumePoint};
 use crate::presentation::service::Request as P;
 use crate::session::service::{self as session, ExceptionReason};
@@ -15,37 +15,50 @@ use bytes::Bytes;
 const MAX_FILLED: u64 = 1024 * 1024;
 
 impl Rtse {
-    /// RT-TRANSFER.request.
-    pub(super) fn transfer(
+    /// RT-TRANSFER.request from the first octet.
+    pub(super) fn start_activity(&mut self, below: &mut Below, payload: &Payload) {
+        let activity = self.begin_outflow(below, payload, None);
+        below.pass(session::Request::ActivityStart { activity });
+        self.origin = None;
+    }
+
+    /// RT-TRANSFER.request that goes on with an activity.
+    pub(super) fn resume_activity(
         &mut self,
         below: &mut Below,
         payload: &Payload,
-        resume: Option<ResumePoint>,
+        point: ResumePoint,
     ) {
+        let activity = self.begin_outflow(below, payload, Some(&point));
+        below.pass(session::Request::ActivityResume(session::Resume {
+            activity,
+            old_activity: encode_integer(point.activity),
+            serial: point.serial,
+            old_reference: (normalized(&point.reference) != self.reference)
+                .then(|| point.reference.clone()),
+        }));
+        self.origin = Some(point);
+    }
+
+    /// The octets to be sent under the next activity identifier, which it gives.
+    fn begin_outflow(
+        &mut self,
+        below: &Below,
+        payload: &Payload,
+        resume: Option<&ResumePoint>,
+    ) -> Bytes {
         let activity = self.next_activity;
         self.next_activity += 1;
         let context = below.contexts().of(&self.user_syntax).unwrap_or_default();
         let indefinite = self.parameters.indefinite_lengths;
-        let outflow =
-            Outflow::new(activity, payload, context, self.checkpoint, indefinite, resume.as_ref());
+        let outflow = Outflow::new(activity, payload, context, self.checkpoint, indefinite, resume);
         self.outflow = Some(outflow);
-        let name = encode_integer(activity);
-        below.pass(match &resume {
-            None => session::Request::ActivityStart { activity: name },
-            Some(point) => session::Request::ActivityResume(session::Resume {
-                activity: name,
-                old_activity: encode_integer(point.activity),
-                serial: point.serial,
-                old_reference: (normalized(&point.reference) != self.reference)
-                    .then(|| point.reference.clone()),
-            }),
-        });
-        self.origin = resume;
+        encode_integer(activity)
     }
 
     /// Sends as far as the window and the content at hand allow.
     pub(super) fn pump(&mut self, below: &mut Below) {
-        while self.state == State::Sta20 {
+        while self.automaton.state() == State::Sta20 {
             let window = self.window;
             let Some(outflow) = &mut self.outflow else { return };
             if outflow.waiting.is_some() {
@@ -54,7 +67,7 @@ impl Rtse {
             if outflow.end.is_none() {
                 let holds = outflow.holds();
                 if let Some(event) = self.between(window) {
-                    self.turn_to(below, event);
+                    self.on(below, event, With::Nothing);
                 } else if holds {
                     return self.notify_pause();
                 } else {
@@ -85,20 +98,6 @@ impl Rtse {
             0 => None,
             n if n >= window || outflow.interrupt || outflow.pause => Some(Event::Suspend),
             _ => None,
-        }
-    }
-
-    /// An event of the machine's own.
-    fn turn_to(&mut self, below: &mut Below, event: Event) {
-        match self.step(event).0 {
-            Action::EndActivity => below.pass(session::Request::ActivityEnd),
-            Action::InterruptActivity => {
-                below.pass(session::Request::ActivityInterrupt(ExceptionReason::NonSpecific));
-            }
-            Action::DiscardActivity => {
-                below.pass(session::Request::ActivityDiscard(ExceptionReason::LocalError));
-            }
-            _ => {}
         }
     }
 
@@ -166,7 +165,7 @@ impl Rtse {
             }
             _ => below.present(P::DataCut),
         }
-        self.turn_to(below, Event::DiscardDue);
+        self.on(below, Event::DiscardDue, With::Nothing);
     }
 
     pub(super) fn mark_interrupt(&mut self) {
@@ -204,33 +203,24 @@ impl Rtse {
     }
 
     pub(super) fn sync_confirmed(&mut self, below: &mut Below, serial: u32) {
-        if !self.enter(below, Event::SyncCnf) {
-            return;
-        }
         let ours = self.outflow.as_mut().is_some_and(|o| o.confirm(serial));
         if !ours {
             let what = format!("P-SYNC-MINOR confirm of serial number {serial}");
-            return self.invalid(below, AbortReason::ProtocolError, &what);
+            return self.invalid(below, AbortReason::ProtocolError, what);
         }
         if let Some(point) = self.resume_point() {
             self.up.push_back(Indication::Progress(point));
         }
     }
 
-    pub(super) fn end_confirmed(&mut self, below: &mut Below) {
-        if self.enter(below, Event::EndCnf) {
-            self.outflow = None;
-            self.origin = None;
-            self.up.push_back(Indication::TransferConfirmed);
-        }
+    pub(super) fn end_confirmed(&mut self) {
+        self.outflow = None;
+        self.origin = None;
+        self.up.push_back(Indication::TransferConfirmed);
     }
 
     /// The receiver, or the session provider (`None`), reports an exception (7.6).
     pub(super) fn exception(&mut self, below: &mut Below, reason: Option<ExceptionReason>) {
-        let sending = matches!(self.state, State::Sta20 | State::Sta21 | State::Sta22);
-        if !self.enter(below, Event::Exception) || !sending {
-            return;
-        }
         below.present(P::DataCut);
         if let Some(outflow) = &mut self.outflow {
             outflow.waiting = None;
@@ -242,24 +232,20 @@ impl Rtse {
         );
         let confirmed = self.outflow.as_ref().is_some_and(|o| o.confirmed().is_some());
         let event = if may_resume && confirmed { Event::InterruptDue } else { Event::DiscardDue };
-        self.turn_to(below, event);
+        self.on(below, event, With::Nothing);
     }
 
-    pub(super) fn interrupt_confirmed(&mut self, below: &mut Below) {
-        if self.enter(below, Event::InterruptCnf) {
-            let detail = self.after_exception("rtse: the activity was interrupted (X.228 7.7.1)");
-            self.fail_transfer(&detail, true);
-        }
+    pub(super) fn interrupt_confirmed(&mut self) {
+        let detail = self.after_exception("rtse: the activity was interrupted (X.228 7.7.1)");
+        self.fail_transfer(&detail, true);
     }
 
-    pub(super) fn discard_confirmed(&mut self, below: &mut Below) {
-        if self.enter(below, Event::DiscardCnf) {
-            let detail = self.after_exception("rtse: the activity was discarded (X.228 7.7.2)");
-            self.fail_transfer(&detail, false);
-        }
+    pub(super) fn discard_confirmed(&mut self) {
+        let detail = self.after_exception("rtse: the activity was discarded (X.228 7.7.2)");
+        self.fail_transfer(&detail, false);
     }
 
-    /// This, and what the receiver said before.
+    /// This, and the exception that the receiver reported before.
     fn after_exception(&self, detail: &str) -> String {
         match self.outflow.as_ref().and_then(|outflow| outflow.exception) {
             Some(Some(reason)) => {

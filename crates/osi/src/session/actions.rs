@@ -1,285 +1,337 @@
 //! What the cells of the state table do: SPDUs sent, primitives indicated, variables set.
 
-use super::machine::{Machine, Output, SUPPORTED, With, primitive};
+use super::machine::{Machine, Output, Receiving, SUPPORTED, With, primitive};
 use super::pdu::{AcceptSpdu, ConnectSpdu, Enclosure, Error, Spdu, VERSION_2, disconnect};
-use super::service::{Accept, Connect, Indication, Refuse, Request};
-use super::table::{Action, Arm, Event, State};
+use super::service::{Accept, Connect, Indication as I, Refuse, Request as R};
+use super::table::{Action, Event, State, Table};
 use super::tsdu::Rejected;
+use crate::table::Entered;
+use base::time::Instant;
 use bytes::Bytes;
 
 impl Machine {
-    /// Performs the action of `arm`. `before` is the state in which `event` came.
-    pub(super) fn perform(&mut self, arm: &Arm, before: State, event: Event, with: With) {
-        match (arm.action, with) {
-            (Action::Discard, With::Lost { detail, .. }) => {
-                // There is nobody to tell yet: kept for the log.
-                self.detail.get_or_insert(detail);
-            }
-            (Action::Discard | Action::Misuse, _) => {}
-            (Action::DisconnectTransport, with) => {
-                if before == State::Sta01C && event != Event::Suabreq {
-                    self.detail = Some(not_connected(event, &with, arm.clause));
-                }
-                self.out.push_back(Output::DisconnectTransport);
-            }
-            (Action::TimedOut, _) => self.timed_out(before, arm.clause),
-            (Action::ProtocolError, with) => self.protocol_error(arm, before, event, with),
-            (Action::ControlTaken, _) => {
-                if let Some(user_data) = self.please.take() {
-                    let tokens = self.variables.available();
-                    self.send(&Spdu::PleaseTokens { tokens, user_data });
-                }
-            }
-            (Action::SendConnect, _) => self.send_connect(),
-            (_, With::Request(request)) => self.requested(arm.action, request),
-            (_, With::Spdu(spdu)) => self.received(arm.action, spdu),
-            (action, With::Lost { refused, detail }) => self.lost(action, refused, detail),
-            (action, With::Nothing | With::Rejected(_)) => {
-                debug_assert!(false, "{event:?} came without what {action:?} needs");
-            }
-        }
-    }
-
-    fn requested(&mut self, action: Action, request: Request) {
-        match (action, request) {
-            (Action::ConnectTransport, Request::Connect(connect)) => {
+    /// Performs the action of a cell.
+    pub(super) fn perform(
+        &mut self,
+        now: Instant,
+        entered: &Entered<Table>,
+        action: Action,
+        with: With,
+    ) {
+        use Action as A;
+        use With::{Lost, Request, Spdu as Received};
+        match (action, with) {
+            // Connection and abort.
+            (A::ConnectTransport, Request(R::Connect(connect))) => {
                 self.request = Some(connect);
                 self.out.push_back(Output::ConnectTransport);
             }
-            (Action::SendAccept, Request::Accept(accept)) => self.send_accept(accept),
-            (Action::SendRefuse, Request::Refuse(refuse)) => {
-                let user_data = if refuse.reason == 2 { refuse.user_data } else { Bytes::new() };
-                self.refuse(refuse.reason, user_data);
+            (A::DisconnectTransport, with) => self.disconnect_transport(entered, &with),
+            (A::SendConnect, _) => self.send_connect(now),
+            (A::ConnectIndication, Received(Spdu::Connect(c))) => self.connect_indication(c),
+            (A::SendAccept, Request(R::Accept(accept))) => self.send_accept(accept),
+            (A::RefuseByProvider, Received(Spdu::Connect(c))) => self.refuse_by_provider(&c),
+            (A::SendRefuse, Request(R::Refuse(refuse))) => self.send_refuse(refuse),
+            (A::Accepted, Received(Spdu::Accept(accept))) => self.accepted(accept),
+            (A::Refused, Received(Spdu::Refuse { reason, user_data, .. })) => {
+                self.refused(reason, user_data);
             }
-            (Action::SendData, Request::Data { bytes, last }) => {
-                if !self.sending {
-                    let header = Spdu::Data(Enclosure::WHOLE).encode_tsdu();
-                    self.out.push_back(Output::Data { bytes: header.into(), last: false });
-                }
-                self.sending = !last;
-                self.out.push_back(Output::Data { bytes, last });
+            (A::ConnectFailed, Lost { refused, detail }) => self.connect_failed(refused, detail),
+            (A::SendAbort, Request(R::Abort { user_data })) => {
+                self.send_abort(disconnect::USER, Bytes::new(), user_data);
             }
-            (Action::SendGiveTokens, _) => {
-                let tokens = self.variables.available();
-                self.variables.owned = 0;
-                self.send(&Spdu::GiveTokens(tokens));
+            (A::AbortIndication, Received(Spdu::Abort { disconnect, reflect, user_data })) => {
+                self.abort_indication(disconnect, &reflect, user_data);
             }
-            (Action::SendGiveControl, _) => {
+            (A::TransportLost, Lost { detail, .. }) => {
+                self.indicate(I::ProviderAbort { reason: detail });
+            }
+            (A::KeepReason, Lost { detail, .. }) => {
+                self.detail.get_or_insert(detail);
+            }
+            (A::TimedOut, _) => self.timed_out(entered),
+            (A::AbortProvider, With::Fault(reason)) => {
+                self.send_abort(disconnect::NO_REASON, Bytes::new(), Bytes::new());
+                self.indicate(I::ProviderAbort { reason });
+            }
+            // Data and tokens.
+            (A::SendData, Request(R::Data { bytes, last })) => self.send_data(bytes, last),
+            // The user information follows piece by piece.
+            (A::DataIndication, _) => self.receiving = Receiving::Deliver,
+            (A::SendGiveTokens, _) => self.send_give_tokens(),
+            (A::TokensGiven, Received(Spdu::GiveTokens(tokens))) => {
+                self.variables.owned |= tokens;
+                self.indicate(I::TokensGiven { all: self.owns_tokens() });
+            }
+            (A::SendPleaseTokens, Request(R::PleaseTokens { user_data })) => {
+                self.send_please_tokens(user_data);
+            }
+            (A::HoldPleaseTokens, Request(R::PleaseTokens { user_data })) => {
+                self.please = Some(user_data);
+            }
+            (A::TokensPlease, Received(Spdu::PleaseTokens { user_data, .. })) => {
+                self.indicate(I::TokensPlease { user_data });
+            }
+            (A::SendGiveControl, _) => {
                 self.variables.owned = 0;
                 self.send(&Spdu::GiveControl);
             }
-            (Action::SendPleaseTokens, Request::PleaseTokens { user_data }) => {
-                let tokens = self.variables.available();
-                self.send(&Spdu::PleaseTokens { tokens, user_data });
+            (A::ControlGiven, _) => self.control_given(),
+            (A::ControlTaken, _) => {
+                if let Some(user_data) = self.please.take() {
+                    self.send_please_tokens(user_data);
+                }
             }
-            (Action::HoldPleaseTokens, Request::PleaseTokens { user_data }) => {
-                self.please = Some(user_data);
-            }
-            (Action::SendFinish, Request::Release { user_data }) => {
-                self.send(&Spdu::Finish { keep: false, user_data });
-            }
-            (Action::SendFinishInCollision, Request::Release { user_data }) => {
-                self.variables.vcoll = true;
-                self.send(&Spdu::Finish { keep: false, user_data });
-            }
-            (Action::SendDisconnect, Request::ReleaseResponse { user_data }) => {
-                self.send(&Spdu::Disconnect { user_data });
-            }
-            (Action::HoldDisconnect, Request::ReleaseResponse { user_data }) => {
-                self.variables.answered = true;
-                self.response = user_data;
-            }
-            (Action::SendAbort, Request::Abort { user_data }) => self.send(&Spdu::Abort {
-                disconnect: disconnect::RELEASED | disconnect::USER,
-                reflect: Bytes::new(),
-                user_data,
-            }),
-            (action, request) => self.requested_in_activity(action, request),
-        }
-    }
-
-    fn requested_in_activity(&mut self, action: Action, request: Request) {
-        match (action, request) {
-            (Action::SendActivityStart, Request::ActivityStart { activity }) => {
+            // Activities, checkpoints and exceptions.
+            (A::SendActivityStart, Request(R::ActivityStart { activity })) => {
                 self.variables.activity_begins(None);
                 self.send(&Spdu::ActivityStart(activity));
             }
-            (Action::SendActivityResume, Request::ActivityResume(resume)) => {
+            (A::ActivityStarted, Received(Spdu::ActivityStart(activity))) => {
+                self.variables.activity_begins(None);
+                self.indicate(I::ActivityStart { activity });
+            }
+            (A::SendActivityResume, Request(R::ActivityResume(resume))) => {
                 self.variables.activity_begins(Some(resume.serial));
                 self.send(&Spdu::ActivityResume(resume));
             }
-            (Action::SendInterrupt, Request::ActivityInterrupt(reason)) => {
+            (A::ActivityResumed, Received(Spdu::ActivityResume(resume))) => {
+                self.variables.activity_begins(Some(resume.serial));
+                self.indicate(I::ActivityResume(resume));
+            }
+            (A::SendInterrupt, Request(R::ActivityInterrupt(reason))) => {
                 self.send(&Spdu::ActivityInterrupt(reason));
             }
-            (Action::SendDiscard, Request::ActivityDiscard(reason)) => {
-                self.send(&Spdu::ActivityDiscard(reason));
+            (A::Interrupted, Received(Spdu::ActivityInterrupt(reason))) => {
+                self.indicate(I::ActivityInterrupt(reason));
             }
-            (Action::SendInterruptAck, _) => {
+            (A::SendInterruptAck, _) => {
                 self.variables.activity_stops(false);
                 self.send(&Spdu::ActivityInterruptAck);
             }
-            (Action::SendDiscardAck, _) => {
+            (A::InterruptConfirmed, _) => {
+                self.variables.activity_stops(true);
+                self.indicate(I::ActivityInterruptConfirm);
+            }
+            (A::SendDiscard, Request(R::ActivityDiscard(reason))) => {
+                self.send(&Spdu::ActivityDiscard(reason));
+            }
+            (A::Discarded, Received(Spdu::ActivityDiscard(reason))) => {
+                self.indicate(I::ActivityDiscard(reason));
+            }
+            (A::SendDiscardAck, _) => {
                 self.variables.activity_stops(false);
                 self.send(&Spdu::ActivityDiscardAck);
             }
-            (Action::SendMinorSync, _) => {
-                self.send(&Spdu::MinorSync { serial: self.variables.vm, explicit: true });
-                self.variables.point_sent();
+            (A::DiscardConfirmed, _) => {
+                self.variables.activity_stops(true);
+                self.indicate(I::ActivityDiscardConfirm);
             }
-            (Action::SendMinorSyncAck, Request::MinorSyncResponse { serial }) => {
-                self.variables.va = serial + 1;
-                self.send(&Spdu::MinorSyncAck(serial));
-            }
-            (Action::SendActivityEnd, _) => {
+            (A::SendActivityEnd, _) => {
                 self.send(&Spdu::ActivityEnd(self.variables.vm));
                 self.variables.point_sent();
             }
-            (Action::SendActivityEndAck, _) => {
+            (A::ActivityEnded, Received(Spdu::ActivityEnd(serial))) => {
+                self.variables.end_received();
+                self.indicate(I::ActivityEnd { serial });
+            }
+            (A::SendActivityEndAck, _) => {
                 self.send(&Spdu::ActivityEndAck(self.variables.vm.saturating_sub(1)));
                 self.variables.activity_ends();
             }
-            (Action::SendException, Request::ExceptionReport(reason)) => {
+            (A::ActivityEndConfirmed, _) => {
+                self.variables.activity_ends();
+                self.indicate(I::ActivityEndConfirm);
+            }
+            (A::SendMinorSync, _) => {
+                self.send(&Spdu::MinorSync { serial: self.variables.vm, explicit: true });
+                self.variables.point_sent();
+            }
+            (A::MinorSync, Received(Spdu::MinorSync { serial, .. })) => {
+                self.variables.minor_received();
+                self.indicate(I::MinorSync { serial });
+            }
+            (A::SendMinorSyncAck, Request(R::MinorSyncResponse { serial })) => {
+                self.variables.va = serial + 1;
+                self.send(&Spdu::MinorSyncAck(serial));
+            }
+            (A::MinorSyncConfirmed, Received(Spdu::MinorSyncAck(serial))) => {
+                self.variables.va = serial + 1;
+                self.indicate(I::MinorSyncConfirm { serial });
+            }
+            (A::CountMinorSync, _) => self.variables.minor_received(),
+            (A::CountActivityEnd, _) => self.variables.end_received(),
+            (A::CountMinorSyncAck, Received(Spdu::MinorSyncAck(serial))) => {
+                self.variables.va = serial + 1;
+            }
+            (A::SendException, Request(R::ExceptionReport(reason))) => {
                 self.send(&Spdu::ExceptionData(reason));
             }
-            (action, request) => debug_assert!(false, "{action:?} does not fit {request:?}"),
-        }
-    }
-
-    fn received(&mut self, action: Action, spdu: Spdu) {
-        match (action, spdu) {
-            (Action::ConnectIndication, Spdu::Connect(connect)) => {
-                self.connect_indication(connect);
+            (A::UserException, Received(Spdu::ExceptionData(reason))) => {
+                self.indicate(I::ExceptionReport(reason));
             }
-            (Action::RefuseByProvider, Spdu::Connect(connect)) => {
-                self.remember(&connect);
-                let reason = self.refusal;
-                self.detail = Some(refusal(reason));
-                self.refuse(reason, Bytes::new());
+            (A::ProviderException, _) => self.indicate(I::ProviderException),
+            // Release.
+            (A::SendFinish, Request(R::Release { user_data })) => {
+                self.send(&Spdu::Finish { keep: false, user_data });
             }
-            (Action::Accepted, Spdu::Accept(accept)) => self.accepted(accept),
-            (Action::Refused, Spdu::Refuse { reason, user_data, .. }) => {
-                self.detail = Some(refusal(reason));
-                self.indicate(Indication::Refused(Refuse { reason, user_data }));
-                self.out.push_back(Output::DisconnectTransport);
-            }
-            // The user information follows piece by piece.
-            (Action::DataIndication, Spdu::Data(_)) => {}
-            (Action::TokensGiven, Spdu::GiveTokens(tokens)) => {
-                self.variables.owned |= tokens;
-                self.indicate(Indication::TokensGiven { all: self.owns_tokens() });
-            }
-            (Action::TokensPlease, Spdu::PleaseTokens { user_data, .. }) => {
-                self.indicate(Indication::TokensPlease { user_data });
-            }
-            (Action::ControlGiven, _) => {
-                self.variables.owned = self.variables.available();
-                self.send(&Spdu::GiveControlAck);
-                self.indicate(Indication::ControlGiven);
-            }
-            (Action::ReleaseIndication, Spdu::Finish { user_data, .. }) => {
-                self.indicate(Indication::Release { user_data });
-            }
-            (Action::ReleaseCollision, Spdu::Finish { user_data, .. }) => {
+            (A::SendFinishInCollision, Request(R::Release { user_data })) => {
                 self.variables.vcoll = true;
-                self.indicate(Indication::Release { user_data });
+                self.send(&Spdu::Finish { keep: false, user_data });
             }
-            (Action::Released, Spdu::Disconnect { user_data }) => {
-                self.indicate(Indication::Released { user_data });
+            (A::ReleaseIndication, Received(Spdu::Finish { user_data, .. })) => {
+                self.indicate(I::Release { user_data });
+            }
+            (A::ReleaseCollision, Received(Spdu::Finish { user_data, .. })) => {
+                self.variables.vcoll = true;
+                self.indicate(I::Release { user_data });
+            }
+            (A::SendDisconnect, Request(R::ReleaseResponse { user_data })) => {
+                self.send(&Spdu::Disconnect { user_data });
+            }
+            (A::HoldDisconnect, Request(R::ReleaseResponse { user_data })) => {
+                self.variables.answered = true;
+                self.response = user_data;
+            }
+            (A::Released, Received(Spdu::Disconnect { user_data })) => {
+                self.indicate(I::Released { user_data });
                 self.out.push_back(Output::DisconnectTransport);
             }
-            (Action::ReleasedInCollision, Spdu::Disconnect { user_data }) => {
+            (A::ReleasedInCollision, Received(Spdu::Disconnect { user_data })) => {
                 self.variables.vdnr = true;
-                self.indicate(Indication::Released { user_data });
+                self.indicate(I::Released { user_data });
             }
-            (Action::ReleasedThenDisconnect, Spdu::Disconnect { user_data }) => {
+            (A::ReleasedThenDisconnect, Received(Spdu::Disconnect { user_data })) => {
                 self.variables.vdnr = true;
                 let response = std::mem::take(&mut self.response);
                 self.send(&Spdu::Disconnect { user_data: response });
-                self.indicate(Indication::Released { user_data });
+                self.indicate(I::Released { user_data });
             }
-            (Action::AbortIndication, Spdu::Abort { disconnect: bits, reflect, user_data }) => {
-                self.abort_indication(bits, &reflect, user_data);
-            }
-            (action, spdu) => self.received_in_activity(action, spdu),
+            (
+                A::ConnectTransport
+                | A::ConnectIndication
+                | A::SendAccept
+                | A::RefuseByProvider
+                | A::SendRefuse
+                | A::Accepted
+                | A::Refused
+                | A::ConnectFailed
+                | A::SendData
+                | A::TokensGiven
+                | A::SendPleaseTokens
+                | A::HoldPleaseTokens
+                | A::TokensPlease
+                | A::SendActivityStart
+                | A::ActivityStarted
+                | A::SendActivityResume
+                | A::ActivityResumed
+                | A::SendInterrupt
+                | A::Interrupted
+                | A::SendDiscard
+                | A::Discarded
+                | A::ActivityEnded
+                | A::MinorSync
+                | A::SendMinorSyncAck
+                | A::MinorSyncConfirmed
+                | A::CountMinorSyncAck
+                | A::SendException
+                | A::UserException
+                | A::SendFinish
+                | A::SendFinishInCollision
+                | A::ReleaseIndication
+                | A::ReleaseCollision
+                | A::Released
+                | A::ReleasedInCollision
+                | A::ReleasedThenDisconnect
+                | A::HoldDisconnect
+                | A::SendDisconnect
+                | A::SendAbort
+                | A::AbortIndication
+                | A::TransportLost
+                | A::AbortProvider
+                | A::KeepReason,
+                _,
+            ) => self.fail(now, entered.fault()),
         }
     }
 
-    fn received_in_activity(&mut self, action: Action, spdu: Spdu) {
-        match (action, spdu) {
-            (Action::ActivityStarted, Spdu::ActivityStart(activity)) => {
-                self.variables.activity_begins(None);
-                self.indicate(Indication::ActivityStart { activity });
-            }
-            (Action::ActivityResumed, Spdu::ActivityResume(resume)) => {
-                self.variables.activity_begins(Some(resume.serial));
-                self.indicate(Indication::ActivityResume(resume));
-            }
-            (Action::Interrupted, Spdu::ActivityInterrupt(reason)) => {
-                self.indicate(Indication::ActivityInterrupt(reason));
-            }
-            (Action::Discarded, Spdu::ActivityDiscard(reason)) => {
-                self.indicate(Indication::ActivityDiscard(reason));
-            }
-            (Action::InterruptConfirmed, _) => {
-                self.variables.activity_stops(true);
-                self.indicate(Indication::ActivityInterruptConfirm);
-            }
-            (Action::DiscardConfirmed, _) => {
-                self.variables.activity_stops(true);
-                self.indicate(Indication::ActivityDiscardConfirm);
-            }
-            (Action::MinorSync, Spdu::MinorSync { serial, .. }) => {
-                self.variables.minor_received();
-                self.indicate(Indication::MinorSync { serial });
-            }
-            (Action::MinorSyncConfirmed, Spdu::MinorSyncAck(serial)) => {
-                self.variables.va = serial + 1;
-                self.indicate(Indication::MinorSyncConfirm { serial });
-            }
-            (Action::CountMinorSync, _) => self.variables.minor_received(),
-            (Action::CountActivityEnd, _) => self.variables.end_received(),
-            (Action::CountMinorSyncAck, Spdu::MinorSyncAck(serial)) => {
-                self.variables.va = serial + 1;
-            }
-            (Action::ActivityEnded, Spdu::ActivityEnd(serial)) => {
-                self.variables.end_received();
-                self.indicate(Indication::ActivityEnd { serial });
-            }
-            (Action::ActivityEndConfirmed, _) => {
-                self.variables.activity_ends();
-                self.indicate(Indication::ActivityEndConfirm);
-            }
-            (Action::UserException, Spdu::ExceptionData(reason)) => {
-                self.indicate(Indication::ExceptionReport(reason));
-            }
-            (Action::ProviderException, _) => self.indicate(Indication::ProviderException),
-            (action, spdu) => debug_assert!(false, "{action:?} does not fit {spdu:?}"),
+    fn disconnect_transport(&mut self, entered: &Entered<Table>, with: &With) {
+        if let With::Fault(detail) = with {
+            self.detail = Some(detail.clone());
+        } else if entered.before == State::Sta01C && entered.event != Event::Suabreq {
+            self.detail = Some(not_connected(entered.event, with, entered.clause));
         }
+        self.out.push_back(Output::DisconnectTransport);
     }
 
-    fn lost(&mut self, action: Action, refused: Option<u8>, detail: String) {
-        match (action, refused) {
-            (Action::ConnectFailed, Some(reason)) => {
-                self.detail = Some(detail);
-                let reason = match reason {
-                    1 | 129 => 131,
-                    2 => 130,
-                    3 => 129,
-                    _ => 133,
-                };
-                self.indicate(Indication::Refused(Refuse { reason, user_data: Bytes::new() }));
-            }
-            (Action::ConnectFailed | Action::TransportLost, _) => {
-                self.indicate(Indication::ProviderAbort { reason: detail });
-            }
-            (action, _) => debug_assert!(false, "{action:?} does not fit a lost transport"),
-        }
+    fn send_refuse(&mut self, refuse: Refuse) {
+        let user_data = if refuse.reason == 2 { refuse.user_data } else { Bytes::new() };
+        self.refuse(refuse.reason, user_data);
     }
 
-    fn send_connect(&mut self) {
+    fn refuse_by_provider(&mut self, connect: &ConnectSpdu) {
+        self.remember(connect);
+        let reason = self.refusal;
+        self.detail = Some(refusal(reason));
+        self.refuse(reason, Bytes::new());
+    }
+
+    fn refused(&mut self, reason: u8, user_data: Bytes) {
+        self.detail = Some(refusal(reason));
+        self.indicate(I::Refused(Refuse { reason, user_data }));
+        self.out.push_back(Output::DisconnectTransport);
+    }
+
+    fn send_data(&mut self, bytes: Bytes, last: bool) {
+        if !self.sending {
+            let header = Spdu::Data(Enclosure::WHOLE).encode_tsdu();
+            self.out.push_back(Output::Data { bytes: header.into(), last: false });
+        }
+        self.sending = !last;
+        self.out.push_back(Output::Data { bytes, last });
+    }
+
+    fn send_give_tokens(&mut self) {
+        let tokens = self.variables.available();
+        self.variables.owned = 0;
+        self.send(&Spdu::GiveTokens(tokens));
+    }
+
+    fn send_please_tokens(&mut self, user_data: Bytes) {
+        let tokens = self.variables.available();
+        self.send(&Spdu::PleaseTokens { tokens, user_data });
+    }
+
+    fn control_given(&mut self) {
+        self.variables.owned = self.variables.available();
+        self.send(&Spdu::GiveControlAck);
+        self.indicate(I::ControlGiven);
+    }
+
+    fn connect_failed(&mut self, refused: Option<u8>, detail: String) {
+        let Some(reason) = refused else {
+            return self.indicate(I::ProviderAbort { reason: detail });
+        };
+        self.detail = Some(detail);
+        let reason = match reason {
+            1 | 129 => 131,
+            2 => 130,
+            3 => 129,
+            _ => 133,
+        };
+        self.indicate(I::Refused(Refuse { reason, user_data: Bytes::new() }));
+    }
+
+    /// AB, which releases the transport connection.
+    fn send_abort(&mut self, reason: u8, reflect: Bytes, user_data: Bytes) {
+        let disconnect = disconnect::RELEASED | reason;
+        self.send(&Spdu::Abort { disconnect, reflect, user_data });
+    }
+
+    fn send_connect(&mut self, now: Instant) {
         let Some(request) = self.request.take() else {
-            debug_assert!(false, "no S-CONNECT.request in STA01B");
-            return;
+            let detail = "session: internal error: no S-CONNECT.request in STA01B".to_owned();
+            return self.fail(now, detail);
         };
         self.proposed = request.requirements;
         self.token_setting = 0;
@@ -304,7 +356,7 @@ impl Machine {
 
     fn connect_indication(&mut self, connect: ConnectSpdu) {
         self.remember(&connect);
-        self.indicate(Indication::Connect(Connect {
+        self.indicate(I::Connect(Connect {
             calling_selector: connect.calling,
             called_selector: connect.called,
             reference: connect.reference,
@@ -334,14 +386,14 @@ impl Machine {
     fn accepted(&mut self, accept: AcceptSpdu) {
         let units = self.proposed & accept.requirements & SUPPORTED;
         self.variables.begin(units, self.token_setting);
-        self.indicate(Indication::Accepted(Accept {
+        self.indicate(I::Accepted(Accept {
             responding_selector: accept.responding,
             requirements: units,
             user_data: accept.user_data,
         }));
         // A token item counts as a PLEASE TOKENS after the ACCEPT (X.225 A.2, note 1).
         if accept.please & self.variables.available() != 0 {
-            self.indicate(Indication::TokensPlease { user_data: Bytes::new() });
+            self.indicate(I::TokensPlease { user_data: Bytes::new() });
         }
     }
 
@@ -356,58 +408,52 @@ impl Machine {
 
     fn abort_indication(&mut self, bits: u8, reflect: &[u8], user_data: Bytes) {
         if bits & disconnect::USER != 0 {
-            self.indicate(Indication::UserAbort { user_data });
+            self.indicate(I::UserAbort { user_data });
         } else {
             let why =
                 if bits & disconnect::PROTOCOL_ERROR != 0 { "protocol error" } else { "no reason" };
             let reason = format!(
                 "session: aborted by the peer's provider: {why}, reflected {reflect:02X?} (X.225 7.9.3)"
             );
-            self.indicate(Indication::ProviderAbort { reason });
+            self.indicate(I::ProviderAbort { reason });
         }
         self.out.push_back(Output::DisconnectTransport);
     }
 
-    fn timed_out(&mut self, before: State, clause: &'static str) {
-        self.send(&Spdu::Abort {
-            disconnect: disconnect::RELEASED | disconnect::NO_REASON,
-            reflect: Bytes::new(),
-            user_data: Bytes::new(),
-        });
-        let awaited = match before {
+    fn timed_out(&mut self, entered: &Entered<Table>) {
+        self.send_abort(disconnect::NO_REASON, Bytes::new(), Bytes::new());
+        let awaited = match entered.before {
             State::Sta02A => "ACCEPT or REFUSE",
             State::Sta03 => "DISCONNECT",
             State::Sta18 => "GIVE TOKENS ACK",
             _ => "an answer",
         };
+        let clause = entered.clause;
         let reason = format!("session: {awaited} did not come within the setup timeout ({clause})");
-        self.indicate(Indication::ProviderAbort { reason });
+        self.indicate(I::ProviderAbort { reason });
     }
 
-    fn protocol_error(&mut self, arm: &Arm, before: State, event: Event, with: With) {
+    /// AB with reflected octets, and the indication of it.
+    pub(super) fn protocol_error(&mut self, entered: &Entered<Table>, with: With) {
+        let Entered { event, before, clause, .. } = entered;
         let (what, reflect) = match with {
             With::Rejected(Rejected { error, reflect }) => (error.to_string(), reflect),
             With::Spdu(_) => {
-                let what = match self.unacceptable.filter(|_| event == Event::Ac) {
+                let what = match self.unacceptable.filter(|_| *event == Event::Ac) {
                     Some(field) => {
                         format!("ACCEPT: {field} is not what was proposed (X.225 7.4.3)")
                     }
-                    None => format!("unexpected {event:?} in {before:?} ({})", arm.clause),
+                    None => format!("unexpected {event:?} in {before:?} ({clause})"),
                 };
                 (what, self.decoder.reflected())
             }
-            With::Nothing | With::Request(_) | With::Lost { .. } => {
+            With::Nothing | With::Request(_) | With::Lost { .. } | With::Fault(_) => {
                 (Error::Truncated.to_string(), Bytes::new())
             }
         };
-        self.send(&Spdu::Abort {
-            disconnect: disconnect::RELEASED | disconnect::PROTOCOL_ERROR,
-            reflect,
-            user_data: Bytes::new(),
-        });
-        self.indicate(Indication::ProviderAbort {
-            reason: format!("session: protocol error: {what}"),
-        });
+        self.send_abort(disconnect::PROTOCOL_ERROR, reflect, Bytes::new());
+        let reason = format!("session: protocol error: {what}");
+        self.indicate(I::ProviderAbort { reason });
     }
 
     /// Sends an SPDU other than DT; an SSDU under way ends before its time.

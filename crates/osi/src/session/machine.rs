@@ -1,13 +1,17 @@
 //! The session protocol machine: one session connection on one transport connection, driven by
 //! [`super::table`].
 
+#[cfg(test)]
+mod cells;
+
 use super::pdu::{AcceptSpdu, ConnectSpdu, Spdu, VERSION_2};
 use super::service::{Connect, ConnectionReference, Indication, Request, requirements};
-use super::table::{Action, Arm, Event, State, cell, otherwise};
+use super::table::{Action, Event, State, Table};
 use super::tsdu::{Decoder, Item, Rejected};
 use super::variables::{Facts, Variables};
 use crate::api::Role;
 use crate::lower::{LowerConfig, Misuse};
+use crate::table::{Automaton, Entered, Step};
 use base::time::Instant;
 use bytes::Bytes;
 use std::collections::VecDeque;
@@ -39,7 +43,7 @@ pub enum Output {
     Indication(Indication),
 }
 
-/// What an event brings along.
+/// What an event carries.
 #[derive(Debug)]
 pub(super) enum With {
     /// Nothing.
@@ -57,11 +61,13 @@ pub(super) enum With {
         /// For the log.
         detail: String,
     },
+    /// An internal error, for the log.
+    Fault(String),
 }
 
 /// What becomes of the user information of the DT being received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Receiving {
+pub(super) enum Receiving {
     #[default]
     Discard,
     Deliver,
@@ -71,11 +77,11 @@ enum Receiving {
 #[derive(Debug)]
 pub struct Machine {
     pub(super) config: LowerConfig,
-    pub(super) state: State,
+    pub(super) automaton: Automaton<Table>,
     pub(super) deadline: Option<Instant>,
     pub(super) variables: Variables,
     pub(super) decoder: Decoder,
-    receiving: Receiving,
+    pub(super) receiving: Receiving,
     /// Inside an SSDU that we send.
     pub(super) sending: bool,
     /// The S-CONNECT.request, until the transport connection is there.
@@ -103,7 +109,7 @@ impl Machine {
         let variables = Variables { vtca: config.role == Role::Responder, ..Variables::default() };
         Machine {
             config,
-            state: State::Sta01,
+            automaton: Automaton::new(),
             deadline: None,
             variables,
             decoder: Decoder::default(),
@@ -143,31 +149,31 @@ impl Machine {
             });
         }
         let facts = self.facts_of_request(&request);
-        let arm = self.arm(event, &facts);
+        let state = self.automaton.state();
         let cuts_short =
             matches!(event, Event::Sdtreq | Event::Suabreq | Event::Sactireq | Event::Sactdreq);
-        let inside = self.sending && !cuts_short && self.state != State::Sta20;
-        if arm.action == Action::Misuse || inside {
-            let place = if inside { "inside an SSDU, " } else { "" };
-            return Err(Misuse {
-                request: primitive(event),
-                why: format!("{place}state {:?}", self.state),
-                clause: if inside { "X.225 7.11.2" } else { arm.clause },
-            });
+        if self.sending && !cuts_short && state != State::Sta20 {
+            let why = format!("inside an SSDU, state {state:?}");
+            return Err(Misuse { request: primitive(event), why, clause: "X.225 7.11.2" });
         }
-        self.take(now, arm, event, With::Request(request));
+        let entered = self.enter(event, &facts);
+        if entered.step == Step::Misuse {
+            let why = format!("state {state:?}");
+            return Err(Misuse { request: primitive(event), why, clause: entered.clause });
+        }
+        self.take(now, &entered, With::Request(request));
         Ok(())
     }
 
     /// T-CONNECT indication (responder) or confirm (initiator).
     pub fn transport_connected(&mut self, now: Instant) {
         let event = if self.variables.vtca { Event::Tconind } else { Event::Tconcnf };
-        self.step(now, event, &Facts::default(), With::Nothing);
+        self.on(now, event, &Facts::default(), With::Nothing);
     }
 
     /// T-DISCONNECT.indication.
     pub fn transport_lost(&mut self, now: Instant, refused: Option<u8>, detail: String) {
-        self.step(now, Event::Tdisind, &Facts::default(), With::Lost { refused, detail });
+        self.on(now, Event::Tdisind, &Facts::default(), With::Lost { refused, detail });
     }
 
     /// T-DATA.indication in pieces.
@@ -176,7 +182,7 @@ impl Machine {
             Ok(items) => items.into_iter().for_each(|item| self.item(now, item)),
             Err(rejected) => {
                 self.receiving = Receiving::Discard;
-                self.step(now, Event::Invalid, &Facts::default(), With::Rejected(rejected));
+                self.on(now, Event::Invalid, &Facts::default(), With::Rejected(rejected));
             }
         }
     }
@@ -185,7 +191,7 @@ impl Machine {
     pub fn tick(&mut self, now: Instant) {
         if self.deadline.is_some_and(|deadline| deadline <= now) {
             self.deadline = None;
-            self.step(now, Event::Tim, &Facts::default(), With::Nothing);
+            self.on(now, Event::Tim, &Facts::default(), With::Nothing);
         }
     }
 
@@ -210,9 +216,10 @@ impl Machine {
     /// Most octets [`Machine::held`] ever gives.
     pub const MAX_HELD: usize = super::tsdu::LIMIT + 3 * super::pdu::MAX_USER_DATA;
 
-    /// The state, for diagnosis and tests.
-    pub fn state(&self) -> State {
-        self.state
+    /// The state, for tests.
+    #[cfg(test)]
+    pub(crate) fn state(&self) -> State {
+        self.automaton.state()
     }
 
     /// Whether there are tokens and all are ours.
@@ -234,13 +241,11 @@ impl Machine {
                 if event == Event::Dt {
                     self.receiving = Receiving::Discard;
                 }
-                self.step(now, event, &facts, With::Spdu(spdu));
+                self.on(now, event, &facts, With::Spdu(spdu));
             }
             Item::Data { bytes, last } => {
                 // The state may have changed since the DT began, by an exception of ours.
-                let wanted = cell(self.state, Event::Dt)
-                    .iter()
-                    .any(|arm| arm.action == Action::DataIndication);
+                let wanted = self.automaton.offers(Event::Dt, Action::DataIndication);
                 if self.receiving == Receiving::Deliver && wanted {
                     self.indicate(Indication::Data { bytes, last });
                 } else {
@@ -250,71 +255,72 @@ impl Machine {
         }
     }
 
-    fn arm(&self, event: Event, facts: &Facts) -> Arm {
-        cell(self.state, event)
-            .iter()
-            .find(|arm| arm.when.iter().all(|when| self.variables.holds(*when, facts)))
-            .copied()
-            .unwrap_or_else(|| otherwise(self.state, event))
+    fn enter(&mut self, event: Event, facts: &Facts) -> Entered<Table> {
+        self.automaton.enter_if(event, |when| self.variables.holds(when, facts))
     }
 
-    fn step(&mut self, now: Instant, event: Event, facts: &Facts, with: With) {
-        let arm = self.arm(event, facts);
-        self.take(now, arm, event, with);
+    /// Takes an event and performs the action of its cell.
+    fn on(&mut self, now: Instant, event: Event, facts: &Facts, with: With) {
+        let entered = self.enter(event, facts);
+        self.take(now, &entered, with);
     }
 
-    fn take(&mut self, now: Instant, arm: Arm, event: Event, with: With) {
-        let before = self.state;
-        self.state = arm.next;
-        if self.state != before {
+    /// Gives the connection up after an internal error.
+    pub(super) fn fail(&mut self, now: Instant, detail: String) {
+        self.on(now, Event::Fail, &Facts::default(), With::Fault(detail));
+    }
+
+    fn take(&mut self, now: Instant, entered: &Entered<Table>, with: With) {
+        let state = self.automaton.state();
+        if state != entered.before {
             // [3], [4]: TIM runs while we wait for the end, and, as a local matter, for what the
             // peer's provider has to answer by itself. What its user answers is for the layers above
             // to bound.
-            self.deadline = match self.state {
+            self.deadline = match state {
                 State::Sta01C | State::Sta02A | State::Sta03 | State::Sta16 | State::Sta18 => {
                     Some(now + self.config.setup_timeout)
                 }
                 _ => None,
             };
         }
-        if arm.action == Action::DataIndication {
-            self.receiving = Receiving::Deliver;
+        match entered.step {
+            Step::Do(action) => self.perform(now, entered, action, with),
+            Step::Nothing => {}
+            Step::Misuse => self.fail(now, entered.to_string()),
+            Step::ProtocolError => self.protocol_error(entered, with),
         }
-        self.perform(&arm, before, event, with);
     }
 
     fn facts_of_request(&self, request: &Request) -> Facts {
-        let mut facts = Facts::default();
         match request {
-            Request::MinorSyncResponse { serial } => facts.serial = *serial,
+            Request::MinorSyncResponse { serial } => Facts { serial: *serial, ..Facts::default() },
             Request::GiveTokens | Request::PleaseTokens { .. } => {
-                facts.tokens = self.variables.available();
+                Facts { tokens: self.variables.available(), ..Facts::default() }
             }
-            _ => {}
+            _ => Facts::default(),
         }
-        facts
     }
 
     fn facts_of_spdu(&mut self, spdu: &Spdu) -> Facts {
-        let mut facts = Facts::default();
         match spdu {
             Spdu::MinorSync { serial, .. }
             | Spdu::MinorSyncAck(serial)
             | Spdu::ActivityEnd(serial)
-            | Spdu::ActivityEndAck(serial) => facts.serial = *serial,
-            Spdu::GiveTokens(tokens) | Spdu::PleaseTokens { tokens, .. } => facts.tokens = *tokens,
+            | Spdu::ActivityEndAck(serial) => Facts { serial: *serial, ..Facts::default() },
+            Spdu::GiveTokens(tokens) | Spdu::PleaseTokens { tokens, .. } => {
+                Facts { tokens: *tokens, ..Facts::default() }
+            }
             Spdu::Connect(connect) => {
                 let refusal = self.judge(connect);
                 self.refusal = refusal.unwrap_or_default();
-                facts.acceptable = refusal.is_none();
+                Facts { acceptable: refusal.is_none(), ..Facts::default() }
             }
             Spdu::Accept(accept) => {
                 self.unacceptable = self.fault_of(accept);
-                facts.acceptable = self.unacceptable.is_none();
+                Facts { acceptable: self.unacceptable.is_none(), ..Facts::default() }
             }
-            _ => {}
+            _ => Facts::default(),
         }
-        facts
     }
 
     /// The provider's reason to refuse a CN (X.225 8.3.5.10).

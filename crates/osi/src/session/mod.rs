@@ -5,8 +5,9 @@ mod actions;
 mod limits;
 mod machine;
 pub mod pdu;
+mod predicates;
 pub mod service;
-pub mod table;
+pub(crate) mod table;
 pub mod tsdu;
 mod variables;
 

@@ -1,8 +1,8 @@
 //! The variables of a session connection (X.225 A.5.4) and the predicates over them.
 
 use super::pdu::token;
+use super::predicates::When;
 use super::service::requirements;
-use super::table::When;
 
 /// What an event brings that predicates ask for.
 #[derive(Clone, Copy, Debug, Default)]

@@ -25,6 +25,33 @@ impl Below {
         Below { presentation: Presentation::new(config, role), acse: Acse::new(config, role) }
     }
 
+    /// The two machines in these states.
+    #[cfg(test)]
+    pub(crate) fn at(
+        config: &Config,
+        role: Role,
+        presentation: crate::presentation::table::State,
+        acse: acse::table::State,
+    ) -> Below {
+        Below {
+            presentation: Presentation::at(config, role, presentation),
+            acse: Acse::at(config, role, acse),
+        }
+    }
+
+    /// What the machines have for the session, and for RTSE or ROSE of ACSE, for tests.
+    #[cfg(test)]
+    pub(crate) fn outputs(&self) -> String {
+        use crate::table::shown;
+        format!("{} {}", shown(&self.presentation.down), shown(&self.acse.up))
+    }
+
+    /// Drops what the presentation has for the session, for tests.
+    #[cfg(test)]
+    pub(crate) fn forget(&mut self) {
+        self.presentation.down.clear();
+    }
+
     /// The defined context set.
     pub(crate) fn contexts(&self) -> &Contexts {
         self.presentation.contexts()
@@ -48,7 +75,7 @@ impl Below {
     /// Ends the association for a reason that lies outside the layers here: the peer hears an ABRT,
     /// where there is a connection to carry it.
     pub(super) fn fail(&mut self, detail: String) {
-        self.acse.abort_provider(&mut self.presentation, detail);
+        self.acse.fail(&mut self.presentation, detail);
     }
 
     /// An S- indication or confirm.

@@ -6,8 +6,8 @@ use crate::extension::Extensions;
 use crate::flags::PerMessageIndicators;
 use crate::names::{MtsIdentifier, ORName, content_identifier};
 use crate::trace::{TraceElement, read_trace};
-use crate::wire::{keep, once, tag};
-use base::ber::{Element, Error, Field, Tag};
+use crate::wire::{keep, tag};
+use base::ber::{Element, Error, Member, Tag};
 use bytes::Bytes;
 
 pub(super) const BILATERAL: Tag = Tag::context(1);
@@ -15,50 +15,50 @@ pub(super) const RECIPIENTS: Tag = Tag::context(2);
 pub(super) const EXTENSIONS: Tag = Tag::context(3);
 
 /// The members a message's and a probe's envelope share, as they are collected.
-#[derive(Default)]
 pub(super) struct Common {
-    pub(super) identifier: Option<MtsIdentifier>,
-    pub(super) originator: Option<ORName>,
-    pub(super) original_eits: Option<EncodedInformationTypes>,
-    pub(super) content_type: Option<ContentType>,
-    pub(super) content_identifier: Option<String>,
-    pub(super) indicators: Option<PerMessageIndicators>,
-    pub(super) bilateral: Option<Bytes>,
-    pub(super) recipients: Option<Vec<PerRecipientFields>>,
-    pub(super) extensions: Option<Extensions>,
-    pub(super) trace: Option<Vec<TraceElement>>,
-    pub(super) unknown: Vec<Bytes>,
+    pub(super) identifier: Member<MtsIdentifier>,
+    pub(super) originator: Member<ORName>,
+    pub(super) original_eits: Member<EncodedInformationTypes>,
+    pub(super) content_type: Member<ContentType>,
+    pub(super) content_identifier: Member<String>,
+    pub(super) indicators: Member<PerMessageIndicators>,
+    pub(super) bilateral: Member<Bytes>,
+    pub(super) recipients: Member<Vec<PerRecipientFields>>,
+    pub(super) extensions: Member<Extensions>,
+    pub(super) trace: Member<Vec<TraceElement>>,
 }
 
 impl Common {
-    /// Takes one member in; what no envelope has is kept.
-    pub(super) fn take(&mut self, m: &Element<'_>) -> Result<(), Error> {
+    /// Of an envelope whose identifier has this name.
+    pub(super) const fn new(identifier: &'static str) -> Common {
+        Common {
+            identifier: Member::new(identifier),
+            originator: Member::new("originator-name"),
+            original_eits: Member::new("original-encoded-information-types"),
+            content_type: Member::new("content-type"),
+            content_identifier: Member::new("content-identifier"),
+            indicators: Member::new("per-message-indicators"),
+            bilateral: Member::new("per-domain-bilateral-information"),
+            recipients: Member::new("per-recipient-fields"),
+            extensions: Member::new("extensions"),
+            trace: Member::new("trace-information"),
+        }
+    }
+
+    /// Reads one member; `false` where it is none of these.
+    pub(super) fn take(&mut self, m: &Element<'_>) -> Result<bool, Error> {
         match m.tag {
-            tag::MTS_IDENTIFIER => once(&mut self.identifier, m, MtsIdentifier::read(m)?),
-            tag::OR_NAME => {
-                once(&mut self.originator, m, ORName::read(m).field("originator-name")?)
-            }
-            tag::EITS => {
-                let eits = EncodedInformationTypes::read(m);
-                once(&mut self.original_eits, m, eits.field("original-encoded-information-types")?)
-            }
-            t if ContentType::has_tag(t) => {
-                once(&mut self.content_type, m, ContentType::read(m).field("content-type")?)
-            }
-            tag::CONTENT_IDENTIFIER => {
-                once(&mut self.content_identifier, m, content_identifier(m)?)
-            }
-            tag::PER_MESSAGE_INDICATORS => {
-                once(&mut self.indicators, m, PerMessageIndicators::read(m)?)
-            }
-            BILATERAL => once(&mut self.bilateral, m, keep(m)),
-            RECIPIENTS => once(&mut self.recipients, m, read_all(m, PerRecipientFields::read)?),
-            EXTENSIONS => once(&mut self.extensions, m, Extensions::read(m)?),
-            tag::TRACE => once(&mut self.trace, m, read_trace(m)?),
-            _ => {
-                self.unknown.push(keep(m));
-                Ok(())
-            }
+            tag::MTS_IDENTIFIER => self.identifier.once(m, MtsIdentifier::read),
+            tag::OR_NAME => self.originator.once(m, ORName::read),
+            tag::EITS => self.original_eits.once(m, EncodedInformationTypes::read),
+            t if ContentType::has_tag(t) => self.content_type.once(m, ContentType::read),
+            tag::CONTENT_IDENTIFIER => self.content_identifier.once(m, content_identifier),
+            tag::PER_MESSAGE_INDICATORS => self.indicators.once(m, PerMessageIndicators::read),
+            BILATERAL => self.bilateral.once(m, |m| Ok(keep(m))),
+            RECIPIENTS => self.recipients.once(m, |m| read_all(m, PerRecipientFields::read)),
+            EXTENSIONS => self.extensions.once(m, Extensions::read),
+            tag::TRACE => self.trace.once(m, read_trace),
+            _ => Ok(false),
         }
     }
 }

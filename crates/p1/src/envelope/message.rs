@@ -7,8 +7,8 @@ use crate::flags::{PerMessageIndicators, Priority};
 use crate::names::{MtsIdentifier, ORName};
 use crate::time::Time;
 use crate::trace::{TraceElement, write_trace};
-use crate::wire::{once, required, tag, write_kept, write_latin1};
-use base::ber::{Element, Error, Field, Tag, Writer, universal};
+use crate::wire::{keep_all, tag, write_kept, write_latin1};
+use base::ber::{Element, Error, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// MessageTransferEnvelope (X.411 12.2.1.1, Figure 4).
@@ -50,35 +50,28 @@ impl MessageTransferEnvelope {
     /// # Errors
     /// Malformed, a mandatory member missing, or one twice.
     pub fn read(e: &Element<'_>) -> Result<MessageTransferEnvelope, Error> {
-        let name = "message-transfer-envelope";
-        let mut common = Common::default();
-        let (mut priority, mut deferred) = (None, None);
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            match m.tag {
-                tag::PRIORITY => once(&mut priority, &m, Priority::read(&m)?).field("priority")?,
-                DEFERRED => {
-                    let time = Time::read(&m).field("deferred-delivery-time")?;
-                    once(&mut deferred, &m, time).field("deferred-delivery-time")?;
-                }
-                _ => common.take(&m).field(name)?,
-            }
-        }
+        let mut common = Common::new("message-identifier");
+        let mut priority = Member::new("priority");
+        let mut deferred = Member::new("deferred-delivery-time");
+        let unknown = read_set(e, |m| match m.tag {
+            tag::PRIORITY => priority.once(m, Priority::read).field("priority"),
+            DEFERRED => deferred.once(m, Time::read).field("deferred-delivery-time"),
+            _ => common.take(m),
+        });
         Ok(MessageTransferEnvelope {
-            message_identifier: required(common.identifier, tag::MTS_IDENTIFIER)
-                .field("message-identifier")?,
-            originator: required(common.originator, tag::OR_NAME).field("originator-name")?,
-            original_eits: common.original_eits,
-            content_type: required(common.content_type, tag::CONTENT_TYPE).field("content-type")?,
-            content_identifier: common.content_identifier,
-            priority: priority.unwrap_or_default(),
-            indicators: common.indicators.unwrap_or_default(),
-            deferred_delivery_time: deferred,
-            per_domain_bilateral: common.bilateral,
-            recipients: required(common.recipients, RECIPIENTS).field("per-recipient-fields")?,
-            extensions: common.extensions.unwrap_or_default(),
-            trace: required(common.trace, tag::TRACE).field("trace-information")?,
-            unknown: common.unknown,
+            unknown: keep_all(&unknown.field("message-transfer-envelope")?),
+            message_identifier: common.identifier.required(tag::MTS_IDENTIFIER)?,
+            originator: common.originator.required(tag::OR_NAME)?,
+            original_eits: common.original_eits.optional(),
+            content_type: common.content_type.required(tag::CONTENT_TYPE)?,
+            content_identifier: common.content_identifier.optional(),
+            priority: priority.or_default(),
+            indicators: common.indicators.or_default(),
+            deferred_delivery_time: deferred.optional(),
+            per_domain_bilateral: common.bilateral.optional(),
+            recipients: common.recipients.required(RECIPIENTS)?,
+            extensions: common.extensions.or_default(),
+            trace: common.trace.required(tag::TRACE)?,
         })
     }
 

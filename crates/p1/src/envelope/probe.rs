@@ -6,8 +6,8 @@ use crate::extension::{Dialect, Extensions};
 use crate::flags::PerMessageIndicators;
 use crate::names::{MtsIdentifier, ORName};
 use crate::trace::{TraceElement, write_trace};
-use crate::wire::{once, required, tag, write_kept, write_latin1};
-use base::ber::{Element, Error, Field, Tag, Writer};
+use crate::wire::{keep_all, tag, write_kept, write_latin1};
+use base::ber::{Element, Error, Field, Member, Tag, Writer, read_set};
 use bytes::Bytes;
 
 /// ProbeTransferEnvelope: would such a message be delivered? (X.411 12.2.1.2).
@@ -47,32 +47,25 @@ impl ProbeTransferEnvelope {
     /// # Errors
     /// Malformed, a mandatory member missing, or one twice.
     pub fn read(e: &Element<'_>) -> Result<ProbeTransferEnvelope, Error> {
-        let name = "probe-transfer-envelope";
-        let mut common = Common::default();
-        let mut content_length = None;
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            if m.tag == CONTENT_LENGTH {
-                let length = m.integer().field("content-length")?;
-                once(&mut content_length, &m, length).field("content-length")?;
-            } else {
-                common.take(&m).field(name)?;
-            }
-        }
+        let mut common = Common::new("probe-identifier");
+        let mut content_length = Member::new("content-length");
+        let unknown = read_set(e, |m| match m.tag {
+            CONTENT_LENGTH => content_length.once(m, Element::integer).field("content-length"),
+            _ => common.take(m),
+        });
         Ok(ProbeTransferEnvelope {
-            probe_identifier: required(common.identifier, tag::MTS_IDENTIFIER)
-                .field("probe-identifier")?,
-            originator: required(common.originator, tag::OR_NAME).field("originator-name")?,
-            original_eits: common.original_eits,
-            content_type: required(common.content_type, tag::CONTENT_TYPE).field("content-type")?,
-            content_identifier: common.content_identifier,
-            content_length,
-            indicators: common.indicators.unwrap_or_default(),
-            per_domain_bilateral: common.bilateral,
-            recipients: required(common.recipients, RECIPIENTS).field("per-recipient-fields")?,
-            extensions: common.extensions.unwrap_or_default(),
-            trace: required(common.trace, tag::TRACE).field("trace-information")?,
-            unknown: common.unknown,
+            unknown: keep_all(&unknown.field("probe-transfer-envelope")?),
+            probe_identifier: common.identifier.required(tag::MTS_IDENTIFIER)?,
+            originator: common.originator.required(tag::OR_NAME)?,
+            original_eits: common.original_eits.optional(),
+            content_type: common.content_type.required(tag::CONTENT_TYPE)?,
+            content_identifier: common.content_identifier.optional(),
+            content_length: content_length.optional(),
+            indicators: common.indicators.or_default(),
+            per_domain_bilateral: common.bilateral.optional(),
+            recipients: common.recipients.required(RECIPIENTS)?,
+            extensions: common.extensions.or_default(),
+            trace: common.trace.required(tag::TRACE)?,
         })
     }
 

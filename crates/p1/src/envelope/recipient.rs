@@ -1,8 +1,8 @@
 use crate::extension::Extensions;
 use crate::flags::PerRecipientIndicators;
 use crate::names::ORName;
-use crate::wire::{bound, keep, list, once, required, tag, write_kept};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
+use crate::wire::{bound, keep_all, list, tag, write_kept};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// PerRecipientMessageTransferFields, and PerRecipientProbeTransferFields, which have the same form.
@@ -41,37 +41,26 @@ impl PerRecipientFields {
     /// # Errors
     /// Malformed, or a mandatory member missing.
     pub fn read(e: &Element<'_>) -> Result<PerRecipientFields, Error> {
-        let (mut recipient, mut number, mut indicators) = (None, None, None);
-        let (mut conversion, mut extensions, mut unknown) = (None, None, Vec::new());
-        let mut members = e.children().field("per-recipient-fields")?;
-        while let Some(m) = members.next().field("per-recipient-fields")? {
-            let place = match m.tag {
-                tag::OR_NAME => {
-                    let name = ORName::read(&m).field("per-recipient-fields.recipient-name")?;
-                    once(&mut recipient, &m, name)
-                }
-                NUMBER => once(&mut number, &m, read_number(&m)?),
-                INDICATORS => once(&mut indicators, &m, PerRecipientIndicators::read(&m)?),
-                CONVERSION => once(&mut conversion, &m, m.integer().field("explicit-conversion")?),
-                EXTENSIONS => {
-                    let all = Extensions::read(&m).field("per-recipient-fields.extensions")?;
-                    once(&mut extensions, &m, all)
-                }
-                _ => {
-                    unknown.push(keep(&m));
-                    Ok(())
-                }
-            };
-            place.field("per-recipient-fields")?;
-        }
+        let mut recipient = Member::new("per-recipient-fields.recipient-name");
+        let mut number = Member::new("originally-specified-recipient-number");
+        let mut indicators = Member::new("per-recipient-indicators");
+        let mut conversion = Member::new("explicit-conversion");
+        let mut extensions = Member::new("per-recipient-fields.extensions");
+        let unknown = read_set(e, |m| match m.tag {
+            tag::OR_NAME => recipient.once(m, ORName::read),
+            NUMBER => number.once(m, read_number),
+            INDICATORS => indicators.once(m, PerRecipientIndicators::read),
+            CONVERSION => conversion.once(m, Element::integer),
+            EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        });
         Ok(PerRecipientFields {
-            recipient: required(recipient, tag::OR_NAME)
-                .field("per-recipient-fields.recipient-name")?,
-            number: required(number, NUMBER).field("originally-specified-recipient-number")?,
-            indicators: required(indicators, INDICATORS).field("per-recipient-indicators")?,
-            explicit_conversion: conversion,
-            extensions: extensions.unwrap_or_default(),
-            unknown,
+            unknown: keep_all(&unknown.field("per-recipient-fields")?),
+            recipient: recipient.required(tag::OR_NAME)?,
+            number: number.required(NUMBER)?,
+            indicators: indicators.required(INDICATORS)?,
+            explicit_conversion: conversion.optional(),
+            extensions: extensions.or_default(),
         })
     }
 

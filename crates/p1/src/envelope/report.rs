@@ -7,8 +7,8 @@ use crate::names::{self, MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::trace::{TraceElement, read_trace, write_trace};
-use crate::wire::{keep, once, required, tag, write_kept, write_latin1};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal};
+use crate::wire::{keep, keep_all, tag, write_kept, write_latin1};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 
 /// ReportTransferEnvelope (X.411 12.2.1.3).
@@ -110,33 +110,23 @@ impl ReportTransferEnvelope {
     /// # Errors
     /// Malformed, a mandatory member missing, or one twice.
     pub fn read(e: &Element<'_>) -> Result<ReportTransferEnvelope, Error> {
-        let name = "report-transfer-envelope";
-        let (mut identifier, mut destination, mut trace) = (None, None, None);
-        let (mut extensions, mut unknown) = (None, Vec::new());
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            let place = match m.tag {
-                tag::MTS_IDENTIFIER => once(&mut identifier, &m, MtsIdentifier::read(&m)?),
-                tag::OR_NAME => {
-                    let to = ORName::read(&m).field("report-destination-name")?;
-                    once(&mut destination, &m, to)
-                }
-                tag::TRACE => once(&mut trace, &m, read_trace(&m)?),
-                ENVELOPE_EXTENSIONS => once(&mut extensions, &m, Extensions::read(&m)?),
-                _ => {
-                    unknown.push(keep(&m));
-                    Ok(())
-                }
-            };
-            place.field(name)?;
-        }
+        let mut identifier = Member::new("report-identifier");
+        let mut destination = Member::new("report-destination-name");
+        let (mut trace, mut extensions) =
+            (Member::new("trace-information"), Member::new("extensions"));
+        let unknown = read_set(e, |m| match m.tag {
+            tag::MTS_IDENTIFIER => identifier.once(m, MtsIdentifier::read),
+            tag::OR_NAME => destination.once(m, ORName::read),
+            tag::TRACE => trace.once(m, read_trace),
+            ENVELOPE_EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        });
         Ok(ReportTransferEnvelope {
-            report_identifier: required(identifier, tag::MTS_IDENTIFIER)
-                .field("report-identifier")?,
-            destination: required(destination, tag::OR_NAME).field("report-destination-name")?,
-            trace: required(trace, tag::TRACE).field("trace-information")?,
-            extensions: extensions.unwrap_or_default(),
-            unknown,
+            unknown: keep_all(&unknown.field("report-transfer-envelope")?),
+            report_identifier: identifier.required(tag::MTS_IDENTIFIER)?,
+            destination: destination.required(tag::OR_NAME)?,
+            trace: trace.required(tag::TRACE)?,
+            extensions: extensions.or_default(),
         })
     }
 
@@ -164,50 +154,40 @@ impl ReportTransferContent {
     /// # Errors
     /// Malformed, a mandatory member missing, or one twice.
     pub fn read(e: &Element<'_>) -> Result<ReportTransferContent, Error> {
-        let name = "report-transfer-content";
-        let (mut subject, mut trace, mut eits, mut content_type) = (None, None, None, None);
-        let (mut content_identifier, mut returned, mut additional) = (None, None, None);
-        let (mut extensions, mut recipients, mut unknown) = (None, None, Vec::new());
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            let place = match m.tag {
-                tag::MTS_IDENTIFIER => {
-                    once(&mut subject, &m, MtsIdentifier::read(&m).field("subject-identifier")?)
-                }
-                tag::TRACE => once(&mut trace, &m, read_trace(&m)?),
-                tag::EITS => once(&mut eits, &m, EncodedInformationTypes::read(&m)?),
-                t if ContentType::has_tag(t) => once(&mut content_type, &m, ContentType::read(&m)?),
-                tag::CONTENT_IDENTIFIER => {
-                    once(&mut content_identifier, &m, names::content_identifier(&m)?)
-                }
-                RETURNED_CONTENT => {
-                    let octets = m.octets().field("returned-content")?;
-                    once(&mut returned, &m, Bytes::from(octets.into_owned()))
-                }
-                ADDITIONAL => once(&mut additional, &m, keep(&m)),
-                CONTENT_EXTENSIONS => once(&mut extensions, &m, Extensions::read(&m)?),
-                CONTENT_RECIPIENTS => {
-                    once(&mut recipients, &m, read_all(&m, PerRecipientReportFields::read)?)
-                }
-                _ => {
-                    unknown.push(keep(&m));
-                    Ok(())
-                }
-            };
-            place.field(name)?;
-        }
+        let (mut subject, mut trace) =
+            (Member::new("subject-identifier"), Member::new("subject-trace"));
+        let mut eits = Member::new("original-encoded-information-types");
+        let mut content_type = Member::new("content-type");
+        let mut content_identifier = Member::new("content-identifier");
+        let mut returned = Member::new("returned-content");
+        let mut additional = Member::new("additional-information");
+        let mut extensions = Member::new("extensions");
+        let mut recipients = Member::new("per-recipient-fields");
+        let unknown = read_set(e, |m| match m.tag {
+            tag::MTS_IDENTIFIER => subject.once(m, MtsIdentifier::read),
+            tag::TRACE => trace.once(m, read_trace),
+            tag::EITS => eits.once(m, EncodedInformationTypes::read),
+            t if ContentType::has_tag(t) => content_type.once(m, ContentType::read),
+            tag::CONTENT_IDENTIFIER => content_identifier.once(m, names::content_identifier),
+            RETURNED_CONTENT => returned.once(m, |m| Ok(Bytes::from(m.octets()?.into_owned()))),
+            ADDITIONAL => additional.once(m, |m| Ok(keep(m))),
+            CONTENT_EXTENSIONS => extensions.once(m, Extensions::read),
+            CONTENT_RECIPIENTS => {
+                recipients.once(m, |m| read_all(m, PerRecipientReportFields::read))
+            }
+            _ => Ok(false),
+        });
         Ok(ReportTransferContent {
-            subject_identifier: required(subject, tag::MTS_IDENTIFIER)
-                .field("subject-identifier")?,
-            subject_trace: trace.unwrap_or_default(),
-            original_eits: eits,
-            content_type,
-            content_identifier,
-            returned_content: returned,
-            additional_information: additional,
-            extensions: extensions.unwrap_or_default(),
-            recipients: required(recipients, CONTENT_RECIPIENTS).field("per-recipient-fields")?,
-            unknown,
+            unknown: keep_all(&unknown.field("report-transfer-content")?),
+            subject_identifier: subject.required(tag::MTS_IDENTIFIER)?,
+            subject_trace: trace.or_default(),
+            original_eits: eits.optional(),
+            content_type: content_type.optional(),
+            content_identifier: content_identifier.optional(),
+            returned_content: returned.optional(),
+            additional_information: additional.optional(),
+            extensions: extensions.or_default(),
+            recipients: recipients.required(CONTENT_RECIPIENTS)?,
         })
     }
 
@@ -261,41 +241,32 @@ impl PerRecipientReportFields {
     /// # Errors
     /// Malformed, or a mandatory member missing.
     pub fn read(e: &Element<'_>) -> Result<PerRecipientReportFields, Error> {
-        let name = "per-recipient-fields";
-        let (mut actual, mut number, mut indicators, mut last) = (None, None, None, None);
-        let (mut intended, mut supplementary, mut extensions) = (None, None, None);
-        let mut unknown = Vec::new();
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            let place = match m.tag {
-                ACTUAL => once(&mut actual, &m, ORName::read(&m).field("actual-recipient-name")?),
-                NUMBER => once(&mut number, &m, read_number(&m)?),
-                INDICATORS => once(&mut indicators, &m, PerRecipientIndicators::read(&m)?),
-                LAST_TRACE => once(&mut last, &m, LastTrace::read(&m)?),
-                INTENDED => {
-                    let to = ORName::read(&m).field("originally-intended-recipient-name")?;
-                    once(&mut intended, &m, to)
-                }
-                SUPPLEMENTARY => {
-                    once(&mut supplementary, &m, names::supplementary_information(&m)?)
-                }
-                EXTENSIONS => once(&mut extensions, &m, Extensions::read(&m)?),
-                _ => {
-                    unknown.push(keep(&m));
-                    Ok(())
-                }
-            };
-            place.field(name)?;
-        }
+        let mut actual = Member::new("actual-recipient-name");
+        let mut number = Member::new("originally-specified-recipient-number");
+        let mut indicators = Member::new("per-recipient-indicators");
+        let mut last = Member::new("last-trace-information");
+        let mut intended = Member::new("originally-intended-recipient-name");
+        let mut supplementary = Member::new("supplementary-information");
+        let mut extensions = Member::new("extensions");
+        let unknown = read_set(e, |m| match m.tag {
+            ACTUAL => actual.once(m, ORName::read),
+            NUMBER => number.once(m, read_number),
+            INDICATORS => indicators.once(m, PerRecipientIndicators::read),
+            LAST_TRACE => last.once(m, LastTrace::read),
+            INTENDED => intended.once(m, ORName::read),
+            SUPPLEMENTARY => supplementary.once(m, names::supplementary_information),
+            EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        });
         Ok(PerRecipientReportFields {
-            actual_recipient: required(actual, ACTUAL).field("actual-recipient-name")?,
-            number: required(number, NUMBER).field("originally-specified-recipient-number")?,
-            indicators: required(indicators, INDICATORS).field("per-recipient-indicators")?,
-            last_trace: required(last, LAST_TRACE).field("last-trace-information")?,
-            intended_recipient: intended,
-            supplementary_information: supplementary,
-            extensions: extensions.unwrap_or_default(),
-            unknown,
+            unknown: keep_all(&unknown.field("per-recipient-fields")?),
+            actual_recipient: actual.required(ACTUAL)?,
+            number: number.required(NUMBER)?,
+            indicators: indicators.required(INDICATORS)?,
+            last_trace: last.required(LAST_TRACE)?,
+            intended_recipient: intended.optional(),
+            supplementary_information: supplementary.optional(),
+            extensions: extensions.or_default(),
         })
     }
 
@@ -323,30 +294,19 @@ const REPORT_TYPE: Tag = Tag::context(1);
 
 impl LastTrace {
     fn read(e: &Element<'_>) -> Result<LastTrace, Error> {
-        let name = "last-trace-information";
-        let (mut arrival, mut eits, mut report) = (None, None, None);
-        let mut unknown = Vec::new();
-        let mut members = e.children().field(name)?;
-        while let Some(m) = members.next().field(name)? {
-            let place = match m.tag {
-                ARRIVAL => once(&mut arrival, &m, Time::read(&m).field("arrival-time")?),
-                tag::EITS => once(&mut eits, &m, EncodedInformationTypes::read(&m)?),
-                REPORT_TYPE => {
-                    let inner = m.only_child().field("report-type")?;
-                    once(&mut report, &m, ReportType::read(&inner)?)
-                }
-                _ => {
-                    unknown.push(keep(&m));
-                    Ok(())
-                }
-            };
-            place.field(name)?;
-        }
+        let (mut arrival, mut report) = (Member::new("arrival-time"), Member::new("report-type"));
+        let mut eits = Member::new("converted-encoded-information-types");
+        let unknown = read_set(e, |m| match m.tag {
+            ARRIVAL => arrival.once(m, Time::read),
+            tag::EITS => eits.once(m, EncodedInformationTypes::read),
+            REPORT_TYPE => report.once(m, |m| ReportType::read(&m.only_child()?)),
+            _ => Ok(false),
+        });
         Ok(LastTrace {
-            arrival_time: required(arrival, ARRIVAL).field("arrival-time")?,
-            converted_eits: eits,
-            report: required(report, REPORT_TYPE).field("report-type")?,
-            unknown,
+            unknown: keep_all(&unknown.field("last-trace-information")?),
+            arrival_time: arrival.required(ARRIVAL)?,
+            converted_eits: eits.optional(),
+            report: report.required(REPORT_TYPE)?,
         })
     }
 
@@ -372,17 +332,15 @@ impl ReportType {
     /// Another tag, malformed, or a mandatory member missing.
     pub fn read(e: &Element<'_>) -> Result<ReportType, Error> {
         let name = "report-type";
-        let (mut first, mut second) = (None, None);
-        let mut members = e.children().field(name)?;
+        let (mut first, mut second) = (Member::new(name), Member::new(name));
         // No other members are known, and none can be passed on from here: they are left out.
-        while let Some(m) = members.next().field(name)? {
-            match m.tag {
-                DELIVERY => once(&mut first, &m, m).field(name)?,
-                NON_DELIVERY => once(&mut second, &m, m.integer().field(name)?).field(name)?,
-                _ => {}
-            }
-        }
-        let first = required(first, Tag::context(0)).field(name)?;
+        read_set(e, |m| match m.tag {
+            DELIVERY => first.once(m, |m| Ok(*m)),
+            NON_DELIVERY => second.once(m, Element::integer),
+            _ => Ok(false),
+        })
+        .field(name)?;
+        let (first, second) = (first.required(Tag::context(0))?, second.optional());
         match e.tag {
             DELIVERY => Ok(ReportType::Delivery {
                 time: Time::read(&first).field("message-delivery-time")?,

@@ -1,8 +1,6 @@
 use crate::text::Text;
-use crate::wire::{
-    is_string, keep_child, latin1, list, next_string, once, required, tag, write_latin1,
-};
-use base::ber::{Class, Element, Error, Fault, Field, Reader, Tag, Writer, universal};
+use crate::wire::{is_string, keep_child, latin1, list, next_string, tag, write_latin1};
+use base::ber::{Element, Error, Fault, Field, Member, Reader, Tag, Writer, read_set, universal};
 use bytes::Bytes;
 use std::borrow::Cow;
 
@@ -273,23 +271,32 @@ pub(super) fn is_printable(c: char) -> bool {
     c.is_ascii_alphanumeric() || " '()+,-./:=?".contains(c)
 }
 
+const SURNAME: Tag = Tag::context(0);
+const GIVEN_NAME: Tag = Tag::context(1);
+const INITIALS: Tag = Tag::context(2);
+const GENERATION_QUALIFIER: Tag = Tag::context(3);
+
 impl PersonalName {
     fn read(e: &Element<'_>) -> Result<PersonalName, Error> {
-        let (mut surname, mut given_name) = (None, None);
-        let (mut initials, mut generation_qualifier) = (None, None);
-        let mut members = e.children()?;
-        while let Some(m) = members.next()? {
-            let slot = match m.tag.number {
-                0 if m.tag.class == Class::Context => &mut surname,
-                1 if m.tag.class == Class::Context => &mut given_name,
-                2 if m.tag.class == Class::Context => &mut initials,
-                3 if m.tag.class == Class::Context => &mut generation_qualifier,
+        let part = || Member::new("personal-name");
+        let (mut surname, mut given_name, mut initials) = (part(), part(), part());
+        let mut generation_qualifier = part();
+        read_set(e, |m| {
+            let slot = match m.tag {
+                SURNAME => &mut surname,
+                GIVEN_NAME => &mut given_name,
+                INITIALS => &mut initials,
+                GENERATION_QUALIFIER => &mut generation_qualifier,
                 _ => return Err(Fault::Unexpected(m.tag).into()),
             };
-            once(slot, &m, latin1(&m)?)?;
-        }
-        let surname = required(surname, Tag::context(0))?;
-        Ok(PersonalName { surname, given_name, initials, generation_qualifier })
+            slot.once(m, latin1)
+        })?;
+        Ok(PersonalName {
+            surname: surname.required(SURNAME)?,
+            given_name: given_name.optional(),
+            initials: initials.optional(),
+            generation_qualifier: generation_qualifier.optional(),
+        })
     }
 
     fn write(&self, w: &mut Writer) {

@@ -3,7 +3,9 @@
 use crate::bind::Credentials;
 use crate::flags::Priority;
 use crate::wire::{self, tag};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{
+    Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, universal as u,
+};
 use bytes::Bytes;
 
 /// Controls: the argument of submission-control and of delivery-control (X.411 8.2.1.4, 8.3.1.3).
@@ -24,6 +26,10 @@ pub struct Controls {
     pub other: Vec<Bytes>,
 }
 
+const RESTRICT: Tag = Tag::context(0);
+const OPERATIONS: Tag = Tag::context(1);
+const LENGTH: Tag = Tag::context(2);
+
 impl Controls {
     /// Reads the SET.
     ///
@@ -33,37 +39,26 @@ impl Controls {
         if e.tag != u::SET {
             return Err(Fault::Unexpected(e.tag)).field("Controls");
         }
-        let mut controls = Controls {
-            restrict: true,
-            probes_or_reports: None,
-            messages: None,
-            max_content_length: None,
-            lowest_priority: None,
-            other: Vec::new(),
-        };
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag if tag == Tag::context(0) => {
-                    controls.restrict = member.boolean().field("restrict")?;
-                }
-                tag if tag == Tag::context(1) => {
-                    let bits = member.bits().field("permissible-operations")?;
-                    controls.probes_or_reports = Some(bits.get(0));
-                    controls.messages = Some(bits.get(1));
-                }
-                tag if tag == Tag::context(2) => {
-                    let length = member.integer().field("permissible-maximum-content-length")?;
-                    controls.max_content_length = Some(length);
-                }
-                tag::PRIORITY => {
-                    let priority = Priority::read(&member).field("permissible-lowest-priority")?;
-                    controls.lowest_priority = Some(priority);
-                }
-                _ => controls.other.push(wire::keep(&member)),
-            }
-        }
-        Ok(controls)
+        let mut restrict = Member::new("restrict");
+        let mut operations = Member::new("permissible-operations");
+        let mut length = Member::new("permissible-maximum-content-length");
+        let mut priority = Member::new("permissible-lowest-priority");
+        let other = read_distinct_set(e, |m| match m.tag {
+            RESTRICT => restrict.once(m, Element::boolean),
+            OPERATIONS => operations.once(m, Element::bits),
+            LENGTH => length.once(m, Element::integer),
+            tag::PRIORITY => priority.once(m, Priority::read),
+            _ => Ok(false),
+        })?;
+        let operations = operations.optional();
+        Ok(Controls {
+            restrict: restrict.optional().unwrap_or(true),
+            probes_or_reports: operations.as_ref().map(|bits| bits.get(0)),
+            messages: operations.as_ref().map(|bits| bits.get(1)),
+            max_content_length: length.optional(),
+            lowest_priority: priority.optional(),
+            other: wire::keep_all(&other),
+        })
     }
 
     /// Appends the SET.
@@ -120,33 +115,30 @@ pub struct ChangeCredentials {
     pub new: Credentials,
 }
 
+const OLD: Tag = Tag::context(0);
+const NEW: Tag = Tag::context(1);
+
 impl ChangeCredentials {
     /// Reads the SET.
     ///
     /// # Errors
     /// Malformed BER, or either is missing; the field is named.
     pub fn read(e: &Element<'_>) -> Result<ChangeCredentials, Error> {
-        let (mut old, mut new) = (None, None);
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            let value = || member.only_child().and_then(|e| Credentials::read(&e));
-            match member.tag {
-                tag if tag == Tag::context(0) => old = Some(value().field("old-credentials")?),
-                tag if tag == Tag::context(1) => new = Some(value().field("new-credentials")?),
-                _ => {}
-            }
-        }
-        Ok(ChangeCredentials {
-            old: old.ok_or(Fault::Missing(Tag::context(0))).field("old-credentials")?,
-            new: new.ok_or(Fault::Missing(Tag::context(1))).field("new-credentials")?,
-        })
+        let (mut old, mut new) = (Member::new("old-credentials"), Member::new("new-credentials"));
+        let value = |m: &Element<'_>| Credentials::read(&m.only_child()?);
+        read_distinct_set(e, |m| match m.tag {
+            OLD => old.once(m, value),
+            NEW => new.once(m, value),
+            _ => Ok(false),
+        })?;
+        Ok(ChangeCredentials { old: old.required(OLD)?, new: new.required(NEW)? })
     }
 
     /// Appends the SET. Credentials is a CHOICE, which makes both tags explicit.
     pub fn write(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
-            w.constructed(Tag::context(0), |w| self.old.write(w));
-            w.constructed(Tag::context(1), |w| self.new.write(w));
+            w.constructed(OLD, |w| self.old.write(w));
+            w.constructed(NEW, |w| self.new.write(w));
         });
     }
 }

@@ -2,7 +2,8 @@ use crate::bind::Credentials;
 use crate::extension::Extensions;
 use crate::names::{MtaName, ORName};
 use crate::wire::{self, tag};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::universal as u;
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, read_set};
 use bytes::Bytes;
 
 /// ObjectName: who binds.
@@ -53,6 +54,21 @@ pub struct MtsBind {
     pub unknown: Vec<Bytes>,
 }
 
+const MTA: Tag = Tag::context(0);
+const MESSAGES_WAITING: Tag = Tag::context(1);
+const CREDENTIALS: Tag = Tag::context(2);
+const SECURITY_CONTEXT: Tag = Tag::context(3);
+const MESSAGE_STORE: Tag = Tag::context(4);
+const EXTENSIONS: Tag = Tag::context(5);
+
+fn user_agent(e: &Element<'_>) -> Result<ObjectName, Error> {
+    ORName::read(e).map(ObjectName::UserAgent)
+}
+
+fn message_store(e: &Element<'_>) -> Result<ObjectName, Error> {
+    ORName::read(e).map(ObjectName::MessageStore)
+}
+
 impl MtsBind {
     /// A bind of this name and these credentials, and nothing else.
     pub fn new(name: ObjectName, credentials: Credentials) -> MtsBind {
@@ -74,47 +90,29 @@ impl MtsBind {
         if e.tag != u::SET {
             return Err(Fault::Unexpected(e.tag)).field("MTSBindArgument");
         }
-        let (mut name, mut messages_waiting, mut credentials) = (None, None, None);
-        let (mut security_context, mut extensions) = (None, Extensions::default());
-        let mut unknown = Vec::new();
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag::OR_NAME => {
-                    name = Some(ObjectName::UserAgent(ORName::read(&member).field("user-agent")?));
-                }
-                tag if tag == Tag::context(0) => {
-                    name = Some(ObjectName::Mta(MtaName(member.text().field("mTA")?)));
-                }
-                tag if tag == Tag::context(1) => {
-                    let waiting = member.only_child().and_then(|e| MessagesWaiting::read(&e));
-                    messages_waiting = Some(waiting.field("messages-waiting")?);
-                }
-                tag if tag == Tag::context(2) => {
-                    let value = member.only_child().and_then(|e| Credentials::read(&e));
-                    credentials = Some(value.field("credentials")?);
-                }
-                tag if tag == Tag::context(3) => {
-                    security_context = Some(wire::keep(&member));
-                }
-                tag if tag == Tag::context(4) => {
-                    let store = ORName::read(&member).field("message-store")?;
-                    name = Some(ObjectName::MessageStore(store));
-                }
-                tag if tag == Tag::context(5) => {
-                    extensions = Extensions::read(&member).field("extensions")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
-            }
-        }
-        let no_credentials = Fault::Missing(Tag::context(2));
+        let (mut name, mut waiting) =
+            (Member::new("initiator-name"), Member::new("messages-waiting"));
+        let (mut credentials, mut context) =
+            (Member::new("credentials"), Member::new("security-context"));
+        let mut extensions = Member::new("extensions");
+        // The alternatives of the name are of one CHOICE: the last counts.
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::OR_NAME => name.last(m, |m| user_agent(m).field("user-agent")),
+            MTA => name.last(m, |m| Ok(ObjectName::Mta(MtaName(m.text().field("mTA")?)))),
+            MESSAGES_WAITING => waiting.once(m, |m| MessagesWaiting::read(&m.only_child()?)),
+            CREDENTIALS => credentials.once(m, |m| Credentials::read(&m.only_child()?)),
+            SECURITY_CONTEXT => context.once(m, |m| Ok(wire::keep(m))),
+            MESSAGE_STORE => name.last(m, |m| message_store(m).field("message-store")),
+            EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
         Ok(MtsBind {
-            name: name.ok_or(Fault::Missing(tag::OR_NAME)).field("initiator-name")?,
-            messages_waiting,
-            credentials: credentials.ok_or(no_credentials).field("credentials")?,
-            security_context,
-            extensions,
-            unknown,
+            name: name.required(tag::OR_NAME)?,
+            messages_waiting: waiting.optional(),
+            credentials: credentials.required(CREDENTIALS)?,
+            security_context: context.optional(),
+            extensions: extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 
@@ -139,26 +137,36 @@ impl MtsBind {
     }
 }
 
+const URGENT: Tag = Tag::context(0);
+const NORMAL: Tag = Tag::context(1);
+const NON_URGENT: Tag = Tag::context(2);
+const MESSAGES: Tag = Tag::context(0);
+const OCTETS: Tag = Tag::context(1);
+
+impl DeliveryQueue {
+    /// Takes in what one element has of it.
+    fn take(&mut self, e: &Element<'_>) -> Result<bool, Error> {
+        read_set(e, |m| {
+            match m.tag {
+                MESSAGES => self.messages = m.integer()?,
+                OCTETS => self.octets = Some(m.integer()?),
+                _ => return Ok(false),
+            }
+            Ok(true)
+        })?;
+        Ok(true)
+    }
+}
+
 impl MessagesWaiting {
     fn read(e: &Element<'_>) -> Result<MessagesWaiting, Error> {
         let mut waiting = MessagesWaiting::default();
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            let queue = match member.tag {
-                tag if tag == Tag::context(0) => &mut waiting.urgent,
-                tag if tag == Tag::context(1) => &mut waiting.normal,
-                tag if tag == Tag::context(2) => &mut waiting.non_urgent,
-                _ => continue,
-            };
-            let mut counts = member.children()?;
-            while let Some(count) = counts.next()? {
-                match count.tag {
-                    tag if tag == Tag::context(0) => queue.messages = count.integer()?,
-                    tag if tag == Tag::context(1) => queue.octets = Some(count.integer()?),
-                    _ => {}
-                }
-            }
-        }
+        read_set(e, |m| match m.tag {
+            URGENT => waiting.urgent.take(m),
+            NORMAL => waiting.normal.take(m),
+            NON_URGENT => waiting.non_urgent.take(m),
+            _ => Ok(false),
+        })?;
         Ok(waiting)
     }
 

@@ -7,7 +7,10 @@ use crate::flags::Priority;
 use crate::names::{self, MtsIdentifier, ORName};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
-use base::ber::{Element, Error, Fault, Field, Reader, Tag, Writer, universal as u};
+use base::ber::{
+    Element, Error, Fault, Field, Member, Reader, Tag, Writer, read_distinct_set, read_set,
+    universal as u,
+};
 use bytes::Bytes;
 
 /// MessageDeliveryEnvelope (X.411 8.3.1.1.1): what a user is told about a message delivered to it.
@@ -48,75 +51,73 @@ pub struct MessageDeliveryEnvelope {
 /// `[0]` of DeliveredContentType: a built-in content type, of which the own tag is replaced.
 const BUILT_IN: Tag = Tag::context(0);
 
-#[derive(Default)]
+const ORIGINAL_EITS: Tag = Tag::context(1);
+const DELIVERY_FLAGS: Tag = Tag::context(2);
+const OTHER_RECIPIENTS: Tag = Tag::context(3);
+const THIS_RECIPIENT: Tag = Tag::context(4);
+const INTENDED_RECIPIENT: Tag = Tag::context(5);
+const CONVERTED_EITS: Tag = Tag::context(6);
+const SUBMISSION_TIME: Tag = Tag::context(7);
+const CONTENT_IDENTIFIER: Tag = Tag::context(8);
+const EXTENSIONS: Tag = Tag::context(9);
+
+/// The SET of the envelope. A user's agent takes the last of a member that comes twice.
 struct OtherFields {
-    content_type: Option<ContentType>,
-    originator: Option<ORName>,
-    original_eits: Option<EncodedInformationTypes>,
-    priority: Priority,
-    implicit_conversion_prohibited: bool,
-    other_recipients: Vec<ORName>,
-    this_recipient: Option<ORName>,
-    intended_recipient: Option<ORName>,
-    converted_eits: Option<EncodedInformationTypes>,
-    submission_time: Option<Time>,
-    content_identifier: Option<String>,
-    extensions: Extensions,
-    unknown: Vec<Bytes>,
+    content_type: Member<ContentType>,
+    originator: Member<ORName>,
+    original_eits: Member<EncodedInformationTypes>,
+    priority: Member<Priority>,
+    implicit_conversion_prohibited: Member<bool>,
+    other_recipients: Member<Vec<ORName>>,
+    this_recipient: Member<ORName>,
+    intended_recipient: Member<ORName>,
+    converted_eits: Member<EncodedInformationTypes>,
+    submission_time: Member<Time>,
+    content_identifier: Member<String>,
+    extensions: Member<Extensions>,
 }
 
 impl OtherFields {
-    fn read(e: &Element<'_>) -> Result<OtherFields, Error> {
-        let mut fields = OtherFields::default();
-        let mut members = e.children()?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                // Some peers leave the built-in type its own tag.
-                BUILT_IN | tag::CONTENT_TYPE => {
-                    let number = member.integer().field("content-type")?;
-                    fields.content_type = Some(ContentType::BuiltIn(number));
-                }
-                u::OID => {
-                    let oid = member.oid().field("content-type")?;
-                    fields.content_type = Some(ContentType::Extended(oid));
-                }
-                tag::OR_NAME => {
-                    fields.originator = Some(ORName::read(&member).field("originator-name")?);
-                }
-                tag::PRIORITY => fields.priority = Priority::read(&member).field("priority")?,
-                tag if tag == Tag::context(tag.number) => fields.read_context(&member)?,
-                _ => fields.unknown.push(wire::keep(&member)),
-            }
+    const fn new() -> OtherFields {
+        OtherFields {
+            content_type: Member::new("content-type"),
+            originator: Member::new("originator-name"),
+            original_eits: Member::new("original-encoded-information-types"),
+            priority: Member::new("priority"),
+            implicit_conversion_prohibited: Member::new("delivery-flags"),
+            other_recipients: Member::new("other-recipient-names"),
+            this_recipient: Member::new("this-recipient-name"),
+            intended_recipient: Member::new("originally-intended-recipient-name"),
+            converted_eits: Member::new("converted-encoded-information-types"),
+            submission_time: Member::new("message-submission-time"),
+            content_identifier: Member::new("content-identifier"),
+            extensions: Member::new("extensions"),
         }
-        Ok(fields)
     }
 
-    fn read_context(&mut self, e: &Element<'_>) -> Result<(), Error> {
-        match e.tag.number {
-            1 => {
-                let eits = EncodedInformationTypes::read(e);
-                self.original_eits = Some(eits.field("original-encoded-information-types")?);
+    /// Reads a member; `false` where it is none of these.
+    fn take(&mut self, m: &Element<'_>) -> Result<bool, Error> {
+        match m.tag {
+            // Some peers leave the built-in type its own tag.
+            BUILT_IN | tag::CONTENT_TYPE => {
+                self.content_type.last(m, |m| Ok(ContentType::BuiltIn(m.integer()?)))
             }
-            2 => self.implicit_conversion_prohibited = e.bits().field("delivery-flags")?.get(1),
-            3 => {
-                let names = wire::list(e, bound::RECIPIENTS, ORName::read);
-                self.other_recipients = names.field("other-recipient-names")?;
+            u::OID => self.content_type.last(m, |m| Ok(ContentType::Extended(m.oid()?))),
+            tag::OR_NAME => self.originator.last(m, ORName::read),
+            tag::PRIORITY => self.priority.last(m, Priority::read),
+            ORIGINAL_EITS => self.original_eits.last(m, EncodedInformationTypes::read),
+            DELIVERY_FLAGS => self.implicit_conversion_prohibited.last(m, |m| Ok(m.bits()?.get(1))),
+            OTHER_RECIPIENTS => {
+                self.other_recipients.last(m, |m| wire::list(m, bound::RECIPIENTS, ORName::read))
             }
-            4 => self.this_recipient = Some(ORName::read(e).field("this-recipient-name")?),
-            5 => {
-                let name = ORName::read(e).field("originally-intended-recipient-name")?;
-                self.intended_recipient = Some(name);
-            }
-            6 => {
-                let eits = EncodedInformationTypes::read(e);
-                self.converted_eits = Some(eits.field("converted-encoded-information-types")?);
-            }
-            7 => self.submission_time = Some(Time::read(e).field("message-submission-time")?),
-            8 => self.content_identifier = Some(names::content_identifier(e)?),
-            9 => self.extensions = Extensions::read(e).field("extensions")?,
-            _ => self.unknown.push(wire::keep(e)),
+            THIS_RECIPIENT => self.this_recipient.last(m, ORName::read),
+            INTENDED_RECIPIENT => self.intended_recipient.last(m, ORName::read),
+            CONVERTED_EITS => self.converted_eits.last(m, EncodedInformationTypes::read),
+            SUBMISSION_TIME => self.submission_time.last(m, Time::read),
+            CONTENT_IDENTIFIER => self.content_identifier.last(m, names::content_identifier),
+            EXTENSIONS => self.extensions.last(m, Extensions::read),
+            _ => Ok(false),
         }
-        Ok(())
     }
 }
 
@@ -130,27 +131,26 @@ impl ArgumentHead for MessageDeliveryEnvelope {
         let identifier = identifier.field("message-delivery-identifier")?;
         let delivery_time = members.require(u::UTC_TIME).and_then(|e| Time::read(&e));
         let delivery_time = delivery_time.field("message-delivery-time")?;
-        let fields = members.require(u::SET).and_then(|e| OtherFields::read(&e));
-        let fields = fields.field("other-fields")?;
+        let mut fields = OtherFields::new();
+        let set = members.require(u::SET).field("other-fields")?;
+        let unknown = read_set(&set, |m| fields.take(m)).field("other-fields")?;
         members.finish()?;
         Ok(MessageDeliveryEnvelope {
             identifier,
             delivery_time,
-            content_type: wire::required(fields.content_type, BUILT_IN).field("content-type")?,
-            originator: wire::required(fields.originator, tag::OR_NAME).field("originator-name")?,
-            original_eits: fields.original_eits,
-            priority: fields.priority,
-            implicit_conversion_prohibited: fields.implicit_conversion_prohibited,
-            other_recipients: fields.other_recipients,
-            this_recipient: wire::required(fields.this_recipient, Tag::context(4))
-                .field("this-recipient-name")?,
-            intended_recipient: fields.intended_recipient,
-            converted_eits: fields.converted_eits,
-            submission_time: wire::required(fields.submission_time, Tag::context(7))
-                .field("message-submission-time")?,
-            content_identifier: fields.content_identifier,
-            extensions: fields.extensions,
-            unknown: fields.unknown,
+            content_type: fields.content_type.required(BUILT_IN)?,
+            originator: fields.originator.required(tag::OR_NAME)?,
+            original_eits: fields.original_eits.optional(),
+            priority: fields.priority.or_default(),
+            implicit_conversion_prohibited: fields.implicit_conversion_prohibited.or_default(),
+            other_recipients: fields.other_recipients.or_default(),
+            this_recipient: fields.this_recipient.required(THIS_RECIPIENT)?,
+            intended_recipient: fields.intended_recipient.optional(),
+            converted_eits: fields.converted_eits.optional(),
+            submission_time: fields.submission_time.required(SUBMISSION_TIME)?,
+            content_identifier: fields.content_identifier.optional(),
+            extensions: fields.extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 }
@@ -173,31 +173,31 @@ impl MessageDeliveryEnvelope {
         }
         self.originator.write(w);
         if let Some(eits) = &self.original_eits {
-            eits.write_as(w, Tag::context(1));
+            eits.write_as(w, ORIGINAL_EITS);
         }
         if self.priority != Priority::Normal {
             self.priority.write(w);
         }
         if self.implicit_conversion_prohibited {
-            w.named_bits(Tag::context(2), &[1], 0);
+            w.named_bits(DELIVERY_FLAGS, &[1], 0);
         }
         if !self.other_recipients.is_empty() {
-            w.constructed(Tag::context(3), |w| {
+            w.constructed(OTHER_RECIPIENTS, |w| {
                 self.other_recipients.iter().for_each(|name| name.write(w));
             });
         }
-        self.this_recipient.write_as(w, Tag::context(4));
+        self.this_recipient.write_as(w, THIS_RECIPIENT);
         if let Some(intended) = &self.intended_recipient {
-            intended.write_as(w, Tag::context(5));
+            intended.write_as(w, INTENDED_RECIPIENT);
         }
         if let Some(eits) = &self.converted_eits {
-            eits.write_as(w, Tag::context(6));
+            eits.write_as(w, CONVERTED_EITS);
         }
-        self.submission_time.write_as(w, Tag::context(7));
+        self.submission_time.write_as(w, SUBMISSION_TIME);
         if let Some(identifier) = &self.content_identifier {
-            wire::write_latin1(w, Tag::context(8), identifier);
+            wire::write_latin1(w, CONTENT_IDENTIFIER, identifier);
         }
-        self.extensions.write_as(w, Tag::context(9));
+        self.extensions.write_as(w, EXTENSIONS);
         wire::write_kept(w, &self.unknown);
     }
 }
@@ -212,6 +212,8 @@ pub struct DeliveryResult {
     pub other: Vec<Bytes>,
 }
 
+const RESULT_EXTENSIONS: Tag = Tag::context(2);
+
 impl DeliveryResult {
     /// Reads the SET.
     ///
@@ -221,23 +223,19 @@ impl DeliveryResult {
         if e.tag != u::SET {
             return Err(Fault::Unexpected(e.tag)).field("MessageDeliveryResult");
         }
-        let mut result = DeliveryResult::default();
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            if member.tag == Tag::context(2) {
-                result.extensions = Extensions::read(&member).field("extensions")?;
-            } else {
-                result.other.push(wire::keep(&member));
-            }
-        }
-        Ok(result)
+        let mut extensions = Member::new("extensions");
+        let other = read_distinct_set(e, |m| match m.tag {
+            RESULT_EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
+        Ok(DeliveryResult { extensions: extensions.or_default(), other: wire::keep_all(&other) })
     }
 
     /// Appends the SET.
     pub fn write(&self, w: &mut Writer) {
         w.constructed(u::SET, |w| {
             wire::write_kept(w, &self.other);
-            self.extensions.write_as(w, Tag::context(2));
+            self.extensions.write_as(w, RESULT_EXTENSIONS);
         });
     }
 }

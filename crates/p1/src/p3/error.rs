@@ -1,6 +1,6 @@
 use crate::names::ORName;
 use crate::wire::{self, bound};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{Element, Error, Fault, Field, Member, Tag, Writer, read_set, universal as u};
 use bytes::Bytes;
 
 /// security-problem (X.411 8.2.2.8): why an operation failed for security. Unknown numbers are kept.
@@ -141,10 +141,10 @@ impl AccessError {
             AccessError::Security(problem) => w.integer(u::INTEGER, problem.0),
             AccessError::OperationRefused { argument, reason } => w.constructed(u::SET, |w| {
                 match argument {
-                    RefusedArgument::BuiltIn(number) => w.integer(Tag::context(1), *number),
+                    RefusedArgument::BuiltIn(number) => w.integer(BUILT_IN, *number),
                     RefusedArgument::Extension(kind) => w.raw(kind),
                 }
-                w.integer(Tag::context(2), *reason);
+                w.integer(REASON, *reason);
             }),
             AccessError::Other { parameter, .. } => w.raw(parameter.as_deref().unwrap_or_default()),
             _ => w.null(u::NULL),
@@ -188,23 +188,17 @@ impl AccessError {
     }
 }
 
+const BUILT_IN: Tag = Tag::context(1);
+const REASON: Tag = Tag::context(2);
+
 fn read_refused(e: &Element<'_>) -> Result<AccessError, Error> {
-    let (mut argument, mut reason) = (None, None);
-    let mut members = e.children()?;
-    while let Some(member) = members.next()? {
-        match member.tag {
-            tag if tag == Tag::context(1) => {
-                let number = member.integer().field("refused-argument")?;
-                argument = Some(RefusedArgument::BuiltIn(number));
-            }
-            tag if tag == Tag::context(2) => {
-                reason = Some(member.integer().field("refusal-reason")?);
-            }
-            _ => argument = Some(RefusedArgument::Extension(wire::keep(&member))),
-        }
-    }
-    Ok(AccessError::OperationRefused {
-        argument: argument.ok_or(Fault::Missing(Tag::context(1))).field("refused-argument")?,
-        reason: reason.ok_or(Fault::Missing(Tag::context(2))).field("refusal-reason")?,
-    })
+    let (mut argument, mut reason) =
+        (Member::new("refused-argument"), Member::new("refusal-reason"));
+    read_set(e, |m| match m.tag {
+        BUILT_IN => argument.last(m, |m| Ok(RefusedArgument::BuiltIn(m.integer()?))),
+        REASON => reason.last(m, Element::integer),
+        _ => argument.last(m, |m| Ok(RefusedArgument::Extension(wire::keep(m)))),
+    })?;
+    let (argument, reason) = (argument.required(BUILT_IN)?, reason.required(REASON)?);
+    Ok(AccessError::OperationRefused { argument, reason })
 }

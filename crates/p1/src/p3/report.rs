@@ -6,7 +6,9 @@ use crate::names::{self, MtsIdentifier, ORName};
 use crate::reason::{Diagnostic, NonDeliveryReason};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
-use base::ber::{Element, Error, Fault, Field, Tag, Writer, universal as u};
+use base::ber::{
+    Element, Error, Fault, Field, Member, Tag, Writer, read_distinct_set, read_set, universal as u,
+};
 use bytes::Bytes;
 
 /// ReportDeliveryArgument (X.411 8.3.1.2.1): what became of a message this user submitted.
@@ -49,60 +51,54 @@ pub struct PerRecipientReportDelivery {
     pub unknown: Vec<Bytes>,
 }
 
+const RETURNED_CONTENT: Tag = Tag::context(0);
+const EXTENSIONS: Tag = Tag::context(1);
+const ACTUAL: Tag = Tag::context(0);
+const REPORT_TYPE: Tag = Tag::context(1);
+const INTENDED: Tag = Tag::context(2);
+const SUPPLEMENTARY: Tag = Tag::context(3);
+const RECIPIENT_EXTENSIONS: Tag = Tag::context(4);
+
 impl ReportDelivery {
     /// Reads the SET.
     ///
     /// # Errors
     /// Malformed BER, or no subject identifier or recipient; the field is named.
     pub fn read(e: &Element<'_>) -> Result<ReportDelivery, Error> {
-        let (mut subject, mut content_identifier, mut content_type) = (None, None, None);
-        let (mut original_eits, mut extensions) = (None, Extensions::default());
-        let (mut recipients, mut returned_content, mut unknown) = (Vec::new(), None, Vec::new());
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag::MTS_IDENTIFIER => {
-                    let id = MtsIdentifier::read(&member);
-                    subject = Some(id.field("subject-submission-identifier")?);
-                }
-                tag::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(names::content_identifier(&member)?);
-                }
-                tag::CONTENT_TYPE | u::OID => {
-                    content_type = Some(ContentType::read(&member).field("content-type")?);
-                }
-                tag::EITS => {
-                    let eits = EncodedInformationTypes::read(&member);
-                    original_eits = Some(eits.field("original-encoded-information-types")?);
-                }
-                u::SEQUENCE => {
-                    let read = PerRecipientReportDelivery::read;
-                    recipients = wire::list(&member, bound::RECIPIENTS, read)
-                        .field("per-recipient-fields")?;
-                }
-                tag if tag == Tag::context(0) => {
-                    let octets = member.octets().field("returned-content")?;
-                    returned_content = Some(Bytes::from(octets.into_owned()));
-                }
-                tag if tag == Tag::context(1) => {
-                    extensions = Extensions::read(&member).field("extensions")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
+        let mut subject = Member::new("subject-submission-identifier");
+        let mut content_identifier = Member::new("content-identifier");
+        let mut content_type = Member::new("content-type");
+        let mut original_eits = Member::new("original-encoded-information-types");
+        let mut recipients = Member::new("per-recipient-fields");
+        let mut returned_content = Member::new("returned-content");
+        let mut extensions = Member::new("extensions");
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::MTS_IDENTIFIER => subject.once(m, MtsIdentifier::read),
+            tag::CONTENT_IDENTIFIER => content_identifier.once(m, names::content_identifier),
+            // The alternatives of one CHOICE: the last counts.
+            tag::CONTENT_TYPE | u::OID => content_type.last(m, ContentType::read),
+            tag::EITS => original_eits.once(m, EncodedInformationTypes::read),
+            u::SEQUENCE => recipients
+                .once(m, |m| wire::list(m, bound::RECIPIENTS, PerRecipientReportDelivery::read)),
+            RETURNED_CONTENT => {
+                returned_content.once(m, |m| Ok(Bytes::from(m.octets()?.into_owned())))
             }
-        }
+            EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
+        let recipients = recipients.or_default();
         if recipients.is_empty() {
             return Err(Fault::Missing(u::SEQUENCE)).field("per-recipient-fields");
         }
-        let missing = Fault::Missing(tag::MTS_IDENTIFIER);
         Ok(ReportDelivery {
-            subject_identifier: subject.ok_or(missing).field("subject-submission-identifier")?,
-            content_identifier,
-            content_type,
-            original_eits,
-            extensions,
+            subject_identifier: subject.required(tag::MTS_IDENTIFIER)?,
+            content_identifier: content_identifier.optional(),
+            content_type: content_type.optional(),
+            original_eits: original_eits.optional(),
+            extensions: extensions.or_default(),
             recipients,
-            returned_content,
-            unknown,
+            returned_content: returned_content.optional(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 
@@ -135,46 +131,29 @@ impl PerRecipientReportDelivery {
     /// # Errors
     /// Malformed BER, or no actual-recipient-name or report-type; the field is named.
     pub fn read(e: &Element<'_>) -> Result<PerRecipientReportDelivery, Error> {
-        let (mut actual, mut report, mut converted_eits) = (None, None, None);
-        let (mut intended_recipient, mut supplementary_information) = (None, None);
-        let (mut extensions, mut unknown) = (Extensions::default(), Vec::new());
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag::EITS => {
-                    let eits = EncodedInformationTypes::read(&member);
-                    converted_eits = Some(eits.field("converted-encoded-information-types")?);
-                }
-                tag if tag == Tag::context(0) => {
-                    actual = Some(ORName::read(&member).field("actual-recipient-name")?);
-                }
-                tag if tag == Tag::context(1) => {
-                    report = Some(read_report_type(&member).field("report-type")?);
-                }
-                tag if tag == Tag::context(2) => {
-                    let name = ORName::read(&member).field("originally-intended-recipient-name")?;
-                    intended_recipient = Some(name);
-                }
-                tag if tag == Tag::context(3) => {
-                    let text = names::supplementary_information(&member)?;
-                    supplementary_information = Some(text);
-                }
-                tag if tag == Tag::context(4) => {
-                    extensions = Extensions::read(&member).field("extensions")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
-            }
-        }
-        let no_name = Fault::Missing(Tag::context(0));
-        let no_report = Fault::Missing(Tag::context(1));
+        let mut actual = Member::new("actual-recipient-name");
+        let mut report = Member::new("report-type");
+        let mut converted_eits = Member::new("converted-encoded-information-types");
+        let mut intended_recipient = Member::new("originally-intended-recipient-name");
+        let mut supplementary = Member::new("supplementary-information");
+        let mut extensions = Member::new("extensions");
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::EITS => converted_eits.once(m, EncodedInformationTypes::read),
+            ACTUAL => actual.once(m, ORName::read),
+            REPORT_TYPE => report.once(m, read_report_type),
+            INTENDED => intended_recipient.once(m, ORName::read),
+            SUPPLEMENTARY => supplementary.once(m, names::supplementary_information),
+            RECIPIENT_EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
         Ok(PerRecipientReportDelivery {
-            actual_recipient: actual.ok_or(no_name).field("actual-recipient-name")?,
-            report: report.ok_or(no_report).field("report-type")?,
-            converted_eits,
-            intended_recipient,
-            supplementary_information,
-            extensions,
-            unknown,
+            actual_recipient: actual.required(ACTUAL)?,
+            report: report.required(REPORT_TYPE)?,
+            converted_eits: converted_eits.optional(),
+            intended_recipient: intended_recipient.optional(),
+            supplementary_information: supplementary.optional(),
+            extensions: extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 
@@ -199,18 +178,20 @@ impl PerRecipientReportDelivery {
     }
 }
 
+/// message-delivery-time or non-delivery-reason-code.
+const FIRST: Tag = Tag::context(0);
+/// type-of-MTS-user or non-delivery-diagnostic-code.
+const SECOND: Tag = Tag::context(1);
+
 fn read_report_type(e: &Element<'_>) -> Result<ReportType, Error> {
     let choice = e.only_child()?;
-    let (mut first, mut second) = (None, None);
-    let mut members = choice.children()?;
-    while let Some(member) = members.next()? {
-        match member.tag {
-            tag if tag == Tag::context(0) => first = Some(member),
-            tag if tag == Tag::context(1) => second = Some(member.integer()?),
-            _ => {}
-        }
-    }
-    let first = first.ok_or(Fault::Missing(Tag::context(0)))?;
+    let (mut first, mut second) = (Member::new("report-type"), Member::new("report-type"));
+    read_set(&choice, |m| match m.tag {
+        FIRST => first.last(m, |m| Ok(*m)),
+        SECOND => second.last(m, Element::integer),
+        _ => Ok(false),
+    })?;
+    let (first, second) = (first.required(FIRST)?, second.optional());
     match choice.tag {
         tag if tag == Tag::context(0) => {
             Ok(ReportType::Delivery { time: Time::read(&first)?, mts_user: second.unwrap_or(0) })
@@ -226,15 +207,15 @@ fn read_report_type(e: &Element<'_>) -> Result<ReportType, Error> {
 fn write_report_type(report: &ReportType, w: &mut Writer) {
     match report {
         ReportType::Delivery { time, mts_user } => w.constructed(Tag::context(0), |w| {
-            time.write_as(w, Tag::context(0));
+            time.write_as(w, FIRST);
             if *mts_user != 0 {
-                w.integer(Tag::context(1), *mts_user);
+                w.integer(SECOND, *mts_user);
             }
         }),
         ReportType::NonDelivery { reason, diagnostic } => w.constructed(Tag::context(1), |w| {
-            w.integer(Tag::context(0), reason.0);
+            w.integer(FIRST, reason.0);
             if let Some(diagnostic) = diagnostic {
-                w.integer(Tag::context(1), diagnostic.0);
+                w.integer(SECOND, diagnostic.0);
             }
         }),
     }

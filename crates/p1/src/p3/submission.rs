@@ -7,7 +7,9 @@ use crate::names::{self, MtsIdentifier, ORName};
 use crate::time::Time;
 use crate::wire::{self, bound, tag};
 use base::ber::universal as u;
-use base::ber::{Element, Error, Fault, Field, Header, Length, Reader, Tag, Writer};
+use base::ber::{
+    Element, Error, Fault, Field, Header, Length, Member, Reader, Tag, Writer, read_distinct_set,
+};
 use bytes::Bytes;
 
 /// MessageSubmissionEnvelope (X.411 8.2.1.1.1).
@@ -74,56 +76,83 @@ pub struct PerRecipientSubmissionFields {
     pub unknown: Vec<Bytes>,
 }
 
-/// Members that both submission envelopes have.
-#[derive(Default)]
+/// Members that both submission envelopes have, as they are collected.
 struct Common {
-    originator: Option<ORName>,
-    original_eits: Option<EncodedInformationTypes>,
-    content_type: Option<ContentType>,
-    content_identifier: Option<String>,
-    indicators: PerMessageIndicators,
-    extensions: Extensions,
+    originator: Member<ORName>,
+    original_eits: Member<EncodedInformationTypes>,
+    content_type: Member<ContentType>,
+    content_identifier: Member<String>,
+    indicators: Member<PerMessageIndicators>,
+    recipients: Member<Vec<PerRecipientSubmissionFields>>,
+    extensions: Member<Extensions>,
 }
 
 impl Common {
-    /// Takes a member; `false` where it is none of these.
-    fn read(&mut self, e: &Element<'_>) -> Result<bool, Error> {
-        match e.tag {
-            tag::OR_NAME => self.originator = Some(ORName::read(e).field("originator-name")?),
-            tag::EITS => {
-                let eits = EncodedInformationTypes::read(e);
-                self.original_eits = Some(eits.field("original-encoded-information-types")?);
-            }
-            tag::CONTENT_TYPE | u::OID => {
-                self.content_type = Some(ContentType::read(e).field("content-type")?);
-            }
-            tag::CONTENT_IDENTIFIER => {
-                self.content_identifier = Some(names::content_identifier(e)?);
-            }
-            tag::PER_MESSAGE_INDICATORS => {
-                self.indicators = PerMessageIndicators::read(e).field("per-message-indicators")?;
-            }
-            EXTENSIONS => self.extensions = Extensions::read(e).field("extensions")?,
-            _ => return Ok(false),
+    const fn new() -> Common {
+        Common {
+            originator: Member::new("originator-name"),
+            original_eits: Member::new("original-encoded-information-types"),
+            content_type: Member::new("content-type"),
+            content_identifier: Member::new("content-identifier"),
+            indicators: Member::new("per-message-indicators"),
+            recipients: Member::new("per-recipient-fields"),
+            extensions: Member::new("extensions"),
         }
-        Ok(true)
     }
 
-    fn originator(&mut self) -> Result<ORName, Error> {
-        self.originator.take().ok_or(Fault::Missing(tag::OR_NAME)).field("originator-name")
-    }
-
-    fn content_type(&mut self) -> Result<ContentType, Error> {
-        self.content_type.take().ok_or(Fault::Missing(tag::CONTENT_TYPE)).field("content-type")
+    /// Reads a member; `false` where it is none of these. The recipients have this tag.
+    fn take(&mut self, e: &Element<'_>, recipients: Tag) -> Result<bool, Error> {
+        match e.tag {
+            tag::OR_NAME => self.originator.once(e, ORName::read),
+            tag::EITS => self.original_eits.once(e, EncodedInformationTypes::read),
+            // The alternatives of one CHOICE: the last counts.
+            tag::CONTENT_TYPE | u::OID => self.content_type.last(e, ContentType::read),
+            tag::CONTENT_IDENTIFIER => self.content_identifier.once(e, names::content_identifier),
+            tag::PER_MESSAGE_INDICATORS => self.indicators.once(e, PerMessageIndicators::read),
+            EXTENSIONS => self.extensions.once(e, Extensions::read),
+            tag if tag == recipients => self
+                .recipients
+                .once(e, |e| wire::list(e, bound::RECIPIENTS, PerRecipientSubmissionFields::read)),
+            _ => Ok(false),
+        }
     }
 }
 
 /// extensions, the same `[2]` in all three SETs of a submission.
 const EXTENSIONS: Tag = Tag::context(2);
 
+const DEFERRED: Tag = Tag::context(0);
+const MESSAGE_RECIPIENTS: Tag = Tag::context(1);
+const CONTENT_LENGTH: Tag = Tag::context(0);
+const PROBE_RECIPIENTS: Tag = Tag::context(3);
+const REPORT_REQUEST: Tag = Tag::context(0);
+const CONVERSION: Tag = Tag::context(1);
+const SUBMISSION_TIME: Tag = Tag::context(0);
+const RESULT_EXTENSIONS: Tag = Tag::context(1);
+
+/// deferred-delivery-time. Ours to act upon, so it must be a time.
+fn read_deferred(e: &Element<'_>) -> Result<Time, Error> {
+    let time = Time::read(e)?;
+    if time.utc.is_none() {
+        return Err(Fault::Value("UTCTime").into());
+    }
+    Ok(time)
+}
+
+/// originator-report-request.
+fn read_report_request(e: &Element<'_>) -> Result<ReportRequest, Error> {
+    let bits = e.bits()?;
+    Ok(match (bits.get(3), bits.get(4)) {
+        (true, _) => ReportRequest::Report,
+        (false, true) => ReportRequest::NonDelivery,
+        (false, false) => ReportRequest::None,
+    })
+}
+
 fn at_least_one(
-    recipients: Vec<PerRecipientSubmissionFields>,
+    recipients: Member<Vec<PerRecipientSubmissionFields>>,
 ) -> Result<Vec<PerRecipientSubmissionFields>, Error> {
+    let recipients = recipients.or_default();
     if recipients.is_empty() {
         return Err(Fault::Value("per-recipient-fields, 1 or more")).field("per-recipient-fields");
     }
@@ -136,42 +165,24 @@ impl MessageSubmissionEnvelope {
     /// # Errors
     /// Malformed BER, or a missing originator-name, content-type or recipient; the field is named.
     pub fn read(e: &Element<'_>) -> Result<MessageSubmissionEnvelope, Error> {
-        let (mut common, mut priority) = (Common::default(), Priority::Normal);
-        let (mut deferred, mut recipients, mut unknown) = (None, Vec::new(), Vec::new());
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            if common.read(&member)? {
-                continue;
-            }
-            match member.tag {
-                tag::PRIORITY => priority = Priority::read(&member).field("priority")?,
-                tag if tag == Tag::context(0) => {
-                    // Ours to act upon, so it must be a time.
-                    let time = Time::read(&member).field("deferred-delivery-time")?;
-                    if time.utc.is_none() {
-                        return Err(Fault::Value("UTCTime")).field("deferred-delivery-time");
-                    }
-                    deferred = Some(time);
-                }
-                tag if tag == Tag::context(1) => {
-                    recipients =
-                        wire::list(&member, bound::RECIPIENTS, PerRecipientSubmissionFields::read)
-                            .field("per-recipient-fields")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
-            }
-        }
+        let (mut common, mut priority) = (Common::new(), Member::new("priority"));
+        let mut deferred = Member::new("deferred-delivery-time");
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::PRIORITY => priority.once(m, Priority::read),
+            DEFERRED => deferred.once(m, read_deferred),
+            _ => common.take(m, MESSAGE_RECIPIENTS),
+        })?;
         Ok(MessageSubmissionEnvelope {
-            originator: common.originator()?,
-            original_eits: common.original_eits.take(),
-            content_type: common.content_type()?,
-            content_identifier: common.content_identifier.take(),
-            priority,
-            indicators: common.indicators,
-            deferred_delivery_time: deferred,
-            recipients: at_least_one(recipients)?,
-            extensions: common.extensions,
-            unknown,
+            originator: common.originator.required(tag::OR_NAME)?,
+            original_eits: common.original_eits.optional(),
+            content_type: common.content_type.required(tag::CONTENT_TYPE)?,
+            content_identifier: common.content_identifier.optional(),
+            priority: priority.or_default(),
+            indicators: common.indicators.or_default(),
+            deferred_delivery_time: deferred.optional(),
+            recipients: at_least_one(common.recipients)?,
+            extensions: common.extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 
@@ -236,35 +247,21 @@ impl ProbeSubmissionEnvelope {
     /// # Errors
     /// As [`MessageSubmissionEnvelope::read`].
     pub fn read(e: &Element<'_>) -> Result<ProbeSubmissionEnvelope, Error> {
-        let (mut common, mut content_length) = (Common::default(), None);
-        let (mut recipients, mut unknown) = (Vec::new(), Vec::new());
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            if common.read(&member)? {
-                continue;
-            }
-            match member.tag {
-                tag if tag == Tag::context(0) => {
-                    content_length = Some(member.integer().field("content-length")?);
-                }
-                tag if tag == Tag::context(3) => {
-                    recipients =
-                        wire::list(&member, bound::RECIPIENTS, PerRecipientSubmissionFields::read)
-                            .field("per-recipient-fields")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
-            }
-        }
+        let (mut common, mut content_length) = (Common::new(), Member::new("content-length"));
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            CONTENT_LENGTH => content_length.once(m, Element::integer),
+            _ => common.take(m, PROBE_RECIPIENTS),
+        })?;
         Ok(ProbeSubmissionEnvelope {
-            originator: common.originator()?,
-            original_eits: common.original_eits.take(),
-            content_type: common.content_type()?,
-            content_identifier: common.content_identifier.take(),
-            content_length,
-            indicators: common.indicators,
-            recipients: at_least_one(recipients)?,
-            extensions: common.extensions,
-            unknown,
+            originator: common.originator.required(tag::OR_NAME)?,
+            original_eits: common.original_eits.optional(),
+            content_type: common.content_type.required(tag::CONTENT_TYPE)?,
+            content_identifier: common.content_identifier.optional(),
+            content_length: content_length.optional(),
+            indicators: common.indicators.or_default(),
+            recipients: at_least_one(common.recipients)?,
+            extensions: common.extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 
@@ -298,31 +295,24 @@ impl PerRecipientSubmissionFields {
     /// # Errors
     /// Malformed BER, or no recipient-name. A missing originator-report-request reads as none.
     pub fn read(e: &Element<'_>) -> Result<PerRecipientSubmissionFields, Error> {
-        let mut out = PerRecipientSubmissionFields::default();
-        let mut found = false;
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag::OR_NAME => {
-                    out.recipient = ORName::read(&member).field("recipient-name")?;
-                    found = true;
-                }
-                tag if tag == Tag::context(0) => {
-                    let bits = member.bits().field("originator-report-request")?;
-                    out.report_request = match (bits.get(3), bits.get(4)) {
-                        (true, _) => ReportRequest::Report,
-                        (false, true) => ReportRequest::NonDelivery,
-                        (false, false) => ReportRequest::None,
-                    };
-                }
-                tag if tag == Tag::context(1) => {
-                    out.explicit_conversion = Some(member.integer().field("explicit-conversion")?);
-                }
-                EXTENSIONS => out.extensions = Extensions::read(&member).field("extensions")?,
-                _ => out.unknown.push(wire::keep(&member)),
-            }
-        }
-        if found { Ok(out) } else { Err(Fault::Missing(tag::OR_NAME)).field("recipient-name") }
+        let (mut recipient, mut report) =
+            (Member::new("recipient-name"), Member::new("originator-report-request"));
+        let (mut conversion, mut extensions) =
+            (Member::new("explicit-conversion"), Member::new("extensions"));
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::OR_NAME => recipient.once(m, ORName::read),
+            REPORT_REQUEST => report.once(m, read_report_request),
+            CONVERSION => conversion.once(m, Element::integer),
+            EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
+        Ok(PerRecipientSubmissionFields {
+            recipient: recipient.required(tag::OR_NAME)?,
+            report_request: report.or_default(),
+            explicit_conversion: conversion.optional(),
+            extensions: extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
+        })
     }
 
     /// Appends the SET.
@@ -366,35 +356,23 @@ impl SubmissionResult {
     /// # Errors
     /// Malformed BER, or no identifier or time.
     pub fn read(e: &Element<'_>) -> Result<SubmissionResult, Error> {
-        let (mut identifier, mut time, mut content_identifier) = (None, None, None);
-        let (mut extensions, mut unknown) = (Extensions::default(), Vec::new());
-        let mut members = wire::members(e)?;
-        while let Some(member) = members.next()? {
-            match member.tag {
-                tag::MTS_IDENTIFIER => {
-                    let id = MtsIdentifier::read(&member);
-                    identifier = Some(id.field("message-submission-identifier")?);
-                }
-                tag if tag == Tag::context(0) => {
-                    time = Some(Time::read(&member).field("message-submission-time")?);
-                }
-                tag::CONTENT_IDENTIFIER => {
-                    content_identifier = Some(names::content_identifier(&member)?);
-                }
-                tag if tag == Tag::context(1) => {
-                    extensions = Extensions::read(&member).field("extensions")?;
-                }
-                _ => unknown.push(wire::keep(&member)),
-            }
-        }
-        let no_identifier = Fault::Missing(tag::MTS_IDENTIFIER);
-        let no_time = Fault::Missing(Tag::context(0));
+        let mut identifier = Member::new("message-submission-identifier");
+        let mut time = Member::new("message-submission-time");
+        let mut content_identifier = Member::new("content-identifier");
+        let mut extensions = Member::new("extensions");
+        let unknown = read_distinct_set(e, |m| match m.tag {
+            tag::MTS_IDENTIFIER => identifier.once(m, MtsIdentifier::read),
+            SUBMISSION_TIME => time.once(m, Time::read),
+            tag::CONTENT_IDENTIFIER => content_identifier.once(m, names::content_identifier),
+            RESULT_EXTENSIONS => extensions.once(m, Extensions::read),
+            _ => Ok(false),
+        })?;
         Ok(SubmissionResult {
-            identifier: identifier.ok_or(no_identifier).field("message-submission-identifier")?,
-            time: time.ok_or(no_time).field("message-submission-time")?,
-            content_identifier,
-            extensions,
-            unknown,
+            identifier: identifier.required(tag::MTS_IDENTIFIER)?,
+            time: time.required(SUBMISSION_TIME)?,
+            content_identifier: content_identifier.optional(),
+            extensions: extensions.or_default(),
+            unknown: wire::keep_all(&unknown),
         })
     }
 

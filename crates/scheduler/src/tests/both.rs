@@ -1,10 +1,10 @@
-//! The machine and its model side by side, with the associations as a caller would have them.
+//! The machine and its model side by side, with the associations a caller would have.
 
 use super::rows::{At, Line, Model, Row};
 use super::*;
 use std::collections::BTreeMap;
 
-/// Channels that a configuration may have.
+/// Most channels in a configuration.
 pub(super) const CHANNELS: usize = 4;
 
 #[derive(Clone, Copy, Debug)]
@@ -20,44 +20,44 @@ pub(super) enum Verb {
     Release(u64),
     Floor(usize, Option<Precedence>),
     Configure(usize, Policy),
-    /// Ask for all that is to be told once.
+    /// Drain everything that is returned once.
     Drain,
-    /// Open all that is wanted; then each try succeeds or fails.
+    /// Open all associations wanted; then each attempt succeeds or fails.
     OpenWanted,
     Opened(usize),
     OpenFailed(usize),
     Lost(usize),
-    /// A scheduled channel's window ends, or begins.
+    /// The window of a scheduled channel ends, or begins.
     Bar(usize, bool),
-    /// The peer opens an association, or closes it.
+    /// The peer opens an association, or closes one.
     PeerOpens(usize),
     PeerCloses(usize),
-    /// So many associations, where there are, have something in transfer to us.
+    /// This many associations, if they exist, have an incoming transfer.
     Receives(usize, u32),
     Wait(u64),
-    /// The wall clock is set: its times come sooner by so much, or later.
+    /// The wall clock is set: its times come sooner by this much, or later.
     Shift(i64),
-    /// Nothing expires from now on, or all that has.
+    /// Expiry is suspended, or resumed.
     ExpiryWaits(bool),
-    /// The clock is handed in as it was.
+    /// The supplied clock steps back.
     StepBack(u64),
 }
 
 pub(super) struct Both {
     pub(super) s: Scheduler,
     pub(super) m: Model,
-    /// By channel: those of ours that are open, those opening, those of the peer's.
+    /// By channel: our open associations, ours being opened, the peer's.
     open: [[u32; 3]; CHANNELS],
-    /// By channel: transfers to us, one on each association that has none of ours.
+    /// By channel: incoming transfers, one per association that has none of ours.
     incoming: [u32; CHANNELS],
     failing: [bool; CHANNELS],
     barred: [bool; CHANNELS],
-    /// Starts by share since nothing of the peer was held: what starvation is measured by.
+    /// Starts by share since nothing of the peer was held: the measure of starvation.
     pub(super) starts: u64,
-    /// Comparing everything at each step takes long: not in the end phase.
+    /// Comparing everything at each step is slow: not in the end phase.
     draining: bool,
-    /// What was answered about the peer when it was last named as changed, and of the mailboxes.
-    told: Vec<(Option<Start>, bool, bool, bool)>,
+    /// The answers on each peer when it was last named as changed, and on the mailboxes.
+    notified: Vec<(Option<Start>, bool, bool, bool)>,
     first: [Option<EntryId>; 2],
 }
 
@@ -92,7 +92,7 @@ impl Both {
             barred,
             starts: 0,
             draining: false,
-            told: Vec::new(),
+            notified: Vec::new(),
             first: [None; 2],
         }
     }
@@ -121,18 +121,18 @@ impl Both {
         assert_eq!(self.s.put_back(now, id), row.is_some());
         if let Some(row) = row {
             row.at = At::Waiting { until: Instant(0) };
-            (row.paused, row.told[3]) = (false, false);
+            (row.paused, row.notified[3]) = (false, false);
         }
         self.m.settle();
     }
 
-    /// Tells both of all associations.
-    fn tell(&mut self, now: Instant) {
+    /// Passes all associations to both.
+    fn check_all(&mut self, now: Instant) {
         for channel in 0..CHANNELS {
             if self.m.line(id(channel)).is_none() {
                 continue;
             }
-            // Transfers whose association is gone go back.
+            // Transfers whose association is gone return to the queue.
             let [ours, opening, theirs] = self.open[channel];
             for id in self.on(channel).into_iter().skip((ours + theirs) as usize) {
                 self.put_back(now, id);
@@ -157,7 +157,7 @@ impl Both {
         if self.m.line(id).is_none() || self.free(channel) == 0 {
             return;
         }
-        // An association too many closes before it is given more.
+        // A surplus association closes before it gets another message.
         if self.s.has_surplus(now, id) && self.open[channel][0] > 0 {
             self.open[channel][0] -= 1;
             return;
@@ -173,7 +173,7 @@ impl Both {
             let held = self.m.newly_held(id);
             assert_eq!(self.s.newly_held(now, id), held);
             if let Some((id, _)) = held {
-                self.m.row(id).unwrap().told[0] = true;
+                self.m.row(id).unwrap().notified[0] = true;
             }
             return;
         };
@@ -189,10 +189,13 @@ impl Both {
         let (peer, p) = (channel.peer, start.precedence);
         let above = || Precedence::ALL.into_iter().filter(|a| *a > p);
         if self.m.policy.hold != Hold::Off && !start.reason.share {
-            // Rule 1, but for what rules 2 and 7 license: nothing above is ready or alive.
+            // Rule 1, except for what rules 2 and 7 permit: nothing above is ready or alive.
             for a in above().filter(|a| self.m.holder(peer, *a).is_some()) {
                 assert_eq!(self.m.policy.hold, Hold::Conserving);
-                assert!(start.reason.passes >= Some(a) && !self.m.way(peer, a), "{start:?}");
+                assert!(
+                    start.reason.passes >= Some(a) && !self.m.has_channel(peer, a),
+                    "{start:?}"
+                );
             }
         }
         // Rule 3.
@@ -200,19 +203,19 @@ impl Both {
         // Rule 5: outside its schedule only as a fallback.
         let rules = &self.m.line(channel).unwrap().rules;
         assert_eq!(start.reason.fallback, !rules.precedences.contains(&p));
-        // Rule 6: nothing below a floor, by whatever reason.
-        let scopes = [Scope::Switch, Scope::Peer(peer), Scope::Channel(channel)];
+        // Rule 6: nothing below a floor, for whatever reason.
+        let scopes = [Scope::Mta, Scope::Peer(peer), Scope::Channel(channel)];
         assert!(scopes.into_iter().all(|scope| self.m.below(scope, p).is_none()));
-        // Rule 9: nothing whose time is over.
+        // Rule 9: nothing expired.
         assert!(self.m.expiry_waits || self.s.get(start.id).unwrap().expires > self.m.now);
     }
 
-    /// Both tell the same of what is told once.
-    fn drain_told(&mut self, now: Instant) {
+    /// Both return the same one-time results.
+    fn drain_notified(&mut self, now: Instant) {
         let expect = |b: &mut Both, which: usize, of: &dyn Fn(&Row) -> Option<Instant>| {
-            let new = |r: &&mut Row| !r.told[which] && of(r).is_some();
+            let new = |r: &&mut Row| !r.notified[which] && of(r).is_some();
             let mut new: Vec<&mut Row> = b.m.rows.iter_mut().filter(new).collect();
-            new.iter_mut().for_each(|r| r.told[which] = true);
+            new.iter_mut().for_each(|r| r.notified[which] = true);
             new.sort_by_key(|r| (of(r), r.item.id));
             new.into_iter().map(|r| r.item.id).collect::<Vec<_>>()
         };
@@ -222,12 +225,12 @@ impl Both {
         let overdue = expect(self, 2, &|r| (r.item.alert_at <= m_now).then_some(r.item.alert_at));
         assert_eq!(std::iter::from_fn(|| self.s.overdue(now)).collect::<Vec<_>>(), overdue);
         let mut changes = BTreeMap::new();
-        for r in self.m.rows.iter_mut().filter(|r| r.paused != r.told[3]) {
-            r.told[3] = r.paused;
+        for r in self.m.rows.iter_mut().filter(|r| r.paused != r.notified[3]) {
+            r.notified[3] = r.paused;
             changes.insert(r.item.id, r.paused);
         }
-        let told = std::iter::from_fn(|| self.s.pauses(now)).collect::<Vec<_>>();
-        assert_eq!(told, changes.into_iter().collect::<Vec<_>>());
+        let notified = std::iter::from_fn(|| self.s.pauses(now)).collect::<Vec<_>>();
+        assert_eq!(notified, changes.into_iter().collect::<Vec<_>>());
     }
 
     fn agree(&mut self, now: Instant) {
@@ -266,7 +269,7 @@ impl Both {
             assert_eq!(self.s.is_paused(row.item.id), row.paused);
         }
         for p in Precedence::ALL {
-            assert_eq!(self.s.has_way(PEER, p), self.m.way(PEER, p));
+            assert_eq!(self.s.has_channel(PEER, p), self.m.has_channel(PEER, p));
             for mailbox in 0..2 {
                 let to = Destination::Mailbox(mailbox);
                 assert_eq!(*self.s.mailbox_status(mailbox).level(p), self.m.level(to, p));
@@ -281,28 +284,28 @@ impl Both {
         self.names_what_changed(now);
     }
 
-    /// Whoever asks only about peers and mailboxes that are named misses nothing.
+    /// A caller that asks only about the peers and mailboxes named as changed misses nothing.
     fn names_what_changed(&mut self, now: Instant) {
         let wanted: Vec<ChannelId> = self.s.wanted(now).map(|open| open.channel).collect();
-        let mut told = Vec::new();
+        let mut notified = Vec::new();
         for channel in (0..CHANNELS).map(id) {
             let is_wanted = self.s.is_wanted(now, channel);
             assert_eq!(is_wanted, wanted.contains(&channel));
             let surplus = self.s.has_surplus(now, channel);
-            // Where there is nothing, it matters to nobody.
+            // Without items it does not matter.
             let to = Destination::Peer(channel.peer);
             let any = self.m.rows.iter().any(|row| row.item.destination == to);
             let down = self.s.is_down(channel) && any;
-            told.push((self.s.peek(now, channel), surplus, is_wanted, down));
+            notified.push((self.s.peek(now, channel), surplus, is_wanted, down));
         }
         let any = self.s.has_changes();
         let peers: Vec<PeerId> = std::iter::from_fn(|| self.s.changed(now)).collect();
         let mailboxes: Vec<u32> = std::iter::from_fn(|| self.s.changed_mailbox(now)).collect();
         assert_eq!(any, !(peers.is_empty() && mailboxes.is_empty()));
         assert!(!self.s.has_changes());
-        let before = std::mem::replace(&mut self.told, told);
+        let before = std::mem::replace(&mut self.notified, notified);
         for channel in 0..CHANNELS {
-            let same = before.get(channel) == self.told.get(channel);
+            let same = before.get(channel) == self.notified.get(channel);
             assert!(same || peers.contains(&id(channel).peer), "{channel}: it was not named");
         }
         for mailbox in 0..2u32 {
@@ -313,9 +316,9 @@ impl Both {
         }
     }
 
-    /// Paging three by three gives everything once, in order.
+    /// Pages of three return everything once, in order.
     fn agree_on_list(&self, to: Destination, p: Precedence) {
-        let mut all: Vec<_> = self.m.of(to, p).map(|r| (r.item.accepted, r.item.id)).collect();
+        let mut all: Vec<_> = self.m.rows_of(to, p).map(|r| (r.item.accepted, r.item.id)).collect();
         all.sort();
         let mut listed = Vec::new();
         loop {
@@ -355,14 +358,14 @@ impl Both {
                 assert_eq!(self.s.insert(now, item), new);
                 if new {
                     let at = At::Waiting { until: item.not_before };
-                    let (told, failures) = ([false; 4], 0);
+                    let (notified, failures) = ([false; 4], 0);
                     self.m.rows.push(Row {
                         item,
                         at,
                         failures,
                         operator: false,
                         paused: false,
-                        told,
+                        notified,
                     });
                 }
             }
@@ -401,8 +404,7 @@ impl Both {
                 }
             }
             Verb::Floor(which, lowest) => {
-                let scopes =
-                    [Scope::Switch, Scope::Peer(PEER), Scope::Channel(id(which % CHANNELS))];
+                let scopes = [Scope::Mta, Scope::Peer(PEER), Scope::Channel(id(which % CHANNELS))];
                 let scope = scopes[which % 3];
                 let known = !matches!(scope, Scope::Channel(id) if self.m.line(id).is_none());
                 assert_eq!(self.s.set_floor(now, scope, lowest), known);
@@ -410,7 +412,7 @@ impl Both {
                 self.m.floors.extend(lowest.filter(|_| known).map(|lowest| (scope, lowest)));
             }
             Verb::Configure(variant, policy) => self.configure(now, variant, policy),
-            Verb::Drain => self.drain_told(now),
+            Verb::Drain => self.drain_notified(now),
             Verb::OpenWanted => self.open_wanted(now),
             Verb::Opened(c) if self.open[c][1] > 0 => {
                 self.open[c][1] -= 1;
@@ -441,7 +443,7 @@ impl Both {
             Verb::Opened(_) | Verb::OpenFailed(_) | Verb::Lost(_) => {}
         }
         self.m.settle();
-        self.tell(now);
+        self.check_all(now);
         if !self.draining {
             self.agree(now);
         }
@@ -476,11 +478,11 @@ impl Both {
                     *until = moved(*until);
                 }
             }
-            if row.at == At::Expired && !row.told[1] {
-                // Nobody knows yet that its time was over.
+            if row.at == At::Expired && !row.notified[1] {
+                // The caller does not know yet that it had expired.
                 row.at = At::Waiting { until: self.s.get(row.item.id).unwrap().not_before };
             }
-            row.told[2] &= row.item.alert_at <= now;
+            row.notified[2] &= row.item.alert_at <= now;
         }
     }
 
@@ -488,7 +490,9 @@ impl Both {
         self.s.let_expiry_wait(now, waits);
         let begins = waits && !self.m.expiry_waits;
         self.m.expiry_waits = waits;
-        for row in self.m.rows.iter_mut().filter(|r| begins && r.at == At::Expired && !r.told[1]) {
+        for row in
+            self.m.rows.iter_mut().filter(|r| begins && r.at == At::Expired && !r.notified[1])
+        {
             row.at = At::Waiting { until: self.s.get(row.item.id).unwrap().not_before };
         }
     }
@@ -516,7 +520,7 @@ impl Both {
         assert_eq!(again, now + retry.delay(failures, seed ^ id.0));
         let row = self.m.row(id).unwrap();
         (row.failures, row.at) = (row.failures + 1, At::Waiting { until: again });
-        (row.paused, row.told[3]) = (false, false);
+        (row.paused, row.notified[3]) = (false, false);
     }
 
     fn configure(&mut self, now: Instant, variant: usize, policy: Policy) {
@@ -534,7 +538,7 @@ impl Both {
         for channel in 0..CHANNELS {
             let is = |lines: &[Line]| lines.iter().any(|l| l.rules.id == id(channel));
             match (is(&old), is(&self.m.lines)) {
-                // What is in transfer there still has its associations.
+                // Transfers there still have their associations.
                 (false, true) => self.open[channel] = [self.on(channel).len() as u32, 0, 0],
                 (true, false) => {
                     self.m.floors.retain(|(s, _)| *s != Scope::Channel(id(channel)));
@@ -556,7 +560,7 @@ impl Both {
         }
     }
 
-    /// With all channels up and no floor, everything that may leave leaves: nothing is forgotten.
+    /// With all channels up and no floor, everything that may leave does leave: nothing is lost.
     pub(super) fn drain(&mut self) {
         self.draining = true;
         let policy = self.m.policy;
@@ -576,19 +580,19 @@ impl Both {
             for channel in 0..CHANNELS {
                 self.step(Verb::Opened(channel));
                 self.next(self.m.now, channel);
-                self.tell(self.m.now);
+                self.check_all(self.m.now);
             }
             for mailbox in 0..2 {
                 self.step(Verb::Mailbox(mailbox));
             }
-            self.drain_told(self.m.now);
+            self.drain_notified(self.m.now);
             let waits = |r: &&Row| !matches!(r.at, At::Waiting { .. });
             let done: Vec<EntryId> = self.m.rows.iter().filter(waits).map(|r| r.item.id).collect();
             for id in done {
                 self.step(Verb::Finished(id.0));
             }
         }
-        // But for what no channel ever carries.
+        // Except items that no channel ever carries.
         let stays = |r: &Row| {
             r.item.destination == Destination::Peer(PeerId(8))
                 && r.item.precedence == Precedence::Flash
@@ -598,7 +602,7 @@ impl Both {
     }
 }
 
-/// All that time alone might change.
+/// Everything that time alone might change.
 fn snapshot(m: &Model) -> impl PartialEq + std::fmt::Debug + use<> {
     let starts = m.lines.iter().map(|l| m.startable(l.rules.id)).collect::<Vec<_>>();
     let lines = m.lines.iter().map(|l| (m.wanted(l), m.surplus(l))).collect::<Vec<_>>();

@@ -1,5 +1,5 @@
-//! The cost of each verb in steps: comparisons of keys, and channels, precedences and transfers that
-//! were looked at. Steps, not seconds: the same on every machine.
+//! The cost of each verb in steps: key comparisons, and channels, precedences and transfers
+//! visited. Steps, not seconds, so the result is the same on every machine.
 
 use super::*;
 use crate::steps::taken;
@@ -10,7 +10,7 @@ fn peer(n: u32) -> PeerId {
     PeerId(1000 + n)
 }
 
-/// So many queued for the first of many peers, all in their place, with a transfer under way.
+/// This many items queued for the first of many peers, with one transfer running.
 fn waiting(count: u64, policy: Policy) -> Scheduler {
     let of_peer = |n| {
         network(0).into_iter().take(3).map(move |mut rules| {
@@ -44,7 +44,7 @@ fn item(id: u64) -> Item {
     }
 }
 
-/// Most steps of each verb, over some turns at a queue of so many.
+/// Most steps of each verb, over some rounds on a queue of this length.
 fn steps(count: u64, policy: Policy) -> Vec<(&'static str, u64)> {
     let mut s = waiting(count, policy);
     let mut most: Vec<(&'static str, u64)> = Vec::new();
@@ -118,7 +118,7 @@ fn steps(count: u64, policy: Policy) -> Vec<(&'static str, u64)> {
         assert_eq!((s.expired(now), s.overdue(now), s.pauses(now)), (None, None, None));
         note("expired, overdue, pauses");
     }
-    // One expires, and one is overdue.
+    // One item expires, and one is overdue.
     now = at(1_000_000);
     s.tick(now);
     while s.expired(now).is_some() {}

@@ -1,4 +1,4 @@
-//! The rules one by one, as an operator would tell them.
+//! The rules one by one, as examples for an operator.
 
 use super::*;
 use Precedence::*;
@@ -48,9 +48,9 @@ fn a_higher_message_starts_beside_a_lower_one_and_holds_the_next() {
     s.finished(EntryId(1));
     assert_eq!(started(&mut s, 2, ROUTINE), None);
     assert_eq!(s.held_because(EntryId(2)), Some(Reason::InTransfer(Flash, EntryId(3))));
-    let told = s.newly_held(at(2), ROUTINE);
+    let listed = s.newly_held(at(2), ROUTINE);
     assert_eq!(
-        told.map(|(id, why)| (id.0, why.to_string())),
+        listed.map(|(id, why)| (id.0, why.to_string())),
         Some((2, "flash e3 is in transfer".into()))
     );
     assert_eq!(s.newly_held(at(2), ROUTINE), None, "once");
@@ -128,7 +128,7 @@ fn lower_ones_pass_a_message_without_a_channel_unless_strict() {
         s.insert(at(10), message(1, Flash));
         s.insert(at(10), message(2, Routine));
         assert_eq!(s.peek(at(14), ROUTINE), None);
-        // Tries to open it do not begin the count again.
+        // Attempts to open it do not restart the count.
         let opening = Associations { ours: 1, changing: 1, ..LOST };
         s.associations(at(14), FLASH, opening);
         assert_eq!(s.deadline(), Some(at(15)));
@@ -280,14 +280,14 @@ fn minimize_bars_what_is_below_the_floor_and_it_holds_nothing() {
     s.set_floor(at(0), Scope::Peer(PEER), Some(Priority));
     assert_eq!(s.peek(at(0), ROUTINE), None);
     assert_eq!(s.status(ROUTINE).level(Routine).minimized, 1);
-    let told = s.newly_held(at(0), ROUTINE).map(|(id, why)| (id.0, why.to_string()));
-    assert_eq!(told, Some((1, "MINIMIZE: nothing below priority to this peer".into())));
+    let listed = s.newly_held(at(0), ROUTINE).map(|(id, why)| (id.0, why.to_string()));
+    assert_eq!(listed, Some((1, "MINIMIZE: nothing below priority to this peer".into())));
     let floors = [ROUTINE, FLASH].map(|c| s.floor_on(c).map(|floor| floor.lowest));
     assert_eq!(floors, [Some(Priority), Some(Immediate)], "the highest counts");
     s.insert(at(0), Item { destination: Destination::Mailbox(1), ..message(9, Deferred) });
-    s.set_floor(at(0), Scope::Switch, Some(Override));
+    s.set_floor(at(0), Scope::Mta, Some(Override));
     assert_eq!(s.next_for_mailbox(at(0), 1), Some(EntryId(9)), "mailboxes are not concerned");
-    for scope in [Scope::Switch, Scope::Peer(PEER), Scope::Channel(FLASH)] {
+    for scope in [Scope::Mta, Scope::Peer(PEER), Scope::Channel(FLASH)] {
         s.set_floor(at(1), scope, None);
     }
     assert_eq!(started(&mut s, 1, FLASH), Some((2, PLAIN)));
@@ -335,7 +335,7 @@ fn what_would_expire_while_expiry_waits_goes_on() {
     for (id, expires) in [(1, 5), (2, 10), (3, 20), (4, 30)] {
         s.insert(at(0), Item { expires: at(expires), ..message(id, Flash) });
     }
-    // One was found to have expired, another was told to have.
+    // One was found to have expired, another was returned as expired.
     s.tick(at(5));
     s.let_expiry_wait(at(5), true);
     assert_eq!((s.expired(at(5)), s.spared_count()), (None, 1));
@@ -345,7 +345,7 @@ fn what_would_expire_while_expiry_waits_goes_on() {
     assert_eq!((s.expired(at(25)), s.spared_count()), (None, 2), "2 and 3, and 1 stays told");
     assert!(s.deadline().is_none_or(|next| next >= at(30)));
     assert_eq!(started(&mut s, 25, FLASH), Some((2, PLAIN)), "it goes as if it were in time");
-    // Set forward and back: 3 is in time again by then.
+    // Set forward and back: item 3 is in time again by then.
     s.shift(at(25), Shift::Later(Duration::from_secs(10)));
     assert_eq!(s.spared_count(), 0, "and 2 is in transfer");
     s.let_expiry_wait(at(26), false);
@@ -434,7 +434,7 @@ fn a_changed_configuration_moves_no_item() {
         Some(ItemState::InTransfer { channel: Some(FLASH), paused: false })
     );
     assert_eq!(started(&mut s, 1, ROUTINE), Some((2, PLAIN)), "the channel that is left has it");
-    // It comes back, with the transfer of before: an Override is above that.
+    // The channel returns, with its earlier transfer: an Override is above that.
     s.configure(at(2), [routine(), rules(1, &[Flash, Override], &[])], Policy::default());
     s.associations(at(2), FLASH, up(1, 0));
     s.insert(at(2), message(3, Override));
@@ -454,7 +454,7 @@ fn what_failed_at_a_peer_goes_at_once_when_somebody_says_so_and_a_deferral_stays
         assert_eq!(started(&mut s, n, FLASH), Some((n, PLAIN)));
         waits.push(s.retry(at(n), EntryId(n), 0).unwrap().since(at(n)));
     }
-    // Seven failed within the first wait, of 8 to 10 s: they count once for the peer.
+    // Seven failed within the first delay, of 8 to 10 s: they count once for the peer.
     let longest = Duration::from_secs(10);
     assert!(waits.iter().all(|wait| *wait <= longest), "{waits:?}");
     assert_eq!(s.peek(at(7), FLASH), None);

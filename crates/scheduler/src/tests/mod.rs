@@ -1,4 +1,4 @@
-//! The machine against its model, through random histories, and what must always hold.
+//! Property tests: the machine against its model over random histories, and its invariants.
 
 mod both;
 #[cfg(debug_assertions)]
@@ -55,7 +55,7 @@ fn network(variant: usize) -> Vec<ChannelRules> {
 const IDS: std::ops::Range<u64> = 0..30;
 
 fn item() -> impl Strategy<Value = Item> {
-    // Most could go at once; acceptance times step back as the wall clock may.
+    // Most could start at once; acceptance times step back as the wall clock may.
     let not_before = prop_oneof![3 => Just(0u64), 1 => 0u64..60_000_000];
     let time = || prop_oneof![2 => Just(u64::MAX), 1 => 0u64..120_000_000];
     let size = prop_oneof![4 => 0u64..1000, 1 => 0u64..20_000];

@@ -1,4 +1,4 @@
-//! The nine rules once more, naively: unsorted rows, everything recomputed from them.
+//! The model: the nine rules in naive form, recomputed from unsorted rows.
 
 use super::rows::{At, At::InTransfer, Line, Model, Row, highest_first};
 use crate::*;
@@ -6,9 +6,9 @@ use base::{EntryId, PeerId, Precedence};
 use std::cmp::Reverse;
 
 impl Model {
-    /// Ready ones for a peer of a precedence, first in first out: rule 3.
+    /// Ready items of a precedence for a peer, first in first out: rule 3.
     pub(super) fn ready(&self, peer: PeerId, p: Precedence) -> Vec<&Row> {
-        let of = self.of(Destination::Peer(peer), p);
+        let of = self.rows_of(Destination::Peer(peer), p);
         let mut ready: Vec<&Row> = of.filter(|r| self.is_ready(r)).collect();
         ready.sort_by_key(|r| (r.item.accepted, r.item.id));
         ready
@@ -33,7 +33,7 @@ impl Model {
         floors.next().map(|(scope, lowest)| Floor { lowest: *lowest, scope: *scope })
     }
     pub(super) fn below_peer(&self, peer: PeerId, p: Precedence) -> Option<Floor> {
-        self.below(Scope::Switch, p).or_else(|| self.below(Scope::Peer(peer), p))
+        self.below(Scope::Mta, p).or_else(|| self.below(Scope::Peer(peer), p))
     }
     fn owns(line: &Line, p: Precedence) -> bool {
         line.rules.precedences.contains(&p)
@@ -49,7 +49,7 @@ impl Model {
         let free = |l: &&Line| !bars(l) && (Model::owns(l, p) || !up_but_barred);
         able.into_iter().filter(free).collect()
     }
-    pub(super) fn way(&self, peer: PeerId, p: Precedence) -> bool {
+    pub(super) fn has_channel(&self, peer: PeerId, p: Precedence) -> bool {
         self.carriers(peer, p).iter().any(|l| !self.down(l))
     }
     fn minimized(&self, peer: PeerId, p: Precedence) -> Option<Reason> {
@@ -62,7 +62,7 @@ impl Model {
 
     // Rules 1 and 2.
     fn alive(&self, peer: PeerId, p: Precedence) -> Option<EntryId> {
-        let transfers = self.of(Destination::Peer(peer), p).filter(|r| !r.paused);
+        let transfers = self.rows_of(Destination::Peer(peer), p).filter(|r| !r.paused);
         let alive = transfers.filter_map(|r| match r.at {
             InTransfer { progress, .. } => Some((progress, r.item.id)),
             _ => None,
@@ -76,9 +76,9 @@ impl Model {
         self.alive(peer, p).map(|id| Reason::InTransfer(p, id)).or(waits)
     }
     fn is_passed(&self, peer: PeerId, p: Precedence) -> bool {
-        self.policy.hold == Hold::Conserving && !self.way(peer, p)
+        self.policy.hold == Hold::Conserving && !self.has_channel(peer, p)
     }
-    /// What is passed, or what holds.
+    /// The precedence passed, or the reason for the hold.
     fn standing(&self, peer: PeerId, p: Precedence) -> Result<Option<Precedence>, Reason> {
         let on = self.policy.hold != Hold::Off;
         let above: Vec<_> = highest_first().filter(|a| on && *a > p).collect();
@@ -98,10 +98,12 @@ impl Model {
         (Model::owns(line, p) || fallback).then_some(!Model::owns(line, p))
     }
 
-    // Rule 7: what rule 1 alone holds and was accepted first, and what its start leaves of the credit.
+    // Rule 7: the earliest accepted item that rule 1 alone holds, and the credit left after its
+    // start.
     fn starving(&self, peer: PeerId, below: Option<Precedence>) -> Option<&Row> {
         self.policy.share?;
-        let alone = |p: &Precedence| self.below_peer(peer, *p).is_none() && self.way(peer, *p);
+        let alone =
+            |p: &Precedence| self.below_peer(peer, *p).is_none() && self.has_channel(peer, *p);
         let held = highest_first().filter(|p| below.is_none_or(|b| *p < b) && alone(p));
         let firsts = held
             .filter(|p| self.standing(peer, *p).is_err())
@@ -125,12 +127,12 @@ impl Model {
     pub(super) fn startable(&self, id: ChannelId) -> Vec<Start> {
         let Some(line) = self.line(id) else { return Vec::new() };
         let credit = self.credit.iter().find(|(of, _)| *of == id.peer).map_or(0, |c| c.1);
-        let paid = self.starving(id.peer, None).filter(|r| r.item.size.max(1) <= credit);
+        let affordable = self.starving(id.peer, None).filter(|r| r.item.size.max(1) <= credit);
         let start = |p: Precedence| {
             let first = self.ready(id.peer, p).first().map(|r| r.item.id)?;
             let fallback = self.would_carry(line, p)?;
             let standing = self.standing(id.peer, p);
-            let share = standing.is_err() && paid.is_some_and(|r| r.item.id == first);
+            let share = standing.is_err() && affordable.is_some_and(|r| r.item.id == first);
             let barred = self.below_peer(id.peer, p).or(self.below(Scope::Channel(id), p));
             let passes = standing.ok().or(share.then_some(None)).filter(|_| barred.is_none())?;
             Some(Start {
@@ -176,7 +178,7 @@ impl Model {
         spare && !self.urgent(rules.id) && (kept || seen.ours > rules.max)
     }
 
-    /// Rule 8 and the second half of rule 9: what time and other items do to the rows.
+    /// Rule 8 and the second half of rule 9: the effect of time and of other items on the rows.
     pub(super) fn settle(&mut self) {
         let (now, waits) = (self.now, self.expiry_waits);
         for r in self.rows.iter_mut().filter(|r| !waits && r.item.expires <= now) {
@@ -189,7 +191,7 @@ impl Model {
             let on = self.policy.preempt && self.policy.hold != Hold::Off && !share;
             let above = highest_first().filter(|a| on && *a > item.precedence);
             let fresh = |a: &Precedence| {
-                self.of(item.destination, *a).any(|r| matches!(r.at, InTransfer { progress, .. } if now.since(progress) < self.policy.stall))
+                self.rows_of(item.destination, *a).any(|r| matches!(r.at, InTransfer { progress, .. } if now.since(progress) < self.policy.stall))
             };
             let pauses = above.filter(fresh).any(|a| !self.is_passed(peer, a));
             let row = &mut self.rows[at];

@@ -1,4 +1,4 @@
-//! What the model keeps: unsorted rows and lines, and what is told of them. No rule is here.
+//! The model's data: unsorted rows and lines. No rule is here.
 
 use crate::*;
 use base::{EntryId, Instant, PeerId, Precedence};
@@ -12,7 +12,7 @@ pub(super) enum At {
 }
 use At::InTransfer;
 
-/// An item, with what the scheduler told of it: held, expired, overdue, paused.
+/// An item, and which of its states the scheduler has returned: held, expired, overdue, paused.
 #[derive(Clone, Debug)]
 pub(super) struct Row {
     pub(super) item: Item,
@@ -20,7 +20,7 @@ pub(super) struct Row {
     pub(super) failures: u32,
     pub(super) operator: bool,
     pub(super) paused: bool,
-    pub(super) told: [bool; 4],
+    pub(super) notified: [bool; 4],
 }
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ pub(super) struct Model {
     pub(super) lines: Vec<Line>,
     pub(super) floors: Vec<(Scope, Precedence)>,
     pub(super) credit: Vec<(PeerId, u64)>,
-    /// Failures in a row, and when the last was counted.
+    /// Consecutive failures, and when the last was counted.
     pub(super) failures: Vec<(PeerId, u32, Instant, Instant)>,
 }
 
@@ -58,7 +58,7 @@ impl Model {
     pub(super) fn is_ready(&self, row: &Row) -> bool {
         !row.operator && matches!(row.at, At::Waiting { until } if until <= self.now)
     }
-    pub(super) fn of(&self, to: Destination, p: Precedence) -> impl Iterator<Item = &Row> {
+    pub(super) fn rows_of(&self, to: Destination, p: Precedence) -> impl Iterator<Item = &Row> {
         self.rows.iter().filter(move |r| r.item.destination == to && r.item.precedence == p)
     }
     pub(super) fn line(&self, id: ChannelId) -> Option<&Line> {
@@ -76,11 +76,11 @@ impl Model {
         highest_first().find_map(|p| {
             self.would_carry(self.line(id)?, p)?;
             let reason = self.held(id.peer, p)?;
-            self.ready(id.peer, p).first().filter(|r| !r.told[0]).map(|r| (r.item.id, reason))
+            self.ready(id.peer, p).first().filter(|r| !r.notified[0]).map(|r| (r.item.id, reason))
         })
     }
 
-    // What an operator sees.
+    // The status for an operator.
     pub(super) fn held_because(&self, row: &Row) -> Option<Reason> {
         let by_operator = matches!(row.at, At::Waiting { .. }) && row.operator;
         match row.item.destination {
@@ -91,7 +91,7 @@ impl Model {
     }
     pub(super) fn level(&self, to: Destination, p: Precedence) -> LevelStatus {
         let mut level = LevelStatus::default();
-        let mut rows: Vec<&Row> = self.of(to, p).collect();
+        let mut rows: Vec<&Row> = self.rows_of(to, p).collect();
         rows.sort_by_key(|r| (r.item.accepted, r.item.id));
         for r in rows {
             level.overdue += u64::from(r.item.alert_at <= self.now);

@@ -1,4 +1,4 @@
-//! Rule 7: that nothing starves, and what it costs those above.
+//! Rule 7: nothing starves, and the cost for higher precedences.
 
 use super::*;
 use Precedence::*;
@@ -43,7 +43,8 @@ fn credit_gathers_until_it_pays_for_a_large_message() {
         s.insert(at(0), sized(1, Priority, 5));
         let (mut octets, mut ids) = (0, 2..);
         let start = loop {
-            // The next Flash is there before the last one ends: nothing else ever has its turn.
+            // The next Flash arrives before the last one ends: without a share nothing else would
+            // start.
             let id = ids.next().unwrap();
             s.insert(at(1), sized(id, Flash, 1_000));
             if let Some(start) = s.next(at(1), LOW).or_else(|| s.next(at(1), HIGH))
@@ -74,18 +75,18 @@ fn nothing_is_saved_up_and_nothing_else_is_weakened() {
     assert_eq!(s.peek(at(0), LOW), None, "nothing is earned yet");
     assert_eq!(s.next(at(0), HIGH).map(|start| start.id.0), Some(3));
     assert_eq!(s.peek(at(0), LOW).map(|start| start.id.0), Some(1));
-    s.set_floor(at(0), Scope::Switch, Some(Flash));
+    s.set_floor(at(0), Scope::Mta, Some(Flash));
     assert_eq!(s.peek(at(0), LOW), None, "below the floor");
     assert_eq!(
         s.held_because(EntryId(1)).map(|why| why.to_string()),
         Some("MINIMIZE: nothing below flash goes out".into())
     );
-    s.set_floor(at(0), Scope::Switch, None);
+    s.set_floor(at(0), Scope::Mta, None);
     s.hold(EntryId(1));
     assert_eq!(s.next(at(0), LOW).map(|start| start.id.0), Some(2), "the other is held");
     s.release(at(0), EntryId(1));
     assert_eq!(s.peek(at(0), LOW), None, "the credit is spent");
-    // All of them leave; what is earned while nothing is held is not there later.
+    // All of them leave; credit earned while nothing is held is not kept.
     for id in [1, 2, 3] {
         s.finished(EntryId(id));
     }
@@ -100,8 +101,9 @@ fn nothing_is_saved_up_and_nothing_else_is_weakened() {
 }
 
 proptest! {
-    /// Higher ones come without end, each before the last is done. Those held start in the order of
-    /// their acceptance, and before more octets of the higher ones than `docs/scheduler.md` says.
+    /// Higher messages arrive without end, each before the last is done. Held ones start in the
+    /// order of their acceptance, within the octets of higher ones that `docs/scheduler.md`
+    /// states.
     #[test]
     fn with_a_share_nothing_starves(
         share in 1u8..=50,
@@ -110,7 +112,7 @@ proptest! {
         high in proptest::collection::vec(0u64..5_000, 1..20),
     ) {
         let mut s = scheduler(Some(share), one);
-        // One in transfer already, so that all the others are held.
+        // One is in transfer already, so all others are held.
         s.insert(at(0), sized(10_000, Flash, 1));
         s.next(at(0), HIGH).expect("nothing is above it");
         for (id, (p, size)) in (0..).zip(&low) {
@@ -121,9 +123,9 @@ proptest! {
         for (id, size) in (10_001..).zip(high.iter().cycle()) {
             s.insert(at(0), sized(id, Flash, *size));
             // A free association of the lower channel, or else of the higher one.
-            let paid = |start: &Start| start.reason.share;
+            let by_share = |start: &Start| start.reason.share;
             let by_share = |s: &mut Scheduler| {
-                let on = [LOW, HIGH].into_iter().find(|c| s.peek(at(0), *c).filter(paid).is_some());
+                let on = [LOW, HIGH].into_iter().find(|c| s.peek(at(0), *c).filter(by_share).is_some());
                 on.and_then(|channel| s.next(at(0), channel))
             };
             while let Some(start) = by_share(&mut s) {

@@ -1,11 +1,12 @@
-//! The scheduler in virtual time, over a link whose rate all transfers share: what the paper saw.
+//! The scheduler in virtual time, over a link whose rate all transfers share: the paper's
+//! scenario.
 
 use super::*;
 use Precedence::*;
 
 /// 512 kbit/s.
 const OCTETS_A_SECOND: f64 = 64_000.0;
-/// Progress is confirmed so often.
+/// Interval of confirmed progress.
 const CHECKPOINT: Duration = Duration::from_secs(1);
 
 struct Flow {
@@ -19,7 +20,7 @@ struct Flow {
 struct World {
     now: f64,
     flows: Vec<Flow>,
-    /// By identifier: when it was submitted, when it started, when it was done.
+    /// By identifier: when it was submitted, started and done.
     started: Vec<(u64, f64)>,
     done: Vec<(u64, f64)>,
     reasons: Vec<StartReason>,
@@ -30,7 +31,7 @@ fn instant(seconds: f64) -> Instant {
 }
 
 impl World {
-    /// Carries these, each submitted at its time, until all are done.
+    /// Transfers these items, each submitted at its time, until all are done.
     fn run(&mut self, s: &mut Scheduler, channels: &[ChannelId], mut arrivals: Vec<(f64, Item)>) {
         arrivals.sort_by(|a, b| b.0.total_cmp(&a.0));
         while !(arrivals.is_empty() && s.is_empty()) {
@@ -61,7 +62,7 @@ impl World {
         }
     }
 
-    /// One association a channel, and what is paused or goes on.
+    /// Starts transfers, one association per channel, and applies pauses.
     fn dispatch(&mut self, s: &mut Scheduler, channels: &[ChannelId]) {
         let now = instant(self.now);
         for channel in channels {
@@ -122,7 +123,7 @@ fn a_flash_during_a_routine_transfer_starts_at_once_beside_it() {
     assert_eq!(world.started[1], (3, 4.0), "at once");
     // Half the link is its own: 32 kB at 32 kB/s.
     assert!((world.done(3) - 5.0).abs() < 0.01, "{:?}", world.done);
-    // The Routine loses what the Flash took, and nothing else; the next one follows it.
+    // The Routine loses only the time the Flash took; the next one follows it.
     assert!((world.done(1) - 1_032_000.0 / OCTETS_A_SECOND).abs() < 0.01);
     assert_eq!(world.started[2].0, 2);
 }

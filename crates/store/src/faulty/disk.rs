@@ -1,4 +1,4 @@
-//! The disk itself: [`Disk`] over the shared state, and the knobs of the faults.
+//! The faulty disk: [`Disk`] over the shared state, and the controls of its faults.
 
 use super::file::{FaultyDatabase, FaultyFile};
 use super::state::{Loss, State};
@@ -8,7 +8,7 @@ use std::io;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// A disk in memory with faults to order. Clones share the one disk.
+/// A disk in memory with configurable faults. Clones share the one disk.
 #[derive(Clone, Debug, Default)]
 pub struct FaultyDisk(Arc<Mutex<State>>);
 
@@ -50,7 +50,7 @@ impl FaultyDisk {
         self.state().ignore_sync_of.insert(dir.to_owned());
     }
 
-    /// Loses power and comes back: open files are dead, planned faults are forgotten.
+    /// Loses power and restarts: open files are invalid, planned faults are removed.
     pub fn crash(&self, loss: Loss) {
         self.state().crash(loss);
     }
@@ -59,7 +59,7 @@ impl FaultyDisk {
         lock(&self.0)
     }
 
-    /// The state, with a changing operation counted.
+    /// The state, after counting a changing operation.
     fn change(&self) -> io::Result<MutexGuard<'_, State>> {
         let mut state = self.state();
         state.strike()?;

@@ -1,4 +1,4 @@
-//! Open files of the faulty disk: one to append to, one under a database.
+//! Open files of the faulty disk: for appending, and under a database.
 
 use super::disk::lock;
 use super::state::State;

@@ -1,7 +1,7 @@
-//! A disk in memory that loses power, fills up and fails on request: for tests and simulations.
+//! A disk in memory that loses power, fills up and fails on request, for tests and simulations.
 //!
-//! What is written counts as durable only after a sync, a name only after its directory's sync,
-//! as POSIX allows at worst. [`FaultyDisk::crash`] then takes away what was never synced.
+//! Written octets are durable only after a sync, names only after a sync of their directory, as
+//! POSIX permits at worst. [`FaultyDisk::crash`] removes everything not synced.
 
 mod disk;
 mod file;

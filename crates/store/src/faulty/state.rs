@@ -1,4 +1,4 @@
-//! The memory behind [`FaultyDisk`](super::FaultyDisk): inodes, names, and the faults to come.
+//! The state of [`FaultyDisk`](super::FaultyDisk): inodes, names, and planned faults.
 
 use base::rng::Rng;
 use std::collections::{BTreeMap, BTreeSet};
@@ -10,18 +10,18 @@ const BLOCK: u64 = 4096;
 /// What a disk writes atomically, in octets.
 const SECTOR: u64 = 512;
 
-/// What a crash takes of that which was not synced.
+/// Which unsynced changes a crash loses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Loss {
     /// All of it.
     Everything,
-    /// Nothing: the kernel happened to write all of it in time.
+    /// None: the kernel happened to write all of it in time.
     Nothing,
-    /// Each write, cut at a sector, and each name, by the toss of a seeded coin.
+    /// Each write, cut at a sector, and each name, with probability one half from this seed.
     Some(u64),
 }
 
-/// A change of a file that is not synced yet.
+/// A change of a file that is not yet synced.
 #[derive(Debug)]
 enum Change {
     Write(u64, Vec<u8>),
@@ -65,22 +65,22 @@ pub(super) struct State {
     durable_names: BTreeMap<PathBuf, u64>,
     dirs: BTreeSet<PathBuf>,
     durable_dirs: BTreeSet<PathBuf>,
-    /// Rises with each crash, so that handles from before it are dead.
+    /// Incremented by each crash, so that earlier handles are invalid.
     pub(super) epoch: u64,
     /// Changing operations so far.
     pub(super) calls: u64,
-    /// From this operation on, nothing succeeds.
+    /// From this operation on, all fail.
     pub(super) power_off_at: Option<u64>,
     /// This operation fails, once.
     pub(super) fail_at: Option<(u64, io::ErrorKind)>,
-    /// Blocks that fit.
+    /// Capacity in blocks.
     pub(super) capacity: Option<usize>,
     pub(super) ignore_file_sync: bool,
     pub(super) ignore_sync_of: BTreeSet<PathBuf>,
 }
 
 impl State {
-    /// Counts a changing operation and lets the planned fault strike.
+    /// Counts a changing operation and applies a planned fault.
     pub(super) fn strike(&mut self) -> io::Result<()> {
         self.calls += 1;
         if self.power_off_at.is_some_and(|n| self.calls >= n) {
@@ -125,7 +125,7 @@ impl State {
     pub(super) fn unlink(&mut self, path: &Path) -> io::Result<()> {
         let inode = self.find(path)?;
         self.names.remove(path);
-        // The space is free at once; the durable name, if any, still leads to the octets.
+        // The space is free at once; a durable name, if any, still leads to the octets.
         self.inode(inode)?.blocks.clear();
         Ok(())
     }
@@ -265,7 +265,7 @@ fn survives(loss: Loss, rng: &mut Rng) -> bool {
     }
 }
 
-/// What is left of an unsynced change.
+/// The part of an unsynced change that survives.
 fn survivor(change: Change, loss: Loss, rng: &mut Rng) -> Option<Change> {
     if !survives(loss, rng) {
         return None;

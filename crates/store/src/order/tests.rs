@@ -17,7 +17,7 @@ fn body(n: u64) -> Op {
 }
 
 fn changes(ops: &[Op]) -> Changes {
-    Changes::of(&ops.to_vec())
+    Changes::from_batch(&ops.to_vec())
 }
 
 /// All groups, until nothing waits.
@@ -69,7 +69,7 @@ fn what_a_high_one_has_to_follow_goes_before_it_and_nothing_else_does() {
 }
 
 #[test]
-fn of_eight_groups_one_is_for_what_has_waited_longest() {
+fn one_group_of_eight_is_for_the_longest_wait() {
     let mut order = Order::default();
     order.push(ROUTINE, changes(&[put(ROUTINE, 0)]), 1, 0);
     order.push(ROUTINE, changes(&[put(ROUTINE, 1)]), 1, 1);
@@ -118,7 +118,7 @@ fn op() -> impl Strategy<Value = Op> {
     ]
 }
 
-/// What a queue holds, each with the number of the batch that put it there.
+/// The data in a queue, each with the number of the batch that wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Model {
     entries: BTreeMap<(Precedence, EntryId), u64>,
@@ -158,9 +158,9 @@ impl Model {
 }
 
 proptest! {
-    /// However batches come and groups are taken in between, and whichever of them fail: each is
-    /// committed once, what the store holds in the end is what it would hold had they been committed
-    /// as they came, and no batch is passed by more groups than its share allows.
+    /// For any arrivals, groups and failures: each batch is committed once; the store finally
+    /// holds what it would hold if the batches had been committed as they came; and no batch is
+    /// passed by more groups than its share permits.
     #[test]
     fn the_outcome_is_that_of_the_order_in_which_they_came(
         steps in prop::collection::vec(
@@ -181,7 +181,7 @@ proptest! {
             if let Some(Some((level, batch, octets, succeeds))) = step {
                 let number = batches.len() as u64;
                 passed_by.insert(number, (order.len() + 1) * SHARE as usize);
-                order.push(Precedence::ALL[level], Changes::of(&batch), octets, number);
+                order.push(Precedence::ALL[level], Changes::from_batch(&batch), octets, number);
                 batches.push((batch, succeeds));
                 continue;
             }

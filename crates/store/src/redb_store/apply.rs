@@ -1,4 +1,4 @@
-//! One batch's changes to the tables.
+//! Applies the changes of one batch to the tables.
 
 use super::bulk::{self, Bulk, Row};
 use super::tables::Tables;
@@ -8,7 +8,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::Digest;
 
-/// A change whose body, if any, is at hand.
+/// A change whose body, if any, is available.
 #[derive(Debug)]
 pub(super) enum Change {
     PutEntry(Precedence, EntryId, Bytes),
@@ -16,16 +16,16 @@ pub(super) enum Change {
     PutBody(BodyId, Content),
     DeleteBody(BodyId),
     PutSeen(Digest, Utc, Bytes),
-    /// Keys of a batch that has many, in a row of their own.
+    /// The keys of a batch with many, in a row of their own.
     PutRow(u64, Row),
-    /// Those of this row go into their table.
+    /// Moves the keys of this row into their table.
     Dissolve(u64),
     ForgetSeen(Utc, usize),
     PutMeta(String, Bytes),
 }
 
 impl Change {
-    /// Makes the change; the numbers of files it drops go to `dropped`.
+    /// Applies the change; adds the numbers of files it drops to `dropped`.
     pub(super) fn apply(
         &self,
         tables: &mut Tables<'_>,
@@ -54,7 +54,7 @@ impl Change {
         Ok(())
     }
 
-    /// Keeps what is likely to be read soon, and forgets what is no more.
+    /// Caches data that is likely to be read soon, and removes deleted data from the caches.
     pub(super) fn remember(self, recent: &mut Recent, bulk: &mut Bulk) {
         match self {
             Change::PutEntry(precedence, id, record) => {
@@ -71,7 +71,7 @@ impl Change {
         }
     }
 
-    /// Octets it adds to the database, about.
+    /// The approximate octets it adds to the database.
     pub(super) fn size(&self) -> usize {
         match self {
             Change::PutEntry(_, _, octets)
@@ -132,7 +132,7 @@ pub(super) fn put_seen(
     Ok(())
 }
 
-/// The oldest first, at most so many: who asks for it asks again.
+/// The oldest first, at most `most`: the caller repeats the call.
 fn forget_seen(tables: &mut Tables<'_>, before: Utc, most: usize) -> Result<(), redb::Error> {
     let limit = (before.0, [0; 32]);
     for row in tables.seen_until.extract_from_if(..limit, |_, ()| true)?.take(most) {

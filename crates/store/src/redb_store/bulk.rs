@@ -1,9 +1,10 @@
-//! Keys of a message with thousands of recipients: durable at once in a few rows, and put into their
-//! table piece by piece, between the commits of others.
+//! Bulk rows: the keys of a message with thousands of recipients are durable at once in a few
+//! rows, and moved into their table in pieces, between the commits of other batches.
 //!
-//! Every key has its own place in the table of keys, so that ten thousand of them take a tenth of a
-//! second, in which no other commit could be made. Written in rows of their own they take some
-//! milliseconds. Until a row is dissolved its keys are found in memory, and a start reads them back.
+//! Every key has its own place in the table of keys, so inserting ten thousand of them takes a
+//! tenth of a second, which would block other commits. Written as rows they take some
+//! milliseconds. Until a row is dissolved its keys are found in memory, and a start reads them
+//! back.
 
 use super::apply::put_seen;
 use super::tables::{SEEN_BULK, Tables};
@@ -14,10 +15,10 @@ use redb::{Database, ReadableDatabase, ReadableTable, TableError};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// Keys that may be in rows at a time; beyond that a batch of many takes the time it takes.
+/// Most keys in rows at a time; beyond that a large batch is inserted at once.
 const MAX_KEYS: usize = 500_000;
 
-/// A key to be remembered, until when, and the answer.
+/// A key, its expiry, and the answer.
 pub(super) type Remembered = (Digest, Utc, Bytes);
 
 /// The keys of one row.
@@ -26,12 +27,12 @@ pub(super) type Row = Arc<[Remembered]>;
 /// The rows that are durable and not yet dissolved.
 #[derive(Debug, Default)]
 pub(super) struct Bulk {
-    /// Keys of one batch beyond which they go into rows of their own, of half as many each: what is
-    /// put into the table of keys in one commit.
+    /// Keys of one batch beyond which they go into rows, half as many per row: one commit moves
+    /// one row into the table of keys.
     many: usize,
     /// By number: the oldest first.
     rows: BTreeMap<u64, Row>,
-    /// The answers, and in how many rows the key is.
+    /// By key: expiry, answer, and the number of rows with the key.
     keys: BTreeMap<Digest, (Utc, Bytes, usize)>,
     /// Number of the last row.
     last: u64,
@@ -52,12 +53,12 @@ impl Bulk {
         Ok(bulk)
     }
 
-    /// Whether so many keys of one batch are many, and there is room for them.
+    /// Whether this many keys of one batch go into rows, and there is room for them.
     pub(super) fn takes(&self, keys: usize) -> bool {
         keys > self.many && self.keys.len().saturating_add(keys) <= MAX_KEYS
     }
 
-    /// Cuts the keys of one batch into rows, and numbers them.
+    /// Divides the keys of one batch into numbered rows.
     pub(super) fn rows_of(&mut self, keys: &[Remembered]) -> Vec<(u64, Row)> {
         let row = self.many.div_ceil(2).max(1);
         let mut number = || {
@@ -67,19 +68,19 @@ impl Bulk {
         keys.chunks(row).map(|keys| (number(), Row::from(keys))).collect()
     }
 
-    /// A row is durable.
+    /// Adds a row that is durable.
     pub(super) fn add(&mut self, number: u64, row: Row) {
         self.last = self.last.max(number);
         for (key, until, record) in row.iter() {
             let known = self.keys.entry(*key).or_insert_with(|| (*until, record.clone(), 0));
-            // What was remembered last counts.
+            // The latest answer counts.
             (known.0, known.1) = (*until, record.clone());
             known.2 += 1;
         }
         self.rows.insert(number, row);
     }
 
-    /// A row was dissolved: its keys are in their table.
+    /// Removes a row that was dissolved: its keys are in their table.
     pub(super) fn remove(&mut self, number: u64) {
         for (key, ..) in self.rows.remove(&number).iter().flat_map(|row| row.iter()) {
             if let Some(known) = self.keys.get_mut(key) {
@@ -91,17 +92,17 @@ impl Bulk {
         }
     }
 
-    /// How many rows there are.
+    /// The number of rows.
     pub(super) fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// The row to be dissolved next.
+    /// The next row to dissolve.
     pub(super) fn first(&self) -> Option<u64> {
         self.rows.first_key_value().map(|(number, _)| *number)
     }
 
-    /// What is remembered under a key, and until when.
+    /// The expiry and answer of a key.
     pub(super) fn get(&self, key: &Digest) -> Option<(Utc, Bytes)> {
         self.keys.get(key).map(|(until, record, _)| (*until, record.clone()))
     }
@@ -120,13 +121,13 @@ pub(super) fn put(tables: &mut Tables<'_>, number: u64, row: &Row) -> Result<(),
     Ok(())
 }
 
-/// Puts the keys of a row where keys belong.
+/// Moves the keys of a row into the table of keys.
 pub(super) fn dissolve(tables: &mut Tables<'_>, number: u64) -> Result<(), redb::Error> {
     let Some(row) = tables.seen_bulk.remove(number)?.map(|octets| read(octets.value())) else {
         return Ok(());
     };
     for (key, until, record) in row?.iter() {
-        // One that was remembered since, in another batch, is remembered longer.
+        // A later batch remembered this key again, with a later expiry.
         let is_newer = tables.seen.get(key.0)?.is_some_and(|row| until.0 < row.value().0);
         if !is_newer {
             put_seen(tables, key, *until, record)?;

@@ -19,7 +19,7 @@ const MAX_RECORD: usize = 16 << 20;
 /// The longest name of a meta value, in octets.
 const MAX_NAME: usize = 255;
 
-/// A batch whose bodies are at hand, durable if they are files.
+/// A batch whose bodies are available, and durable if they are files.
 #[derive(Debug, Default)]
 struct Staged {
     changes: Vec<Change>,
@@ -34,7 +34,7 @@ enum Outcome {
     Kept(Vec<u64>),
     /// Nothing of it is in the database.
     Undone(StoreError),
-    /// It may be durable or not: its files must stay for the next open to judge.
+    /// It may be durable or not: its files stay, and the next open decides.
     Unknown(StoreError),
 }
 
@@ -80,8 +80,8 @@ impl RedbStore {
             .collect()
     }
 
-    /// Tries each batch by itself. When one does not fit, larger ones are not tried: each
-    /// failure costs opening the database again.
+    /// Commits each batch by itself. When one does not fit, larger ones are not tried: after each
+    /// failure the database is opened again.
     fn transact_singly(&self, batches: &[&Staged]) -> Vec<Outcome> {
         let mut too_large: Option<(usize, StoreError)> = None;
         let attempt = |batch: &&Staged| {
@@ -132,7 +132,8 @@ impl RedbStore {
                 },
             }
         };
-        // A write failed part way. Opening again finds the last whole commit: this one or not.
+        // A write failed part way. After reopening, the last whole commit is this one or the one
+        // before.
         if let Err(reopening) = self.recover() {
             tracing::error!(%error, "the commit failed before");
             self.unsure.store(number, Ordering::Relaxed);
@@ -153,7 +154,8 @@ impl RedbStore {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Puts the keys of one row where they belong, in a commit of their own. How many rows are left.
+    /// Moves the keys of one row into the table, in a commit of its own. Returns the number of
+    /// rows left.
     pub(super) fn dissolve_row(&self) -> Result<usize, StoreError> {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let Some(number) = self.bulk().first() else { return Ok(0) };
@@ -192,7 +194,7 @@ impl RedbStore {
         }
     }
 
-    /// Gives the spools back and removes what was written for the batch.
+    /// Restores the spools and removes the files written for the batch.
     fn undo(&self, batch: Staged) {
         // The changes share the octets of the spools.
         drop(batch.changes);
@@ -216,8 +218,8 @@ impl RedbStore {
         Ok(staged)
     }
 
-    /// Where a batch has many keys, they go into rows of their own; unless it has some forgotten too,
-    /// which depends on their order.
+    /// Puts the keys of a batch with many keys into rows, unless the batch also deletes keys, as
+    /// then their order matters.
     fn stage_rows(&self, staged: &mut Staged) {
         let is_key = |change: &Change| matches!(change, Change::PutSeen(..));
         let count = staged.changes.iter().filter(|change| is_key(change)).count();
@@ -246,7 +248,8 @@ impl RedbStore {
             Op::PutBody { id, source } => self.stage_body(id, source, staged)?,
             Op::DeleteBody { id } => Change::DeleteBody(id),
             Op::PutSeen { key, until, record } => {
-                // Before it can be there: who asks meanwhile is sent to the database.
+                // Before the key can be in the database: a reader in between is sent to the
+                // database.
                 self.sieve.insert(&key);
                 Change::PutSeen(key, until, within("a remembered answer", record)?)
             }
@@ -287,8 +290,8 @@ impl RedbStore {
 }
 
 impl Outcome {
-    /// One outcome for each of `count` batches, from that of their common transaction. The
-    /// files dropped go with the first.
+    /// One outcome for each of `count` batches from that of their common transaction. The dropped
+    /// files go with the first.
     fn spread(mut outcomes: Vec<Outcome>, count: usize) -> Vec<Outcome> {
         while outcomes.len() < count {
             let next = match outcomes.first() {

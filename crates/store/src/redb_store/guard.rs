@@ -1,8 +1,8 @@
-//! Watches the database's file: which operation failed first, and how.
+//! Records which operation on the database's file failed first, and how.
 //!
-//! redb refuses everything after an I/O error. To go on after a full disk the database is
-//! opened again; after a failed sync it must not be, since the kernel may have dropped pages
-//! that a second look finds in its cache.
+//! redb refuses everything after an I/O error. After a full disk the database is opened again;
+//! after a failed sync it must not be, as the kernel may have dropped pages that a read still
+//! finds in its cache.
 
 use redb::{BackendError, StorageBackend};
 use std::io;
@@ -18,7 +18,7 @@ pub(super) enum Trouble {
     Sync(Arc<io::Error>),
 }
 
-/// A backend under watch.
+/// A backend whose failures are recorded.
 #[derive(Debug)]
 pub(super) struct Guard {
     inner: Box<dyn StorageBackend>,

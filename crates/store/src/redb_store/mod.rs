@@ -1,4 +1,4 @@
-//! The queue in one redb file, with large bodies in files beside it.
+//! The queue in one redb file, with large bodies in separate files.
 
 mod apply;
 mod bulk;
@@ -27,19 +27,19 @@ use tables::BODY_INDEX;
 
 /// The database's file in the store's directory.
 const DATABASE: &str = "queue.redb";
-/// The same while it is being made: redb cannot open a file whose making a crash cut short.
+/// Its name during creation: redb cannot open a file whose creation a crash interrupted.
 const UNFINISHED: &str = "queue.redb.new";
 
-/// What a store may use.
+/// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// Octets of contents being received that all spools together hold in memory; beyond that
-    /// even small contents go to files.
+    /// Octets of contents being received that all spools together hold in memory; beyond that even
+    /// small contents go to files.
     pub spool_memory: usize,
     /// Octets of the database cached in memory.
     pub cache: usize,
-    /// Keys of one batch beyond which they are put where they belong after its commit, piece by
-    /// piece, with [`QueueStore::tidy`](crate::QueueStore::tidy).
+    /// Keys of one batch beyond which they are moved into their table after its commit, in pieces,
+    /// with [`QueueStore::tidy`](crate::QueueStore::tidy).
     pub many_keys: usize,
 }
 
@@ -50,13 +50,13 @@ impl Default for Options {
     }
 }
 
-/// What opening found amiss in `bodies/`.
+/// The problems in `bodies/` that opening found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sweep {
-    /// Files removed because nothing refers to them: spools and commits a crash cut short.
+    /// Files removed because nothing refers to them: a crash interrupted their spool or commit.
     pub removed: usize,
-    /// Bodies whose file is missing or of another length. Never the result of a crash: the
-    /// disk broke its word, or someone removed files.
+    /// Bodies whose file is missing or has another length. A crash cannot cause this: the disk
+    /// lost synced data, or someone removed files.
     pub missing: Vec<BodyId>,
 }
 
@@ -68,21 +68,21 @@ pub struct RedbStore {
     bodies: Arc<Bodies>,
     spools: Arc<Spools>,
     sweep: Sweep,
-    /// Whether opening took a repair.
+    /// Whether opening required a repair.
     repaired: bool,
-    /// Readers share it; opening again after a failure excludes them.
+    /// Readers share it; reopening after a failure excludes them.
     state: RwLock<State>,
     /// One commit at a time.
     writer: Mutex<()>,
-    /// Why the store takes nothing more, once a sync has failed or it was closed.
+    /// Why the store accepts nothing more, after a failed sync or a close.
     stopped: OnceLock<StoreError>,
-    /// What the latest commits put there.
+    /// The cache of the latest commits.
     recent: Mutex<Recent>,
-    /// Keys that are durable, and not yet where they belong.
+    /// Keys that are durable and not yet in their table.
     bulk: Mutex<Bulk>,
-    /// Which keys cannot have been remembered.
+    /// The filter of keys that were never remembered.
     sieve: Sieve,
-    /// Number of a commit that was told to have failed, though nobody could look; 0 for none.
+    /// Number of a commit reported as failed whose result could not be read; 0 for none.
     unsure: AtomicU64,
 }
 
@@ -94,7 +94,8 @@ struct State {
 }
 
 impl RedbStore {
-    /// Opens the store in a directory, made if absent (not its parents), and sweeps it.
+    /// Opens the store in a directory, created if absent (not its parents), and removes orphaned
+    /// files.
     ///
     /// # Errors
     /// [`StoreError::Locked`] if another process has it open; [`StoreError::Newer`];
@@ -103,7 +104,7 @@ impl RedbStore {
         RedbStore::with_disk(Arc::new(RealDisk::open(directory)?), options)
     }
 
-    /// Opens the store on a disk, which nobody else must use meanwhile.
+    /// Opens the store on a disk that nothing else uses meanwhile.
     ///
     /// # Errors
     /// As for [`RedbStore::open`].
@@ -140,38 +141,37 @@ impl RedbStore {
         &self.spools
     }
 
-    /// What opening found amiss.
+    /// The problems that opening found.
     #[must_use]
     pub fn sweep(&self) -> &Sweep {
         &self.sweep
     }
 
-    /// Whether the database had to be read whole to open it: it was not closed, and its last commit
-    /// was made by a release that did not provide for that.
+    /// Whether the database had to be read whole to open it: it was not closed, and a release
+    /// without quick repair made its last commit.
     #[must_use]
     pub fn repaired(&self) -> bool {
         self.repaired
     }
 
-    /// Closes the database in order, after the reads and the commit that are under way. What is
-    /// asked of the store afterwards, by whoever still holds it, fails with [`StoreError::Closed`].
-    /// Closing it again is fine.
+    /// Closes the database in order, after running reads and commits. Later calls of remaining
+    /// holders fail with [`StoreError::Closed`]. No error if already closed.
     pub fn close(&self) {
         let _writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner);
-        // Before its readers see that it is gone: it is not to be opened again.
+        // Set before readers see that the database is gone, so that nothing opens it again.
         let _ = self.stopped.set(StoreError::Closed);
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
         drop(std::mem::replace(&mut state.db, Err(StoreError::Closed)));
     }
 
-    /// The record of an entry where it was committed lately, without going to the database.
+    /// The record of an entry from the cache of latest commits, without a database read.
     #[must_use]
     pub fn recent_entry(&self, key: EntryKey) -> Option<Bytes> {
         self.recent().get(Key::Entry(key)).cloned()
     }
 
-    /// Up to `length` octets of a body from `offset` where it was committed lately and is not in a
-    /// file of its own, without going to the database.
+    /// Up to `length` octets of a body from the cache of latest commits, without a database read;
+    /// `None` for a body in a file.
     #[must_use]
     pub fn recent_body(&self, id: BodyId, offset: u64, length: usize) -> Option<Bytes> {
         let recent = self.recent();
@@ -180,18 +180,18 @@ impl RedbStore {
         Some(octets.slice(start..start.saturating_add(length).min(octets.len())))
     }
 
-    /// Whether this key is certainly not remembered, without going to the database.
+    /// Whether this key is certainly not remembered, without a database read.
     #[must_use]
     pub fn cannot_have_seen(&self, key: &Digest) -> bool {
         self.sieve.lacks(key)
     }
 
-    /// Reads all remembered keys once, page by page, after which [`RedbStore::cannot_have_seen`] can tell. May be
-    /// called beside everything else. Ends early, and cannot tell, where `ending` is set or the store
-    /// is closed meanwhile.
+    /// Reads all remembered keys once, page by page, to complete the filter for
+    /// [`RedbStore::cannot_have_seen`]. May run beside everything else. Ends early, and leaves the
+    /// filter incomplete, if `ending` is set or the store is closed meanwhile.
     ///
     /// # Errors
-    /// Those of the database: then it cannot tell.
+    /// Those of the database: the filter then stays incomplete.
     pub fn learn_seen(&self, ending: &AtomicBool) -> Result<(), StoreError> {
         let mut last = None;
         while !ending.load(Ordering::Relaxed) {
@@ -217,7 +217,7 @@ impl RedbStore {
         self.bulk.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens the database again if it failed since; redb itself refuses to go on.
+    /// Reopens the database if it has failed; redb itself refuses to continue.
     fn recover(&self) -> Result<(), StoreError> {
         if let Some(error) = self.stopped.get() {
             return Err(error.clone());
@@ -230,7 +230,7 @@ impl RedbStore {
             return Ok(());
         }
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        // Closed first: two of them on one file would not know of each other.
+        // Closed first: two instances on one file would not know of each other.
         state.db = Err(StoreError::Closed);
         match open_database(&*self.disk, DATABASE, self.options.cache) {
             Ok(Opened { db, trouble, repaired: _ }) => {
@@ -238,8 +238,8 @@ impl RedbStore {
                 let made = unsure != 0 && tables::commits(&db).is_ok_and(|last| last >= unsure);
                 *state = State { db: Ok(db), trouble };
                 if made {
-                    // What is in the database is not what the daemon believes: the next start,
-                    // which reads all of it, judges rightly.
+                    // The database differs from what the daemon assumes. The next start reads all
+                    // of it and is correct.
                     let why = "a commit was made that was told to have failed";
                     return Err(self
                         .stop("opening the database again", Arc::new(std::io::Error::other(why))));
@@ -254,7 +254,7 @@ impl RedbStore {
         }
     }
 
-    /// Takes nothing more: `doing` failed, and nobody knows what is durable.
+    /// Stops the store: `doing` failed, and what is durable is unknown.
     fn stop(&self, doing: &'static str, source: Arc<std::io::Error>) -> StoreError {
         let error = StoreError::Stopped { doing, source };
         tracing::error!(%error, "the store stops");
@@ -262,7 +262,7 @@ impl RedbStore {
     }
 }
 
-/// Makes the database if there is none: whole under another name, then renamed.
+/// Creates the database if there is none: complete under another name, then renamed.
 fn make_database(disk: &dyn Disk, cache: usize) -> Result<(), StoreError> {
     let io = |e| StoreError::io("making the database", e);
     let root = Path::new("");
@@ -285,7 +285,7 @@ fn make_database(disk: &dyn Disk, cache: usize) -> Result<(), StoreError> {
 struct Opened {
     db: Database,
     trouble: Arc<OnceLock<Trouble>>,
-    /// Whether it was read whole for that.
+    /// Whether opening read it whole.
     repaired: bool,
 }
 
@@ -311,7 +311,7 @@ fn open_database(disk: &dyn Disk, name: &str, cache: usize) -> Result<Opened, St
     Ok(Opened { db, trouble, repaired: repaired.load(Ordering::Relaxed) })
 }
 
-/// Removes the files without a row, and reports the rows without a file.
+/// Removes files without a row, and reports rows without a file.
 fn sweep(db: &Database, bodies: &Bodies) -> Result<Sweep, StoreError> {
     let mut files = bodies.list()?;
     let mut sweep = Sweep::default();
@@ -353,20 +353,20 @@ mod tests {
         vec![Op::PutEntry { precedence, id, record: Bytes::from_static(b"x") }]
     }
 
-    /// Opens it again behind a failed write, after a commit of which nothing is known.
-    fn reopened(told_to_have_failed: impl FnOnce(u64) -> u64) -> RedbStore {
+    /// Reopens it after a failed write, with a commit whose result is unknown.
+    fn reopened(reported_as_failed: impl FnOnce(u64) -> u64) -> RedbStore {
         let disk = FaultyDisk::new();
         let store = RedbStore::with_disk(Arc::new(disk.clone()), Options::default()).unwrap();
         store.commit(vec![put(1)]).remove(0).unwrap();
         let last = tables::commits(store.state.read().unwrap().db.as_ref().unwrap()).unwrap();
-        store.unsure.store(told_to_have_failed(last), Ordering::Relaxed);
+        store.unsure.store(reported_as_failed(last), Ordering::Relaxed);
         disk.fail_at(disk.calls() + 1, std::io::ErrorKind::StorageFull);
         assert!(store.commit(vec![put(2)]).remove(0).is_err());
         store
     }
 
     #[test]
-    fn a_commit_that_was_made_though_told_to_have_failed_stops_the_store() {
+    fn a_commit_reported_as_failed_but_made_stops_the_store() {
         let store = reopened(|last| last);
         let error = store.commit(vec![put(3)]).remove(0).unwrap_err();
         assert!(matches!(error, StoreError::Stopped { .. }), "{error}");

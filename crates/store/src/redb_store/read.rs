@@ -1,4 +1,4 @@
-//! Reading, beside commits: each call sees the last durable commit.
+//! Reads beside commits: each call sees the last durable commit.
 
 use super::RedbStore;
 use super::tables::{BODIES, BODY_INDEX, ENTRIES, META, SEEN, SEEN_UNTIL};
@@ -30,14 +30,14 @@ impl RedbStore {
         if let Some(error) = self.stopped.get() {
             return Err(error.clone());
         }
-        // Held while reading: the database is not closed under a reader.
+        // Held while reading, so that the database is not closed under a reader.
         let state = self.state.read().unwrap_or_else(PoisonError::into_inner);
         let db = state.db.as_ref().map_err(StoreError::clone)?;
         let run = || read(&db.begin_read()?);
         run().map_err(|e| StoreError::database(doing, e))
     }
 
-    /// How many queue entries there are, without reading them.
+    /// The number of queue entries, without reading them.
     ///
     /// # Errors
     /// Those of the database.
@@ -45,8 +45,8 @@ impl RedbStore {
         self.read("counting the queue", |txn| Ok(txn.open_table(ENTRIES)?.len()?))
     }
 
-    /// Up to 4,096 remembered keys after this one, those whose time is over among them. By pages,
-    /// so that nothing waits long for the database.
+    /// Up to 4,096 remembered keys after this one, including expired ones. Paged, so that no
+    /// commit waits long.
     pub(super) fn seen_after(&self, last: Option<&Digest>) -> Result<Vec<Digest>, StoreError> {
         const PAGE: usize = 4_096;
         let start = last.map_or(Bound::Unbounded, |key| Bound::Excluded(key.0));
@@ -62,11 +62,11 @@ impl RedbStore {
     /// # Errors
     /// Those of the database.
     pub fn seen_all(&self, keys: &[Digest], now: Utc) -> Result<Vec<Option<Bytes>>, StoreError> {
-        /// Looked up in one transaction, which a commit may have to wait for.
+        /// Keys per transaction, as a commit may have to wait for it.
         const SLICE: usize = 1_024;
         let mut found = Vec::with_capacity(keys.len());
         for keys in keys.chunks(SLICE) {
-            // Before the database: what is not here any more has been put there.
+            // Read before the database: a key no longer here is in the database by now.
             let in_bulk: Vec<_> = {
                 let bulk = self.bulk();
                 keys.iter().map(|key| bulk.get(key)).collect()
@@ -88,8 +88,7 @@ impl RedbStore {
         Ok(found)
     }
 
-    /// Whether there is a key whose time was over before this: whether it is worth while to have
-    /// some forgotten.
+    /// Whether any key expired before this time, so that deleting keys is worthwhile.
     ///
     /// # Errors
     /// Those of the database.

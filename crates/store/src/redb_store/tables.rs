@@ -14,19 +14,19 @@ pub(super) const BODY_INDEX: TableDefinition<'_, u64, (u64, u64)> =
 pub(super) const BODIES: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("bodies");
 /// Digest to (remembered until, record).
 pub(super) const SEEN: TableDefinition<'_, [u8; 32], (u64, &[u8])> = TableDefinition::new("seen");
-/// (remembered until, digest), to forget in order of time.
+/// (remembered until, digest), to delete in order of time.
 pub(super) const SEEN_UNTIL: TableDefinition<'_, (u64, [u8; 32]), ()> =
     TableDefinition::new("seen_until");
-/// Number to a row of keys that are to be put into `SEEN`, with what belongs there.
+/// Number to a row of keys to be moved into `SEEN`, with their values.
 pub(super) const SEEN_BULK: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("seen_bulk");
 /// Name to value.
 pub(super) const META: TableDefinition<'_, &str, &[u8]> = TableDefinition::new("meta");
-/// What the store knows of itself: `FORMAT` and `COMMITS`.
+/// The store's own values: `FORMAT` and `COMMITS`.
 const STORE: TableDefinition<'_, &str, u64> = TableDefinition::new("store");
 
 /// Row of `STORE`: the version of the format.
 const FORMAT: &str = "format";
-/// Row of `STORE`: counts the commits, to tell whether one that failed took effect.
+/// Row of `STORE`: the number of commits, which shows whether a failed commit took effect.
 const COMMITS: &str = "commits";
 
 /// The first version of the format.
@@ -61,9 +61,9 @@ impl<'t> Tables<'t> {
     }
 }
 
-/// Begins a durable transaction, after which the database opens without being read whole: a commit
-/// takes one sync more, and writes which pages are in use. Only the last commit before a crash
-/// counts, so every commit does it.
+/// Begins a durable transaction with quick repair: after it the database opens without being read
+/// whole. It costs one more sync per commit, and writes the allocation state. Only the last commit
+/// before a crash matters, so every commit does it.
 pub(super) fn begin(db: &Database) -> Result<WriteTransaction, redb::Error> {
     let mut txn = db.begin_write()?;
     txn.set_durability(Durability::Immediate)?;
@@ -83,7 +83,7 @@ pub(super) fn commits(db: &Database) -> Result<u64, redb::Error> {
     Ok(table.get(COMMITS)?.map_or(0, |row| row.value()))
 }
 
-/// Makes the tables of a new store, refuses a newer format, raises an older one.
+/// Creates the tables of a new store, refuses a newer format, upgrades an older one.
 pub(super) fn prepare(db: &Database) -> Result<(), StoreError> {
     prepare_with(db, STEPS)
 }
@@ -171,7 +171,7 @@ mod tests {
         assert!(matches!(error, StoreError::Damaged { .. }), "{error}");
     }
 
-    /// No predecessor of version 1 exists, so the steps here are invented.
+    /// Version 1 has no predecessor, so the steps here are invented.
     #[test]
     fn an_older_format_is_raised_by_the_missing_steps_alone() {
         fn second(txn: &WriteTransaction) -> Result<(), redb::Error> {

@@ -1,4 +1,4 @@
-//! A model of the store: what it must answer after the batches applied so far.
+//! A model of the store: the answers it must give after the batches applied so far.
 #![allow(dead_code)]
 
 use base::{BodyId, EntryId, Precedence, Utc};
@@ -46,8 +46,8 @@ impl Model {
         }
     }
 
-    /// Compares all the store answers with the model; the error says what differs. The keys
-    /// asked for are those of `universe`, a model that holds every key ever used.
+    /// Compares all answers of the store with the model; the error names the difference. The keys
+    /// compared are those of `universe`, a model with every key ever used.
     pub(crate) fn check(&self, store: &RedbStore, universe: &Model) -> Result<(), String> {
         let fail = |what: &str, e: &dyn std::fmt::Display| format!("{what}: {e}");
         let mut entries = Vec::new();
@@ -133,7 +133,7 @@ pub(crate) fn meta(name: &str, value: &'static [u8]) -> Op {
     Op::PutMeta { name: name.to_owned(), value: Bytes::from_static(value) }
 }
 
-/// Octets that tell their place.
+/// Octets that depend on their offset.
 pub(crate) fn octets(length: usize, salt: u8) -> Bytes {
     (0..length).map(|i| (i % 251) as u8 ^ salt).collect()
 }

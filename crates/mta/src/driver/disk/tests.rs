@@ -5,7 +5,7 @@ use store::Options;
 
 const ROUTINE: Precedence = Precedence::Routine;
 
-/// One test counts the threads of this process.
+/// One test counts the threads of this process, so the tests exclude each other.
 static THREADS_ARE_COUNTED: tokio::sync::Mutex<()> = tokio::sync::Mutex::const_new(());
 
 fn open(directory: &Path) -> Arc<RedbStore> {
@@ -22,7 +22,7 @@ fn batch(n: u64, source: BodySource) -> Batch {
     ]
 }
 
-/// Has the desk do all it can do at once, and stops it in the midst of that.
+/// Starts every kind of work at once and stops the threads in the middle of it.
 async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
     let inbox = Arc::<Inbox>::default();
     let mut desk = StoreThreads::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
@@ -62,7 +62,7 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
         assert_eq!(store.entry_count().unwrap(), round * 50);
         assert_eq!(stop_while_working(&store, round).await, 50, "round {round}");
         assert!(matches!(store.entry_count(), Err(StoreError::Closed)), "round {round}");
-        // No thread is left that could hold it open.
+        // No thread is left that could keep the store open.
         tokio::task::yield_now().await;
         let named = |name| {
             let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
@@ -77,7 +77,7 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
     }
 }
 
-/// While the disk hangs: with a file's octets on their way, and in a commit behind them.
+/// The disk hangs: octets of a file are in flight, and a commit waits behind them.
 async fn stop_while_it_hangs(store: &Arc<RedbStore>, hangs: std::sync::mpsc::Receiver<()>) {
     let mut desk = StoreThreads::start(Arc::clone(store), Arc::default()).unwrap();
     let hangs = Arc::new(std::sync::Mutex::new(hangs));

@@ -7,8 +7,8 @@ fn log(dir: &Path, size: u64) -> EventLog {
     EventLog { path: dir.join("events.jsonl"), size, keep: 2 }
 }
 
-fn open(log: &EventLog) -> io::Result<Journal> {
-    Journal::open(log, "MTA-A", Clock::start())
+fn open(log: &EventLog) -> io::Result<EventLogFile> {
+    EventLogFile::open(log, "MTA-A", Clock::start())
 }
 
 fn event(number: u64) -> Event {
@@ -25,7 +25,7 @@ fn event(number: u64) -> Event {
     }
 }
 
-/// The sizes in a file, each line being one JSON object.
+/// The sizes in a file of one JSON object per line.
 fn numbers(path: &Path) -> Vec<u64> {
     let text = std::fs::read_to_string(path).unwrap();
     let line = |line| serde_json::from_str::<serde_json::Value>(line).unwrap();
@@ -37,15 +37,15 @@ fn every_line_is_there_once_over_a_restart_and_a_rotation() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), 64 << 10);
     let mut number = 0;
-    // As a daemon that died in the middle of a line leaves it.
+    // A file as a daemon leaves it that died in the middle of a line.
     std::fs::write(&log.path, "{\"bytes\":0}\n{\"bytes\":1").unwrap();
     for _ in 0..3 {
-        let journal = open(&log).unwrap();
+        let event_log = open(&log).unwrap();
         for _ in 0..400 {
             number += 1;
-            journal.put(&event(number).line(Utc(number), "MTA-A", None));
+            event_log.put(&event(number).line(Utc(number), "MTA-A", None));
         }
-        assert_eq!(journal.lost(), 0);
+        assert_eq!(event_log.lost(), 0);
     }
     let file = |n: u32| dir.path().join(format!("events.jsonl.{n}"));
     assert!(!file(3).exists());
@@ -65,22 +65,22 @@ fn every_line_is_there_once_over_a_restart_and_a_rotation() {
 fn a_line_can_be_read_while_the_log_is_open() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), 64 << 10);
-    let journal = open(&log).unwrap();
-    journal.put(&event(5).line(Utc(5), "MTA-A", None));
+    let event_log = open(&log).unwrap();
+    event_log.put(&event(5).line(Utc(5), "MTA-A", None));
     while numbers(&log.path).is_empty() {
         std::thread::yield_now();
     }
     assert_eq!(numbers(&log.path), [5]);
-    drop(journal);
+    drop(event_log);
 }
 
 #[test]
-fn what_cannot_be_written_is_told_and_no_line_is_torn() {
+fn lost_lines_are_counted_and_no_line_is_torn() {
     let dir = tempfile::tempdir().unwrap();
     let log = EventLog { keep: 1, ..log(dir.path(), 64 << 10) };
     let mut file = LogFile::open(&log).unwrap();
     file.write(b"{\"bytes\":1}\n").unwrap();
-    // A directory stands where the next file should go.
+    // A directory occupies the name of the next file.
     std::fs::create_dir_all(dir.path().join("events.jsonl.1/in the way")).unwrap();
     let line = format!("{{\"bytes\":2,\"x\":\"{}\"}}\n", "y".repeat(60 << 10));
     let lines = format!("{line}{line}");
@@ -96,20 +96,20 @@ fn what_cannot_be_written_is_told_and_no_line_is_torn() {
 #[test]
 fn a_full_disk_loses_lines_and_nothing_else() {
     let log = EventLog { path: "/dev/full".into(), size: 64 << 10, keep: 1 };
-    let Ok(journal) = open(&log) else { return };
-    journal.put(&event(1).line(Utc(1), "MTA-A", None));
-    journal.put(&event(2).line(Utc(2), "MTA-A", None));
-    while journal.lost() < 2 {
+    let Ok(event_log) = open(&log) else { return };
+    event_log.put(&event(1).line(Utc(1), "MTA-A", None));
+    event_log.put(&event(2).line(Utc(2), "MTA-A", None));
+    while event_log.lost() < 2 {
         std::thread::yield_now();
     }
 }
 
 fn writer(log: &EventLog) -> Writer {
     let file = LogFile::open(log).unwrap();
-    Writer { file, mta: "MTA-A".to_owned(), clock: Clock::start(), untold: 0, failing: false }
+    Writer { file, mta: "MTA-A".to_owned(), clock: Clock::start(), unlogged: 0, failing: false }
 }
 
-/// The lines that stand for others, each with how many lines are before it.
+/// The gap lines, each with the number of lines before it.
 fn gaps(path: &Path) -> Vec<(usize, u64)> {
     let text = std::fs::read_to_string(path).unwrap();
     let line = |text| serde_json::from_str::<serde_json::Value>(text).unwrap();
@@ -119,15 +119,15 @@ fn gaps(path: &Path) -> Vec<(usize, u64)> {
 }
 
 #[test]
-fn what_waited_too_long_is_said_once_and_stands_in_the_file() {
+fn an_overflow_is_logged_once_and_counted_in_the_file() {
     let dir = tempfile::tempdir().unwrap();
     let log = log(dir.path(), 64 << 20);
     let shared = Shared::default();
     let large = Event { detail: "x".repeat(1 << 20), ..event(1) };
     let put = || shared.put(&large.line(Utc(1), "MTA-A", None));
-    let said = (0..20).filter(|_| put()).count();
+    let reported = (0..20).filter(|_| put()).count();
     let lost = shared.lost.load(Ordering::Relaxed);
-    assert!(said == 1 && lost > 0, "{said} {lost}");
+    assert!(reported == 1 && lost > 0, "{reported} {lost}");
     shared.lock().ended = true;
     writer(&log).write_all(&shared);
     let kept = 20 - usize::try_from(lost).unwrap();

@@ -44,12 +44,12 @@ fn the_text_is_openmetrics() {
     assert_eq!(openmetrics(families()).unwrap(), TEXT);
 }
 
-/// Says this, and gives all that is answered.
-async fn say(address: std::net::SocketAddr, octets: &[u8]) -> String {
+/// Sends these octets and returns the whole answer.
+async fn exchange(address: std::net::SocketAddr, octets: &[u8]) -> String {
     let mut stream = TcpStream::connect(address).await.unwrap();
     stream.write_all(octets).await.unwrap();
     let mut answer = Vec::new();
-    // A server that refuses may reset what it did not read.
+    // A server that refuses may reset the connection instead of reading on.
     let _ = stream.read_to_end(&mut answer).await;
     String::from_utf8(answer).unwrap()
 }
@@ -65,7 +65,7 @@ async fn only_get_of_metrics_is_served_and_what_is_too_long_refused() {
             let _ = answer.send(families());
         }
     });
-    let good = say(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let good = exchange(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
     let (head, body) = good.split_once("\r\n\r\n").unwrap();
     assert!(head.starts_with("HTTP/1.1 200 "), "{head}");
     assert!(head.contains("content-type: application/openmetrics-text; version=1.0.0"), "{head}");
@@ -82,13 +82,13 @@ async fn only_get_of_metrics_is_served_and_what_is_too_long_refused() {
         (format!("GET /metrics HTTP/1.1\r\n{long}\r\n"), "431"),
         ("nonsense\r\n\r\n".to_owned(), "400"),
     ] {
-        let answer = say(address, request.as_bytes()).await;
-        let told = answer.starts_with(&format!("HTTP/1.1 {status} "));
-        assert!(told, "{status}: {answer:?}");
+        let answer = exchange(address, request.as_bytes()).await;
+        let as_expected = answer.starts_with(&format!("HTTP/1.1 {status} "));
+        assert!(as_expected, "{status}: {answer:?}");
     }
     driver.abort();
     let _ = driver.await;
-    let ending = say(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
+    let ending = exchange(address, b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n").await;
     assert!(ending.starts_with("HTTP/1.1 503 "), "{ending}");
     server.abort();
 }

@@ -49,7 +49,7 @@ const WAITS: &[&str] = &[
     "rose Sta01",
     "rose Sta10 answer",
     "rose Sta10 answer sends",
-    "rose Sta10 hears",
+    "rose Sta10 receives",
     "rose Sta20",
     "rose Sta21",
 ];

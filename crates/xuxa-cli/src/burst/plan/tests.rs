@@ -148,7 +148,7 @@ fn what_a_plan_comes_to_is_bounded() {
     assert!(many(2, "size = \"1kB\"\ncount = 60000").contains("at most 100000"));
     assert!(many(5, "size = \"1kB\"\nparallel = 60\ncount = 60").contains("at most 256"));
     assert!(many(1, "size = \"1GB\"\ncount = 101").contains("at most 100 GB"));
-    assert!(many(1, "size = \"1kB\"\ncount = 3\nspacing = \"1000m\"").contains("over a day"));
+    assert!(many(1, "size = \"1kB\"\ncount = 3\nspacing = \"10000min\"").contains("over a day"));
 }
 
 #[test]
