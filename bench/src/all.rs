@@ -3,7 +3,7 @@
 
 use super::backlog::{self, HEADER, STAGES};
 use super::figures::markdown;
-use super::{build, flood, relay, report, restart, resume};
+use super::{build, flood, relay, restart, results, resume};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result};
@@ -41,7 +41,7 @@ pub(crate) struct Args {
 #[derive(Debug, Deserialize, Serialize)]
 struct Figures {
     machine: Machine,
-    relay: report::Report,
+    relay: results::Report,
     backlog: backlog::Report,
     #[serde(default)]
     flood: Option<flood::Report>,
@@ -176,14 +176,14 @@ mod tests {
         let names = ["machine", "backlog", "stages", "restart", "resume", slow];
         // These are sentences.
         let words = ["machine", "disk", "idle", "memory"];
-        let all = names.into_iter().chain(report::PARTS).chain(flood::PARTS);
+        let all = names.into_iter().chain(results::PARTS).chain(flood::PARTS);
         let is_empty = |name: &&str| match words.contains(name) {
             true => between(&page, name).unwrap().trim().is_empty(),
             false => rows(&page, name).unwrap() == 0,
         };
         let empty: Vec<_> = all.filter(is_empty).collect();
         assert!(empty.is_empty(), "nothing between the marks of {empty:?} in {PAGE}");
-        let all = names.len() + report::PARTS.len() + flood::PARTS.len();
+        let all = names.len() + results::PARTS.len() + flood::PARTS.len();
         assert_eq!(page.matches("<!-- figures: ").count(), all);
     }
 }

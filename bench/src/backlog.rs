@@ -209,7 +209,7 @@ impl Args {
             precedence: Precedence::Flash,
             count: self.flashes,
             pause_ms: Some(PAUSE_MS),
-            journal: pair.act.path().join("journal-flash"),
+            delivery_file: pair.act.path().join("deliveries-flash"),
             ..self.filling(pair)
         }
     }
@@ -225,7 +225,7 @@ impl Args {
             pause_ms: None,
             rate: None,
             drain_seconds: LONG.as_secs_f64(),
-            journal: pair.act.path().join("journal"),
+            delivery_file: pair.act.path().join("deliveries"),
             held: true,
         }
     }

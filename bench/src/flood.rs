@@ -1,12 +1,12 @@
 //! `cargo xtask bench flood`: what a flood of Routine at both MTAs does to a Flash on its own channel.
 
-mod report;
+mod results;
 
 #[cfg(test)]
-pub(super) use report::PARTS;
-pub(super) use report::Report;
+pub(super) use results::PARTS;
+pub(super) use results::Report;
 
-use self::report::{Load as Kind, Row, Times};
+use self::results::{Load as Kind, Row, Times};
 use super::running::Load;
 use super::stages::Passages;
 use super::{Programs, all, build, close, login, user};
@@ -235,7 +235,7 @@ impl Bed {
             precedence: Precedence::Flash,
             count: args.flashes,
             pause_ms: Some(PAUSE_MS),
-            journal: self.pair.act.path().join("journal-flash"),
+            delivery_file: self.pair.act.path().join("deliveries-flash"),
             ..plan(&self.pair.naples, &self.pair.act, FLASH, args.seconds - RAMP, None)
         };
         let flash = Load::start(&self.programs, self.pair.act.path(), "plan-flash", &flash)?;
@@ -305,7 +305,7 @@ fn plan(from: &Site, to: &Site, size: usize, seconds: f64, rate: Option<f64>) ->
         pause_ms: None,
         rate,
         drain_seconds: LONG.as_secs_f64(),
-        journal: to.path().join("journal"),
+        delivery_file: to.path().join("deliveries"),
         held: true,
     }
 }

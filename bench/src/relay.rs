@@ -2,7 +2,7 @@
 //! another, delivered to a user who keeps it.
 
 use super::disk::Disk;
-use super::report::{Idle, Large, Report, Row};
+use super::results::{Idle, Large, Report, Row};
 use super::{Programs, build, close, login, user};
 use crate::Outcome;
 use crate::workspace::Workspace;
@@ -241,7 +241,7 @@ impl Bench<'_> {
             pause_ms: None,
             rate: None,
             drain_seconds: DRAIN.as_secs_f64(),
-            journal: pair.act.path().join("journal"),
+            delivery_file: pair.act.path().join("deliveries"),
             held: false,
         }
     }

@@ -24,16 +24,16 @@ enum Job {
 
 /// A handle for one user; all write to one file.
 #[derive(Clone)]
-pub(crate) struct Journal {
+pub(crate) struct DeliveryFile {
     jobs: mpsc::Sender<Job>,
 }
 
-impl Journal {
+impl DeliveryFile {
     /// Makes the file and starts the thread that writes it, which ends with the last handle.
     ///
     /// # Errors
     /// The file cannot be made.
-    pub(crate) fn start(path: &Path) -> Result<Journal> {
+    pub(crate) fn start(path: &Path) -> Result<DeliveryFile> {
         let mut file = OpenOptions::new()
             .write(true)
             .create(true)
@@ -42,28 +42,28 @@ impl Journal {
             .with_context(|| format!("cannot write {}", path.display()))?;
         let zeros = vec![0; 1 << 20];
         for _ in 0..RING >> 20 {
-            file.write_all(&zeros).context("allocating the journal")?;
+            file.write_all(&zeros).context("allocating the delivery file")?;
         }
-        file.sync_all().context("allocating the journal")?;
-        file.seek(SeekFrom::Start(0)).context("the journal")?;
+        file.sync_all().context("allocating the delivery file")?;
+        file.seek(SeekFrom::Start(0)).context("the delivery file")?;
         let (jobs, queue) = mpsc::channel(WAITING);
         std::thread::Builder::new()
-            .name("journal".to_owned())
+            .name("deliveries".to_owned())
             .spawn(move || write(file, queue))
-            .context("starting the journal's thread")?;
-        Ok(Journal { jobs })
+            .context("starting the delivery file's thread")?;
+        Ok(DeliveryFile { jobs })
     }
 
     /// Writes octets, some time.
     pub(crate) async fn append(&self, octets: Bytes) -> Result<()> {
-        self.jobs.send(Job::Octets(octets)).await.ok().context("the journal failed")
+        self.jobs.send(Job::Octets(octets)).await.ok().context("the delivery file failed")
     }
 
     /// Comes back when all appended before is on the disk.
     pub(crate) async fn commit(&self) -> Result<()> {
         let (done, wait) = oneshot::channel();
-        self.jobs.send(Job::Commit(done)).await.ok().context("the journal failed")?;
-        wait.await.context("the journal failed")
+        self.jobs.send(Job::Commit(done)).await.ok().context("the delivery file failed")?;
+        wait.await.context("the delivery file failed")
     }
 }
 
@@ -88,7 +88,7 @@ fn write(mut file: File, mut queue: mpsc::Receiver<Job>) {
             .and_then(|()| if waiting.is_empty() { Ok(()) } else { file.sync_data() });
         octets.clear();
         if let Err(error) = written {
-            eprintln!("the journal of the receiving users: {error}");
+            eprintln!("the delivery file of the receiving users: {error}");
             return; // whoever waits hears that it is gone
         }
         for done in waiting.drain(..) {
@@ -104,16 +104,16 @@ mod tests {
     #[tokio::test]
     async fn what_is_committed_is_in_the_file_round_and_round() {
         let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("journal");
-        let journal = Journal::start(&path).unwrap();
-        journal.append(Bytes::from_static(b"one")).await.unwrap();
-        journal.append(Bytes::from_static(b" two")).await.unwrap();
-        journal.commit().await.unwrap();
+        let path = directory.path().join("deliveries");
+        let file = DeliveryFile::start(&path).unwrap();
+        file.append(Bytes::from_static(b"one")).await.unwrap();
+        file.append(Bytes::from_static(b" two")).await.unwrap();
+        file.commit().await.unwrap();
         assert_eq!(&std::fs::read(&path).unwrap()[..8], b"one two\0");
         for _ in 0..RING >> 20 {
-            journal.append(Bytes::from(vec![7; 1 << 20])).await.unwrap();
+            file.append(Bytes::from(vec![7; 1 << 20])).await.unwrap();
         }
-        journal.commit().await.unwrap();
+        file.commit().await.unwrap();
         let file = std::fs::read(&path).unwrap();
         assert_eq!((file.len() as u64, file[0], file[7]), (RING, 7, 7));
     }

@@ -4,7 +4,7 @@
 //! Submission and delivery are stamped by one clock. Every content that arrives is compared with
 //! what was sent; every delivery is on the disk before it is confirmed.
 
-mod journal;
+mod delivery_file;
 mod login;
 mod relay;
 mod summary;

@@ -1,6 +1,6 @@
 //! A run: users submit at one MTA, others receive at another.
 
-use crate::journal::Journal;
+use crate::delivery_file::DeliveryFile;
 use crate::login::Login;
 use crate::summary::Summary;
 use anyhow::{Context, Result, bail};
@@ -44,7 +44,7 @@ pub struct Plan {
     /// for so many seconds: a slow disk makes it longer, a lost message makes it fail.
     pub drain_seconds: f64,
     /// Where the receivers keep what they take.
-    pub journal: PathBuf,
+    pub delivery_file: PathBuf,
     /// Once all are bound, says so with a line on standard output and waits for one on standard
     /// input before it submits.
     #[serde(default)]
@@ -132,7 +132,7 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     let size = plan.size as u64;
     let message = Message::canned(originator, Vec::new(), plan.precedence, size, "LOAD");
     let content = message.content()?;
-    let journal = Journal::start(&plan.journal)?;
+    let file = DeliveryFile::start(&plan.delivery_file)?;
     let mut receivers = Vec::new();
     for login in &plan.receivers {
         receivers.push(login.bind(Services::Delivery, clock).await?);
@@ -158,9 +158,9 @@ async fn relay(plan: Plan) -> Result<Outcome> {
         trouble: RefCell::new(None),
     });
     for user in receivers {
-        let (run, journal) = (Rc::clone(&run), journal.clone());
+        let (run, file) = (Rc::clone(&run), file.clone());
         tokio::task::spawn_local(async move {
-            let ended = receive(&run, user, &journal).await;
+            let ended = receive(&run, user, &file).await;
             run.went_wrong(ended.err());
         });
     }
@@ -337,12 +337,12 @@ async fn submit(
 }
 
 /// Takes deliveries until the run drops the task.
-async fn receive(run: &Run, mut user: User, journal: &Journal) -> Result<()> {
+async fn receive(run: &Run, mut user: User, file: &DeliveryFile) -> Result<()> {
     loop {
         match user.next(None).await? {
             Some(Indication::Invoked { invoke, operation: operation::MESSAGE_DELIVERY }) => {
-                let identifier = take(run, &mut user, journal).await?;
-                journal.commit().await?;
+                let identifier = take(run, &mut user, file).await?;
+                file.commit().await?;
                 let mut writer = Writer::new();
                 DeliveryResult::default().write(&mut writer);
                 user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
@@ -354,8 +354,8 @@ async fn receive(run: &Run, mut user: User, journal: &Journal) -> Result<()> {
     }
 }
 
-/// One delivery, compared and handed to the journal; its content identifier.
-async fn take(run: &Run, user: &mut User, journal: &Journal) -> Result<String> {
+/// One delivery, compared and handed to the delivery file; its content identifier.
+async fn take(run: &Run, user: &mut User, file: &DeliveryFile) -> Result<String> {
     let mut parser = DeliveryParser::default();
     let (mut identifier, mut length) = (None, 0);
     loop {
@@ -371,7 +371,7 @@ async fn take(run: &Run, user: &mut User, journal: &Journal) -> Result<String> {
                 ArgumentEvent::End => {}
             }
         }
-        journal.append(bytes).await?;
+        file.append(bytes).await?;
         if last {
             break;
         }

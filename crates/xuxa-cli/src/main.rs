@@ -7,13 +7,13 @@ mod part;
 mod profile;
 mod quantity;
 mod reading;
+mod reason_text;
 mod receive;
 mod report;
-mod say;
 mod send;
 mod show;
 mod submission;
-mod words;
+mod terminal;
 
 use crate::submission::{MtaAccess, Prepared};
 use anyhow::{Result, bail};
@@ -196,12 +196,12 @@ fn main() -> ExitCode {
         }
     });
     if let Err(error) = set {
-        say::complain(&format!("Ctrl-C will not unbind in order: {error}"));
+        terminal::report_error(&format!("Ctrl-C will not unbind in order: {error}"));
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
         Err(error) => {
-            say::complain(&format!("cannot start: {error}"));
+            terminal::report_error(&format!("cannot start: {error}"));
             return ExitCode::FAILURE;
         }
     };
@@ -212,7 +212,9 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let is_terminal = std::io::stderr().is_terminal();
     if let Verb::Burst(args) = &cli.verb {
         if cli.pcap.is_some() {
-            say::complain("--pcap writes one association, and a burst has several: leave it out");
+            terminal::report_error(
+                "--pcap writes one association, and a burst has several: leave it out",
+            );
             return ExitCode::from(2);
         }
         let profiles =
@@ -222,13 +224,15 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     let profile = match profile::load(cli.config.as_deref(), cli.profile.as_deref()) {
         Ok(profile) => profile,
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     if let Some(path) = &cli.pcap {
         let shown = path.display();
-        say::complain(&format!("warning: {shown} will hold passwords and contents in clear"));
+        terminal::report_error(&format!(
+            "warning: {shown} will hold passwords and contents in clear"
+        ));
     }
     let way = MtaAccess {
         profile: &profile,
@@ -252,18 +256,18 @@ async fn run_send(way: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCode 
     let messages = match messages(way, args) {
         Ok(messages) => messages,
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     let outcome = send::send(way, &messages, args.retry_for).await;
     if json {
-        say::print_json(&outcome);
+        terminal::print_json(&outcome);
     } else if !outcome.messages.is_empty() {
-        say::print(&show::sent(&outcome.messages).to_string());
+        terminal::print(&show::sent(&outcome.messages).to_string());
     }
     for line in show::unsent(&outcome) {
-        say::complain(&line);
+        terminal::report_error(&line);
     }
     ExitCode::from(sent_code(&outcome))
 }
@@ -285,7 +289,7 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             ExitCode::from(match some {
                 true => 3,
                 false if error.is::<profile::Wrong>() => 2,
@@ -376,12 +380,12 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
     let (mut inbox, files) = match opened() {
         Ok(opened) => opened,
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
     if inbox.unreadable_lines() > 0 {
-        say::complain(&format!(
+        terminal::report_error(&format!(
             "warning: {} lines of received.log in {} cannot be read: what they named is kept again \
              should the MTA deliver it again",
             inbox.unreadable_lines(),
@@ -397,33 +401,33 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
     let mut to = receive::To { inbox: &mut inbox, files: files.as_ref() };
     let outcome = receive::receive(way, &mut to, until, |line| {
         if let Some(warning) = show::warning(line) {
-            say::complain(&warning);
+            terminal::report_error(&warning);
         }
         if !json && args.wait {
             let line = std::slice::from_ref(line);
-            say::print(&format!("{}\n{}", show::received(line), show::details(line)));
+            terminal::print(&format!("{}\n{}", show::received(line), show::details(line)));
         }
         lines.push(line.clone());
     })
     .await;
     if json {
-        say::print_json(&serde_json::json!({ "deliveries": lines }));
+        terminal::print_json(&serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {
         if lines.is_empty() && matches!(outcome, Ok(0)) {
-            say::print("nothing waits");
+            terminal::print("nothing waits");
         } else if !lines.is_empty() {
-            say::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
+            terminal::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
         }
     }
     let short = args.count.is_some_and(|n| (lines.len() as u64) < n);
     match outcome {
         Ok(_) if short => {
             let wanted = args.count.unwrap_or(0);
-            say::complain(&format!("{} of {wanted} deliveries came", lines.len()));
+            terminal::report_error(&format!("{} of {wanted} deliveries came", lines.len()));
             ExitCode::from(if lines.is_empty() { 1 } else { 3 })
         }
         Ok(left) if left > 0 => {
-            say::complain(&format!(
+            terminal::report_error(&format!(
                 "{left} still wait: the MTA has not delivered them, try again later"
             ));
             ExitCode::from(3)

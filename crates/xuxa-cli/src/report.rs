@@ -1,7 +1,7 @@
 //! A report: what became of a message of ours.
 
+use crate::reason_text;
 use crate::show;
-use crate::words;
 use anyhow::{Context as _, Result};
 use base::ber::Element;
 use p1::envelope::ReportType;
@@ -65,7 +65,7 @@ impl ReportLine {
                 line.delivery_time = time.utc.map(|t| t.to_string());
             }
             ReportType::NonDelivery { reason, diagnostic } => {
-                line.because = Some(words::not_delivered(*reason, *diagnostic));
+                line.because = Some(reason_text::not_delivered(*reason, *diagnostic));
                 line.reason = Some(reason.to_string());
                 line.diagnostic = diagnostic.as_ref().map(ToString::to_string);
             }

@@ -1,7 +1,7 @@
 //! A message submitted until the MTA has answered: again where an answer was lost.
 
 use crate::profile::{Profile, Wrong};
-use crate::say;
+use crate::terminal;
 use anyhow::Result;
 use base::{Precedence, Utc};
 use p1::p3::{MessageSubmissionEnvelope, SubmissionResult};
@@ -188,7 +188,7 @@ pub(crate) async fn submit(
         }
         if pause.is_zero() {
             let id = &message.content_identifier;
-            say::complain(&format!("{error:#}; submitting {id} again"));
+            terminal::report_error(&format!("{error:#}; submitting {id} again"));
         }
         // An MTA that is away gives no event to wait for.
         let _ = tokio::time::timeout(pause, way.interrupted.wait()).await;

@@ -1,5 +1,5 @@
-//! The way to standard output and standard error. Names, subjects and texts are what others chose:
-//! no terminal obeys what is in them.
+//! Writes to standard output and standard error. Control characters in names, subjects and texts are
+//! escaped: others chose them.
 
 use base::shown;
 use serde::Serialize;
@@ -14,12 +14,12 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn print_json(value: &impl Serialize) {
     match serde_json::to_string(value) {
         Ok(text) => _ = writeln!(std::io::stdout().lock(), "{}", shown::json(&text)),
-        Err(error) => complain(&format!("this cannot be shown as JSON: {error}")),
+        Err(error) => report_error(&format!("this cannot be shown as JSON: {error}")),
     }
 }
 
 /// Prints to standard error.
-pub(crate) fn complain(text: &str) {
+pub(crate) fn report_error(text: &str) {
     note(&format!("xuxa: {text}"));
 }
 

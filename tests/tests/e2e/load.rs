@@ -27,7 +27,7 @@ fn plan(pair: &Pair, users: usize, size: usize, count: u64) -> Plan {
         rate: None,
         held: false,
         drain_seconds: SOON.as_secs_f64(),
-        journal: pair.act.path().join("journal"),
+        delivery_file: pair.act.path().join("deliveries"),
     }
 }
 

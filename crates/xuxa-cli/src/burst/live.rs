@@ -1,8 +1,8 @@
 //! What is seen while a burst runs: a table in place on a terminal, else a line now and then.
 
 use super::run::Run;
-use crate::say;
 use crate::show;
+use crate::terminal;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::rc::Rc;
 use std::time::Duration;
@@ -33,8 +33,8 @@ impl Live {
     /// Says something without spoiling the table.
     pub(crate) fn say(&self, what: &str) {
         match &self.bar {
-            Some(bar) => bar.suspend(|| say::complain(what)),
-            None => say::complain(what),
+            Some(bar) => bar.suspend(|| terminal::report_error(what)),
+            None => terminal::report_error(what),
         }
     }
 
@@ -47,7 +47,7 @@ impl Live {
             interval.tick().await;
             match &self.bar {
                 Some(bar) => bar.set_message(table(&run, elapsed())),
-                None => say::note(&line(&run, elapsed())),
+                None => terminal::note(&line(&run, elapsed())),
             }
         }
     }

@@ -5,7 +5,7 @@ mod follow;
 mod live;
 mod plan;
 mod receive;
-mod report;
+mod result;
 mod run;
 mod schedule;
 mod summary;
@@ -13,13 +13,13 @@ mod tally;
 mod value;
 
 use crate::profile::{self, Profile, Wrong};
-use crate::say;
 use crate::show;
+use crate::terminal;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use live::Live;
 use plan::Plan;
-use report::Report;
+use result::BurstResult;
 use run::{Run, Setup};
 use std::collections::BTreeMap;
 use std::io::Write as _;
@@ -67,7 +67,7 @@ pub(crate) async fn burst(
         Ok(Some(setup)) => setup,
         Ok(None) => return list(&args.plan, json),
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
@@ -77,7 +77,7 @@ pub(crate) async fn burst(
     match make(args, setup, json, is_terminal).await {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             ExitCode::from(if error.is::<Wrong>() { 2 } else { 1 })
         }
     }
@@ -124,7 +124,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
     let (messages, plan) = match read {
         Ok(read) => read,
         Err(error) => {
-            say::complain(&format!("{error:#}"));
+            terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
@@ -138,7 +138,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
             line
         });
         let lines: Vec<_> = lines.collect();
-        say::print_json(&serde_json::json!({ "seed": plan.seed, "messages": lines }));
+        terminal::print_json(&serde_json::json!({ "seed": plan.seed, "messages": lines }));
         return ExitCode::SUCCESS;
     }
     let mut table = show::table(&["number", "group", "precedence", "size", "start"], &[0, 3, 4]);
@@ -154,7 +154,7 @@ fn list(path: &Path, json: bool) -> ExitCode {
             ),
         ]);
     }
-    say::print(&table.to_string());
+    terminal::print(&table.to_string());
     ExitCode::SUCCESS
 }
 
@@ -171,10 +171,10 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
             "event_logs": setup.plan.events.len(),
             "recipients": setup.plan.receive.len(),
         });
-        say::print_json(&plan);
+        terminal::print_json(&plan);
         return ExitCode::SUCCESS;
     }
-    say::print(&format!(
+    terminal::print(&format!(
         "{messages} messages in {} groups, {} in all, on {associations} associations; {} event \
          logs, {} recipients of ours",
         setup.plan.groups.len(),
@@ -183,7 +183,7 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
         setup.receive.len()
     ));
     for log in setup.plan.events.iter().filter(|log| !log.exists()) {
-        say::complain(&format!(
+        terminal::report_error(&format!(
             "{} is not there yet: it is looked for while the burst runs",
             log.display()
         ));
@@ -216,14 +216,14 @@ async fn make(args: &BurstArgs, setup: Setup, json: bool, is_terminal: bool) -> 
         .await;
     live.clear();
     done?;
-    let report = Report::of(&run, &args.plan, elapsed());
+    let report = BurstResult::of(&run, &args.plan, elapsed());
     if json {
-        say::print_json(&report);
+        terminal::print_json(&report);
     } else {
-        say::print(&report.tables());
+        terminal::print(&report.tables());
     }
     for line in report.remarks() {
-        say::complain(&line);
+        terminal::report_error(&line);
     }
     if let Some(mut file) = output {
         let text = serde_json::to_string(&report).context("the output")?;

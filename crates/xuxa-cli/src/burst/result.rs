@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// All of it. What nobody observes here is null; what is not known of one message is absent.
 #[derive(Debug, Serialize)]
-pub(crate) struct Report {
+pub(crate) struct BurstResult {
     pub plan: String,
     pub seed: u64,
     pub began_at: String,
@@ -155,8 +155,8 @@ fn of_message(row: &Row, overtaken_by: u64, plan: &Plan) -> OfMessage {
     }
 }
 
-impl Report {
-    pub(crate) fn of(run: &Run, path: &Path, elapsed: Duration) -> Report {
+impl BurstResult {
+    pub(crate) fn of(run: &Run, path: &Path, elapsed: Duration) -> BurstResult {
         let tally = run.tally.borrow();
         let (rows, plan) = (&tally.rows, run.plan());
         let sees_transfers = !plan.events.is_empty();
@@ -206,7 +206,7 @@ impl Report {
         }
         let counts = run.counts.get();
         let messages = rows.iter().zip(by).map(|(row, by)| of_message(row, by, plan));
-        Report {
+        BurstResult {
             plan: path.display().to_string(),
             seed: plan.seed,
             began_at: run.dtg.to_string(),
