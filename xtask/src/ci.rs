@@ -6,8 +6,9 @@ use anyhow::bail;
 use clap::ValueEnum;
 use comfy_table::{CellAlignment, Table, presets};
 
+use crate::checks::{deny, edges, purity, ratio, tidy};
 use crate::workspace::Workspace;
-use crate::{Outcome, deny, edges, purity, ratio, test, tidy};
+use crate::{Outcome, test};
 
 /// One check, in the order of running: the quick ones first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -5,24 +5,19 @@
 //! Adding one is that file, its `mod` line and its name in `verbs!`.
 
 mod bench;
+mod checks;
 mod ci;
 mod demo;
-mod deny;
-mod edges;
-mod purity;
-mod ratio;
 mod results;
-mod rooms;
-mod source;
 mod studies;
 mod test;
-mod tidy;
 mod tools;
 
 use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 
+use checks::{deny, edges, purity, ratio, tidy};
 use workspace::Workspace;
 pub(crate) use xtask::{Outcome, command, workspace};
 

@@ -4,30 +4,20 @@
 //! file's directory.
 
 mod address;
-mod channel;
-mod clock;
-mod events;
-mod limits;
-mod listen;
-mod metrics;
-mod peer;
-mod precedence;
 pub mod problem;
-mod route;
-mod secret;
-pub mod site;
+pub mod section;
 pub mod tree;
 pub mod value;
-mod window;
 
 pub use address::canonical_address;
-pub use listen::clash;
 pub use problem::Findings;
-pub use route::Routes;
-pub use site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
+pub use section::listen::clash;
+pub use section::route::Routes;
+pub use section::site::{ChannelSocket, EventLog, ListenSocket, Numbering, Paths, Site, Tcp};
 
-use self::peer::ReadPeer;
 use self::problem::Problems;
+use self::section::peer::ReadPeer;
+use self::section::{clock, events, limits, listen, metrics, peer, precedence, route, secret};
 use self::tree::{Section, TOP};
 use base::PeerId;
 use node::config::{NodeConfig, Numbers};

@@ -110,7 +110,7 @@ fn discarded(record: &Record, why: &str) -> Concluded {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::critical::{Step, unsupported};
+    use crate::arrival::critical::{Step, unsupported};
     use crate::testing::{
         BAKER, JONES, SMITH, at, content, engine, engine_of, failures, message, received, report,
         submission, submit,

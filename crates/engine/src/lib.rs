@@ -15,45 +15,34 @@
 //! content in reports, proofs, physical delivery. A list expanded by another MTA gets the reports
 //! of its members (X.411 14.3.3, reporting to the list).
 
-mod accept;
-pub mod classify;
-pub mod critical;
-mod dedupe;
-mod deliver;
-mod delivered;
+pub mod arrival;
 mod expire;
 mod ids;
 pub mod journal;
+mod onward;
 mod outcome;
-mod passed;
-mod prepare;
 mod record;
 mod report;
-mod reroute;
-mod route;
-mod split;
 mod subject;
-mod submit;
-mod trace;
-mod transfer;
 
 #[cfg(test)]
 mod testing;
 
-pub use accept::keys;
-pub use dedupe::{REMEMBERED, arrival_keys, submission_key};
-pub use deliver::{Delivery, permanent};
-pub use delivered::delivery_keys;
+pub use arrival::accept::keys;
+pub use arrival::dedupe::{REMEMBERED, arrival_keys, submission_key};
+pub use arrival::prepare::Preparation;
+pub use arrival::{classify, critical};
 pub use expire::Periods;
+pub use onward::deliver::{Delivery, permanent};
+pub use onward::delivered::delivery_keys;
+pub use onward::route::{Route, RouteTarget, RoutingTable, canonical};
+pub use onward::transfer::Payload;
 pub use outcome::{
     Accepted, Arrival, Concluded, NewEntry, Note, NoteKind, Seen, SubmitError, Submitted, batch,
     put_entries, put_seen,
 };
-pub use prepare::Preparation;
 pub use record::{Brief, Kind, NextHop, Record, RecordError};
-pub use route::{Route, RouteTarget, RoutingTable, canonical};
 pub use subject::TRACE_MARGIN;
-pub use transfer::Payload;
 
 use base::{PeerId, Utc};
 use bytes::Bytes;

@@ -6,9 +6,9 @@
 //! report: one that cannot be forwarded is discarded.
 
 use crate::Engine;
+use crate::onward::split::Failure;
 use crate::outcome::{NewEntry, Note, NoteKind};
 use crate::record::{NextHop, Record};
-use crate::split::Failure;
 use crate::subject::Subject;
 use base::ber::Element;
 use base::{Precedence, Utc};

@@ -1,7 +1,7 @@
 //! A message or a probe in processing: their common fields.
 
 use crate::Engine;
-use crate::trace::internal;
+use crate::arrival::trace::internal;
 use base::Utc;
 use p1::apdu::MtsApduHead;
 use p1::content_type::ContentType;

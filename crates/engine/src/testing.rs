@@ -1,8 +1,8 @@
 //! Fixtures of this crate's tests.
 
 use crate::{
-    Config, Content, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted, canonical,
-    classify::Policy,
+    Config, Content, Engine, NewEntry, Periods, Record, Route, RouteTarget, Submitted,
+    arrival::classify::Policy, canonical,
 };
 use base::{PeerId, Utc};
 use bytes::Bytes;

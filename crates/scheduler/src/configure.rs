@@ -1,8 +1,8 @@
 //! Configuration at run time: channels, policy, floors.
 
 use crate::machine::Scheduler;
-use crate::minimize::Scope;
 use crate::peer::{Channel, Peer};
+use crate::rules::minimize::Scope;
 use crate::rules::{ChannelId, ChannelRules, Policy};
 use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeSet;

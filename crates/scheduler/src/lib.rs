@@ -27,32 +27,23 @@
 //! operators.
 
 mod configure;
-mod expiry;
-mod fallback;
-mod growth;
-mod hold;
 mod items;
 mod machine;
-mod minimize;
 mod peer;
-mod preempt;
 mod queue;
-mod retry;
 mod rules;
-mod share;
-mod shift;
 mod status;
 #[doc(hidden)]
 pub mod steps;
 
-pub use growth::Open;
-pub use hold::Reason;
 pub use items::{Destination, Item, NEVER};
 pub use machine::{Scheduler, Start, StartReason};
-pub use minimize::{Floor, Scope};
-pub use retry::Retry;
+pub use rules::growth::Open;
+pub use rules::hold::Reason;
+pub use rules::minimize::{Floor, Scope};
+pub use rules::retry::Retry;
+pub use rules::shift::Shift;
 pub use rules::{Associations, ChannelId, ChannelRules, Hold, Policy};
-pub use shift::Shift;
 pub use status::{ItemState, LevelStatus, Listed, MAX_LISTED, QueueStatus};
 
 #[cfg(test)]

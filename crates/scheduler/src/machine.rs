@@ -1,11 +1,11 @@
 //! The machine: verbs for items and channels, and the indices they use.
 
-use crate::growth::Open;
 use crate::items::{Destination, Item, Items, Slot, State};
 use crate::peer::{Channel, Peer};
-use crate::preempt::Transfer;
 use crate::queue::{Place, Queues};
-use crate::retry;
+use crate::rules::growth::Open;
+use crate::rules::preempt::Transfer;
+use crate::rules::retry;
 use crate::rules::{Associations, ChannelId, ChannelRules, Policy};
 use crate::steps::Counted;
 use base::{EntryId, Instant, PeerId, Precedence};

@@ -2,9 +2,9 @@
 
 use crate::items::Items;
 use crate::queue::Queues;
-use crate::retry::Failures;
+use crate::rules::retry::Failures;
+use crate::rules::share::Credit;
 use crate::rules::{Associations, ChannelRules, Policy};
-use crate::share::Credit;
 use crate::steps::step;
 use base::{Instant, PeerId, Precedence};
 use std::collections::BTreeMap;

@@ -1,6 +1,16 @@
 //! The scheduler's configuration, and the state of associations that the caller supplies.
 
-use crate::retry::Retry;
+pub(crate) mod expiry;
+pub(crate) mod fallback;
+pub(crate) mod growth;
+pub(crate) mod hold;
+pub(crate) mod minimize;
+pub(crate) mod preempt;
+pub(crate) mod retry;
+pub(crate) mod share;
+pub(crate) mod shift;
+
+use crate::rules::retry::Retry;
 use base::{PeerId, Precedence};
 use std::time::Duration;
 

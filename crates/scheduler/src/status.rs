@@ -1,12 +1,12 @@
 //! The status of the queues for operators.
 
-use crate::hold::Reason;
 use crate::items::{Destination, Item, State};
 use crate::machine::Scheduler;
-use crate::minimize::Floor;
 use crate::peer::{Peer, View};
 use crate::queue::{Key, Queue};
 use crate::rules::ChannelId;
+use crate::rules::hold::Reason;
+use crate::rules::minimize::Floor;
 use base::{EntryId, Instant, Precedence, Utc};
 
 /// The items of one precedence for one destination.

@@ -1,6 +1,5 @@
 //! The targets.
 
-mod address;
 mod admin;
 pub mod association;
 mod ber;
@@ -8,13 +7,10 @@ mod capture;
 pub mod driver;
 mod files;
 mod lower;
+mod message;
 pub mod network;
 pub mod node;
-mod p1;
-mod p3;
-mod p772;
 mod packet;
-mod record;
 mod upper;
 
 use base::rng::Rng;
@@ -50,15 +46,15 @@ targets! {
     "p1-initiator" association::p1_initiator, "what a peer answers on a P1 association";
     "p3-responder" association::p3_responder, "what a user sends that opened a P3 association";
     "p3-initiator" association::p3_initiator, "what an MTA answers on a P3 association";
-    "apdu" p1::apdu, "an MTS-APDU, at any cut, and written again";
-    "mta-bind" p1::mta_bind, "argument, result and error of the MTA bind";
-    "p3-submission" p3::submission, "a message-submission argument, at any cut";
-    "p3-delivery" p3::delivery, "a message-delivery argument, at any cut";
-    "p3-operations" p3::operations, "the other arguments, results, errors and the bind of P3";
-    "address" address::run, "the text form of an O/R address";
-    "p772" p772::content, "a content, at any cut";
-    "peek" p772::peek, "the precedence of a content, from its first octets";
-    "record" record::run, "a record of the durable queue";
+    "apdu" message::p1::apdu, "an MTS-APDU, at any cut, and written again";
+    "mta-bind" message::p1::mta_bind, "argument, result and error of the MTA bind";
+    "p3-submission" message::p3::submission, "a message-submission argument, at any cut";
+    "p3-delivery" message::p3::delivery, "a message-delivery argument, at any cut";
+    "p3-operations" message::p3::operations, "the other arguments, results, errors and the bind of P3";
+    "address" message::address::run, "the text form of an O/R address";
+    "p772" message::p772::content, "a content, at any cut";
+    "peek" message::p772::peek, "the precedence of a content, from its first octets";
+    "record" message::record::run, "a record of the durable queue";
     "node-p1" node::p1, "a whole MTA whose peer sends this, and which must go on";
     "node-p3" node::p3, "a whole MTA whose user sends this, and which must go on";
     "node-initiator" node::initiator, "a whole MTA that calls a peer which answers this";

@@ -4,7 +4,7 @@ use super::output::{load, print_error};
 use super::{DONE, FAILED, WRONG};
 use crate::clock::Clock;
 use crate::driver;
-use crate::driver::log::LogFormat;
+use crate::driver::monitoring::log::LogFormat;
 use crate::pcap::Wanted;
 use std::path::PathBuf;
 use std::time::Duration;
@@ -38,7 +38,7 @@ pub(super) struct Arguments {
 
 pub(super) fn run(arguments: Arguments) -> u8 {
     let Some(site) = load(&arguments.config) else { return WRONG };
-    driver::log::start(arguments.log_format, arguments.verbose);
+    driver::monitoring::log::start(arguments.log_format, arguments.verbose);
     let clock = Clock::start();
     let pcap = arguments.pcap.map(|path| Wanted { path, association: arguments.pcap_association });
     if let Some(wanted) = &pcap {

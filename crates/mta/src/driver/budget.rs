@@ -1,7 +1,7 @@
 //! Memory limits of connections, per peer and in total: octets read and not yet stored, and octets
 //! not yet written. While a peer is at its limit, none of its connections is read.
 
-use super::gauge::Gauge;
+use super::monitoring::gauge::Gauge;
 use crate::config::Site;
 use base::PeerId;
 use node::ListenerId;

@@ -2,8 +2,8 @@
 //! unsent, and a writer with an observable queue.
 
 use super::budget::Share;
-use super::gauge::Gauge;
 use super::inbox::{Inbox, Ready};
+use super::monitoring::gauge::Gauge;
 use super::send_timeout::SendTimeout;
 use crate::pcap::Tap;
 use base::{AssociationId, Instant, Precedence};

@@ -1,8 +1,8 @@
 //! Access to the store outside the node's thread: spools in order, commits by precedence, reads.
 
 use super::Answer;
-use super::gauge::Gauge;
 use super::inbox::Inbox;
+use super::monitoring::gauge::Gauge;
 use super::pool::Pool;
 use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;

@@ -1,6 +1,6 @@
 //! The start: data directory, store, epoch, and recovery of the queue.
 
-use super::event_log::EventLogFile;
+use super::monitoring::event_log::EventLogFile;
 use crate::clock::Clock;
 use crate::config::{EventLog, Site};
 use crate::pcap::{Pcap, Wanted};

@@ -1,0 +1,201 @@
+//! `[[peer]]`: a peer MTA, its secrets, selectors and channels.
+
+use crate::problem::Problems;
+use crate::section::channel::{self, ReadChannel};
+use crate::section::secret;
+use crate::tree::Section;
+use crate::value;
+use base::Precedence;
+use dscp::Plan;
+use node::Secret;
+use node::config::{MESSAGE_ABORTS, Peer, Resume};
+use osi::api::Selectors;
+use p1::extension::Dialect;
+use p1::names::MtaName;
+use std::collections::BTreeMap;
+use std::ops::Range;
+use toml::Spanned;
+
+const NAME_REMEDY: &str = "write name = \"act\"";
+
+/// A peer as read; its channels are still separate.
+pub(crate) struct ReadPeer {
+    /// For the node, without channels.
+    pub(crate) node: Peer,
+    /// The password it must present.
+    pub(crate) expected: Secret,
+    /// Its channels that could be read.
+    pub(crate) channels: Vec<ReadChannel>,
+}
+
+/// Reads only a peer's name, but marks the text that would be a secret.
+pub(crate) fn read_name(
+    mut section: Section<'_>,
+    problems: &mut Problems,
+) -> Option<Spanned<String>> {
+    for key in ["password", "expect"] {
+        if let Some(span) = section.literal(key) {
+            problems.secret(span);
+        }
+    }
+    section.required(problems, "name", NAME_REMEDY, &value::name)
+}
+
+/// Reads one peer. `own` is the name of this MTA. The name is returned even if the peer is not
+/// usable, so that routes to it are no further errors.
+pub(crate) fn read(
+    mut section: Section<'_>,
+    problems: &mut Problems,
+    own: &str,
+    plan: Plan,
+    source: &secret::Source<'_>,
+) -> (Option<Spanned<String>>, Option<ReadPeer>) {
+    let name = section.required(problems, "name", NAME_REMEDY, &value::name);
+    if let Some(name) = &name {
+        section.rename(format!("peer {:?}", name.get_ref()));
+    }
+    let mta_remedy = "write mta_name: the name the peer binds with";
+    let mta = section.required(problems, "mta_name", mta_remedy, &value::mta_name);
+    let own_name = section.optional(problems, "own_name", &value::mta_name);
+    let ours = own_name.as_ref().map_or(own, |name| name.get_ref().as_str());
+    if let Some(mta) = mta.as_ref().filter(|mta| mta.get_ref().eq_ignore_ascii_case(ours)) {
+        let message = format!("the peer binds as {:?}, which is our own name", mta.get_ref());
+        let remedy = "write the name of the peer's MTA; if both really have one name, they must be \
+                      in different domains: otherwise each takes the other's messages for looped";
+        problems.warning(mta.span(), message, "here", remedy);
+    }
+    let own_password = secret::read(&mut section, problems, "password", source);
+    let expected = secret::read(&mut section, problems, "expect", source);
+    let words = [("ia5", false), ("octet", true)];
+    let octet = section.optional(problems, "credentials", &|v| value::word(v, &words));
+    let words = [("modern", Dialect::Modern), ("1988", Dialect::BlueBook1988)];
+    let dialect = section.optional(problems, "extensions", &|v| value::word(v, &words));
+    let words = [("initiator", Resume::Initiator), ("either", Resume::Either)];
+    let resume = section.optional(problems, "resume", &|v| value::word(v, &words));
+    let from = section.list(problems, "from", &value::prefix);
+    let remote = selectors(&mut section, problems, ["tsel", "ssel", "psel"]);
+    let local = selectors(&mut section, problems, ["own_tsel", "own_ssel", "own_psel"]);
+    let tpdu_size = section.optional(problems, "tpdu_size", &|v| {
+        let size = value::integer(v, 128, 8_192)?;
+        if size.is_power_of_two() {
+            Ok(u32::try_from(size).unwrap_or(8_192))
+        } else {
+            let message = format!("a TPDU size of {size} octets");
+            Err(crate::tree::Bad::new(message, "class 0 knows powers of two, 128 to 8192"))
+        }
+    });
+    let content_max = section.optional(problems, "content_max", &|v| match value::size(v)? {
+        size if (1 << 10..=1 << 40).contains(&size) => Ok(size),
+        size => {
+            let message = format!("a content_max of {size} octets");
+            Err(crate::tree::Bad::new(message, "write a size from 1 KiB to 1 TiB"))
+        }
+    });
+    let aborts = section.optional(problems, "message_aborts", &|v| value::integer(v, 0, 1_000));
+    let label = name.as_ref().map_or("?", |name| name.get_ref().as_str()).to_owned();
+    let (channels, span) = read_channels(&mut section, problems, &label, plan);
+    section.finish(problems);
+    check_channels(problems, &label, span, &channels);
+
+    let read = (|| {
+        let name = name.as_ref()?;
+        Some(ReadPeer {
+            node: Peer {
+                name: name.get_ref().clone(),
+                mta: MtaName(mta?.into_inner()),
+                own_name: MtaName(own_name.map_or_else(|| own.to_owned(), Spanned::into_inner)),
+                own_password: own_password?,
+                octet_credentials: octet.is_some_and(Spanned::into_inner),
+                from: from
+                    .map(Spanned::into_inner)
+                    .unwrap_or_default()
+                    .into_iter()
+                    .map(Spanned::into_inner)
+                    .collect(),
+                addresses: Vec::new(),
+                dialect: dialect.map(Spanned::into_inner).unwrap_or_default(),
+                resume: resume.map(Spanned::into_inner).unwrap_or_default(),
+                local,
+                remote,
+                tpdu_size: tpdu_size.map(Spanned::into_inner),
+                content_max: content_max.map(Spanned::into_inner),
+                message_aborts: aborts.map_or(MESSAGE_ABORTS, |aborts| {
+                    u32::try_from(aborts.into_inner()).unwrap_or(MESSAGE_ABORTS)
+                }),
+                channels: Vec::new(),
+            },
+            expected: expected?,
+            channels: channels.into_iter().flatten().collect(),
+        })
+    })();
+    (name, read)
+}
+
+/// Reads three selectors under these keys: transport, session and presentation.
+pub(crate) fn selectors(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    [tsel, ssel, psel]: [&'static str; 3],
+) -> Selectors {
+    let mut one = |key, most| {
+        let octets = section.optional(problems, key, &|v| value::selector(v, most));
+        octets.map(Spanned::into_inner)
+    };
+    Selectors { transport: one(tsel, 32), session: one(ssel, 16), presentation: one(psel, 64) }
+}
+
+/// The channels (an unusable one is `None`) and the position for errors about all of them.
+fn read_channels(
+    section: &mut Section<'_>,
+    problems: &mut Problems,
+    peer: &str,
+    plan: Plan,
+) -> (Vec<Option<ReadChannel>>, Range<usize>) {
+    let span = section.span();
+    let sections = section.tables(problems, "channel");
+    (sections.into_iter().map(|s| channel::read(s, problems, peer, plan)).collect(), span)
+}
+
+/// Checks across the channels of one peer.
+fn check_channels(
+    problems: &mut Problems,
+    peer: &str,
+    span: Range<usize>,
+    channels: &[Option<ReadChannel>],
+) {
+    if channels.is_empty() {
+        let remedy = "add a [[peer.channel]] section below the peer";
+        problems.error(span, format!("peer {peer:?} has no channel"), "this peer", remedy);
+        return;
+    }
+    let usable: Vec<&ReadChannel> = channels.iter().flatten().collect();
+    let mut names = BTreeMap::new();
+    let mut remotes = BTreeMap::new();
+    for channel in &usable {
+        let name = &channel.node.name;
+        if let Some(first) = names.insert(name, channel.name_span.clone()) {
+            let message = format!("peer {peer:?} has two channels named {name:?}");
+            problems.error(channel.name_span.clone(), message, "again", "rename one of them");
+            problems.see_also(first, "first here");
+        }
+        let remote = &channel.socket.remote;
+        if let Some(first) = remotes.insert(remote, channel.remote_span.clone()) {
+            let message = format!("two channels of peer {peer:?} connect to {remote}");
+            let remedy = "the peer tells channels apart by port: give each its own, \
+                          unless this peer has only one";
+            problems.warning(channel.remote_span.clone(), message, "again", remedy);
+            problems.see_also(first, "first here");
+        }
+    }
+    if usable.len() < channels.len() {
+        return; // what an unusable channel was to carry is not known
+    }
+    let carried = |p: &Precedence| usable.iter().any(|c| c.node.precedences.contains(p));
+    let missing: Vec<&str> =
+        Precedence::ALL.iter().filter(|p| !carried(p)).map(|p| p.name()).collect();
+    if !missing.is_empty() {
+        let message = format!("no channel of peer {peer:?} carries {}", missing.join(", "));
+        let remedy = "add them to the precedences of a channel: such messages would never leave";
+        problems.error(span, message, "this peer", remedy);
+    }
+}

@@ -1,0 +1,10 @@
+//! Messages, probes and reports on their way in: reading, checking, duplicates, trace.
+
+pub(crate) mod accept;
+pub mod classify;
+pub mod critical;
+pub(crate) mod dedupe;
+pub(crate) mod passed;
+pub(crate) mod prepare;
+pub(crate) mod submit;
+pub(crate) mod trace;

@@ -1,0 +1,8 @@
+//! The way onward: routes, copies, transfer and delivery.
+
+pub(crate) mod deliver;
+pub(crate) mod delivered;
+pub(crate) mod reroute;
+pub(crate) mod route;
+pub(crate) mod split;
+pub(crate) mod transfer;

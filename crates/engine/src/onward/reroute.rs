@@ -1,0 +1,210 @@
+//! Reroutes a copy whose next hop was removed.
+
+use crate::Engine;
+use crate::arrival::accept::{duplicates, reused, without_seen};
+use crate::journal::Digest;
+use crate::onward::delivered::{Delivering, delivery_keys, fingerprint_of, identifies, report_key};
+use crate::onward::split::{copy_for, deferred, delivered};
+use crate::outcome::{Concluded, NewEntry};
+use crate::record::{NextHop, Record};
+use crate::subject::Carried;
+use base::Utc;
+use bytes::Bytes;
+use p1::apdu::MtsApduHead;
+use p1::envelope::PerRecipientFields;
+use p1::names::ORName;
+use std::collections::BTreeMap;
+
+impl Engine {
+    /// Routes a copy again by the current tables. The node calls this for an entry whose peer was
+    /// removed from the configuration. Each recipient goes to its new next hop or, if there is
+    /// none, is reported.
+    ///
+    /// The result replaces the copy: the node commits its entries and the removal of the old entry
+    /// in one batch. It may be several copies, or none. All name the same body as the old copy.
+    /// The body must outlive that batch if there is any such entry, and must be deleted with it if
+    /// there is none and no other copy names it.
+    ///
+    /// The envelope already has our trace element and gets no second one. The time of acceptance
+    /// does not change, so expiry continues to count. The earlier route is not noted in the trace:
+    /// attempted-domain is for an attempt that a peer refused.
+    ///
+    /// `seen` is what the store remembers under each of [`Engine::reroute_keys`]: a recipient to
+    /// whom the message was delivered by another path is dropped; one who got another content
+    /// under its identifier is not.
+    pub fn reroute(&mut self, now: Utc, record: &Record, seen: &[Option<Bytes>]) -> Concluded {
+        let digest = record.digest.and_then(|digest| fingerprint_of(&record.head, &digest));
+        let compare = |seen: &Option<Bytes>| seen.as_ref().map(|s| identifies(s, digest.as_ref()));
+        let same: Vec<Option<bool>> = seen.iter().map(compare).collect();
+        let dropped: Vec<bool> = same.iter().map(|same| *same == Some(true)).collect();
+        let mut notes = duplicates(&dropped);
+        let others = match same.contains(&Some(false)) {
+            true => other_contents(&record.head, seen, &dropped),
+            false => BTreeMap::new(),
+        };
+        if !others.is_empty() {
+            notes.push(reused(others.len(), dropped.len()));
+        }
+        let delivering = Delivering { now, digest, others: Some(&others), known: None };
+        let carried = match &record.head {
+            MtsApduHead::Message(e) => Carried::Message(e.clone()),
+            MtsApduHead::Probe(e) => Carried::Probe(e.clone()),
+            MtsApduHead::Report(report) => {
+                if dropped.contains(&true) {
+                    return Concluded { notes, ..Concluded::default() };
+                }
+                let key = report_key(report);
+                let report = (**report).clone();
+                let times = (record.accepted, record.first_arrival);
+                let entry = self.queue_report(times, report, record.precedence, &mut notes);
+                let entries: Vec<_> = entry.into_iter().collect();
+                let here = entries.iter().any(|e| matches!(e.record.next_hop, NextHop::Mailbox(_)));
+                let seen = here.then(|| delivering.seen(key)).into_iter().collect();
+                return Concluded { entries, seen, notes };
+            }
+        };
+        let carried = without_seen(carried, &dropped);
+        let dispositions = self.dispositions(&carried.subject(), false);
+        let (hops, outcomes) = self.sort_out(now, &carried, record.size, dispositions, &mut notes);
+        let seen = delivering.keys_for(&carried, &delivered(&hops, &outcomes));
+        let earliest = self.earliest(now);
+        let copies = hops.into_iter().map(|(next_hop, mine)| {
+            let record = Record {
+                not_before: record.not_before.or_else(|| deferred(earliest, &carried, &next_hop)),
+                head: copy_for(&carried, &next_hop, &mine).into_head(),
+                next_hop,
+                message: record.message.clone(),
+                ..*record
+            };
+            NewEntry { id: self.ids.entry(), precedence: record.precedence, record }
+        });
+        let mut entries: Vec<NewEntry> = copies.collect();
+        let subject = carried.subject();
+        entries.extend(self.reports(now, &subject, record.precedence, outcomes, &mut notes));
+        Concluded { entries, seen, notes }
+    }
+
+    /// The keys to look up before a copy is rerouted: delivery keys, one for each of its
+    /// recipients, if a route leads to a local mailbox; else none.
+    pub fn reroute_keys(&self, record: &Record) -> Vec<Digest> {
+        let is_here =
+            |name: &ORName| matches!(self.resolve(&name.address), Ok(NextHop::Mailbox(_)));
+        let responsible =
+            |r: &PerRecipientFields| r.indicators.responsible() && is_here(&r.recipient);
+        let any = match &record.head {
+            MtsApduHead::Message(e) => e.recipients.iter().any(responsible),
+            MtsApduHead::Probe(e) => e.recipients.iter().any(responsible),
+            MtsApduHead::Report(report) => is_here(&report.envelope.destination),
+        };
+        if any { delivery_keys(&record.head) } else { Vec::new() }
+    }
+}
+
+/// Other contents delivered under the keys of the recipients that remain.
+fn other_contents(
+    head: &MtsApduHead,
+    seen: &[Option<Bytes>],
+    dropped: &[bool],
+) -> BTreeMap<Digest, Bytes> {
+    let keys = delivery_keys(head).into_iter().zip(seen).zip(dropped);
+    keys.filter(|(_, dropped)| !**dropped)
+        .filter_map(|((key, seen), _)| Some((key, seen.clone()?)))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::outcome::NoteKind;
+    use crate::record::Kind;
+    use crate::testing::{
+        BAKER, CARTER, NOWHERE, SMITH, at, content, engine_of, failures, message, name, received,
+        report, submission, submit,
+    };
+    use base::PeerId;
+
+    /// Alpha with its current configuration: these domains behind peers.
+    fn alpha(peers: &[(&str, u32)]) -> Engine {
+        engine_of("alpha", "mta1", &["Smith", "Jones"], peers)
+    }
+
+    #[test]
+    fn recipients_part_where_they_have_other_ways_now() {
+        let other = "C=XX;ADMD=;PRMD=delta;S=Other";
+        let mut before = alpha(&[("", 7)]);
+        let done = submit(&mut before, &submission(&[BAKER, CARTER, other]));
+        let [old] = &done.accepted.entries[..] else { panic!() };
+        let mut now = alpha(&[("beta", 0), ("gamma", 1)]);
+        let again = now.reroute(at(100), &old.record, &[]);
+        let hops: Vec<_> = again.entries.iter().map(|e| e.record.next_hop.clone()).collect();
+        let smith = crate::canonical(&name(SMITH).address);
+        let expected =
+            [NextHop::Peer(PeerId(0)), NextHop::Peer(PeerId(1)), NextHop::Mailbox(smith)];
+        assert_eq!(hops, expected);
+        for (entry, number) in again.entries.iter().zip([1, 2]) {
+            let head = received(&now, entry);
+            let (new, was) = (message(&head), message(&old.record.head));
+            let mine = new.recipients.iter().filter(|r| r.indicators.responsible());
+            assert_eq!(mine.map(|r| r.number).collect::<Vec<_>>(), [number]);
+            assert_eq!((new.recipients.len(), new.trace.len()), (3, was.trace.len()));
+            assert_eq!(crate::arrival::trace::internal(&new.extensions).len(), 1);
+            let kept = |r: &Record| (r.body, r.size, r.precedence, r.accepted, r.first_arrival);
+            assert_eq!(kept(&entry.record), kept(&old.record));
+            assert!(entry.record.body.is_some());
+        }
+        let failed = failures(report(&again.entries[2]));
+        assert_eq!(failed, [(3, Some((1, Some(0))))]);
+        assert_eq!(again.notes[0].kind, NoteKind::NonDelivery);
+        let mut ids: Vec<_> = again.entries.iter().map(|e| e.id).collect();
+        ids.dedup();
+        assert_eq!(ids.len(), 3);
+    }
+
+    #[test]
+    fn only_its_own_recipients_are_routed() {
+        let mut before = alpha(&[("beta", 0), ("gamma", 7)]);
+        let done = submit(&mut before, &submission(&[BAKER, CARTER]));
+        let again = alpha(&[("", 0)]).reroute(at(100), &done.accepted.entries[1].record, &[]);
+        let [entry] = &again.entries[..] else { panic!() };
+        let responsible: Vec<_> = message(&entry.record.head)
+            .recipients
+            .iter()
+            .map(|r| r.indicators.responsible())
+            .collect();
+        assert_eq!(responsible, [false, true]);
+    }
+
+    #[test]
+    fn deferral_holds_on_another_way() {
+        let mut envelope = submission(&[BAKER]);
+        envelope.deferred_delivery_time = Some(p1::time::Time::from(at(600)));
+        let old = submit(&mut alpha(&[("beta", 7)]), &envelope).accepted.entries.remove(0);
+        let again = alpha(&[("beta", 0)]).reroute(at(100), &old.record, &[]);
+        assert_eq!(again.entries[0].record.not_before, Some(at(600)));
+    }
+
+    #[test]
+    fn a_report_goes_another_way_or_nowhere() {
+        let mut beta = engine_of("beta", "mta2", &[], &[("alpha", 7)]);
+        let mut source = alpha(&[("beta", 0)]);
+        let sent = submit(&mut source, &submission(&[BAKER])).accepted.entries.remove(0);
+        let made = beta.accept(at(1), received(&source, &sent), &content(1000), &[]);
+        let [old] = &made.accepted.entries[..] else { panic!() };
+        assert_eq!(old.record.kind(), Kind::Report);
+        let mut now = engine_of("beta", "mta2", &[], &[("", 2)]);
+        let again = now.reroute(at(100), &old.record, &[]);
+        let expected = Record { next_hop: NextHop::Peer(PeerId(2)), ..old.record.clone() };
+        assert_eq!(again.entries[0].record, expected);
+        let lost = engine_of("beta", "mta2", &[], &[]).reroute(at(100), &old.record, &[]);
+        assert_eq!((lost.entries.len(), lost.notes[0].kind), (0, NoteKind::ReportDiscarded));
+    }
+
+    #[test]
+    fn without_any_way_all_are_reported() {
+        let old = submit(&mut alpha(&[("", 7)]), &submission(&[BAKER, NOWHERE]));
+        let again = alpha(&[]).reroute(at(100), &old.accepted.entries[0].record, &[]);
+        let [entry] = &again.entries[..] else { panic!() };
+        assert_eq!(failures(report(entry)).len(), 2);
+        assert_eq!(entry.record.body, None);
+    }
+}

@@ -1,0 +1,85 @@
+//! MTS-APDUs and the MTA bind.
+
+use crate::targets::cut;
+use base::ber::{Element, Error, Writer};
+use p1::apdu::{
+    decode_envelope, encode_envelope, encode_message_head, encode_probe, encode_report,
+};
+use p1::bind::{MtaBindArgument, MtaBindError, MtaBindResult};
+use p1::{ApduParser, Event, MtsApduHead};
+
+/// The head, the content and whether the end was seen.
+type Found = (Option<MtsApduHead>, Vec<u8>, bool);
+
+fn parse(pieces: &[&[u8]]) -> Result<Found, Error> {
+    let mut parser = ApduParser::new(1 << 20);
+    let (mut head, mut content, mut ended) = (None, Vec::new(), false);
+    for piece in pieces {
+        parser.push(piece, &mut |event| {
+            assert!(!ended, "something after the end");
+            match event {
+                Event::Head(found) => assert!(head.replace(found).is_none(), "two heads"),
+                Event::Content(octets) => {
+                    assert!(!octets.is_empty() && head.is_some());
+                    content.extend_from_slice(octets);
+                }
+                Event::End => ended = true,
+            }
+        })?;
+    }
+    assert_eq!(ended, parser.is_done());
+    Ok((head, content, ended))
+}
+
+pub(crate) fn apdu(octets: &[u8]) {
+    let whole = parse(&[octets]);
+    assert_eq!(parse(&cut(octets)), whole);
+    let Ok((Some(head), content, _)) = whole else { return };
+    assert!(content.len() <= octets.len());
+    rewritten(&head);
+    // Names of recipients have a text form that reads as the same address, or none.
+    if let MtsApduHead::Message(envelope) = &head {
+        for recipient in &envelope.recipients {
+            let _ = engine::canonical(&recipient.recipient.address);
+        }
+        assert_eq!(decode_envelope(&encode_envelope(envelope)).as_ref(), Ok(&**envelope));
+    }
+}
+
+/// A head that was read is written as octets that read as the same head.
+pub(crate) fn rewritten(head: &MtsApduHead) {
+    let mut octets = match head {
+        MtsApduHead::Message(envelope) => encode_message_head(envelope, 3),
+        MtsApduHead::Probe(envelope) => encode_probe(envelope),
+        MtsApduHead::Report(report) => encode_report(report),
+    };
+    let content: &[u8] = if matches!(head, MtsApduHead::Message(_)) { b"abc" } else { b"" };
+    octets.extend_from_slice(content);
+    // Written, an envelope at the very limit may be a few octets longer: members that were left to
+    // their defaults or lengths that were indefinite.
+    let (again, found, ended) = parse(&[&octets]).expect("what we write");
+    assert_eq!((again.as_ref(), found.as_slice(), ended), (Some(head), content, true));
+}
+
+fn written(write: impl FnOnce(&mut Writer)) -> Vec<u8> {
+    let mut w = Writer::new();
+    write(&mut w);
+    w.into_vec()
+}
+
+pub(crate) fn mta_bind(octets: &[u8]) {
+    let Ok(e) = Element::parse(octets) else { return };
+    if let Ok(value) = MtaBindArgument::read(&e) {
+        let again = written(|w| value.write(w));
+        assert_eq!(Element::parse(&again).and_then(|e| MtaBindArgument::read(&e)), Ok(value));
+    }
+    if let Ok(value) = MtaBindResult::read(&e) {
+        let again = written(|w| value.write(w));
+        assert_eq!(Element::parse(&again).and_then(|e| MtaBindResult::read(&e)), Ok(value));
+    }
+    if let Ok(value) = MtaBindError::read(&e) {
+        let again = written(|w| value.write(w));
+        assert_eq!(Element::parse(&again).and_then(|e| MtaBindError::read(&e)), Ok(value));
+        assert!(!value.to_string().is_empty());
+    }
+}
