@@ -18,6 +18,7 @@ mod studies;
 mod test;
 mod tidy;
 mod tools;
+mod wording;
 
 use std::process::ExitCode;
 
