@@ -137,7 +137,6 @@ const NOT_YET_READ: &[&str] = &[
     "crates/p1/",
     "crates/p772/",
     "crates/scheduler/",
-    "crates/xuxa-cli/",
     "docs/",
     "fuzz/",
     "lab/",
