@@ -7,3 +7,4 @@ pub(crate) mod ratio;
 pub(crate) mod rooms;
 pub(crate) mod source;
 pub(crate) mod tidy;
+pub(crate) mod wording;

@@ -99,7 +99,7 @@ impl Step {
     fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         match self {
             Step::Fmt => workspace.cargo(&["fmt", "--all", "--check"]).succeeds().map(Outcome::of),
-            Step::Tidy => tidy::Args {}.run(workspace),
+            Step::Tidy => tidy::Args { all_words: false }.run(workspace),
             Step::Purity => purity::Args {}.run(workspace),
             Step::Ratio => ratio::Args {}.run(workspace),
             Step::Edges => edges::Args {}.run(workspace),

@@ -75,7 +75,7 @@ impl<W: Write> CaptureWriter<W> {
     /// Those of `W`.
     pub fn new(writer: W) -> io::Result<CaptureWriter<W>> {
         let mut file = PcapNgWriter::new(writer).map_err(into_io)?;
-        // The library writes times in nanoseconds, whatever the interface says.
+        // The library writes times in nanoseconds, whatever resolution the interface has.
         let nanoseconds = InterfaceDescriptionOption::IfTsResol(9);
         let interface = InterfaceDescriptionBlock {
             linktype: DataLink::ETHERNET,

@@ -30,7 +30,7 @@ impl Source {
     /// Opens a file.
     ///
     /// # Errors
-    /// It cannot be read, or is no regular file.
+    /// It cannot be read, or is not a regular file.
     pub fn open(path: &Path) -> Result<Source> {
         let file = File::open(path).with_context(|| format!("cannot open {}", path.display()))?;
         let meta = file.metadata().with_context(|| format!("cannot read {}", path.display()))?;

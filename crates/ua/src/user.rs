@@ -171,7 +171,7 @@ impl User {
                         "busy: it has no place for another association, or \
                                                  too many binds in this name failed lately (each \
                                                  half minute one more is looked at; `mta reload` \
-                                                 there ends it). Its log says which"
+                                                 there ends it). Its log names which"
                             .to_owned()
                     }
                     Some(error) => format!("{error:?}"),
@@ -433,7 +433,7 @@ fn problem_name(problem: Problem) -> String {
 
 async fn connect(mta: &str) -> Result<TcpStream> {
     let addresses = tokio::net::lookup_host(mta).await.with_context(|| {
-        format!("{mta:?} is no address: give HOST:PORT of the MTA's P3 listener")
+        format!("{mta:?} is not an address: give HOST:PORT of the MTA's P3 listener")
     })?;
     let mut last = "no address".to_owned();
     for address in addresses {
@@ -509,7 +509,7 @@ mod tests {
     #[test]
     fn an_answer_out_of_place_is_named_and_not_shown() {
         let bytes = Bytes::from_static(b"vesuvio");
-        let said = describe(Some(&Indication::Data { bytes, last: true }));
-        assert_eq!(said, "the MTA's answer is out of place (Data)");
+        let shown = describe(Some(&Indication::Data { bytes, last: true }));
+        assert_eq!(shown, "the MTA's answer is out of place (Data)");
     }
 }

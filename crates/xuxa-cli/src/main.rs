@@ -1,4 +1,4 @@
-//! The client `xuxa`: submits canned messages at any precedence, and receives them.
+//! The client `xuxa`: submits messages at any precedence, and receives them.
 
 mod burst;
 mod extract;
@@ -47,8 +47,8 @@ struct Cli {
     /// One JSON object on standard output instead of a table
     #[arg(long, global = true)]
     json: bool,
-    /// Write the association's traffic as pcapng, for Wireshark (-d tcp.port==PORT,tpkt); passwords
-    /// and contents stand there in clear
+    /// Write the association's traffic as pcapng, for Wireshark (-d tcp.port==PORT,tpkt); the file
+    /// has passwords and contents in clear
     #[arg(long, global = true, value_name = "FILE")]
     pcap: Option<PathBuf>,
     #[command(subcommand)]
@@ -59,33 +59,33 @@ struct Cli {
 enum Verb {
     /// Submit messages and wait for the MTA to accept them
     Send(Box<SendArgs>),
-    /// Take what waits for us
+    /// Receive the deliveries that wait at the MTA
     Receive(ReceiveArgs),
-    /// Submit the messages of a plan, and say when each was where
+    /// Submit the messages of a plan, and show the times of each stage
     Burst(burst::BurstArgs),
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 enum ReportArg {
-    /// No report at all
+    /// No report
     None,
-    /// A report only where a message could not be delivered
+    /// A report only of non-delivery
     #[default]
     NonDelivery,
-    /// A report of delivery as well
+    /// A report of delivery, too
     Delivery,
 }
 
 #[derive(Debug, Args)]
 #[group(id = "body", required = true, multiple = false)]
 struct Body {
-    /// Canned text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
+    /// Generated text of this size; several sizes make several messages: 1kB,10kB,100kB,1MB,10MB
     #[arg(long, value_name = "SIZE", value_delimiter = ',', value_parser = quantity::parse_size)]
     size: Vec<u64>,
-    /// A file, with its name, as a file transfer body part; streamed, of any size
+    /// Send this file, with its name, as a file transfer body part, of any size
     #[arg(long, value_name = "FILE")]
     file: Option<PathBuf>,
-    /// These words
+    /// Send this text
     #[arg(long, value_name = "TEXT")]
     text: Option<String>,
 }
@@ -125,37 +125,37 @@ struct SendArgs {
     /// precedence, SIC, message type or instruction
     #[arg(long, conflicts_with_all = ["sic", "message_type", "instruction", "copy_precedence"])]
     civil: bool,
-    /// Content identifier, 1 to 16 characters: sending again with the same one makes no second
-    /// message of the same content; the date-time group is part of it
+    /// Content identifier, 1 to 16 characters: the MTA accepts the same content with the same
+    /// identifier once; the date-time group is part of the content
     #[arg(long, visible_alias = "content-id", value_name = "ID")]
     content_identifier: Option<String>,
     /// Date-time group of the heading, as in 260504030201Z [default: now]
     #[arg(long, value_name = "YYMMDDhhmmssZ", value_parser = parse_dtg)]
     dtg: Option<Utc>,
-    /// How long to submit again where an answer was lost: 500ms, 60s, 5m; 0s: not at all
+    /// How long to repeat a submission whose answer was lost: 500ms, 60s, 5min; 0s: never
     #[arg(long, value_name = "TIME", default_value = "60s", value_parser = quantity::parse_time)]
     retry_for: Duration,
-    /// How long the answer to a submission may take once all of it went out
+    /// How long to wait for the answer after all of a submission was sent
     #[arg(long, value_name = "TIME", default_value = "120s", value_parser = quantity::parse_time)]
     answer_timeout: Duration,
 }
 
 #[derive(Debug, Args)]
 struct ReceiveArgs {
-    /// Stay bound and take what comes, until --count, --timeout or Ctrl-C
+    /// Stay bound and take new deliveries, until --count, --timeout or Ctrl-C
     #[arg(long)]
     wait: bool,
-    /// Stop after so many deliveries; waits for them
+    /// Stop after this number of deliveries; waits for them
     #[arg(long, value_name = "N")]
     count: Option<u64>,
-    /// Stop after so many seconds
+    /// Stop after this number of seconds
     #[arg(long, value_name = "SECONDS")]
     timeout: Option<u64>,
     /// Keep no contents, only their identifiers and digests
     #[arg(long)]
     discard: bool,
-    /// Put the files in messages into this directory, under their names; nothing is overwritten: a
-    /// number is added to the name
+    /// Put the files in messages into this directory, under their names; if a name is taken, a
+    /// number is added
     #[arg(long, value_name = "DIR")]
     extract: Option<PathBuf>,
 }
@@ -170,17 +170,17 @@ fn parse_message_type(text: &str) -> Result<MessageType, String> {
         "operation" => MessageType::OPERATION,
         "project" => MessageType::PROJECT,
         "drill" => MessageType::DRILL,
-        _ => return Err(format!("{kind:?} is none of exercise, operation, project, drill")),
+        _ => return Err(format!("{kind:?} is not one of exercise, operation, project, drill")),
     };
     Ok(MessageType { kind, identifier: name })
 }
 
 fn parse_dtg(text: &str) -> Result<Utc, String> {
     Utc::from_utc_time(text.as_bytes())
-        .ok_or_else(|| format!("{text:?} is no date-time group: write 260504030201Z"))
+        .ok_or_else(|| format!("invalid date-time group {text:?}: write 260504030201Z"))
 }
 
-#[expect(clippy::disallowed_methods, reason = "whoever asks twice waits for nothing any more")]
+#[expect(clippy::disallowed_methods, reason = "a second Ctrl-C waits for nothing")]
 fn end_at_once() -> ! {
     std::process::exit(INTERRUPTED_TWICE)
 }
@@ -189,14 +189,16 @@ fn main() -> ExitCode {
     let cli = Cli::parse();
     let interrupted = Interrupted::default();
     let flag = interrupted.clone();
-    // The second time it ends at once.
+    // The second Ctrl-C ends the program immediately.
     let set = ctrlc::set_handler(move || {
         if flag.set() {
             end_at_once();
         }
     });
     if let Err(error) = set {
-        terminal::report_error(&format!("Ctrl-C will not unbind in order: {error}"));
+        terminal::report_error(&format!(
+            "cannot handle Ctrl-C, which will end without an unbind: {error}"
+        ));
     }
     let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
         Ok(runtime) => runtime,
@@ -231,10 +233,10 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
     if let Some(path) = &cli.pcap {
         let shown = path.display();
         terminal::report_error(&format!(
-            "warning: {shown} will hold passwords and contents in clear"
+            "warning: {shown} will contain passwords and contents in clear"
         ));
     }
-    let way = MtaAccess {
+    let access = MtaAccess {
         profile: &profile,
         pcap: cli.pcap.as_deref(),
         clock: Clock::start(),
@@ -246,21 +248,21 @@ async fn run(cli: &Cli, interrupted: Interrupted) -> ExitCode {
         },
     };
     match &cli.verb {
-        Verb::Send(args) => run_send(&way, args, cli.json).await,
-        Verb::Receive(args) => run_receive(&way, args, cli.json).await,
+        Verb::Send(args) => run_send(&access, args, cli.json).await,
+        Verb::Receive(args) => run_receive(&access, args, cli.json).await,
         Verb::Burst(_) => ExitCode::SUCCESS,
     }
 }
 
-async fn run_send(way: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCode {
-    let messages = match messages(way, args) {
+async fn run_send(access: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCode {
+    let messages = match messages(access, args) {
         Ok(messages) => messages,
         Err(error) => {
             terminal::report_error(&format!("{error:#}"));
             return ExitCode::from(2);
         }
     };
-    let outcome = send::send(way, &messages, args.retry_for).await;
+    let outcome = send::send(access, &messages, args.retry_for).await;
     if json {
         terminal::print_json(&outcome);
     } else if !outcome.messages.is_empty() {
@@ -272,8 +274,7 @@ async fn run_send(way: &MtaAccess<'_>, args: &SendArgs, json: bool) -> ExitCode 
     ExitCode::from(sent_code(&outcome))
 }
 
-/// What is in doubt comes first: it is the one outcome after which the same command may be given
-/// again only as it was.
+/// A message in doubt decides the code: only then must the command be repeated unchanged.
 fn sent_code(outcome: &send::Outcome) -> u8 {
     let all = outcome.refused.is_empty() && outcome.not_sent.is_empty();
     match () {
@@ -299,11 +300,11 @@ fn finish(outcome: Result<()>, some: bool) -> ExitCode {
     }
 }
 
-fn messages(way: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
+fn messages(access: &MtaAccess<'_>, args: &SendArgs) -> Result<Vec<Prepared>> {
     let address = |text: &String| profile::address("recipient", text);
     let to = args.to.iter().map(address).collect::<Result<Vec<_>>>()?;
     let copy = args.copy.iter().map(address).collect::<Result<Vec<_>>>()?;
-    let originator = way.profile.user()?;
+    let originator = access.profile.user()?;
     let bodies = bodies(&args.body)?;
     if args.content_identifier.is_some() && bodies.len() > 1 {
         bail!("--content-identifier names one message, and there are {} sizes", bodies.len());
@@ -354,7 +355,7 @@ fn bodies(body: &Body) -> Result<Vec<(PartForm, Source)>> {
     Ok(body.size.iter().map(canned).collect())
 }
 
-/// A content identifier no other message of ours has: time, process and a number, in 16 characters.
+/// A unique content identifier, from time, process and a number, in 16 characters.
 fn content_identifier(number: usize) -> String {
     let seed = Clock::utc().0 ^ u64::from(std::process::id()) << 44;
     let mut rng = Rng::new(seed.wrapping_add(number as u64));
@@ -371,9 +372,9 @@ fn check_identifier(identifier: &str) -> Result<()> {
     Ok(())
 }
 
-async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
+async fn run_receive(access: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> ExitCode {
     let opened = || {
-        let inbox = inbox::Inbox::open(&way.profile.inbox(), !args.discard)?;
+        let inbox = inbox::Inbox::open(&access.profile.inbox(), !args.discard)?;
         let files = args.extract.as_deref().map(extract::Extraction::open).transpose()?;
         anyhow::Ok((inbox, files))
     };
@@ -386,10 +387,10 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
     };
     if inbox.unreadable_lines() > 0 {
         terminal::report_error(&format!(
-            "warning: {} lines of received.log in {} cannot be read: what they named is kept again \
-             should the MTA deliver it again",
+            "warning: {} lines of received.log in {} cannot be read: messages that they named are kept again \
+             if the MTA repeats their delivery",
             inbox.unreadable_lines(),
-            way.profile.inbox().display()
+            access.profile.inbox().display()
         ));
     }
     let until = receive::Until {
@@ -399,7 +400,7 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
     };
     let mut lines = Vec::new();
     let mut to = receive::To { inbox: &mut inbox, files: files.as_ref() };
-    let outcome = receive::receive(way, &mut to, until, |line| {
+    let outcome = receive::receive(access, &mut to, until, |line| {
         if let Some(warning) = show::warning(line) {
             terminal::report_error(&warning);
         }
@@ -414,7 +415,7 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
         terminal::print_json(&serde_json::json!({ "deliveries": lines }));
     } else if !args.wait {
         if lines.is_empty() && matches!(outcome, Ok(0)) {
-            terminal::print("nothing waits");
+            terminal::print("no delivery waits");
         } else if !lines.is_empty() {
             terminal::print(&format!("{}\n{}", show::received(&lines), show::details(&lines)));
         }
@@ -423,12 +424,12 @@ async fn run_receive(way: &MtaAccess<'_>, args: &ReceiveArgs, json: bool) -> Exi
     match outcome {
         Ok(_) if short => {
             let wanted = args.count.unwrap_or(0);
-            terminal::report_error(&format!("{} of {wanted} deliveries came", lines.len()));
+            terminal::report_error(&format!("received {} of {wanted} deliveries", lines.len()));
             ExitCode::from(if lines.is_empty() { 1 } else { 3 })
         }
         Ok(left) if left > 0 => {
             terminal::report_error(&format!(
-                "{left} still wait: the MTA has not delivered them, try again later"
+                "{left} messages still wait: the MTA has not delivered them, try again later"
             ));
             ExitCode::from(3)
         }

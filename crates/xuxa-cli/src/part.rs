@@ -1,4 +1,5 @@
-//! Files that are being written: nobody's but the user's, and gone unless they are completed.
+//! Files that are being written: only the user can access them, and they are removed unless
+//! completed.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Write};
@@ -8,24 +9,24 @@ use std::os::unix::fs::{
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Octets compared at once.
+/// Octets of one comparison.
 const CHUNK: usize = 64 << 10;
 
-/// A file that is not complete: locked while it is written, so that one without a lock is known to
-/// be left behind. It goes when this is dropped.
+/// An incomplete file: locked while it is written, so that one without a lock is known to be left
+/// behind. It is removed when this is dropped.
 pub(crate) struct Part {
     file: File,
     path: PathBuf,
 }
 
 impl Part {
-    /// Creates `PREFIX.PROCESS-NUMBER.part`, a name of our own: another process may write another of
-    /// the same prefix. No link of that name is followed.
+    /// Creates `PREFIX.PROCESS-NUMBER.part`, a unique name: other processes may use the same prefix.
+    /// No link of that name is followed.
     ///
     /// # Errors
     /// It cannot be created or locked.
     pub(crate) fn create(dir: &Path, prefix: &str) -> io::Result<Part> {
-        // Never the same twice: who sweeps removes by name.
+        // No name is used twice, because a sweep removes files by name.
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let process = std::process::id();
         loop {
@@ -38,7 +39,7 @@ impl Part {
                 Ok(file) => {
                     let part = Part { file, path };
                     part.file.lock()?;
-                    // Before it was locked, it may have been taken for one that was left behind.
+                    // Before the lock, a sweep may have removed it as left behind.
                     if part.file.metadata()?.nlink() > 0 {
                         return Ok(part);
                     }
@@ -56,8 +57,8 @@ impl Part {
         self.file.sync_all()
     }
 
-    /// Gives it a name that nothing has yet, be it a file or a link; `false` where something does.
-    /// Durable once the directory is synced.
+    /// Gives it a name; `false` if a file or link has that name already. Durable once the directory is
+    /// synced.
     #[expect(clippy::disallowed_methods, reason = "the caller syncs the directory after all files")]
     pub(crate) fn publish(&self, path: &Path) -> io::Result<bool> {
         match fs::hard_link(&self.path, path) {
@@ -67,7 +68,7 @@ impl Part {
             Err(_) => {}
         }
         match OpenOptions::new().write(true).create_new(true).mode(0o600).open(path) {
-            // What is replaced is the empty file of a moment ago.
+            // This replaces the empty file just created.
             Ok(_) => match fs::rename(&self.path, path) {
                 Ok(()) => Ok(true),
                 Err(error) => {
@@ -80,7 +81,7 @@ impl Part {
         }
     }
 
-    /// Whether a file has the same octets; a link has not.
+    /// Whether a regular file has the same octets.
     pub(crate) fn is_same_as(&self, path: &Path) -> io::Result<bool> {
         let found = path.symlink_metadata()?;
         let length = self.file.metadata()?.len();
@@ -109,7 +110,7 @@ impl Part {
     }
 }
 
-/// Whether a link could not be made because the file system has none, or no more of this file.
+/// Whether the file system has no links, or the file has the largest number of them.
 fn is_without_links(error: &io::Error) -> bool {
     use ErrorKind::{PermissionDenied, TooManyLinks, Unsupported};
     matches!(error.kind(), PermissionDenied | TooManyLinks | Unsupported)
@@ -117,12 +118,12 @@ fn is_without_links(error: &io::Error) -> bool {
 
 impl Drop for Part {
     fn drop(&mut self) {
-        // Not there where it was renamed.
+        // Does not exist if it was renamed.
         let _ = fs::remove_file(&self.path);
     }
 }
 
-/// Removes what was left behind by those that ended in the middle of a file of this prefix.
+/// Removes incomplete files of this prefix whose process has ended.
 pub(crate) fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
@@ -130,24 +131,28 @@ pub(crate) fn sweep(dir: &Path, prefix: &str) -> io::Result<()> {
         let name = entry.file_name();
         let is_ours = name.to_string_lossy().starts_with(prefix);
         let is_part = path.extension().is_some_and(|extension| extension == "part");
-        // A link or a device is nothing that we left.
-        if !is_ours || !is_part || !entry.file_type()?.is_file() {
+        // Links and devices are never ours.
+        if !is_ours || !is_part || !entry.file_type().is_ok_and(|kind| kind.is_file()) {
             continue;
         }
-        // Another may have removed or renamed it.
-        if File::open(&path).is_ok_and(|part| part.try_lock().is_ok()) {
+        // Another process may have removed or renamed it.
+        let Ok(part) = File::open(&path) else { continue };
+        if part.try_lock().is_ok() {
             let _ = fs::remove_file(&path);
         }
+        // Unlocked only here: the process that has just created it waits for the lock, and then
+        // finds it removed.
+        drop(part);
     }
     Ok(())
 }
 
-/// Makes a directory and what is above it, for its owner alone, where it is not there.
+/// Creates a directory and its parents, for the owner only, if it does not exist.
 pub(crate) fn make_dir(dir: &Path) -> io::Result<()> {
     fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)
 }
 
-/// Takes away from a file or directory what others may do with it.
+/// Removes the permissions of others from a file or directory.
 pub(crate) fn tighten(path: &Path, mode: u32) -> io::Result<()> {
     match fs::metadata(path)?.permissions().mode() & 0o077 {
         0 => Ok(()),

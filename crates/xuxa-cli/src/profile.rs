@@ -1,4 +1,4 @@
-//! Who we are and which MTA we bind to: profiles in a configuration file, or options.
+//! Profiles: a user and an MTA to bind to, from a configuration file.
 
 use anyhow::{Context, Result, bail};
 use bytes::Bytes;
@@ -86,12 +86,12 @@ impl PasswordSource {
     }
 }
 
-/// The first line of a password file that is its owner's alone, as the daemon wants its own to be.
+/// The first line of a password file that only its owner can read; the daemon has the same rule.
 fn from_file(path: &Path) -> Result<String> {
     let shown = path.display();
     let unread = || Wrong(format!("cannot read the password file {shown}"));
     let mut file = File::open(path).with_context(unread)?;
-    // Of what was opened, whatever the name leads to by now.
+    // The mode of the opened file; the path may already lead elsewhere.
     let mode = file.metadata().with_context(unread)?.permissions().mode();
     if mode & 0o077 != 0 {
         bail!(Wrong(format!(
@@ -105,7 +105,7 @@ fn from_file(path: &Path) -> Result<String> {
     Ok(text.lines().next().unwrap_or_default().to_owned())
 }
 
-/// Reads an O/R address; `what` it is for is said where it is none, and its text once.
+/// Reads an O/R address; `what` names its use in the error.
 ///
 /// # Errors
 /// [`Wrong`].
@@ -113,7 +113,7 @@ pub(crate) fn address(what: &str, text: &str) -> Result<ORName> {
     text.parse::<ORName>().map_err(|error| {
         let (error, text) = (error.to_string(), format!("{text:?}"));
         let text = if error.contains(&text) { String::new() } else { format!(" {text}") };
-        Wrong(format!("{what}{text} is no O/R address: {error}")).into()
+        Wrong(format!("{what}{text}: invalid O/R address: {error}")).into()
     })
 }
 
@@ -126,7 +126,7 @@ impl Profile {
         address("the profile's user", &self.user)
     }
 
-    /// How to bind.
+    /// The arguments of the bind.
     ///
     /// # Errors
     /// [`Wrong`].
@@ -169,12 +169,12 @@ pub(crate) fn default_file() -> PathBuf {
     home.join(".config/xuxa/config.toml")
 }
 
-/// Loads a profile: the one named, else the file's default, else its only one.
+/// Loads a profile: the named one, else the file's default, else its only one.
 pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
     let path = file.map_or_else(default_file, Path::to_path_buf);
     let text = std::fs::read_to_string(&path).with_context(|| {
         format!(
-            "cannot read the profiles in {}: make the file (docs/xuxa.md shows one) or name one with --config",
+            "cannot read the profiles in {}: create the file (docs/xuxa.md shows one) or name another with --config",
             path.display()
         )
     })?;
@@ -192,7 +192,7 @@ pub(crate) fn load(file: Option<&Path>, name: Option<&str>) -> Result<Profile> {
     };
     let mut profile = profile.clone();
     name.clone_into(&mut profile.name);
-    // Relative paths count from the configuration file, wherever xuxa is started.
+    // Paths are relative to the configuration file.
     let base = path.parent().map_or_else(PathBuf::new, Path::to_path_buf);
     profile.inbox = profile.inbox.map(|p| base.join(p));
     profile.password.file = profile.password.file.map(|p| base.join(p));
@@ -238,20 +238,20 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_said_once_and_known_as_such() {
-        let said = |result: Result<()>| {
+    fn a_wrong_setting_is_named_once_and_has_its_type() {
+        let error_text = |result: Result<()>| {
             let error = result.unwrap_err();
             assert!(error.is::<Wrong>(), "{error:#}");
             format!("{error:#}")
         };
-        let user = |text: &str| said(address("recipient", text).map(drop));
+        let user = |text: &str| error_text(address("recipient", text).map(drop));
         assert_eq!(user("garbage").matches("garbage").count(), 1, "{}", user("garbage"));
         let text = user("C=XX;O=");
-        assert!(text.starts_with("recipient \"C=XX;O=\" is no O/R address: "), "{text}");
+        assert!(text.starts_with("recipient \"C=XX;O=\": invalid O/R address: "), "{text}");
 
         let read = |env: Option<&str>, file: Option<PathBuf>| {
             let source = PasswordSource { env: env.map(str::to_owned), file };
-            said(source.read().map(drop))
+            error_text(source.read().map(drop))
         };
         assert!(read(Some("XUXA_NO_SUCH_VARIABLE"), None).contains("XUXA_NO_SUCH_VARIABLE"));
         let dir = tempfile::tempdir().unwrap();

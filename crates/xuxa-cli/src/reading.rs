@@ -1,13 +1,13 @@
-//! What a content says of itself, taken in while it comes.
+//! Reads the heading, text and files of a content while it is received.
 
 use crate::extract::Files;
 use anyhow::Result;
 use p772::{Charset, ContentParser, Event, Heading, PartKind};
 
-/// Most octets of text shown.
+/// Bound of the text shown, in octets.
 pub(crate) const MAX_TEXT: usize = 256;
 
-/// A content as far as it came.
+/// The part of a content received so far.
 pub(crate) struct Reading<'a> {
     parser: ContentParser,
     pub heading: Option<Box<Heading>>,
@@ -17,9 +17,9 @@ pub(crate) struct Reading<'a> {
     text: Option<(Charset, Vec<u8>)>,
     in_text: bool,
     in_file: bool,
-    /// The content is of no kind we can read: it is kept all the same.
+    /// The content has a type that xuxa cannot read; it is kept unread.
     pub opaque: bool,
-    /// Where its files go, if they are wanted.
+    /// Destination of its files, with `--extract`.
     files: Option<Files<'a>>,
 }
 
@@ -47,7 +47,7 @@ impl<'a> Reading<'a> {
         let (charset, octets) = self.text.as_ref()?;
         let mut whole = octets.as_slice();
         if *charset == Charset::Utf8 && octets.len() == MAX_TEXT {
-            // Cut there, perhaps within a character.
+            // The cut may be within a character.
             if let Err(error) = std::str::from_utf8(octets)
                 && error.error_len().is_none()
             {
@@ -69,7 +69,7 @@ impl<'a> Reading<'a> {
     pub(crate) fn take(&mut self, octets: &[u8]) -> Result<()> {
         let mut rest = octets;
         while !self.opaque {
-            // The MTA carries contents of any type: one we cannot read is kept unread.
+            // The MTA carries contents of any type: an unknown one is kept unread.
             let Ok(event) = self.parser.next(&mut rest) else {
                 self.opaque = true;
                 break;

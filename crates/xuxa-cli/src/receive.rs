@@ -19,23 +19,24 @@ use std::path::PathBuf;
 use std::time::Duration;
 use ua::{Clock, Lost, Services, User, describe};
 
-/// Without `--wait`, the end comes when what waited is there, or nothing came for so long.
+/// Without `--wait`, receiving ends when all waiting deliveries were taken, or after this time
+/// without one.
 const QUIET: Duration = Duration::from_secs(5);
 /// When to stop.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Until {
-    /// Go on when nothing waits any more.
+    /// Continue when no delivery waits.
     pub wait: bool,
-    /// Stop after so many deliveries.
+    /// Stop after this number of deliveries.
     pub count: Option<u64>,
-    /// Stop after so long.
+    /// Stop after this time.
     pub timeout: Option<Duration>,
 }
 
-/// Where deliveries go.
+/// Destination of deliveries.
 pub(crate) struct To<'a> {
     pub inbox: &'a mut Inbox,
-    /// Where the files in them go, if anywhere.
+    /// Destination of the files in them, with `--extract`.
     pub files: Option<&'a Extraction>,
 }
 
@@ -51,9 +52,9 @@ pub(crate) enum Received {
 pub(crate) struct Message {
     pub mts_identifier: String,
     pub originator: String,
-    /// Whom it was delivered to.
+    /// The recipient of this delivery.
     pub this_recipient: String,
-    /// For action and for information, from the heading; blind ones in it are for information, too.
+    /// Recipients for action and for information, from the heading; blind ones count as the latter.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub to: Vec<String>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -92,7 +93,7 @@ pub(crate) struct Message {
     pub kbit_s: f64,
     /// Delivered before: confirmed again, kept once.
     pub duplicate: bool,
-    /// Another content was delivered under the same identifier: one of the two is not what it says.
+    /// Another content was delivered under the same identifier: one of the two is forged.
     pub identifier_reused: bool,
     /// The beginning of the text, where the body has one.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -102,10 +103,10 @@ pub(crate) struct Message {
     pub text_is_all: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
-    /// The files of its body, where they were to be extracted.
+    /// The extracted files of its body.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub extracted: Vec<String>,
-    /// Files of its body for which there was no room; they are in its content.
+    /// Files of its body beyond the limit; they are in the kept content.
     #[serde(skip_serializing_if = "is_none")]
     pub not_extracted: u64,
 }
@@ -115,20 +116,20 @@ fn is_none(count: &u64) -> bool {
     *count == 0
 }
 
-/// Takes deliveries until told to stop; how many still wait of those that did when it began, where
-/// it was to take those.
+/// Takes deliveries until `until`; returns how many that waited at the start still wait (0 with
+/// `--wait` or `--count`).
 pub(crate) async fn receive(
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     to: &mut To<'_>,
     until: Until,
     each: impl FnMut(&Received),
 ) -> Result<u64> {
-    let mut user = way.bind(Services::Delivery).await?;
+    let mut user = access.bind(Services::Delivery).await?;
     let waiting = user.bound.messages_waiting.map_or(0, |w| {
         let counts = [w.urgent.messages, w.normal.messages, w.non_urgent.messages];
         counts.into_iter().map(|n| u64::try_from(n).unwrap_or(0)).sum::<u64>()
     });
-    match deliveries(way, &mut user, to, until, waiting, each).await {
+    match deliveries(access, &mut user, to, until, waiting, each).await {
         Ok(count) => {
             user.unbind().await?;
             let all = until.wait || until.count.is_some();
@@ -141,16 +142,16 @@ pub(crate) async fn receive(
     }
 }
 
-/// Takes deliveries; how many.
+/// Takes deliveries, and counts them.
 async fn deliveries(
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
     until: Until,
     waiting: u64,
     mut each: impl FnMut(&Received),
 ) -> Result<u64> {
-    let end = until.timeout.map(|t| way.clock.now() + t);
+    let end = until.timeout.map(|t| access.clock.now() + t);
     let mut count = 0u64;
     loop {
         let enough = until.count.is_some_and(|n| count >= n)
@@ -158,7 +159,7 @@ async fn deliveries(
         if enough {
             break;
         }
-        let left = end.map(|at| at.since(way.clock.now()));
+        let left = end.map(|at| at.since(access.clock.now()));
         let patience = if until.wait || until.count.is_some() {
             left
         } else {
@@ -168,7 +169,7 @@ async fn deliveries(
             None => break,
             Some(Indication::Invoked { invoke, operation }) => {
                 let one = match operation {
-                    operation::MESSAGE_DELIVERY => take_message(way, user, to, invoke).await,
+                    operation::MESSAGE_DELIVERY => take_message(access, user, to, invoke).await,
                     operation::REPORT_DELIVERY => take_report(user, to.inbox, invoke).await,
                     _ => {
                         reject(user, invoke, UNRECOGNIZED_OPERATION).await?;
@@ -193,12 +194,12 @@ const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
 const MISTYPED: Problem = Problem { kind: 1, value: 2 };
 const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
 
-/// Tells the MTA that a delivery was not taken, where it is still there to be told.
+/// Refuses a delivery, if the association still exists.
 pub(crate) async fn refuse(user: &mut User, invoke: i64, error: &anyhow::Error) -> Result<()> {
     if error.is::<Lost>() {
         return Ok(());
     }
-    // Neither of the two deliveries has an error for it (X.411 8.3.1).
+    // Neither delivery operation has a fitting error (X.411 8.3.1).
     let ours = error.is::<NotKept>();
     reject(user, invoke, if ours { RESOURCE_LIMITATION } else { MISTYPED }).await
 }
@@ -208,7 +209,7 @@ async fn reject(user: &mut User, invoke: i64, problem: Problem) -> Result<()> {
     user.flush().await
 }
 
-/// A message that is coming.
+/// A message being received.
 struct Coming<'a> {
     envelope: Box<MessageDeliveryEnvelope>,
     identifier: String,
@@ -234,12 +235,12 @@ impl<'a> Coming<'a> {
 }
 
 async fn take_message(
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     user: &mut User,
     to: &mut To<'_>,
     invoke: i64,
 ) -> Result<Received> {
-    let start = way.clock.now();
+    let start = access.clock.now();
     let mut parser = DeliveryParser::default();
     let mut coming: Option<Coming<'_>> = None;
     loop {
@@ -264,7 +265,7 @@ async fn take_message(
     if !parser.is_done() {
         bail!("the MTA's message delivery was cut short");
     }
-    let elapsed = way.clock.now().since(start);
+    let elapsed = access.clock.now().since(start);
     let files = coming.reading.files();
     let not_extracted = files.as_ref().map_or(0, |files| files.left_out);
     let mut extracted = Vec::new();
@@ -277,9 +278,9 @@ async fn take_message(
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);
     user.answer(invoke, operation::MESSAGE_DELIVERY, writer.into_vec()).await?;
-    let said = Summary { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
+    let summary = Summary { envelope: &coming.envelope, reading: &coming.reading, kept, extracted };
     let length = coming.length;
-    let mut message = said.message(coming.identifier.clone(), length);
+    let mut message = summary.message(coming.identifier.clone(), length);
     message.not_extracted = not_extracted;
     message.received_at = received_at;
     message.receive_ms = elapsed.as_secs_f64() * 1e3;
@@ -287,7 +288,7 @@ async fn take_message(
     Ok(Received::Message(Box::new(message)))
 }
 
-/// What envelope and content say of a message, and what became of it.
+/// Envelope and content of a message, and the outcome.
 struct Summary<'a> {
     envelope: &'a MessageDeliveryEnvelope,
     reading: &'a Reading<'a>,
@@ -296,7 +297,7 @@ struct Summary<'a> {
 }
 
 impl Summary<'_> {
-    /// The line of the result, but for what was measured.
+    /// The line of the result, without the measured values.
     fn message(self, mts_identifier: String, length: u64) -> Message {
         let (envelope, reading) = (self.envelope, self.reading);
         let heading = reading.heading.as_deref();
@@ -339,7 +340,7 @@ impl Summary<'_> {
     }
 }
 
-/// Takes a report, of any length: it goes to the inbox as it comes.
+/// Takes a report of any length: it is streamed to the inbox.
 pub(crate) async fn take_report(
     user: &mut User,
     inbox: &mut Inbox,

@@ -1,4 +1,4 @@
-//! A report: what became of a message of ours.
+//! A report: the outcome of a message that this user sent.
 
 use crate::reason_text;
 use crate::show;
@@ -10,18 +10,18 @@ use p772::{ContentParser, Event};
 use serde::Serialize;
 use sha2::{Digest as _, Sha256};
 
-/// Most octets of a report that are read: 32,767 recipients of 1 KiB each take half of it. A longer
-/// one, for it returns a content, is kept as it came, and shown by its length.
+/// Longest report that is read, in octets: 32,767 recipients of 1 KiB each are half of it. A longer
+/// one, which returns a content, is kept unread, and its length is shown.
 const MAX_READ: usize = 64 << 20;
 
 #[derive(Clone, Debug, Default, Serialize)]
 pub(crate) struct Report {
-    /// Of the message reported on; absent where the report is too long to be read.
+    /// MTS identifier of the report's subject; absent if the report is too long to read.
     #[serde(skip_serializing_if = "String::is_empty")]
     pub mts_identifier: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub content_identifier: Option<String>,
-    /// Of the message reported on, where the report returns its content.
+    /// Subject line of the message, if the report returns its content.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Octets of the report.
@@ -39,21 +39,21 @@ pub(crate) struct ReportLine {
     pub delivered: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delivery_time: Option<String>,
-    /// Why not, in words.
+    /// The reason in words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    /// By the names of X.411.
+    /// The reason by the names of X.411.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub diagnostic: Option<String>,
-    /// What the MTA added in its own words.
+    /// Text that the MTA added.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub supplementary: Option<String>,
 }
 
 impl ReportLine {
-    fn of(recipient: &PerRecipientReportDelivery) -> ReportLine {
+    fn from_recipient(recipient: &PerRecipientReportDelivery) -> ReportLine {
         let mut line = ReportLine {
             recipient: recipient.actual_recipient.address.to_string(),
             supplementary: recipient.supplementary_information.clone(),
@@ -74,7 +74,7 @@ impl ReportLine {
     }
 }
 
-/// A report that is coming.
+/// A report being received.
 #[derive(Default)]
 pub(crate) struct ReportReading {
     /// All of it, up to [`MAX_READ`].
@@ -91,16 +91,16 @@ impl ReportReading {
         if self.length <= MAX_READ as u64 {
             self.octets.extend_from_slice(octets);
         } else {
-            // The beginning alone says nothing.
+            // The beginning alone is not readable.
             self.octets = Vec::new();
         }
     }
 
-    /// What the report is called here, and what it says. It is delivered without an identifier of its
-    /// own: what says the same is the same report.
+    /// The identifier of the report in the inbox, and its contents. A report has no identifier of its
+    /// own: reports with the same octets are the same.
     ///
     /// # Errors
-    /// It is no report.
+    /// It is not a report.
     pub(crate) fn finish(self) -> Result<(String, Report)> {
         let hash = show::hex(&self.hasher.finalize());
         let hash = hash.get(..16).unwrap_or(&hash);
@@ -108,7 +108,7 @@ impl ReportReading {
             let report = Report { length: self.length, ..Report::default() };
             return Ok((format!("report {hash}"), report));
         }
-        // Refused for its names it would stay with the MTA, and come again.
+        // Invalid names are accepted: the MTA would repeat a refused report without end.
         let element = Element::parse_accepted(&self.octets).context("in the report delivery")?;
         let report = ReportDelivery::read(&element).context("in the report delivery")?;
         let subject = report.returned_content.as_deref().and_then(subject_of);
@@ -119,7 +119,7 @@ impl ReportReading {
             content_identifier: report.content_identifier,
             subject,
             length: self.length,
-            recipients: report.recipients.iter().map(ReportLine::of).collect(),
+            recipients: report.recipients.iter().map(ReportLine::from_recipient).collect(),
             duplicate: false,
             file: None,
         };
@@ -209,7 +209,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn one_too_long_to_be_read_is_told_by_its_length() {
+    fn a_report_too_long_to_read_is_shown_by_its_length() {
         let mut reading = ReportReading::default();
         let piece = vec![0; 1 << 20];
         (0..65).for_each(|_| reading.take(&piece));

@@ -1,4 +1,4 @@
-//! `xuxa send`: submits messages and says how long each took to be accepted.
+//! `xuxa send`: submits messages and shows the time until each was accepted.
 
 use crate::show;
 use crate::submission::{Accepted, Disposition, Failure, MtaAccess, Prepared, Watch, submit};
@@ -25,42 +25,42 @@ pub(crate) struct Sent {
     pub submitted_at: String,
     /// From the first octet sent to the answer.
     pub submit_ms: f64,
-    /// Of content.
+    /// Rate of the content.
     pub kbit_s: f64,
-    /// How often it was submitted: more than once where an answer was lost.
+    /// Number of submissions: more than 1 after a lost answer.
     pub tries: u32,
 }
 
-/// A message that was not accepted, or not as far as we know.
+/// A message that was not accepted, or is in doubt.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Unsent {
     pub content_identifier: String,
-    /// Date-time group of the heading, as `--dtg` takes it: sent again with both, it is the same
-    /// submission.
+    /// Date-time group of the heading, as `--dtg` takes it. Repeated with content identifier and
+    /// date-time group, it is the same submission.
     pub dtg: String,
     pub precedence: Precedence,
     /// Octets of the body.
     pub size: u64,
-    /// How often it was submitted.
+    /// Number of submissions.
     pub tries: u32,
     pub reason: String,
 }
 
-/// What became of the messages.
+/// The outcome of all messages.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Outcome {
     /// The MTA answered with an MTS identifier.
     pub messages: Vec<Sent>,
-    /// All of it went out, and no answer came: the MTA may have taken it or not.
+    /// All of it was sent without an answer: the MTA may have accepted it or not.
     pub in_doubt: Vec<Unsent>,
-    /// The MTA answered that it does not take it.
+    /// The MTA refused it.
     pub refused: Vec<Unsent>,
-    /// The MTA has not taken it, for it never had all of it.
+    /// The MTA never received all of it.
     pub not_sent: Vec<Unsent>,
-    /// It was our own configuration.
+    /// The cause is our own configuration.
     #[serde(skip)]
     pub is_wrong_use: bool,
-    /// All was done, but the end of the association was not in order.
+    /// Error of the unbind, after all submissions.
     #[serde(skip)]
     pub unbind: Option<String>,
 }
@@ -83,11 +83,10 @@ impl Outcome {
     }
 }
 
-/// Submits the messages one after the other, on one association while it lasts. One that is refused
-/// or in doubt does not keep the others back; one that does not even leave us does, and so does
-/// Ctrl-C.
+/// Submits the messages one after the other, on one association while it lasts. It continues after a
+/// refused message or one in doubt, and stops after one that could not be sent, or Ctrl-C.
 pub(crate) async fn send(
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     messages: &[Prepared],
     retry_for: Duration,
 ) -> Outcome {
@@ -95,8 +94,8 @@ pub(crate) async fn send(
     let mut user = None;
     let mut rest = messages.iter();
     for message in rest.by_ref() {
-        let mut watch = Watching::new(way.progress, message);
-        let submitted = submit(way, &mut user, message, retry_for, &mut watch).await;
+        let mut watch = Watching::new(access.progress, message);
+        let submitted = submit(access, &mut user, message, retry_for, &mut watch).await;
         watch.bar.finish_and_clear();
         match submitted {
             Ok(accepted) => outcome.messages.push(watch.sent(message, &accepted)),
@@ -108,12 +107,12 @@ pub(crate) async fn send(
                 }
             }
         }
-        if way.is_interrupted() {
+        if access.is_interrupted() {
             break;
         }
     }
     for message in rest {
-        let reason = match way.is_interrupted() {
+        let reason = match access.is_interrupted() {
             true => "interrupted",
             false => "the one before it could not be sent",
         };
@@ -125,7 +124,7 @@ pub(crate) async fn send(
     outcome
 }
 
-/// The hash of what went out, and a bar of how much.
+/// The hash of the octets sent, and the progress bar.
 struct Watching {
     hasher: Sha256,
     bar: ProgressBar,
@@ -166,7 +165,7 @@ impl Watch for Watching {
     }
 }
 
-/// A bar on standard error for what takes long enough to look at.
+/// A progress bar on standard error, for large messages.
 fn progress(wanted: bool, octets: u64) -> ProgressBar {
     if !wanted || octets < 1_000_000 {
         return ProgressBar::hidden();

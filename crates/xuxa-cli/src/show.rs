@@ -1,4 +1,4 @@
-//! What a person reads: aligned tables; and the forms shared with JSON.
+//! Output for people: aligned tables; and text forms shared with JSON.
 
 use crate::receive::{Message, Received};
 use crate::report::{Report, ReportLine};
@@ -16,7 +16,7 @@ pub(crate) fn hex(octets: &[u8]) -> String {
     octets.iter().map(|b| format!("{b:02x}")).collect()
 }
 
-/// Thousands of bits of content a second.
+/// Rate of a content in kbit/s.
 pub(crate) fn kbit_s(octets: u64, elapsed: Duration) -> f64 {
     let seconds = elapsed.as_secs_f64().max(1e-6);
     octets as f64 * 8.0 / 1e3 / seconds
@@ -40,7 +40,7 @@ pub(crate) fn content_type(kind: &ContentType) -> String {
     }
 }
 
-/// As `xuxa send --message-type` takes it; kinds without a word are numbers.
+/// The form of `xuxa send --message-type`; kinds without a name are numbers.
 pub(crate) fn message_type(message_type: &MessageType) -> String {
     let kind = match message_type.kind {
         MessageType::EXERCISE => "exercise".to_owned(),
@@ -55,7 +55,7 @@ pub(crate) fn message_type(message_type: &MessageType) -> String {
     }
 }
 
-/// A recipient of a heading: the address, or the words where there is none.
+/// A recipient of a heading: the address, else its free-form name.
 pub(crate) fn recipient(of: &RecipientSpecifier) -> String {
     let of = &of.recipient;
     let address = of.formal_name.as_ref().map(|name| name.address.to_string());
@@ -63,7 +63,7 @@ pub(crate) fn recipient(of: &RecipientSpecifier) -> String {
     address.or_else(|| of.free_form_name.clone()).unwrap_or_else(|| "?".to_owned())
 }
 
-/// A size as people write it, decimal.
+/// A size with a decimal unit.
 pub(crate) fn size(octets: u64) -> String {
     for (unit, factor) in [("GB", 1_000_000_000), ("MB", 1_000_000), ("kB", 1_000)] {
         if octets >= factor {
@@ -78,12 +78,12 @@ pub(crate) fn size(octets: u64) -> String {
     format!("{octets} B")
 }
 
-/// A time in milliseconds, or a dash where there is none.
+/// A time in milliseconds, or a dash for none.
 pub(crate) fn ms(ms: Option<f64>) -> String {
     ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1}"))
 }
 
-/// An aligned table; these columns to the right.
+/// An aligned table; the columns `right` are right-aligned.
 pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     let mut table = comfy_table::Table::new();
     table.load_preset(presets::NOTHING).set_header(header);
@@ -95,10 +95,10 @@ pub(crate) fn table(header: &[&str], right: &[usize]) -> Table {
     Table(table)
 }
 
-/// Characters in a cell of a table: what is longer widens every row.
+/// Bound of the characters in a cell: a longer one would widen every row.
 const CELL: usize = 256;
 
-/// A table of whose cells no terminal obeys anything, each on one line, and cut where it is long.
+/// A table whose cells are escaped, on one line each, and cut to [`CELL`].
 pub(crate) struct Table(comfy_table::Table);
 
 impl Table {
@@ -108,7 +108,7 @@ impl Table {
 }
 
 fn in_cell(text: &str) -> String {
-    // Shown, a character is longer, never shorter: no more than these can stay.
+    // Escaping never makes a text shorter: the rest cannot be shown.
     let end = text.char_indices().nth(CELL + 1).map_or(text.len(), |(at, _)| at);
     let shown = shown::line(text.get(..end).unwrap_or(text));
     if shown.chars().count() <= CELL {
@@ -138,7 +138,7 @@ pub(crate) fn sent(lines: &[Sent]) -> Table {
     table
 }
 
-/// A line for each message that was not accepted, what to do about it, and how many there are.
+/// A line for each message that was not accepted, with the remedy, and the counts.
 pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for m in &outcome.in_doubt {
@@ -168,10 +168,10 @@ pub(crate) fn unsent(outcome: &Outcome) -> Vec<String> {
     lines.iter().map(|line| shown::line(line).into_owned()).collect()
 }
 
-/// Recipients named one by one; of more the rest is counted.
+/// Bound of recipients that are named; the rest is counted.
 const MAX_NAMED: usize = 20;
 
-/// All of these in a line, `; ` between them, or the first ones and how many more.
+/// The names in one line, separated by `; `; beyond the bound, a count.
 fn several(names: &[String]) -> String {
     let named: Vec<&str> = names.iter().take(MAX_NAMED).map(String::as_str).collect();
     let more = names.len().saturating_sub(named.len());
@@ -179,19 +179,19 @@ fn several(names: &[String]) -> String {
     named.join("; ") + &more
 }
 
-/// What must not be overlooked, whoever reads the rest.
+/// A warning about a delivery, if it needs one.
 pub(crate) fn warning(line: &Received) -> Option<String> {
     match line {
         Received::Message(m) if m.identifier_reused => Some(format!(
             "warning: {} was delivered before with another content: both are kept, and one of them \
-             is not what it says",
+             is forged",
             shown::line(&m.mts_identifier)
         )),
         _ => None,
     }
 }
 
-/// What there is to say of each message besides its row, under its identifier.
+/// Details of each message under its identifier.
 pub(crate) fn details(lines: &[Received]) -> String {
     let mut out = String::new();
     for line in lines {
@@ -204,39 +204,39 @@ pub(crate) fn details(lines: &[Received]) -> String {
 
 fn message_details(m: &Message) -> String {
     let mut out = format!("\n{}\n", shown::line(&m.mts_identifier));
-    let mut say = |what: &str, value: &str| {
+    let mut add_line = |what: &str, value: &str| {
         if !value.is_empty() {
             out.push_str(&format!("  {what:<12}  {}\n", shown::line(value)));
         }
     };
     let text = |text: &Option<String>| text.clone().unwrap_or_default();
-    say("from", &m.originator);
-    say("to", &several(&m.to));
-    say("copy", &several(&m.copy));
+    add_line("from", &m.originator);
+    add_line("to", &several(&m.to));
+    add_line("copy", &several(&m.copy));
     let listed = |address: &String| *address == m.this_recipient;
     if !m.to.iter().chain(&m.copy).any(listed) {
-        say("delivered to", &m.this_recipient);
+        add_line("delivered to", &m.this_recipient);
     }
-    say("subject", &text(&m.subject));
-    say("DTG", &text(&m.dtg));
-    say("SIC", &m.sics.join(", "));
-    say("type", &text(&m.message_type));
-    m.instructions.iter().for_each(|instruction| say("instruction", instruction));
-    say("content id", &text(&m.content_identifier));
+    add_line("subject", &text(&m.subject));
+    add_line("DTG", &text(&m.dtg));
+    add_line("SIC", &m.sics.join(", "));
+    add_line("type", &text(&m.message_type));
+    m.instructions.iter().for_each(|instruction| add_line("instruction", instruction));
+    add_line("content id", &text(&m.content_identifier));
     if m.duplicate {
-        say("again", "it was delivered before, and is kept once");
+        add_line("again", "it was delivered before and is kept once");
     }
     if m.identifier_reused {
-        say("WARNING", "another content came under this identifier: one is not what it says");
+        add_line("WARNING", "another content has the same identifier: one of the two is forged");
     }
-    say("kept", &text(&m.file));
-    m.extracted.iter().for_each(|file| say("extracted", file));
+    add_line("kept", &text(&m.file));
+    m.extracted.iter().for_each(|file| add_line("extracted", file));
     if m.not_extracted > 0 {
-        say("WARNING", &format!("{} more files are in its content only", m.not_extracted));
+        add_line("WARNING", &format!("{} more files are in its content only", m.not_extracted));
     }
     if let Some(words) = m.text.as_deref().filter(|t| m.text_is_all && !t.is_empty()) {
         let words = shown::text(words);
-        // Further in than what is said of the message: no text looks like it.
+        // Indented deeper than the details, so that no text can imitate them.
         out.push_str(&format!("\n    {}\n", words.trim_end().replace('\n', "\n    ")));
     }
     out
@@ -271,7 +271,7 @@ pub(crate) fn received(lines: &[Received]) -> Table {
     table
 }
 
-/// A row for each recipient, which says of which message it is.
+/// A row for each recipient, with the message's identifier.
 fn report_rows(table: &mut Table, r: &Report) {
     let what = if r.duplicate { "report (again)" } else { "report" };
     let mut row = |about: &str, outcome: String| {
@@ -287,7 +287,7 @@ fn report_rows(table: &mut Table, r: &Report) {
         ]);
     };
     if r.recipients.is_empty() {
-        row("", format!("{}: too long to be read, kept as it came", size(r.length)));
+        row("", format!("{}: too long to read, kept unread", size(r.length)));
     }
     let mut message = format!("message {}", r.mts_identifier);
     let known = [("content id", &r.content_identifier), ("subject", &r.subject)];
@@ -301,18 +301,21 @@ fn report_rows(table: &mut Table, r: &Report) {
     }
 }
 
-/// What became of it for one recipient, in words and by the names of X.411.
+/// The outcome for one recipient, in words and by the names of X.411.
 fn outcome(line: &ReportLine) -> String {
-    let said = line.supplementary.as_ref().map(|said| format!("; the MTA says {said:?}"));
-    let said = said.unwrap_or_default();
+    let supplementary = line
+        .supplementary
+        .as_ref()
+        .map(|supplementary| format!("; the MTA adds {supplementary:?}"));
+    let supplementary = supplementary.unwrap_or_default();
     if line.delivered {
         let at = line.delivery_time.as_ref().map(|at| format!(" at {at}"));
-        return format!("delivered{}{said}", at.unwrap_or_default());
+        return format!("delivered{}{supplementary}", at.unwrap_or_default());
     }
     let names: Vec<&str> =
         [&line.reason, &line.diagnostic].into_iter().flatten().map(String::as_str).collect();
     let because = line.because.as_deref().unwrap_or_default();
-    format!("not delivered: {because} ({}){said}", names.join(", "))
+    format!("not delivered: {because} ({}){supplementary}", names.join(", "))
 }
 
 #[cfg(test)]
@@ -429,18 +432,23 @@ mod tests {
         let outcome = Outcome { refused: vec![unsent], ..Outcome::default() };
         let unsent = super::unsent(&outcome);
         assert_eq!(unsent.len(), 2);
-        for said in [table, details(&lines), super::sent(&[sent]).to_string(), unsent.join("\n")] {
+        for shown_text in
+            [table, details(&lines), super::sent(&[sent]).to_string(), unsent.join("\n")]
+        {
             let obeyed = |c: char| shown::is_obeyed(c) && c != '\n';
-            assert!(!said.contains(obeyed), "{said:?}");
-            assert!(said.contains("\\u{1b}[2J") && said.contains("\\u{202e}exe"), "{said}");
+            assert!(!shown_text.contains(obeyed), "{shown_text:?}");
+            assert!(
+                shown_text.contains("\\u{1b}[2J") && shown_text.contains("\\u{202e}exe"),
+                "{shown_text}"
+            );
             let forged =
                 |line: &str| line.strip_prefix("  ").unwrap_or(line).starts_with("report\\u");
-            assert!(!said.lines().any(forged), "{said}");
+            assert!(!shown_text.lines().any(forged), "{shown_text}");
         }
     }
 
     #[test]
-    fn a_message_and_a_report_say_what_they_are() {
+    fn messages_and_reports_show_their_kind() {
         let address = |user: &str| format!("/S={user}/PRMD=ACT/ADMD=NATO/C=XX");
         let message = Message {
             mts_identifier: "[/C=XX/;A.1]".to_owned(),
@@ -485,7 +493,7 @@ mod tests {
         for wanted in [
             "/S=NOBODY/PRMD=ACT/ADMD=NATO/C=XX",
             "not delivered: there is no such recipient (unable-to-transfer, unrecognised-OR-name); \
-             the MTA says \"gone\"; message [/C=XX/;A.1], content id CID-1",
+             the MTA adds \"gone\"; message [/C=XX/;A.1], content id CID-1",
         ] {
             assert!(table.contains(wanted), "{wanted:?} in {table}");
         }

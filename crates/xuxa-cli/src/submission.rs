@@ -1,4 +1,4 @@
-//! A message submitted until the MTA has answered: again where an answer was lost.
+//! Submits a message until the MTA has answered; repeats it after a lost answer.
 
 use crate::profile::{Profile, Wrong};
 use crate::terminal;
@@ -9,7 +9,7 @@ use std::path::Path;
 use std::time::Duration;
 use ua::{Clock, Content, Interrupted, Lost, Message, NotAccepted, Refused, Services, User};
 
-/// Waits between two attempts to submit again: the first, doubled up to the longest.
+/// Waits between two attempts: the first one, doubled up to the longest.
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
@@ -21,7 +21,7 @@ pub(crate) struct MtaAccess<'a> {
     pub clock: Clock,
     pub interrupted: Interrupted,
     pub progress: bool,
-    /// How long the answer to a submission may take once all of it went out.
+    /// How long to wait for the answer after all of a submission was sent.
     pub answer_timeout: Duration,
 }
 
@@ -39,7 +39,7 @@ impl MtaAccess<'_> {
     }
 }
 
-/// A message with the octets it is submitted as.
+/// A message with its encoded content.
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub precedence: Precedence,
@@ -67,32 +67,32 @@ impl Prepared {
     }
 }
 
-/// An answer that accepts a message.
+/// The acceptance of a message.
 #[derive(Debug)]
 pub(crate) struct Accepted {
     pub result: SubmissionResult,
-    /// Our time when the first octet of the submission that was answered went out.
+    /// Our time of the first octet of the answered submission.
     pub begun: Utc,
     /// From then to the answer.
     pub elapsed: Duration,
-    /// How often it was submitted.
+    /// Number of submissions.
     pub tries: u32,
 }
 
-/// Why a message has no answer that accepts it.
+/// Why a message was not accepted.
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub disposition: Disposition,
     pub tries: u32,
     pub reason: String,
     pub is_wrong_use: bool,
-    /// The MTA could not be bound to, or gave no answer however often it was asked: the next
-    /// message would only wait as long.
+    /// The bind failed, or all attempts were without an answer: the next message would wait as
+    /// long.
     pub is_away: bool,
 }
 
 impl Failure {
-    /// Of a message that was not tried.
+    /// The failure of a message that was not tried.
     pub(crate) fn not_tried(why: &str) -> Failure {
         Failure {
             disposition: Disposition::NotSent,
@@ -111,34 +111,34 @@ pub(crate) enum Disposition {
     NotSent,
 }
 
-/// Sees what goes out.
+/// Observes the octets sent.
 pub(crate) trait Watch {
-    /// The first octet is about to go, of this try or another.
+    /// An attempt begins.
     fn begin(&mut self);
     /// The next piece of the content.
     fn piece(&mut self, octets: &[u8]);
 }
 
-/// Submits a message, and where no answer comes, again: the same content identifier and the same
-/// octets make the repetition harmless. `user` is who is bound already, and stays bound.
+/// Submits a message, and repeats it if no answer comes: with the same content identifier and octets
+/// the MTA recognises the repetition. `user` is an existing association, which stays open.
 pub(crate) async fn submit(
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     user: &mut Option<User>,
     message: &Prepared,
     retry_for: Duration,
     watch: &mut impl Watch,
 ) -> Result<Accepted, Failure> {
     let (mut tries, mut pause) = (0, Duration::ZERO);
-    // Set once an answer was lost: when to give up, and whether the MTA had all of the message.
+    // Set after a lost answer: when to give up, and whether all of the message was sent.
     let (mut until, mut doubt) = (None, false);
     loop {
         let bound = match user.take() {
             Some(bound) => Ok(bound),
-            None => way.bind(Services::Submission).await,
+            None => access.bind(Services::Submission).await,
         };
         let is_bound = bound.is_ok();
         let (error, again) = match bound {
-            // An MTA that was not there to begin with is not waited for.
+            // There is no wait for an MTA that did not accept the first bind.
             Err(error) => {
                 let again = tries > 0 && !is_for_good(&error);
                 (error, again)
@@ -146,7 +146,7 @@ pub(crate) async fn submit(
             Ok(mut bound) => {
                 tries += 1;
                 watch.begin();
-                let (start, begun) = (way.clock.now(), Clock::utc());
+                let (start, begun) = (access.clock.now(), Clock::utc());
                 let each = |octets: &[u8]| watch.piece(octets);
                 let invoke = 1 + i64::from(tries);
                 let (envelope, content) = (&message.envelope, &message.content);
@@ -154,17 +154,17 @@ pub(crate) async fn submit(
                 match attempt.outcome {
                     Ok(result) => {
                         *user = Some(bound);
-                        let elapsed = way.clock.now().since(start);
+                        let elapsed = access.clock.now().since(start);
                         return Ok(Accepted { result, begun, elapsed, tries });
                     }
                     Err(error) => {
                         let answered = error.is::<NotAccepted>();
                         doubt |= attempt.complete && !answered;
-                        // Answered in the middle of it, the rest of it would still have to go.
+                        // After an early answer the rest of the submission would still have to be sent.
                         let again = error.is::<Lost>();
                         if answered && attempt.complete {
                             *user = Some(bound);
-                        } else if way.is_interrupted() || !again {
+                        } else if access.is_interrupted() || !again {
                             bound.abort().await;
                         }
                         (error, again)
@@ -172,16 +172,16 @@ pub(crate) async fn submit(
                 }
             }
         };
-        let now = way.clock.now();
+        let now = access.clock.now();
         let until = *until.get_or_insert(now + retry_for);
-        if !again || way.is_interrupted() || now + pause >= until {
+        if !again || access.is_interrupted() || now + pause >= until {
             let disposition = match () {
                 () if doubt => Disposition::InDoubt,
                 () if error.is::<NotAccepted>() => Disposition::Refused,
                 () => Disposition::NotSent,
             };
             let is_wrong_use = error.is::<Wrong>();
-            // Without a repetition the next one may find an MTA that is back.
+            // Without a repetition, the next message may reach the MTA again.
             let is_away = !is_bound || (again && tries > 1);
             let reason = format!("{error:#}");
             return Err(Failure { disposition, tries, reason, is_wrong_use, is_away });
@@ -190,13 +190,13 @@ pub(crate) async fn submit(
             let id = &message.content_identifier;
             terminal::report_error(&format!("{error:#}; submitting {id} again"));
         }
-        // An MTA that is away gives no event to wait for.
-        let _ = tokio::time::timeout(pause, way.interrupted.wait()).await;
+        // An unreachable MTA gives no event to wait for.
+        let _ = tokio::time::timeout(pause, access.interrupted.wait()).await;
         pause = (pause * 2).clamp(FIRST_PAUSE, LONGEST_PAUSE);
     }
 }
 
-/// Whether trying to bind again does not help.
+/// Whether another attempt to bind cannot succeed.
 fn is_for_good(error: &anyhow::Error) -> bool {
     error.is::<Wrong>() || error.downcast_ref::<Refused>().is_some_and(|refused| refused.for_good)
 }

@@ -5,7 +5,7 @@ use base::shown;
 use serde::Serialize;
 use std::io::Write as _;
 
-/// Prints lines to standard output; a closed pipe is no matter.
+/// Prints lines to standard output; a closed pipe is ignored.
 pub(crate) fn print(text: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{}", shown::text(text));
 }
@@ -14,16 +14,16 @@ pub(crate) fn print(text: &str) {
 pub(crate) fn print_json(value: &impl Serialize) {
     match serde_json::to_string(value) {
         Ok(text) => _ = writeln!(std::io::stdout().lock(), "{}", shown::json(&text)),
-        Err(error) => report_error(&format!("this cannot be shown as JSON: {error}")),
+        Err(error) => report_error(&format!("cannot write JSON: {error}")),
     }
 }
 
-/// Prints to standard error.
+/// Prints a line that begins with `xuxa:` to standard error.
 pub(crate) fn report_error(text: &str) {
-    note(&format!("xuxa: {text}"));
+    print_to_stderr(&format!("xuxa: {text}"));
 }
 
-/// Prints to standard error what is no complaint.
-pub(crate) fn note(text: &str) {
+/// Prints a plain line to standard error.
+pub(crate) fn print_to_stderr(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{}", shown::text(text));
 }

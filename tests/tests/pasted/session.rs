@@ -64,7 +64,8 @@ impl Session {
             let copied = Command::new("cp").arg("-r").arg(from).arg(here).status().unwrap();
             assert!(copied.success());
         }
-        let members = std::fs::read_dir(checkout.join("crates")).unwrap();
+        let folders = ["crates", "lab", "bench"].into_iter();
+        let members = folders.flat_map(|folder| std::fs::read_dir(checkout.join(folder)).unwrap());
         let mut members: String = members
             .map(|member| std::fs::read_to_string(member.unwrap().path().join("Cargo.toml")))
             .filter_map(|manifest| Some(name(&manifest.ok()?)? + "\n"))

@@ -5,6 +5,7 @@ use std::fmt;
 use crate::Outcome;
 use crate::checks::rooms::too_large;
 use crate::checks::source::{functions, is_word, line_of, mask, mask_tests, test_files, words};
+use crate::checks::wording::wording;
 use crate::workspace::{PURE, TextFile, Workspace, crate_of};
 
 /// Longest file without a warning, and longest at all, in lines.
@@ -25,25 +26,6 @@ const UNSAFE: &[(&str, &str)] = &[
 const UNFINISHED_WORDS: &[&str] = &[concat!("TO", "DO"), concat!("FIX", "ME"), concat!("XX", "X")];
 const UNFINISHED_MACROS: &[&str] = &["todo!", "unimplemented!", "dbg!"];
 
-/// Names of types that a field engineer would have to guess, each with the one that took its place
-/// (docs/lexicon.md). Spelled in halves, for the same reason.
-const PRIVATE_NAMES: &[(&str, &str)] = &[
-    (concat!("Hu", "sh"), "LogRateLimiter"),
-    (concat!("Ro", "ll"), "ConnectionTable"),
-    (concat!("Str", "ays"), "UnroutedEntries"),
-    (concat!("Where", "abouts"), "ItemState"),
-    (concat!("De", "bt"), "PendingRetry"),
-    (concat!("Lic", "ence"), "StartReason"),
-    (concat!("Fa", "te"), "Disposition"),
-    (concat!("New", "comer"), "IncomingConnection"),
-    (concat!("Se", "at"), "SiteUser"),
-    (concat!("Disk", "Desk"), "StoreThreads"),
-    (concat!("Impa", "tient"), "StopForced"),
-    (concat!("Mou", "th"), "TapSender"),
-    (concat!("To", "ld"), "a word of what it holds"),
-    (concat!("He", "ard"), "UserEvent"),
-];
-
 /// Directories that exist on one machine only.
 const MACHINE_PATHS: &[&str] =
     &[concat!("/", "work"), concat!("/", "root"), concat!("/tmp", "/t-")];
@@ -55,7 +37,11 @@ const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 
 /// Looks for overlong files and functions, unfinished work, machine paths and stray `unsafe`.
 #[derive(clap::Args)]
-pub(crate) struct Args {}
+pub(crate) struct Args {
+    /// Check words also in the files that `xtask/src/wording.rs` lists as not yet read
+    #[arg(long)]
+    pub(crate) all_words: bool,
+}
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
@@ -67,7 +53,7 @@ impl Args {
             complaints.extend(unfinished(file));
             complaints.extend(machine(file));
             complaints.extend(unsafety(file, UNSAFE));
-            complaints.extend(private_names(file));
+            complaints.extend(words_to_avoid(file, self.all_words));
             if !tests.contains(&file.path) {
                 complaints.extend(long_functions(file));
             }
@@ -170,19 +156,9 @@ fn unfinished(file: &TextFile) -> Vec<Complaint> {
     found
 }
 
-/// Names of our own where the field has one.
-fn private_names(file: &TextFile) -> Vec<Complaint> {
-    if !file.is_rust() {
-        return Vec::new();
-    }
-    let code = mask(&file.text);
-    let found = |(name, better): &(&str, &str)| {
-        let text = format!("{name} is no word of the field: {better} (docs/lexicon.md)");
-        words(&code, name)
-            .map(|at| error(file, line_of(&code, at), text.clone()))
-            .collect::<Vec<_>>()
-    };
-    PRIVATE_NAMES.iter().flat_map(found).collect()
+/// Words that docs/lexicon.md replaces.
+fn words_to_avoid(file: &TextFile, all: bool) -> Vec<Complaint> {
+    wording(file, all).into_iter().map(|found| error(file, found.line, found.text)).collect()
 }
 
 /// What ties the project to the machine it was written on.
@@ -279,16 +255,6 @@ mod tests {
         );
         let lines: Vec<_> = unfinished(&file("a.rs", &text)).iter().map(|c| c.line).collect();
         assert_eq!(lines, [1, 2]);
-    }
-
-    #[test]
-    fn private_names_are_found_in_code_and_not_in_words_of_others() {
-        let text =
-            format!("struct {0};\n// {0}\nstruct {0}ed;\nlet x = \"{0}\";\n", PRIVATE_NAMES[0].0);
-        let found = private_names(&file("crates/node/src/x.rs", &text));
-        assert_eq!(found.iter().map(|c| (c.line, c.fails)).collect::<Vec<_>>(), [(1, true)]);
-        assert!(found[0].text.contains("LogRateLimiter"));
-        assert!(private_names(&file("docs/x.md", &text)).is_empty());
     }
 
     #[test]

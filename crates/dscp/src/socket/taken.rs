@@ -18,7 +18,7 @@ pub struct Sending {
     pub taken: u64,
     /// Segments that are sent and not acknowledged.
     pub in_flight: u32,
-    /// Octets not yet sent, because the peer's window or the path accepts no more.
+    /// Octets not yet sent, because the peer's window or the path accepts nothing further.
     pub unsent: u32,
 }
 

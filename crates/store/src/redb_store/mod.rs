@@ -240,7 +240,7 @@ impl RedbStore {
                 if made {
                     // The database differs from what the daemon assumes. The next start reads all
                     // of it and is correct.
-                    let why = "a commit was made that was told to have failed";
+                    let why = "a commit was made that had been reported as failed";
                     return Err(self
                         .stop("opening the database again", Arc::new(std::io::Error::other(why))));
                 }

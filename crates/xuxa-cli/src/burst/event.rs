@@ -1,4 +1,4 @@
-//! A line of an MTA's event log, as far as a burst looks at it.
+//! A line of an MTA's event log: the fields that a burst uses.
 
 use p1::names::ORAddress;
 use serde::Deserialize;
@@ -16,29 +16,29 @@ pub(crate) enum Kind {
     Received,
     /// A recipient has confirmed it.
     Delivered,
-    /// It goes another way: this copy is no more.
+    /// The copy was rerouted: its entry has ended.
     Rerouted,
     /// It will not reach a recipient.
     NonDelivery,
 }
 
-/// One event that matters here.
+/// An event of a message, as a burst uses it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Event {
+pub(crate) struct MessageEvent {
     /// Microseconds since the Unix epoch, when the MTA handled it.
     pub time_us: u64,
     pub mta: String,
     pub kind: Kind,
     pub mts_identifier: String,
-    /// The copy it is about, within the MTA.
+    /// The queue entry of the copy at this MTA.
     pub entry: Option<String>,
     pub peer: Option<String>,
-    /// Who was delivered to.
+    /// The recipient of a delivery.
     pub recipient: Option<ORAddress>,
 }
 
 #[derive(Deserialize)]
-struct Line {
+struct EventLine {
     time_us: u64,
     #[serde(default)]
     mta: String,
@@ -51,22 +51,22 @@ struct Line {
     count: u64,
 }
 
-/// What a line turned out to be.
+/// The result of reading a line.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Read {
-    Event(Event),
-    /// An event of no matter here.
+pub(crate) enum ParsedLine {
+    Event(MessageEvent),
+    /// An event that a burst does not use.
     Other,
-    /// So many lines are missing here: the MTA could not write them.
+    /// The number of lines missing here, which the MTA could not write.
     Lost(u64),
-    /// No line of an event log.
+    /// Not a line of an event log.
     Garbage,
 }
 
-impl Read {
-    pub(crate) fn of(line: &[u8]) -> Read {
-        let Ok(line) = serde_json::from_slice::<Line>(line) else {
-            return Read::Garbage;
+impl ParsedLine {
+    pub(crate) fn from_line(line: &[u8]) -> ParsedLine {
+        let Ok(line) = serde_json::from_slice::<EventLine>(line) else {
+            return ParsedLine::Garbage;
         };
         let kind = match line.event.as_str() {
             "submitted" => Kind::Accepted,
@@ -76,11 +76,11 @@ impl Read {
             "delivered" => Kind::Delivered,
             "rerouted" => Kind::Rerouted,
             "non_delivery" | "expired" | "given_up" => Kind::NonDelivery,
-            "lines_lost" => return Read::Lost(line.count),
-            _ => return Read::Other,
+            "lines_lost" => return ParsedLine::Lost(line.count),
+            _ => return ParsedLine::Other,
         };
         let Some(mts_identifier) = line.mts_id else {
-            return Read::Other;
+            return ParsedLine::Other;
         };
         // The detail of a delivery is "to ADDRESS".
         let to = line.detail.as_deref().and_then(|detail| detail.strip_prefix("to "));
@@ -88,7 +88,7 @@ impl Read {
             Kind::Delivered => to.and_then(|address| address.parse().ok()),
             _ => None,
         };
-        Read::Event(Event {
+        ParsedLine::Event(MessageEvent {
             recipient,
             time_us: line.time_us,
             mta: line.mta,
@@ -110,26 +110,32 @@ mod tests {
     #[test]
     fn lines_are_read_as_far_as_they_matter() {
         let line = br#"{"time":"2026-01-02T03:04:05.000006Z","time_us":1767323045000006,"mta":"MTA-A","event":"transfer_started","mts_id":"[/C=IT/;A.1]","entry":"17","peer":"act","bytes":1234,"new":{"key":[1]}}"#;
-        let Read::Event(event) = Read::of(line) else { panic!("{:?}", Read::of(line)) };
+        let ParsedLine::Event(event) = ParsedLine::from_line(line) else {
+            panic!("{:?}", ParsedLine::from_line(line))
+        };
         assert_eq!(event.time_us, 1_767_323_045_000_006);
         assert_eq!((event.mta.as_str(), event.kind), ("MTA-A", Kind::TransferStarted));
         assert_eq!((event.entry.as_deref(), event.peer.as_deref()), (Some("17"), Some("act")));
         let to = br#"{"time_us":1,"mta":"A","event":"delivered","mts_id":"x","detail":"to /c=it/admd=net/s=a"}"#;
         let address: ORAddress = "/S=A/ADMD=NET/C=IT".parse().unwrap();
-        let Read::Event(event) = Read::of(to) else { panic!("{:?}", Read::of(to)) };
+        let ParsedLine::Event(event) = ParsedLine::from_line(to) else {
+            panic!("{:?}", ParsedLine::from_line(to))
+        };
         assert_eq!(event.recipient.unwrap().attributes(), address.attributes());
         let lost = br#"{"time_us":1,"mta":"A","event":"lines_lost","count":7}"#;
-        assert_eq!(Read::of(lost), Read::Lost(7));
+        assert_eq!(ParsedLine::from_line(lost), ParsedLine::Lost(7));
         let number = br#"{"time_us":1,"mta":"A","event":"delivered","mts_id":"x","entry":17}"#;
-        assert!(matches!(Read::of(number), Read::Event(e) if e.entry.as_deref() == Some("17")));
+        assert!(
+            matches!(ParsedLine::from_line(number), ParsedLine::Event(e) if e.entry.as_deref() == Some("17"))
+        );
         for other in [
             &br#"{"time_us":1,"mta":"A","event":"held","mts_id":"x"}"#[..],
             br#"{"time_us":1,"mta":"A","event":"delivered","entry":"3"}"#,
         ] {
-            assert_eq!(Read::of(other), Read::Other);
+            assert_eq!(ParsedLine::from_line(other), ParsedLine::Other);
         }
         for garbage in [&b"{\"time_us\":1,\"event\":\"deliv"[..], b"", b"17", b"\xff\xfe", b"{}"] {
-            assert_eq!(Read::of(garbage), Read::Garbage);
+            assert_eq!(ParsedLine::from_line(garbage), ParsedLine::Garbage);
         }
     }
 }

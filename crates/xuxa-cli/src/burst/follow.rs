@@ -1,44 +1,44 @@
-//! Event logs, read while they are written: over rotation, over lines that are not whole yet, and
-//! from files that appear later.
+//! Follows event logs while MTAs write them: across rotation, incomplete lines, and files that
+//! appear later.
 
-use super::event::{Event, Read};
+use super::event::{MessageEvent, ParsedLine};
 use std::fs::{File, Metadata};
 use std::io::{ErrorKind, Read as _, Seek as _, SeekFrom};
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 
-/// Most octets of a line; what is longer is no event.
+/// Largest line, in octets; a longer one is skipped.
 const MAX_LINE: usize = 64 << 10;
-/// Octets by which a file is known again.
+/// Octets at the beginning of a file that identify it.
 const HEAD: usize = 256;
-/// Octets read at once.
+/// Octets of one read.
 const CHUNK: usize = 64 << 10;
 /// A rotated log is looked for under these numbers: `events.jsonl.1` and so on.
 const GENERATIONS: u32 = 64;
-/// How often the files are looked at before one counts as gone.
+/// Number of looks at the files before one counts as removed.
 const LOOKS: u32 = 4;
 
-/// What reading came to.
+/// Counts of what was read.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Counts {
-    /// Events, of whatever message.
+    /// Events of all messages.
     pub events: u64,
-    /// Lines that were no events, or cut short.
+    /// Lines that are not events, or incomplete.
     pub skipped: u64,
-    /// Times that something is missing: what stood between two files, or lines that the MTA lost.
+    /// Number of gaps: files that were missed, or lines that the MTA lost.
     pub gaps: u64,
-    /// Lines that the MTA says it could not write.
+    /// Lines that the MTA reports as not written.
     pub lost: u64,
 }
 
-/// One log, from where it ended when it was first looked at.
+/// One log, read from its end at the start.
 #[derive(Debug)]
 pub(crate) struct Follower {
     path: PathBuf,
     file: Option<Open>,
-    /// The beginning of a line whose end is not there yet.
+    /// The beginning of an incomplete line.
     partial: Vec<u8>,
-    /// The line being read is too long: it is passed over.
+    /// The line being read is too long: the rest is skipped.
     overlong: bool,
     pub counts: Counts,
 }
@@ -49,11 +49,11 @@ struct Open {
     identity: Identity,
     /// Octets read.
     read: u64,
-    /// How it begins: a shorter file that begins so has lost its end, another was written anew.
+    /// Its first octets. A shorter file with the same ones was truncated; with others, replaced.
     head: Vec<u8>,
 }
 
-/// Which file it is, whatever its name.
+/// Device and inode of a file.
 type Identity = (u64, u64);
 
 fn identity(metadata: &Metadata) -> Identity {
@@ -61,10 +61,10 @@ fn identity(metadata: &Metadata) -> Identity {
 }
 
 impl Follower {
-    /// Follows a log from its end, or from its beginning where it is not there yet.
+    /// Follows a log from its end, or from its beginning if the file does not exist yet.
     ///
     /// # Errors
-    /// It is there and cannot be read.
+    /// The file exists and cannot be read.
     pub(crate) fn start(path: &Path) -> std::io::Result<Follower> {
         let mut follower = Follower {
             path: path.to_owned(),
@@ -73,9 +73,9 @@ impl Follower {
             overlong: false,
             counts: Counts::default(),
         };
-        if let Some(mut open) = Open::of(path)? {
+        if let Some(mut open) = Open::open_if_present(path)? {
             open.read = open.file.seek(SeekFrom::End(0))?;
-            open.see_head()?;
+            open.read_head()?;
             follower.file = Some(open);
         }
         Ok(follower)
@@ -86,17 +86,17 @@ impl Follower {
         &self.path
     }
 
-    /// Reads what has come since; gives every event that matters to `each`.
+    /// Reads what was appended since the last call; passes each message event to `each`.
     ///
     /// # Errors
     /// The log cannot be read.
-    pub(crate) fn poll(&mut self, mut each: impl FnMut(Event)) -> std::io::Result<()> {
+    pub(crate) fn poll(&mut self, mut each: impl FnMut(MessageEvent)) -> std::io::Result<()> {
         if self.file.is_none() {
-            self.file = Open::of(&self.path)?;
+            self.file = Open::open_if_present(&self.path)?;
         }
         while let Some(mut open) = self.file.take() {
-            // Asked before it is read: what it is given after it has another name is less than
-            // what is read below.
+            // Determined before reading: after a rename the MTA appends at most what is read
+            // below.
             let next = open.next(&self.path)?;
             self.read(&mut open, &mut each)?;
             match next {
@@ -116,7 +116,7 @@ impl Follower {
                     self.file = Some(file);
                 }
                 Next::Gone => {
-                    // Renamed, and nothing under its name yet: it may still grow.
+                    // Renamed, and its successor does not exist yet: it may still grow.
                     self.file = Some(open);
                     break;
                 }
@@ -125,14 +125,18 @@ impl Follower {
         Ok(())
     }
 
-    /// A line that ends with its file never gets whole.
+    /// Skips a line that its file does not complete.
     fn cut(&mut self) {
         self.counts.skipped += u64::from(!self.partial.is_empty() || self.overlong);
         self.partial.clear();
         self.overlong = false;
     }
 
-    fn read(&mut self, open: &mut Open, each: &mut impl FnMut(Event)) -> std::io::Result<()> {
+    fn read(
+        &mut self,
+        open: &mut Open,
+        each: &mut impl FnMut(MessageEvent),
+    ) -> std::io::Result<()> {
         let mut buffer = vec![0; CHUNK];
         loop {
             let count = match open.file.read(&mut buffer) {
@@ -142,12 +146,12 @@ impl Follower {
                 Err(error) => return Err(error),
             };
             open.read += count as u64;
-            open.see_head()?;
+            open.read_head()?;
             self.take(buffer.get(..count).unwrap_or_default(), each);
         }
     }
 
-    fn take(&mut self, octets: &[u8], each: &mut impl FnMut(Event)) {
+    fn take(&mut self, octets: &[u8], each: &mut impl FnMut(MessageEvent)) {
         for piece in octets.split_inclusive(|octet| *octet == b'\n') {
             let is_whole = piece.ends_with(b"\n");
             if self.partial.len() + piece.len() > MAX_LINE {
@@ -163,17 +167,17 @@ impl Follower {
         }
     }
 
-    fn line(&mut self, each: &mut impl FnMut(Event)) {
+    fn line(&mut self, each: &mut impl FnMut(MessageEvent)) {
         let line = std::mem::take(&mut self.partial);
-        match Read::of(&line) {
+        match ParsedLine::from_line(&line) {
             _ if std::mem::take(&mut self.overlong) => self.counts.skipped += 1,
-            Read::Garbage => self.counts.skipped += 1,
-            Read::Other => self.counts.events += 1,
-            Read::Lost(count) => {
+            ParsedLine::Garbage => self.counts.skipped += 1,
+            ParsedLine::Other => self.counts.events += 1,
+            ParsedLine::Lost(count) => {
                 self.counts.gaps += 1;
                 self.counts.lost += count;
             }
-            Read::Event(event) => {
+            ParsedLine::Event(event) => {
                 self.counts.events += 1;
                 each(event);
             }
@@ -181,21 +185,21 @@ impl Follower {
     }
 }
 
-/// Where to read on.
+/// Where to continue reading.
 enum Next {
     /// In the same file.
     Same,
     /// In the same file, which is shorter than it was.
     Truncated,
-    /// In this one; and whether others between were missed.
+    /// In this file; and whether files between were missed.
     File(Open, bool),
-    /// There is none yet.
+    /// No file exists yet.
     Gone,
 }
 
 impl Open {
-    /// Opens a file; none where it is not there.
-    fn of(path: &Path) -> std::io::Result<Option<Open>> {
+    /// Opens a file; `None` if it does not exist.
+    fn open_if_present(path: &Path) -> std::io::Result<Option<Open>> {
         let file = match File::open(path) {
             Ok(file) => file,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(None),
@@ -205,8 +209,8 @@ impl Open {
         Ok(Some(Open { file, identity, read: 0, head: Vec::new() }))
     }
 
-    /// Remembers how it begins.
-    fn see_head(&mut self) -> std::io::Result<()> {
+    /// Stores its first octets.
+    fn read_head(&mut self) -> std::io::Result<()> {
         if self.head.len() < HEAD && self.head.len() as u64 != self.read {
             self.head = self.beginning(self.read)?;
         }
@@ -220,7 +224,7 @@ impl Open {
         Ok(head)
     }
 
-    /// Goes to the end of what is left, or to the beginning where that is new.
+    /// Seeks to the end of a truncated file, or to the beginning of a replaced one.
     fn rewind(&mut self) -> std::io::Result<()> {
         let length = self.file.metadata()?.len();
         let head = self.beginning(length)?;
@@ -233,9 +237,9 @@ impl Open {
         Ok(())
     }
 
-    /// Which file comes after this one: the one rotated just before it, else the newest.
+    /// The file after this one: the next newer rotated one, else the newest.
     fn next(&self, path: &Path) -> std::io::Result<Next> {
-        // Looked at while files are being renamed, one of them may be seen nowhere.
+        // During renames, a look may miss a file.
         for _ in 1..LOOKS {
             match self.look(path)? {
                 Next::Gone | Next::File(_, true) => std::thread::yield_now(),
@@ -246,7 +250,7 @@ impl Open {
     }
 
     fn look(&self, path: &Path) -> std::io::Result<Next> {
-        let Some(newest) = Open::of(path)? else {
+        let Some(newest) = Open::open_if_present(path)? else {
             return Ok(Next::Gone);
         };
         if newest.identity == self.identity {
@@ -257,7 +261,7 @@ impl Open {
         for generation in 1..=GENERATIONS {
             let mut name = path.as_os_str().to_owned();
             name.push(format!(".{generation}"));
-            match Open::of(Path::new(&name))? {
+            match Open::open_if_present(Path::new(&name))? {
                 Some(older) if older.identity == self.identity => {
                     return Ok(Next::File(after, false));
                 }
@@ -265,7 +269,7 @@ impl Open {
                 None => {}
             }
         }
-        // Ours was removed: the oldest that is left comes next, and some may have been lost.
+        // Our file was removed: continue with the oldest that remains; others may be lost.
         Ok(Next::File(after, true))
     }
 }

@@ -1,4 +1,4 @@
-//! What is seen while a burst runs: a table in place on a terminal, else a line now and then.
+//! Progress of a burst: a table that is updated on a terminal, else a line every 5 s.
 
 use super::run::Run;
 use crate::show;
@@ -7,11 +7,11 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use std::rc::Rc;
 use std::time::Duration;
 
-/// How often the table is drawn, and a line written.
+/// Intervals of the table and of the lines.
 const TABLE: Duration = Duration::from_millis(250);
 const LINE: Duration = Duration::from_secs(5);
 
-/// Where it is shown: standard error.
+/// The display, on standard error.
 #[derive(Clone)]
 pub(crate) struct Live {
     /// On a terminal.
@@ -30,29 +30,29 @@ impl Live {
         Live { bar }
     }
 
-    /// Says something without spoiling the table.
-    pub(crate) fn say(&self, what: &str) {
+    /// Prints a line above the table.
+    pub(crate) fn print_line(&self, what: &str) {
         match &self.bar {
             Some(bar) => bar.suspend(|| terminal::report_error(what)),
             None => terminal::report_error(what),
         }
     }
 
-    /// Shows how it goes until dropped.
+    /// Shows the progress until dropped.
     pub(crate) async fn show(self, run: Rc<Run>, elapsed: impl Fn() -> Duration) {
         let mut interval = tokio::time::interval(self.bar.as_ref().map_or(LINE, |_| TABLE));
-        // The first tick comes at once.
+        // The first tick is immediate.
         interval.tick().await;
         loop {
             interval.tick().await;
             match &self.bar {
                 Some(bar) => bar.set_message(table(&run, elapsed())),
-                None => terminal::note(&line(&run, elapsed())),
+                None => terminal::print_to_stderr(&line(&run, elapsed())),
             }
         }
     }
 
-    /// Takes the table away.
+    /// Removes the table.
     pub(crate) fn clear(&self) {
         if let Some(bar) = &self.bar {
             bar.finish_and_clear();

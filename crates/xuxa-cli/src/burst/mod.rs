@@ -48,14 +48,14 @@ pub(crate) struct BurstArgs {
     histograms: Option<PathBuf>,
 }
 
-/// Where profiles come from.
+/// The source of profiles.
 pub(crate) struct Profiles<'a> {
     pub file: Option<&'a Path>,
     /// The one named on the command line.
     pub name: Option<&'a str>,
 }
 
-/// Checks, lists or makes a burst.
+/// Checks, lists or runs a burst.
 pub(crate) async fn burst(
     args: &BurstArgs,
     profiles: &Profiles<'_>,
@@ -83,7 +83,7 @@ pub(crate) async fn burst(
     }
 }
 
-/// Reads the plan and what it names; nothing where it is only to be listed.
+/// Reads the plan and the profiles that it names; `None` with `--list`.
 fn prepare(
     args: &BurstArgs,
     profiles: &Profiles<'_>,
@@ -101,7 +101,7 @@ fn prepare(
             return Ok(Rc::clone(profile));
         }
         let profile = Rc::new(profile::load(profiles.file, name.or(profiles.name))?);
-        // What binding would find wrong is found before.
+        // Errors that would prevent a bind are reported before the burst.
         profile.login().with_context(|| format!("profile {:?}", profile.name))?;
         known.insert(key, Rc::clone(&profile));
         Ok(profile)
@@ -184,7 +184,7 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
     ));
     for log in setup.plan.events.iter().filter(|log| !log.exists()) {
         terminal::report_error(&format!(
-            "{} is not there yet: it is looked for while the burst runs",
+            "{} does not exist yet: xuxa looks for it during the burst",
             log.display()
         ));
     }
@@ -192,7 +192,7 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
 }
 
 async fn make(args: &BurstArgs, setup: Setup, json: bool, is_terminal: bool) -> Result<u8> {
-    // Before anything is submitted, for it may take long.
+    // Opened before anything is submitted, so that an error costs no run.
     let output = match &args.output {
         None => None,
         Some(path) => {
@@ -202,8 +202,8 @@ async fn make(args: &BurstArgs, setup: Setup, json: bool, is_terminal: bool) -> 
     };
     let clock = setup.clock;
     let live = Live::new(is_terminal);
-    let voice = live.clone();
-    let run = Run::new(setup, Box::new(move |what| voice.say(what)))?;
+    let above_table = live.clone();
+    let run = Run::new(setup, Box::new(move |what| above_table.print_line(what)))?;
     let begin = clock.now();
     let elapsed = move || clock.now().since(begin);
     let done = LocalSet::new()
@@ -216,7 +216,7 @@ async fn make(args: &BurstArgs, setup: Setup, json: bool, is_terminal: bool) -> 
         .await;
     live.clear();
     done?;
-    let report = BurstResult::of(&run, &args.plan, elapsed());
+    let report = BurstResult::from_run(&run, &args.plan, elapsed());
     if json {
         terminal::print_json(&report);
     } else {

@@ -1,4 +1,4 @@
-//! A plan: which messages are submitted when. Read strictly, and bounded in everything.
+//! A plan: which messages are submitted when. Unknown keys are refused, and everything is bounded.
 
 use super::value::{After, Names, Precedences, Size, Spacing, Stage, Time, Weights};
 use crate::profile::{Wrong, address};
@@ -12,36 +12,36 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 use toml::Spanned;
 
-/// Most messages of a plan, and most octets of text of one and of all together.
+/// Bounds of a plan: messages, and octets of text of one message and of all.
 pub(crate) const MAX_MESSAGES: u64 = 100_000;
 pub(crate) const MAX_SIZE: u64 = 1_000_000_000;
 pub(crate) const MAX_OCTETS: u64 = 100_000_000_000;
-/// Most groups, associations of all groups, and recipients of one message.
+/// Bounds: groups, associations of all groups, recipients of one message.
 const MAX_GROUPS: usize = 64;
 const MAX_ASSOCIATIONS: u64 = 256;
 const MAX_RECIPIENTS: usize = 64;
-/// Most event logs, and most profiles that receive.
+/// Bounds: event logs, and profiles that receive.
 const MAX_LOGS: usize = 32;
 const MAX_RECEIVERS: usize = 64;
 /// The last start of a plan, counted from its group's begin.
 pub(crate) const LAST_START: Duration = Duration::from_hours(24);
-/// How long deliveries are waited for after the last submission, where the plan does not say.
+/// Default wait for deliveries after the last submission.
 const DEADLINE: Duration = Duration::from_secs(120);
-/// How long a submission whose answer was lost is repeated, where the plan does not say.
+/// Default time during which a submission without an answer is repeated.
 const RETRY_FOR: Duration = Duration::from_secs(60);
 
-/// A plan that holds together.
+/// A checked plan.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Plan {
-    /// What is drawn at random follows from it.
+    /// Seed of all random values.
     pub seed: u64,
     /// Profiles that bind as recipients.
     pub receive: Vec<String>,
-    /// Event logs of the MTAs that are passed.
+    /// Event logs of the MTAs on the path.
     pub events: Vec<PathBuf>,
-    /// How long deliveries are waited for after the last submission.
+    /// Wait for deliveries after the last submission.
     pub deadline: Duration,
-    /// How long a submission whose answer was lost is repeated.
+    /// Time during which a submission without an answer is repeated.
     pub retry_for: Duration,
     /// How long the answer to a submission may take.
     pub answer_timeout: Duration,
@@ -52,7 +52,7 @@ pub(crate) struct Plan {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     pub name: String,
-    /// Profiles that submit, one association after the other; none: the one of the command line.
+    /// Profiles that submit, assigned to the associations in turn; empty: the command line's.
     pub from: Vec<String>,
     /// Recipients of each message.
     pub to: Vec<ORName>,
@@ -61,11 +61,11 @@ pub(crate) struct Group {
     pub count: u64,
     pub start: Duration,
     pub spacing: Spacing,
-    /// So many start at the same moment.
+    /// Number of messages that start at the same moment.
     pub parallel: u64,
-    /// So many can be in submission at once.
+    /// Number of concurrent submissions.
     pub associations: u64,
-    /// The index of the group it waits for, and how far that has to come.
+    /// The index of the group it waits for, and the stage which that must reach.
     pub after: Option<(usize, Stage)>,
 }
 
@@ -116,10 +116,10 @@ fn one_here() -> Spanned<u64> {
 }
 
 impl Plan {
-    /// Reads a plan; relative paths in it count from its file.
+    /// Reads a plan; relative paths in it are relative to its file.
     ///
     /// # Errors
-    /// [`Wrong`]: the file, the line, what is wrong there, and what to write instead.
+    /// [`Wrong`]: the file, the line, the error, and what to write instead.
     pub(crate) fn load(path: &Path) -> Result<Plan> {
         let shown = path.display();
         let text = std::fs::read_to_string(path)
@@ -148,13 +148,13 @@ impl Plan {
     }
 }
 
-/// Says on which line something stands.
+/// Finds the line of a key.
 struct Reader<'a> {
     text: &'a str,
 }
 
 impl Reader<'_> {
-    /// The refusal of what stands there; of a default, which stands nowhere, without the line.
+    /// The error for a value, with its line; without a line for a default.
     fn wrong(&self, span: Range<usize>, what: &str) -> anyhow::Error {
         let before = self.text.get(..span.start).unwrap_or_default();
         let line = 1 + before.matches('\n').count();
@@ -187,7 +187,7 @@ impl Reader<'_> {
         }
         let receive: BTreeSet<&String> = raw.receive.0.iter().collect();
         if receive.len() < raw.receive.0.len() {
-            return Err(Wrong("receive names a profile twice".to_owned()).into());
+            return Err(Wrong("receive names the same profile twice".to_owned()).into());
         }
         let plan = Plan {
             seed: raw.seed,
@@ -213,7 +213,7 @@ impl Reader<'_> {
         let raw = there.as_ref();
         let name = raw.name.as_ref().clone();
         if name.is_empty() || names.iter().position(|n| *n == name) != Some(index) {
-            return Err(self.wrong(raw.name.span(), "each group has a name of its own"));
+            return Err(self.wrong(raw.name.span(), "two groups have the same name"));
         }
         let recipients = raw.to.as_ref().map_or(to, Spanned::as_ref);
         if recipients.0.is_empty() || recipients.0.len() > MAX_RECIPIENTS {
@@ -266,7 +266,7 @@ impl Reader<'_> {
         })
     }
 
-    /// What a group waits for: one that stands before it, so that none waits in a circle.
+    /// The group that a group waits for: an earlier one, so that there is no cycle.
     fn after(
         &self,
         index: usize,
@@ -280,7 +280,8 @@ impl Reader<'_> {
         match names.iter().position(|name| name == group) {
             Some(other) if other < index => Ok(Some((other, *stage))),
             Some(_) => {
-                Err(self.wrong(there.span(), &format!("{group:?} must stand before this group")))
+                Err(self
+                    .wrong(there.span(), &format!("{group:?} must be defined before this group")))
             }
             None => {
                 let what = format!("there is no group {group:?}: there are {}", names.join(", "));
@@ -289,7 +290,7 @@ impl Reader<'_> {
         }
     }
 
-    /// What all groups come to together.
+    /// Checks the sums over all groups.
     fn totals(&self, plan: &Plan, raw: &[Spanned<RawGroup>]) -> Result<()> {
         let wrong = |what: String| Err(Wrong(what).into());
         if plan.count() > MAX_MESSAGES {
@@ -310,7 +311,7 @@ impl Reader<'_> {
                 if !watched {
                     let other = plan.groups.get(other).map_or("", |group| group.name.as_str());
                     let what = format!(
-                        "nobody sees when {other:?} comes so far: name the MTAs' event logs in \
+                        "nothing can observe when {other:?} reaches this stage: name the MTAs' event logs in \
                          events{}",
                         if stage == Stage::Delivered {
                             ", or the recipients in receive"

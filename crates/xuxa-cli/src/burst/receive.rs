@@ -1,4 +1,4 @@
-//! The recipients of a burst, bound beside: they take what was submitted, compare it, and confirm.
+//! The recipients of a burst: they take deliveries, compare them with the submissions, and confirm.
 
 use super::run::Run;
 use crate::inbox::{Inbox, Incoming};
@@ -13,21 +13,21 @@ use std::rc::Rc;
 use std::time::Duration;
 use ua::{Clock, Content, Lost, Services, User, describe};
 
-/// Wait before a recipient whose association was lost binds again.
+/// Wait before a recipient binds again after it lost its association.
 const PAUSE: Duration = Duration::from_secs(1);
-/// Octets copied at once.
+/// Octets of one copy.
 const CHUNK: usize = 64 << 10;
 
-/// Takes deliveries until told to stop, and binds again where the association is lost.
+/// Takes deliveries until it is stopped, and binds again after a lost association.
 pub(super) async fn receive(run: Rc<Run>, number: usize, profile: Rc<Profile>, first: User) {
-    let way = run.way(&profile, &run.stop);
+    let access = run.access(&profile, &run.stop);
     let mut bound = Some(first);
-    // Opened with the first message that is none of ours.
+    // Opened with the first message of another origin.
     let mut inbox = None;
-    while !way.is_interrupted() {
+    while !access.is_interrupted() {
         let user = match bound.take() {
             Some(user) => Ok(user),
-            None => way.bind(Services::Delivery).await,
+            None => access.bind(Services::Delivery).await,
         };
         let ended = match user {
             Ok(mut user) => match deliveries(&run, number, &profile, &mut user, &mut inbox).await {
@@ -40,10 +40,10 @@ pub(super) async fn receive(run: Rc<Run>, number: usize, profile: Rc<Profile>, f
             Err(error) => Err(error),
         };
         if let Err(error) = ended
-            && !way.is_interrupted()
+            && !access.is_interrupted()
         {
-            run.say(&format!("{} receives again in 1 s: {error:#}", profile.name));
-            let _ = tokio::time::timeout(PAUSE, way.interrupted.wait()).await;
+            run.print_line(&format!("{} receives again in 1 s: {error:#}", profile.name));
+            let _ = tokio::time::timeout(PAUSE, access.interrupted.wait()).await;
         }
     }
 }
@@ -86,7 +86,7 @@ fn open<'a>(profile: &Profile, inbox: &'a mut Option<Inbox>) -> Result<&'a mut I
     inbox.as_mut().context("the inbox")
 }
 
-/// Where the content goes that is being delivered.
+/// What happens to the content that is being delivered.
 enum Taking {
     /// It has a content identifier of this run: it is compared, and not kept while it is the same.
     Ours { number: usize, message: Box<Prepared>, identifier: String, other: Option<Incoming> },
@@ -114,8 +114,8 @@ impl Taking {
         })
     }
 
-    /// Octets of the content, `before` after its beginning. A content identifier is what its sender
-    /// says it is: what differs from what was submitted is somebody's message, and is kept.
+    /// Takes octets of the content, at offset `before`. A sender can forge a content identifier: a
+    /// content that differs from the submitted one is another message, and is kept.
     fn take(
         &mut self,
         before: u64,
@@ -212,7 +212,7 @@ async fn take(
     };
     if let Some((identifier, incoming, why)) = kept {
         open(profile, inbox)?.finish(incoming, &identifier, "content", |_| Ok(()))?;
-        run.say(&format!("{} was delivered {identifier}, {why}: kept", profile.name));
+        run.print_line(&format!("{} was delivered {identifier}, {why}: kept", profile.name));
     }
     let mut writer = Writer::new();
     DeliveryResult::default().write(&mut writer);

@@ -2,8 +2,10 @@
 
 use super::plan::Plan;
 use super::run::Run;
-use super::summary::{Counts, Overtaken, Quantiles, Stretch, Times, of, overtaken, precedences};
-use super::tally::{Micros, Row, Submission};
+use super::summary::{
+    Counts, Overtaken, Quantiles, Stretch, Times, of_precedence, overtaken, precedences,
+};
+use super::tally::{MessageRow, Micros, Submission};
 use crate::show;
 use crate::submission::Disposition;
 use anyhow::{Context as _, Result};
@@ -28,38 +30,37 @@ pub(crate) struct BurstResult {
     pub out_of_order: u64,
     pub observed: Observed,
     /// The highest first.
-    pub precedences: Vec<OfPrecedence>,
-    pub messages: Vec<OfMessage>,
+    pub precedences: Vec<PrecedenceResult>,
+    pub messages: Vec<MessageResult>,
     /// The times themselves, for the histograms.
     #[serde(skip)]
     times: Vec<(Precedence, Stretch, Times)>,
-    /// Messages that came as far as is seen of them: delivered, else accepted.
+    /// Messages that reached the last observable stage: delivered, else accepted.
     #[serde(skip)]
     arrived: u64,
 }
 
-/// What could be seen, and what was lost of it.
+/// What could be observed, and what is missing.
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Observed {
     pub event_logs: u64,
     pub recipients: u64,
     /// Of all groups.
     pub deliveries: bool,
-    /// Of which groups they are not seen.
+    /// Groups whose deliveries are not observed.
     pub unseen_groups: Vec<String>,
     pub events: u64,
     pub lines_skipped: u64,
-    /// Times that something is missing in a log: it was rotated away unread, cut short, or the MTA
-    /// lost lines.
+    /// Gaps in the logs: a file was rotated away unread or truncated, or the MTA lost lines.
     pub gaps: u64,
-    /// Lines that the MTAs say they lost.
+    /// Lines that the MTAs report as lost.
     pub lines_lost: u64,
-    /// Events forgotten before it was known whose they are.
+    /// Events dropped before their message was known.
     pub events_dropped: u64,
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct OfPrecedence {
+pub(crate) struct PrecedenceResult {
     pub precedence: Precedence,
     #[serde(flatten)]
     pub counts: Counts,
@@ -72,7 +73,7 @@ pub(crate) struct OfPrecedence {
 }
 
 #[derive(Debug, Serialize)]
-pub(crate) struct OfMessage {
+pub(crate) struct MessageResult {
     pub number: u32,
     pub group: String,
     pub precedence: Precedence,
@@ -86,7 +87,7 @@ pub(crate) struct OfMessage {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
     pub tries: u32,
-    /// How often its transfer was started.
+    /// Number of starts of its transfer.
     pub transfers: u32,
     /// The moments, each as RFC 3339 in microseconds.
     #[serde(flatten)]
@@ -97,9 +98,9 @@ pub(crate) struct OfMessage {
     pub overtaken_by: u64,
 }
 
-fn outcome(row: &Row) -> (&'static str, Option<String>) {
+fn outcome(row: &MessageRow) -> (&'static str, Option<String>) {
     match &row.submission {
-        Submission::Waiting | Submission::UnderWay => ("not_sent", None),
+        Submission::Waiting | Submission::InProgress => ("not_sent", None),
         Submission::Failed(disposition, reason) => {
             let disposition = match disposition {
                 Disposition::InDoubt => "in_doubt",
@@ -114,7 +115,7 @@ fn outcome(row: &Row) -> (&'static str, Option<String>) {
     }
 }
 
-fn of_message(row: &Row, overtaken_by: u64, plan: &Plan) -> OfMessage {
+fn message_result(row: &MessageRow, overtaken_by: u64, plan: &Plan) -> MessageResult {
     let moments: [(&str, Option<Micros>); 8] = [
         ("planned_at", row.due),
         ("submission_at", row.submitted),
@@ -135,9 +136,9 @@ fn of_message(row: &Row, overtaken_by: u64, plan: &Plan) -> OfMessage {
     ];
     let stretches = stretches
         .into_iter()
-        .filter_map(|(name, stretch)| Some((name, stretch.of(row)? as f64 / 1e3)));
+        .filter_map(|(name, stretch)| Some((name, stretch.duration(row)? as f64 / 1e3)));
     let (outcome, reason) = outcome(row);
-    OfMessage {
+    MessageResult {
         number: row.planned.number,
         group: plan.groups.get(row.planned.group).map(|g| g.name.clone()).unwrap_or_default(),
         precedence: row.planned.precedence,
@@ -156,16 +157,16 @@ fn of_message(row: &Row, overtaken_by: u64, plan: &Plan) -> OfMessage {
 }
 
 impl BurstResult {
-    pub(crate) fn of(run: &Run, path: &Path, elapsed: Duration) -> BurstResult {
+    pub(crate) fn from_run(run: &Run, path: &Path, elapsed: Duration) -> BurstResult {
         let tally = run.tally.borrow();
         let (rows, plan) = (&tally.rows, run.plan());
         let sees_transfers = !plan.events.is_empty();
         let by = overtaken(rows);
         let sees = run.sees_deliveries();
         let sees_any = sees.contains(&true);
-        let is_seen = |row: &&Row| sees.get(row.planned.group) == Some(&true);
+        let is_seen = |row: &&MessageRow| sees.get(row.planned.group) == Some(&true);
         let unseen = plan.groups.iter().zip(&sees).filter(|(_, sees)| !**sees);
-        let has_arrived = |row: &&Row| match is_seen(row) {
+        let has_arrived = |row: &&MessageRow| match is_seen(row) {
             true => row.delivered().is_some(),
             false => row.submission == Submission::Accepted,
         };
@@ -173,7 +174,9 @@ impl BurstResult {
         let mut summaries = Vec::new();
         for precedence in precedences(rows) {
             let mut quantiles = Stretch::ALL.map(|stretch| {
-                let all = Times::of(of(rows, precedence).filter_map(|row| stretch.of(row)));
+                let all = Times::from_micros(
+                    of_precedence(rows, precedence).filter_map(|row| stretch.duration(row)),
+                );
                 let is_seen = match stretch {
                     Stretch::Late | Stretch::Acceptance => true,
                     Stretch::Waiting | Stretch::Transfer => sees_transfers,
@@ -193,9 +196,9 @@ impl BurstResult {
             }
             let [late, acceptance, waiting, transfer, delivery] =
                 quantiles.each_mut().map(Option::take);
-            summaries.push(OfPrecedence {
+            summaries.push(PrecedenceResult {
                 precedence,
-                counts: Counts::of(of(rows, precedence)),
+                counts: Counts::from_rows(of_precedence(rows, precedence)),
                 late_ms: late,
                 acceptance_ms: acceptance,
                 waiting_ms: waiting,
@@ -205,14 +208,14 @@ impl BurstResult {
             });
         }
         let counts = run.counts.get();
-        let messages = rows.iter().zip(by).map(|(row, by)| of_message(row, by, plan));
+        let messages = rows.iter().zip(by).map(|(row, by)| message_result(row, by, plan));
         BurstResult {
             plan: path.display().to_string(),
             seed: plan.seed,
             began_at: run.dtg.to_string(),
             elapsed_seconds: elapsed.as_secs_f64(),
             interrupted: run.is_interrupted(),
-            counts: Counts::of(rows.iter()),
+            counts: Counts::from_rows(rows.iter()),
             out_of_order: rows.iter().filter(|row| row.is_out_of_order()).count() as u64,
             observed: Observed {
                 event_logs: plan.events.len() as u64,
@@ -232,8 +235,7 @@ impl BurstResult {
         }
     }
 
-    /// 0 all came where they were to, as far as it is seen; 3 a part did; 1 nothing; 4 a submission
-    /// is in doubt.
+    /// 0: all reached the last observable stage; 3: a part; 1: none; 4: a submission is in doubt.
     pub(crate) fn exit_code(&self) -> u8 {
         let Counts { planned, accepted, in_doubt, altered, .. } = self.counts;
         match () {
@@ -311,7 +313,7 @@ impl BurstResult {
         table
     }
 
-    /// What the tables do not tell.
+    /// Remarks beside the tables.
     pub(crate) fn remarks(&self) -> Vec<String> {
         let mut lines = Vec::new();
         let reasons = self.messages.iter().filter_map(|m| Some((m.outcome, m.reason.as_ref()?)));
@@ -323,28 +325,28 @@ impl BurstResult {
         let o = &self.observed;
         if o.event_logs == 0 {
             lines.push(
-                "no event logs: waiting and transfer are not seen; name the MTAs' logs in events"
+                "no event logs: waiting and transfer are not measured; name the MTAs' logs in events"
                     .to_owned(),
             );
         }
         if o.event_logs > 0 && o.events == 0 {
             lines.push(
-                "the event logs have not a single event: is [events] set in the MTAs' configuration, \
+                "the event logs have no event: is [events] set in the MTAs' configuration, \
                  and are these its files? What starts with a transfer started without one"
                     .to_owned(),
             );
         }
         if !o.deliveries {
             lines.push(format!(
-                "deliveries are not seen of {}: name the event logs of the MTAs that deliver in \
+                "the deliveries of {} are not observed: name the event logs of the MTAs that deliver in \
                  events, or all recipients in receive",
                 o.unseen_groups.join(", ")
             ));
         }
         let counted = [
             (self.counts.altered, "contents differ from what was submitted"),
-            (self.counts.delivered_again, "deliveries of what was delivered before"),
-            (self.counts.non_delivery, "messages that a recipient will not get"),
+            (self.counts.delivered_again, "repeated deliveries"),
+            (self.counts.non_delivery, "messages with a non-delivery"),
             (
                 self.out_of_order,
                 "messages with times out of order: are the hosts' clocks the same?",
@@ -355,7 +357,10 @@ impl BurstResult {
                 "gaps in event logs: rotated away unread (set a larger size or keep), or lost",
             ),
             (o.lines_lost, "lines that MTAs could not write to their event logs"),
-            (o.events_dropped, "events that came too long before the answer to their submission"),
+            (
+                o.events_dropped,
+                "events dropped because the answer to their submission came too late",
+            ),
         ];
         let counted = counted.into_iter().filter(|(count, _)| *count > 0);
         lines.extend(counted.map(|(count, what)| format!("{count} {what}")));
@@ -385,5 +390,5 @@ impl BurstResult {
     }
 }
 
-/// Most kinds of reason told beside the table; JSON has all.
+/// Bound of the reasons shown beside the table; JSON has all.
 const MAX_REASONS: usize = 10;

@@ -1,6 +1,6 @@
-//! A burst under way: associations that submit, users that receive, event logs that are followed.
+//! A running burst: associations that submit, users that receive, event logs that are followed.
 
-use super::event::Event;
+use super::event::MessageEvent;
 use super::follow::{Counts, Follower};
 use super::plan::{Group, Plan};
 use super::receive::receive;
@@ -24,27 +24,27 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinSet;
 use ua::{Clock, Interrupted, Message, Services, User};
 
-/// How often the event logs are looked at.
+/// Interval of reading the event logs.
 const LOOK: Duration = Duration::from_millis(20);
-/// Looks whose events wait to be counted; the follower waits beyond it.
+/// Bound of reads whose events wait to be counted; beyond it the follower waits.
 const LOOKS_WAITING: usize = 64;
-/// How long the logs may be quiet before events still missing are given up, once all is delivered.
+/// Time without events after which missing events are given up, once all is delivered.
 const QUIET: Duration = Duration::from_secs(1);
-/// How long, after the last event, in all.
+/// Longest wait for missing events.
 const LINGER: Duration = Duration::from_secs(5);
 
-/// How long submissions that have begun may take after Ctrl-C: the answer that is on its way here
-/// keeps a message from being in doubt.
+/// Time for submissions in progress after Ctrl-C: an answer that arrives in it keeps a message
+/// from being in doubt.
 const GRACE: Duration = Duration::from_secs(2);
 
-/// What a burst needs beside its plan.
+/// A plan with its profiles.
 #[derive(Debug)]
 pub(crate) struct Setup {
     pub plan: Plan,
     pub planned: Vec<Planned>,
-    /// For each group, who submits: at least one.
+    /// For each group, the profiles that submit: at least one.
     pub from: Vec<Vec<Rc<Profile>>>,
-    /// Who receives.
+    /// The profiles that receive.
     pub receive: Vec<Rc<Profile>>,
     pub clock: Clock,
     pub interrupted: Interrupted,
@@ -57,10 +57,10 @@ impl Setup {
         group.to.iter().all(|to| ours.iter().any(|name| name.address == to.address))
     }
 
-    /// Looks whether each delivery that a group waits for is seen by somebody.
+    /// Checks that each delivery that a group waits for can be observed.
     ///
     /// # Errors
-    /// [`Wrong`]: which is not.
+    /// [`Wrong`]: names one that cannot.
     pub(super) fn check(&self) -> Result<()> {
         let Plan { groups, events, .. } = &self.plan;
         for group in groups.iter().filter(|_| events.is_empty()) {
@@ -78,7 +78,7 @@ impl Setup {
     }
 }
 
-/// A burst under way; shared by all its tasks, in one thread.
+/// A running burst; shared by all its tasks, in one thread.
 pub(crate) struct Run {
     setup: Setup,
     /// The submitting users' own names, for each group and profile.
@@ -88,25 +88,25 @@ pub(crate) struct Run {
     pub tally: RefCell<Tally>,
     /// Of all event logs together.
     pub counts: Cell<Counts>,
-    /// When each group had submitted its last.
+    /// When each group submitted its last message.
     ended: RefCell<BTreeMap<usize, Instant>>,
     changed: Notify,
-    /// Set when submissions that have begun are to end.
+    /// Set to end the submissions in progress.
     cut: Interrupted,
-    /// Set when the recipients are to unbind.
+    /// Set to unbind the recipients.
     pub(super) stop: Interrupted,
-    /// What is said meanwhile goes past the live table.
-    voice: Box<dyn Fn(&str)>,
+    /// Prints a line above the live table.
+    output: Box<dyn Fn(&str)>,
 }
 
 impl Run {
-    /// A burst that has not begun.
+    /// A burst before its start.
     ///
     /// # Errors
-    /// A profile's address is none.
-    pub(crate) fn new(setup: Setup, voice: Box<dyn Fn(&str)>) -> Result<Rc<Run>> {
+    /// A profile has an invalid address.
+    pub(crate) fn new(setup: Setup, output: Box<dyn Fn(&str)>) -> Result<Rc<Run>> {
         let dtg = Clock::utc();
-        // Two bursts begun at once differ by their processes.
+        // Two bursts that start at the same moment differ by their processes.
         let seed = dtg.0 ^ u64::from(std::process::id()) << 44;
         let tag = u32::try_from(Rng::new(seed).next_u64() >> 32).unwrap_or_default();
         let users = setup.receive.iter().map(|p| Ok(p.user()?.address));
@@ -123,7 +123,7 @@ impl Run {
             changed: Notify::new(),
             cut: Interrupted::default(),
             stop: Interrupted::default(),
-            voice,
+            output,
         }))
     }
 
@@ -131,14 +131,14 @@ impl Run {
         &self.setup.plan
     }
 
-    /// Whether deliveries may be seen: in event logs, or because all recipients are ours.
+    /// Whether deliveries can be observed: in event logs, or because all recipients are ours.
     fn may_see_deliveries(&self) -> bool {
         let groups = &self.setup.plan.groups;
         !self.setup.plan.events.is_empty() || groups.iter().all(|group| self.setup.receives(group))
     }
 
-    /// For each group, whether its deliveries were seen: all recipients are ours, or the event logs
-    /// reach to the MTAs that deliver.
+    /// For each group, whether its deliveries were observed: all recipients are ours, or the event
+    /// logs include those of the delivering MTAs.
     pub(crate) fn sees_deliveries(&self) -> Vec<bool> {
         let (groups, tally) = (&self.setup.plan.groups, self.tally.borrow());
         let has_logs = !self.setup.plan.events.is_empty();
@@ -152,14 +152,18 @@ impl Run {
         self.setup.interrupted.is_set()
     }
 
-    pub(super) fn way<'a>(&self, profile: &'a Profile, interrupted: &Interrupted) -> MtaAccess<'a> {
+    pub(super) fn access<'a>(
+        &self,
+        profile: &'a Profile,
+        interrupted: &Interrupted,
+    ) -> MtaAccess<'a> {
         let (clock, interrupted) = (self.setup.clock, interrupted.clone());
         let answer_timeout = self.setup.plan.answer_timeout;
         MtaAccess { profile, pcap: None, clock, interrupted, progress: false, answer_timeout }
     }
 
-    pub(super) fn say(&self, what: &str) {
-        (self.voice)(what);
+    pub(super) fn print_line(&self, what: &str) {
+        (self.output)(what);
     }
 
     /// Which message of this run a content identifier names.
@@ -167,7 +171,7 @@ impl Run {
         self.tally.borrow().by_content_identifier(content_identifier)
     }
 
-    /// A message as it is submitted: the same octets whenever it is asked for.
+    /// A message as it is submitted: the same octets at each call.
     pub(super) fn message(&self, number: usize) -> Result<Prepared> {
         let tally = self.tally.borrow();
         let row = tally.rows.get(number).context("no such message")?;
@@ -199,8 +203,8 @@ impl Run {
         self.changed.notify_waiters();
     }
 
-    /// Waits until all of a group have come so far, for no longer after its last submission than
-    /// for all deliveries at the end. What has not come then is why the rest is not tried.
+    /// Waits until all messages of a group have reached a stage, at most the plan's deadline after
+    /// the group's last submission. The error is the reason why the waiting group is given up.
     async fn wait_for(&self, group: usize, stage: Stage) -> Result<(), String> {
         let ended = || self.ended.borrow().get(&group).copied();
         self.wait(None, |tally| tally.has_reached(group, stage) || ended().is_some()).await;
@@ -214,13 +218,13 @@ impl Run {
         Err(format!("not all of group {name:?} were {stage} {time} s after its last submission"))
     }
 
-    /// Nothing more of a group is submitted.
+    /// A group has submitted its last message.
     fn group_ended(&self, group: usize) {
         self.ended.borrow_mut().insert(group, self.setup.clock.now());
         self.changed.notify_waiters();
     }
 
-    /// Waits until it is so; whether it is, for a limit may pass first, or an interrupt come.
+    /// Waits for a condition; `false` if the limit or an interrupt comes first.
     async fn wait(&self, limit: Option<Instant>, so: impl Fn(&Tally) -> bool) -> bool {
         loop {
             let change = self.changed.notified();
@@ -242,10 +246,10 @@ impl Run {
     }
 }
 
-/// Makes the whole burst: binds all, submits, waits for the deliveries, unbinds.
+/// Runs the whole burst: binds all, submits, waits for the deliveries, unbinds.
 ///
 /// # Errors
-/// Someone cannot bind, or an event log cannot be read: nothing was submitted.
+/// A profile cannot bind, or an event log cannot be read: nothing was submitted.
 pub(crate) async fn run(run: &Rc<Run>) -> Result<()> {
     let ends = Rc::clone(run);
     let cutting = tokio::task::spawn_local(async move {
@@ -261,16 +265,16 @@ pub(crate) async fn run(run: &Rc<Run>) -> Result<()> {
 async fn stages(run: &Rc<Run>) -> Result<()> {
     let mut receivers = Vec::new();
     for profile in &run.setup.receive {
-        let way = run.way(profile, &run.stop);
-        let bound = way.bind(Services::Delivery).await;
+        let access = run.access(profile, &run.stop);
+        let bound = access.bind(Services::Delivery).await;
         receivers.push(bound.with_context(|| format!("the recipient {}", profile.name))?);
     }
     let mut submitters = Vec::new();
     for (group, profiles) in run.setup.plan.groups.iter().zip(&run.setup.from) {
         let mut bound = Vec::new();
         for profile in profiles.iter().cycle().take(count(group.associations)) {
-            let way = run.way(profile, &run.cut);
-            let user = way.bind(Services::Submission).await;
+            let access = run.access(profile, &run.cut);
+            let user = access.bind(Services::Submission).await;
             bound.push(user.with_context(|| format!("group {:?}, {}", group.name, profile.name))?);
         }
         submitters.push(bound);
@@ -292,7 +296,7 @@ async fn stages(run: &Rc<Run>) -> Result<()> {
     Ok(())
 }
 
-/// Messages and associations are counted in `u64`, and few.
+/// A count of messages or associations: bounded by the plan.
 fn count(number: u64) -> usize {
     usize::try_from(number).unwrap_or(usize::MAX)
 }
@@ -305,7 +309,7 @@ async fn await_deliveries(run: &Run) {
     if !all || run.setup.plan.events.is_empty() {
         return;
     }
-    // A user may have it before the log of an MTA on its way was read, or written.
+    // A user may receive a message before an MTA on its path has logged it.
     let last = now() + LINGER;
     let mut before = None;
     while now() < last && run.tally.borrow().is_incomplete() {
@@ -333,7 +337,7 @@ async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
         None => Ok(()),
     };
     let is_in_vain = waited.is_err();
-    let line = Rc::new(Line {
+    let line = Rc::new(GroupQueue {
         index,
         next: Cell::new(first),
         end: first + count(group.count),
@@ -352,7 +356,7 @@ async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
         });
     }
     while tasks.join_next().await.is_some() {}
-    // No association is left for these.
+    // These have no association left.
     let why = line.given_up.take().unwrap_or_else(|| "no association is left".to_owned());
     while let Some(number) = line.take() {
         run.failed(number, &Failure::not_tried(&why));
@@ -360,19 +364,19 @@ async fn submit_group(run: Rc<Run>, index: usize, users: Vec<User>) {
     run.group_ended(index);
 }
 
-/// The messages of a group that are still to be submitted, in their order.
-struct Line {
+/// The messages of a group that are not yet submitted, in their order.
+struct GroupQueue {
     index: usize,
     next: Cell<usize>,
     end: usize,
     /// When the group began, on both clocks.
     begin: Instant,
     begin_utc: Utc,
-    /// Why the rest of it is given up, or was on one of its associations.
+    /// Why the rest of the group, or one of its associations, was given up.
     given_up: RefCell<Option<String>>,
 }
 
-impl Line {
+impl GroupQueue {
     fn take(&self) -> Option<usize> {
         let number = self.next.get();
         self.next.set(number + 1);
@@ -380,14 +384,14 @@ impl Line {
     }
 }
 
-/// Submits what comes next, on one association, until the group has no more.
-async fn submit_some(run: Rc<Run>, line: Rc<Line>, association: usize, user: User) {
+/// Submits the next messages of the group on one association, until none is left.
+async fn submit_some(run: Rc<Run>, line: Rc<GroupQueue>, association: usize, user: User) {
     let profiles = run.setup.from.get(line.index).map_or(&[][..], Vec::as_slice);
     let from = association % profiles.len().max(1);
     let Some(profile) = profiles.get(from) else {
         return;
     };
-    let way = run.way(profile, &run.cut);
+    let access = run.access(profile, &run.cut);
     let mut user = Some(user);
     while let Some(number) = line.take() {
         let start = run.setup.planned.get(number).and_then(|planned| planned.start);
@@ -404,7 +408,7 @@ async fn submit_some(run: Rc<Run>, line: Rc<Line>, association: usize, user: Use
         }
         let due = start.map(|start| line.begin_utc.0 + micros(start));
         run.tally.borrow_mut().assign(number, from, due);
-        if let Err(failure) = submit_one(&run, &way, &mut user, number).await {
+        if let Err(failure) = submit_one(&run, &access, &mut user, number).await {
             run.failed(number, &failure);
             if failure.is_away {
                 line.given_up.replace(Some(failure.reason));
@@ -419,7 +423,7 @@ async fn submit_some(run: Rc<Run>, line: Rc<Line>, association: usize, user: Use
 
 async fn unbind(run: &Run, user: User) {
     if let Err(error) = user.unbind().await {
-        run.say(&format!("after the last answer: {error:#}"));
+        run.print_line(&format!("after the last answer: {error:#}"));
     }
 }
 
@@ -429,7 +433,7 @@ fn micros(time: Duration) -> Micros {
 
 async fn submit_one(
     run: &Run,
-    way: &MtaAccess<'_>,
+    access: &MtaAccess<'_>,
     user: &mut Option<User>,
     number: usize,
 ) -> Result<(), Failure> {
@@ -443,14 +447,14 @@ async fn submit_one(
     let length = message.content.len();
     let mut watch = Begin { run, number, length };
     let retry_for = run.setup.plan.retry_for;
-    let accepted = submission::submit(way, user, &message, retry_for, &mut watch).await?;
+    let accepted = submission::submit(access, user, &message, retry_for, &mut watch).await?;
     let identifier = accepted.result.identifier.to_string();
     run.tally.borrow_mut().accepted(number, Clock::utc().0, &identifier, accepted.tries);
     run.changed.notify_waiters();
     Ok(())
 }
 
-/// Notes when the first octet goes out.
+/// Records when the first octet is sent.
 struct Begin<'a> {
     run: &'a Run,
     number: usize,
@@ -465,15 +469,15 @@ impl Watch for Begin<'_> {
     fn piece(&mut self, _: &[u8]) {}
 }
 
-/// The event logs, read by a thread of their own so that no submission waits for a disk.
+/// The event logs, read in their own thread so that no submission waits for a disk.
 struct Logs {
     end: Arc<AtomicBool>,
     collector: Option<tokio::task::JoinHandle<()>>,
 }
 
-/// What one look at all logs gave.
+/// The result of one read of all logs.
 struct Look {
-    events: Vec<Event>,
+    events: Vec<MessageEvent>,
     counts: Counts,
     trouble: Option<String>,
 }
@@ -504,14 +508,14 @@ impl Logs {
                 run.counts.set(counts);
                 run.changed.notify_waiters();
                 if let Some(trouble) = trouble {
-                    run.say(&trouble);
+                    run.print_line(&trouble);
                 }
             }
         });
         Ok(Logs { end, collector: Some(collector) })
     }
 
-    /// Reads what is there, for the last time.
+    /// Reads the logs for the last time.
     async fn end(self) {
         self.end.store(true, Ordering::Relaxed);
         if let Some(collector) = self.collector {
@@ -534,7 +538,7 @@ fn look(mut followers: Vec<Follower>, end: &AtomicBool, give: &mpsc::Sender<Look
             counts.gaps += follower.counts.gaps;
             counts.lost += follower.counts.lost;
         }
-        // Said once, for it may last.
+        // Reported once, because it may persist.
         let is_new = trouble.is_some() && !failing;
         failing = trouble.is_some();
         let look = Look { events, counts, trouble: trouble.filter(|_| is_new) };

@@ -1,4 +1,4 @@
-//! The messages of a plan: a pure function of it, the same for the same seed wherever it runs.
+//! The messages of a plan: a pure function of the plan and its seed.
 
 use super::plan::{Group, LAST_START, MAX_OCTETS, Plan};
 use super::value::{Size, Spacing};
@@ -9,7 +9,7 @@ use base::rng::Rng;
 use serde::Serialize;
 use std::time::Duration;
 
-/// One message to come.
+/// One planned message.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub(crate) struct Planned {
     /// From 0, over all groups.
@@ -20,7 +20,7 @@ pub(crate) struct Planned {
     pub precedence: Precedence,
     /// Octets of text.
     pub size: u64,
-    /// When it starts, counted from its group's begin; none: as soon as the one before is answered.
+    /// When it starts, counted from its group's begin; `None`: once the one before is answered.
     #[serde(
         rename = "start_ms",
         serialize_with = "in_ms",
@@ -39,7 +39,7 @@ fn in_ms<S: serde::Serializer>(time: &Option<Duration>, serializer: S) -> Result
 /// All messages, group by group, each group in the order of its starts.
 ///
 /// # Errors
-/// [`Wrong`]: they are too much in all, or would start too late.
+/// [`Wrong`]: their sum is too large, or one would start too late.
 pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
     let mut all = Vec::with_capacity(usize::try_from(plan.count()).unwrap_or(0));
     let mut octets = 0u64;
@@ -47,8 +47,8 @@ pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
         let mut rng = rng(plan.seed, &group.name);
         let mut start = group.start;
         for within in 0..group.count {
-            // Three numbers for each message, needed or not: what one key says of the plan changes
-            // nothing of what the others make of it.
+            // Three numbers for each message, used or not: a change of one key does not change
+            // the values that other keys draw.
             let draws = [rng.next_u64(), rng.next_u64(), rng.next_u64()];
             let begins = within % group.parallel == 0;
             if within > 0 && begins {
@@ -58,7 +58,7 @@ pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
             let message = message(group, draws);
             octets = octets.saturating_add(message.1);
             if start > LAST_START {
-                let what = "its messages start over a day: lower count, spacing or start";
+                let what = "its messages start over more than a day: lower count, spacing or start";
                 return Err(Wrong(format!("group {:?}: {what}", group.name)).into());
             }
             all.push(Planned {
@@ -78,7 +78,7 @@ pub(crate) fn messages(plan: &Plan) -> Result<Vec<Planned>> {
     Ok(all)
 }
 
-/// A group's own numbers: they stay when other groups come and go.
+/// The random numbers of a group: they do not depend on other groups.
 fn rng(seed: u64, name: &str) -> Rng {
     // FNV-1a.
     let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
@@ -100,7 +100,7 @@ fn message(group: &Group, draws: [u64; 3]) -> (Precedence, u64) {
     (precedence.unwrap_or(Precedence::Routine), size)
 }
 
-/// From one start to the next.
+/// The time from one start to the next.
 fn gap(spacing: Spacing, draw: u64) -> Duration {
     match spacing {
         Spacing::None => Duration::ZERO,

@@ -1,6 +1,6 @@
-//! What the rows come to: how many, how long, and in which order, by precedence.
+//! Summary of the rows by precedence: counts, times and order.
 
-use super::tally::{Micros, Row, Submission};
+use super::tally::{MessageRow, Micros, Submission};
 use crate::submission::Disposition;
 use base::Precedence;
 use hdrhistogram::Histogram;
@@ -8,12 +8,12 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::io::{self, Write};
 
-/// Significant decimal digits of the histograms: percentiles are right to 0.1 %.
+/// Significant decimal digits of the histograms: percentiles are exact to 0.1 %.
 const DIGITS: u8 = 3;
-/// Steps between two halvings of what is left, in an exported histogram.
+/// Steps for each halving of the rest, in an exported histogram.
 const STEPS: u32 = 5;
 
-/// A stretch of a message's way.
+/// The time between two moments of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Stretch {
     /// From when it was to start to its first octet.
@@ -37,7 +37,7 @@ impl Stretch {
         Stretch::Delivery,
     ];
 
-    /// As in JSON and in names of files.
+    /// Its name in JSON and in file names.
     pub(crate) fn name(self) -> &'static str {
         match self {
             Stretch::Late => "late",
@@ -48,8 +48,8 @@ impl Stretch {
         }
     }
 
-    /// How long it took, where both ends are known and in order.
-    pub(crate) fn of(self, row: &Row) -> Option<Micros> {
+    /// Its duration, if both moments are known and in order.
+    pub(crate) fn duration(self, row: &MessageRow) -> Option<Micros> {
         let (from, to) = match self {
             Stretch::Late => (row.due, row.submitted),
             Stretch::Acceptance => (row.submitted, row.answered),
@@ -68,7 +68,7 @@ pub(crate) struct Times {
     max: Micros,
 }
 
-/// In milliseconds, but for the count.
+/// Times in milliseconds, and their count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 pub(crate) struct Quantiles {
     pub count: u64,
@@ -80,10 +80,10 @@ pub(crate) struct Quantiles {
 }
 
 impl Times {
-    pub(crate) fn of(times: impl Iterator<Item = Micros>) -> Times {
+    pub(crate) fn from_micros(times: impl Iterator<Item = Micros>) -> Times {
         let mut histogram = Histogram::new(DIGITS).ok();
         if let Some(histogram) = &mut histogram {
-            // It grows with what is recorded, so nothing is out of its range.
+            // It resizes, so that no value is out of range.
             histogram.auto(true);
         }
         let mut all = Times { histogram, max: 0 };
@@ -114,7 +114,7 @@ impl Times {
         }
     }
 
-    /// Writes it in HdrHistogram's own text form (.hgrm), values in milliseconds.
+    /// Writes it in HdrHistogram's text form (.hgrm), values in milliseconds.
     pub(crate) fn write(&self, out: &mut impl Write) -> io::Result<()> {
         writeln!(
             out,
@@ -144,12 +144,12 @@ impl Times {
 pub(crate) struct Overtaken {
     /// Messages that were overtaken.
     pub messages: u64,
-    /// Starts that overtook, and most of them for one message.
+    /// Starts that overtook one, and the largest number for one message.
     pub starts: u64,
     pub most: u64,
 }
 
-/// Messages of one precedence, by how they stand.
+/// Messages of one precedence, by state.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub(crate) struct Counts {
     pub planned: u64,
@@ -161,21 +161,21 @@ pub(crate) struct Counts {
     /// Started and not confirmed by the next MTA.
     pub in_transfer: u64,
     pub delivered: u64,
-    /// A recipient will not get it.
+    /// Not delivered to a recipient.
     pub non_delivery: u64,
-    /// Deliveries to our own users of what they had, and of what had changed on the way.
+    /// Repeated deliveries to our own users, and deliveries of changed contents.
     pub delivered_again: u64,
     pub altered: u64,
 }
 
 impl Counts {
-    pub(crate) fn of<'a>(rows: impl Iterator<Item = &'a Row>) -> Counts {
+    pub(crate) fn from_rows<'a>(rows: impl Iterator<Item = &'a MessageRow>) -> Counts {
         let mut counts = Counts::default();
         for row in rows {
             counts.planned += 1;
             counts.submitted += u64::from(row.submitted.is_some());
             match &row.submission {
-                Submission::Waiting | Submission::UnderWay => {}
+                Submission::Waiting | Submission::InProgress => {}
                 Submission::Accepted => counts.accepted += 1,
                 Submission::Failed(Disposition::InDoubt, _) => counts.in_doubt += 1,
                 Submission::Failed(Disposition::Refused, _) => counts.refused += 1,
@@ -192,18 +192,21 @@ impl Counts {
 }
 
 /// The precedences there are, the highest first.
-pub(crate) fn precedences(rows: &[Row]) -> Vec<Precedence> {
+pub(crate) fn precedences(rows: &[MessageRow]) -> Vec<Precedence> {
     let there = |p: &Precedence| rows.iter().any(|row| row.planned.precedence == *p);
     Precedence::ALL.into_iter().rev().filter(there).collect()
 }
 
-/// Those of one precedence.
-pub(crate) fn of(rows: &[Row], precedence: Precedence) -> impl Iterator<Item = &Row> {
+/// The rows of one precedence.
+pub(crate) fn of_precedence(
+    rows: &[MessageRow],
+    precedence: Precedence,
+) -> impl Iterator<Item = &MessageRow> {
     rows.iter().filter(move |row| row.planned.precedence == precedence)
 }
 
-/// For each row, how many lower ones to the same peer started between its acceptance and its start.
-pub(crate) fn overtaken(rows: &[Row]) -> Vec<u64> {
+/// For each row, the lower ones to the same peer that started between its acceptance and its start.
+pub(crate) fn overtaken(rows: &[MessageRow]) -> Vec<u64> {
     let mut starts: BTreeMap<_, BTreeMap<Precedence, Vec<Micros>>> = BTreeMap::new();
     for row in rows {
         if let (Some(link), Some(started)) = (row.link(), row.started()) {
@@ -218,7 +221,7 @@ pub(crate) fn overtaken(rows: &[Row]) -> Vec<u64> {
         let before = |at: Micros| times.partition_point(|time| *time < at);
         before(to).saturating_sub(before(from)) as u64
     };
-    let of = |row: &Row| -> Option<u64> {
+    let of = |row: &MessageRow| -> Option<u64> {
         let (from, to) = (row.accepted?, row.started()?);
         let lower = starts.get(&row.link()?)?.range(..row.planned.precedence);
         Some(lower.map(|(_, times)| between(times, from, to)).sum())

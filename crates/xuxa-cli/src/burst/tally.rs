@@ -1,9 +1,9 @@
-//! What became of each message, from the client's own moments and the events of the MTAs.
+//! The state of each message, from the client's own times and the events of the MTAs.
 
 mod early;
 mod row;
 
-use super::event::{Event, Kind};
+use super::event::{Kind, MessageEvent};
 use super::plan::{Group, Plan};
 use super::schedule::Planned;
 use super::summary::{Stretch, Times};
@@ -12,7 +12,7 @@ use crate::submission::Failure;
 use base::Precedence;
 use early::Early;
 use p1::names::ORAddress;
-pub(crate) use row::{Row, Submission, Taker, Transfer};
+pub(crate) use row::{MessageRow, Submission, Taker, Transfer};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// Microseconds since the Unix epoch.
@@ -21,23 +21,23 @@ pub(crate) type Micros = u64;
 /// All messages.
 #[derive(Debug)]
 pub(crate) struct Tally {
-    pub rows: Vec<Row>,
+    pub rows: Vec<MessageRow>,
     by_identifier: BTreeMap<String, usize>,
-    /// How many of each group have reached each stage, or can no more.
+    /// How many of each group have reached each stage, or can no longer reach it.
     reached: Vec<[u64; 3]>,
     counts: Vec<u64>,
-    under_way: u64,
+    in_progress: u64,
     early: Early,
     /// Recipients by group, and our own users.
     recipients: Vec<Vec<ORAddress>>,
     users: Vec<ORAddress>,
-    /// What is shown while it runs, kept up with each change.
+    /// The progress display, updated with each change.
     pub live: BTreeMap<Precedence, Running>,
-    /// Events forgotten before it was known whose they are.
+    /// Events dropped before their message was known.
     pub dropped: u64,
 }
 
-/// How the messages of one precedence stand: each of [`Row::shown`], and the times to delivery.
+/// State of the messages of one precedence: each of [`MessageRow::shown`], and the times to delivery.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub counts: [u64; 5],
@@ -47,9 +47,8 @@ pub(crate) struct Running {
 const STAGES: [Stage; 3] = [Stage::Accepted, Stage::Started, Stage::Delivered];
 
 impl Tally {
-    /// Of the messages of a plan. `tag` tells this run from others: the content identifier of what
-    /// is submitted again with the same is answered with the first MTS identifier. `users` are ours,
-    /// who receive.
+    /// Tallies the messages of a plan. `tag` distinguishes this run from others: an MTA answers a
+    /// repeated content identifier with the first MTS identifier. `users` are our recipients.
     pub(crate) fn new(
         plan: &Plan,
         planned: Vec<Planned>,
@@ -59,13 +58,13 @@ impl Tally {
         let to = |group: &Group| group.to.iter().map(|name| name.address.clone()).collect();
         let mut live = BTreeMap::new();
         for planned in &planned {
-            let none = || Running { counts: [0; 5], times: Times::of(std::iter::empty()) };
+            let none = || Running { counts: [0; 5], times: Times::from_micros(std::iter::empty()) };
             let [planned, ..] = &mut live.entry(planned.precedence).or_insert_with(none).counts;
             *planned += 1;
         }
         let recipients =
             |planned: &Planned| plan.groups.get(planned.group).map_or(1, |g| g.to.len());
-        let row = |planned: Planned| Row {
+        let row = |planned: Planned| MessageRow {
             recipients: recipients(&planned),
             content_identifier: format!("{tag:08X}{:08X}", planned.number),
             from: 0,
@@ -94,7 +93,7 @@ impl Tally {
             by_identifier: BTreeMap::new(),
             reached: vec![[0; 3]; plan.groups.len()],
             counts: plan.groups.iter().map(|group| group.count).collect(),
-            under_way: 0,
+            in_progress: 0,
             early: Early::default(),
             recipients: plan.groups.iter().map(to).collect(),
             users,
@@ -103,25 +102,25 @@ impl Tally {
         }
     }
 
-    /// Which message of this run a content identifier names.
+    /// The message of this run that a content identifier names.
     pub(crate) fn by_content_identifier(&self, identifier: &str) -> Option<usize> {
         let number = usize::from_str_radix(identifier.get(8..)?, 16).ok()?;
         let row = self.rows.get(number)?;
         (row.content_identifier == identifier).then_some(number)
     }
 
-    /// Whether all of a group have come so far, or can no more.
+    /// Whether all messages of a group have reached a stage, or can no longer reach it.
     pub(crate) fn has_reached(&self, group: usize, stage: Stage) -> bool {
         let reached = self.reached.get(group).and_then(|r| r.get(stage as usize));
         reached == self.counts.get(group)
     }
 
-    /// Whether all messages have.
+    /// The same for all messages.
     pub(crate) fn have_all_reached(&self, stage: Stage) -> bool {
         (0..self.counts.len()).all(|group| self.has_reached(group, stage))
     }
 
-    /// A submission is to begin: by which of its group's profiles, and when, where the plan says.
+    /// Assigns a submission to a profile of its group, and to the planned time, if any.
     pub(crate) fn assign(&mut self, number: usize, from: usize, due: Option<Micros>) {
         if let Some(row) = self.rows.get_mut(number) {
             (row.from, row.due) = (from, due);
@@ -130,10 +129,10 @@ impl Tally {
 
     /// A submission begins, the first time or again.
     pub(crate) fn begins(&mut self, number: usize, at: Micros, content_length: u64) {
-        let is_first = |row: &Row| row.submission == Submission::Waiting;
-        self.under_way += u64::from(self.rows.get(number).is_some_and(is_first));
+        let is_first = |row: &MessageRow| row.submission == Submission::Waiting;
+        self.in_progress += u64::from(self.rows.get(number).is_some_and(is_first));
         self.change(number, |row| {
-            row.submission = Submission::UnderWay;
+            row.submission = Submission::InProgress;
             row.submitted.get_or_insert(at);
             row.content_length = content_length;
         });
@@ -152,19 +151,19 @@ impl Tally {
         for event in self.early.take(identifier) {
             self.happened(number, event);
         }
-        if self.under_way == 0 {
+        if self.in_progress == 0 {
             self.early.clear();
         }
     }
 
     /// A submission that may have begun is over.
     fn ends(&mut self, number: usize) {
-        let is_under_way = |row: &Row| row.submission == Submission::UnderWay;
-        self.under_way -= u64::from(self.rows.get(number).is_some_and(is_under_way));
+        let is_in_progress = |row: &MessageRow| row.submission == Submission::InProgress;
+        self.in_progress -= u64::from(self.rows.get(number).is_some_and(is_in_progress));
     }
 
     /// Changes a row, and what is counted of it.
-    fn change(&mut self, number: usize, change: impl FnOnce(&mut Row)) {
+    fn change(&mut self, number: usize, change: impl FnOnce(&mut MessageRow)) {
         let Some(row) = self.rows.get_mut(number) else {
             return;
         };
@@ -176,14 +175,14 @@ impl Tally {
                 *count = (*count + u64::from(after)).saturating_sub(u64::from(before));
             }
             let [.., was_delivered] = before;
-            if !was_delivered && let Some(time) = Stretch::Delivery.of(row) {
+            if !was_delivered && let Some(time) = Stretch::Delivery.duration(row) {
                 live.times.record(time);
             }
         }
         self.count(number);
     }
 
-    /// The submission ended otherwise.
+    /// The submission failed.
     pub(crate) fn failed(&mut self, number: usize, failure: &Failure) {
         self.ends(number);
         self.change(number, |row| {
@@ -192,7 +191,7 @@ impl Tally {
         });
     }
 
-    /// One of our users has taken it; and whether it was as it was submitted.
+    /// One of our users has taken it; `is_whole`: with the submitted content.
     pub(crate) fn taken(&mut self, number: usize, user: usize, at: Micros, is_whole: bool) {
         let name = self.users.get(user);
         let recipient = name.and_then(|name| self.recipient(number, name));
@@ -206,23 +205,23 @@ impl Tally {
     }
 
     /// An MTA has logged this.
-    pub(crate) fn event(&mut self, event: Event) {
+    pub(crate) fn event(&mut self, event: MessageEvent) {
         match self.by_identifier.get(&event.mts_identifier) {
             Some(number) => self.happened(*number, event),
-            // It may be of one whose answer is still on its way here.
-            None if self.under_way > 0 => {
+            // It may belong to a submission whose answer is in transit.
+            None if self.in_progress > 0 => {
                 self.dropped += u64::from(self.early.put(event));
             }
             None => {}
         }
     }
 
-    fn happened(&mut self, number: usize, event: Event) {
+    fn happened(&mut self, number: usize, event: MessageEvent) {
         let recipient = event.recipient.as_ref().and_then(|to| self.recipient(number, to));
         self.change(number, |row| happened(row, event, recipient));
     }
 
-    /// Which of a message's recipients this is.
+    /// The number of this recipient in its message.
     fn recipient(&self, number: usize, address: &ORAddress) -> Option<usize> {
         let recipients = self.recipients.get(self.rows.get(number)?.planned.group)?;
         let is_it = |to: &ORAddress| to.attributes() == address.attributes();
@@ -249,16 +248,18 @@ impl Tally {
         }
     }
 
-    /// Whether the logs show what becomes of the messages of a group: of one they showed the
-    /// delivery, or none has gone on to an MTA whose log is not seen.
+    /// Whether the logs show the deliveries of a group: they showed one, or no message has gone to
+    /// an MTA whose log is not read.
     pub(crate) fn sees_deliveries(&self, group: usize) -> bool {
-        let of = |row: &&Row| row.planned.group == group && row.submission == Submission::Accepted;
+        let of = |row: &&MessageRow| {
+            row.planned.group == group && row.submission == Submission::Accepted
+        };
         let mut rows = self.rows.iter().filter(of);
         rows.clone().any(|row| row.delivered().is_some())
             || rows.all(|row| row.has_failed() || row.is_in_sight())
     }
 
-    /// Messages delivered whose way is not known to its end: events of them are still to come.
+    /// Whether events of delivered messages are missing.
     pub(crate) fn is_incomplete(&self) -> bool {
         self.rows.iter().any(|row| {
             row.delivered().is_some() && (row.accepted.is_none() || row.confirmed().is_none())
@@ -266,9 +267,9 @@ impl Tally {
     }
 }
 
-/// An MTA has logged this of a message; `recipient` is who was delivered to.
-fn happened(row: &mut Row, event: Event, recipient: Option<usize>) {
-    let Event { time_us, mta, kind, entry, peer, .. } = event;
+/// Applies an MTA's event; `recipient` is the one of a delivery.
+fn happened(row: &mut MessageRow, event: MessageEvent, recipient: Option<usize>) {
+    let MessageEvent { time_us, mta, kind, entry, peer, .. } = event;
     let same = |t: &&mut Transfer| t.mta == mta && t.entry == entry;
     match kind {
         Kind::Accepted => {

@@ -1,4 +1,4 @@
-//! The values of a plan that TOML has no type for: sizes, times, weights; each says what it wants.
+//! Values of a plan without a TOML type: sizes, times, weights. Errors name the expected form.
 
 use crate::quantity::{parse_size, parse_time};
 use base::Precedence;
@@ -11,7 +11,7 @@ use std::time::Duration;
 /// Highest weight of one choice.
 pub(crate) const MAX_WEIGHT: u64 = 1_000_000;
 
-/// Choices and how often each is taken, relative to the others.
+/// Choices with their relative weights.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Weights<T>(Vec<(T, u64)>);
 
@@ -20,10 +20,10 @@ impl<T: Copy + Ord> Weights<T> {
         Weights(vec![(choice, 1)])
     }
 
-    /// Of choices in any order.
+    /// Weights from choices in any order.
     ///
     /// # Errors
-    /// No choice has a weight, or one has too much.
+    /// No choice has a weight, or one has too large a weight.
     fn new(mut choices: Vec<(T, u64)>) -> Result<Weights<T>, String> {
         choices.sort_unstable();
         if choices.iter().any(|(_, weight)| *weight > MAX_WEIGHT) {
@@ -40,7 +40,7 @@ impl<T: Copy + Ord> Weights<T> {
         self.0.iter().map(|(_, weight)| weight).sum()
     }
 
-    /// The choice that a number below the total falls on.
+    /// The choice for a number below the total.
     pub(crate) fn choose(&self, mut number: u64) -> Option<T> {
         for (choice, weight) in &self.0 {
             match number.checked_sub(*weight) {
@@ -61,22 +61,22 @@ impl<T: Copy + Ord> Weights<T> {
 pub(crate) enum Size {
     /// One of these.
     OneOf(Weights<u64>),
-    /// Between these, as many below their geometric mean as above.
+    /// Between these; half are below their geometric mean.
     Range { from: u64, to: u64 },
 }
 
 /// Times from one start to the next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Spacing {
-    /// Each as soon as the one before is answered.
+    /// Each once the one before is answered.
     None,
-    /// Always so long.
+    /// A constant time.
     Fixed(Duration),
     /// At random, with this mean: a Poisson process.
     Poisson(Duration),
 }
 
-/// What the messages of another group must have come to.
+/// The stage that the messages of another group must have reached.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Stage {
     /// The MTA has answered.
@@ -84,7 +84,7 @@ pub(crate) enum Stage {
     Accepted,
     /// Their transfer to the next MTA has begun.
     Started,
-    /// They are at their recipients.
+    /// They are delivered.
     Delivered,
 }
 
@@ -98,7 +98,7 @@ impl Stage {
     }
 }
 
-/// A group begins when all of another have come so far, or can no more.
+/// A group begins when all messages of another have reached a stage, or can no longer reach it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct After {
     pub group: String,
@@ -117,7 +117,7 @@ pub(crate) struct Names(pub Vec<String>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Precedences(pub Weights<Precedence>);
 
-/// Reads either a text or a table, and says what is wanted where it is neither.
+/// Reads a text or a table; for other types, the error is `wanted`.
 struct TextOr<T> {
     wanted: &'static str,
     text: fn(&str) -> Result<T, String>,
@@ -151,14 +151,14 @@ fn weights<T: Copy + Ord>(
 ) -> Result<Weights<T>, String> {
     let choice = |(key, value): (String, toml::Value)| {
         let weight = value.as_integer().and_then(|weight| u64::try_from(weight).ok());
-        let weight = weight.ok_or_else(|| format!("the weight of {key} is no whole number"))?;
+        let weight = weight.ok_or_else(|| format!("the weight of {key} is not a whole number"))?;
         Ok((read(&key)?, weight))
     };
     Weights::new(table.into_iter().map(choice).collect::<Result<_, String>>()?)
 }
 
 fn text<'a>(key: &str, value: &'a toml::Value) -> Result<&'a str, String> {
-    value.as_str().ok_or_else(|| format!("{key} is no text: write it in quotes"))
+    value.as_str().ok_or_else(|| format!("{key} is not a text: write it in quotes"))
 }
 
 fn precedence(text: &str) -> Result<Precedence, String> {
@@ -224,7 +224,7 @@ impl<'de> Deserialize<'de> for After {
             wanted: "the name of a group, or { group = \"NAME\", stage = \"started\" }",
             text: |text| Ok(After { group: text.to_owned(), stage: Stage::default() }),
             table: |table| {
-                let group = table.get("group").ok_or("it lacks group, the name of one")?;
+                let group = table.get("group").ok_or("the key group is missing")?;
                 let group = text("group", group)?.to_owned();
                 let stage = match table.get("stage") {
                     None => Stage::default(),
@@ -234,7 +234,7 @@ impl<'de> Deserialize<'de> for After {
                         "delivered" => Stage::Delivered,
                         other => {
                             return Err(format!(
-                                "{other:?} is no stage: accepted, started or delivered"
+                                "{other:?} is not a stage: accepted, started or delivered"
                             ));
                         }
                     },

@@ -1,7 +1,7 @@
-//! `xuxa receive --extract DIR`: files that came in messages, under the names they were sent with.
+//! `xuxa receive --extract DIR`: extracts the files in messages, under the names they were sent with.
 //!
-//! A name from the wire is a wish. It loses its directories and what a terminal or a shell would
-//! obey; nothing is overwritten, no link is followed, and no file leaves the directory.
+//! A name from the wire is a proposal. Directories and characters with a meaning to terminals and
+//! shells are removed; no file is overwritten, no link is followed, no file leaves the directory.
 
 mod names;
 
@@ -13,28 +13,28 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-/// What files are called while they come: no name from the wire keeps a dot before it.
+/// Prefix of files that are being received: no name from the wire keeps a leading dot.
 const PREFIX: &str = ".xuxa-extract";
-/// Most files of one message: each is open until all are there.
+/// Bound of the files of one message: each is open until all are complete.
 const MAX_FILES: usize = 256;
-/// How often names are chosen anew because others took them meanwhile.
+/// Attempts to choose names that other processes do not take at the same time.
 const MAX_TRIES: usize = 100;
 
-/// Where files go.
+/// The directory for files.
 #[derive(Debug)]
 pub(crate) struct Extraction {
     dir: PathBuf,
 }
 
-/// The files of one message. They go unless they are published.
+/// The files of one message. They are removed unless published.
 pub(crate) struct Files<'a> {
     to: &'a Extraction,
-    /// What a file is called that has no name.
+    /// Name of a file without one.
     otherwise: String,
     files: Vec<(Part, String)>,
-    /// The last of them is being written.
+    /// The last file is being written.
     is_open: bool,
-    /// Files for which there was no room.
+    /// Files beyond [`MAX_FILES`].
     pub left_out: u64,
 }
 
@@ -43,10 +43,10 @@ fn not_kept(error: io::Error) -> NotKept {
 }
 
 impl Extraction {
-    /// Opens or makes the directory.
+    /// Opens or creates the directory.
     pub(crate) fn open(dir: &Path) -> Result<Extraction> {
         let shown = dir.display();
-        make_dir(dir).with_context(|| format!("cannot make the directory {shown}"))?;
+        make_dir(dir).with_context(|| format!("cannot create the directory {shown}"))?;
         sweep(dir, PREFIX).with_context(|| format!("cannot read the directory {shown}"))?;
         Ok(Extraction { dir: dir.to_owned() })
     }
@@ -71,7 +71,7 @@ impl Files<'_> {
         Ok(())
     }
 
-    /// Its next octets, if one has begun.
+    /// The next octets of the current file, if any.
     pub(crate) fn write(&mut self, octets: &[u8]) -> Result<()> {
         match self.files.last_mut().filter(|_| self.is_open) {
             Some((part, _)) => Ok(part.write(octets).map_err(not_kept)?),
@@ -79,14 +79,13 @@ impl Files<'_> {
         }
     }
 
-    /// It is whole.
+    /// The current file is complete.
     pub(crate) fn end(&mut self) {
         self.is_open = false;
     }
 
-    /// Gives all that are whole their names, durably; where they are. The names are recorded before a
-    /// file has one: of a message that comes again, for this was cut off or failed, the files that are
-    /// there are known for its own.
+    /// Gives all complete files their names, durably; returns their paths. The names are recorded
+    /// first, so that a repeated delivery after a failure recognises its own files.
     pub(crate) fn publish(mut self, taking: &mut Taking<'_>) -> Result<Vec<PathBuf>> {
         if self.is_open {
             self.files.pop();
@@ -108,8 +107,8 @@ impl Files<'_> {
         Err(not_kept(io::ErrorKind::AlreadyExists.into()).into())
     }
 
-    /// A name for each file: the one recorded before, where it is free or the file is there; else the
-    /// first that is free.
+    /// A name for each file: the recorded one, if it is free or the file exists; else the first free
+    /// one.
     fn plan(&self, taking: &Taking<'_>, before: &[String]) -> io::Result<Vec<Chosen>> {
         let (mut plan, mut used) = (Vec::new(), BTreeSet::new());
         for (number, (part, wish)) in self.files.iter().enumerate() {
@@ -120,7 +119,7 @@ impl Files<'_> {
             };
             if chosen.is_none() {
                 for name in names::candidates(wish, &taking.mark(number)) {
-                    // What was recorded may be another file of the message.
+                    // A recorded name may belong to another file of the message.
                     let is_ours = used.contains(&name) || before.contains(&name);
                     if !is_ours && self.is_free(&name)? {
                         chosen = Some(Chosen { name, is_there: false });
@@ -147,7 +146,7 @@ impl Files<'_> {
         }
         let found = path.symlink_metadata()?;
         if found.is_file() && found.len() == 0 {
-            // On a file system without links a name is taken first, and what is cut off there is empty.
+            // Without links, a name is taken by an empty file first; a crash may leave it.
             fs::remove_file(&path)?;
             return Ok(chosen(false));
         }
@@ -162,7 +161,7 @@ impl Files<'_> {
         }
     }
 
-    /// Gives the files their names; `false` where something has taken one meanwhile.
+    /// Gives the files their names; `false` if another process has taken one.
     fn place(&self, plan: &[Chosen]) -> io::Result<bool> {
         for ((part, _), chosen) in self.files.iter().zip(plan) {
             if !chosen.is_there && !part.publish(&self.to.dir.join(&chosen.name))? {
@@ -176,13 +175,13 @@ impl Files<'_> {
     }
 }
 
-/// The name of a file, and whether it has that already.
+/// The name of a file, and whether it has it already.
 struct Chosen {
     name: String,
     is_there: bool,
 }
 
-/// Whether this names something in the directory itself.
+/// Whether the name is one of the directory itself.
 fn is_plain(name: &str) -> bool {
     Path::new(name).file_name().is_some_and(|file| file == name)
 }

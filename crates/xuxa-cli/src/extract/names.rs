@@ -1,15 +1,14 @@
-//! What files from the wire are called.
+//! Names of extracted files.
 
-/// Most octets of a name, the number included.
+/// Longest name, in octets, with the number.
 const MAX_NAME: usize = 200;
-/// Longest ending that is kept where a name is cut.
+/// Longest extension that is kept when a name is cut.
 const MAX_ENDING: usize = 16;
-/// Highest number that is added to a name.
+/// Highest number added to a name.
 const MAX_NUMBER: u32 = 9;
 
-/// The names for a file, best first: `chart.bin`, `chart-1.bin` and so on to 9, and then ones with its
-/// mark, which nothing but that file has unless somebody called something so: what is there already,
-/// however much it is, costs few looks.
+/// The names for a file, best first: `chart.bin`, `chart-1.bin` and so on to 9, then ones with its
+/// mark, which is specific to the file. So the number of attempts is small however many files exist.
 pub(super) fn candidates(name: &str, mark: &str) -> impl Iterator<Item = String> {
     let first = (0..=MAX_NUMBER).map(|number| match number {
         0 => String::new(),
@@ -22,14 +21,14 @@ pub(super) fn candidates(name: &str, mark: &str) -> impl Iterator<Item = String>
     first.chain(marked).map(|middle| with(name, &middle))
 }
 
-/// The name with this before its ending, cut to what a name may have.
+/// The name with `middle` before its extension, cut to the longest name.
 fn with(name: &str, middle: &str) -> String {
     let (stem, ending) = split(name);
     let room = MAX_NAME.saturating_sub(ending.len() + middle.len());
     format!("{}{middle}{ending}", cut(stem, room))
 }
 
-/// A name, and its ending with the dot where it has a short one.
+/// A name, and its extension with the dot, if that is short.
 fn split(name: &str) -> (&str, &str) {
     match name.rfind('.') {
         Some(at @ 1..) if name.len() - at <= MAX_ENDING => name.split_at(at),
@@ -43,8 +42,8 @@ fn cut(name: &str, most: usize) -> &str {
     name.get(..end.unwrap_or(0)).unwrap_or_default()
 }
 
-/// The last part of a path, of whichever system, without what is obeyed rather than shown, and without
-/// what means something at the ends of a name: dots hide, a dash is an option, spaces are not seen.
+/// The last component of a path of any system, without control characters, and without characters with
+/// a meaning at its ends: a dot hides a file, a dash is an option, a space is invisible.
 pub(super) fn harmless(name: &str) -> Option<String> {
     let last = name.rsplit(['/', '\\']).find(|part| !part.trim_matches(['.', ' ']).is_empty())?;
     let visible = |c: char| if base::shown::is_obeyed(c) { '_' } else { c };

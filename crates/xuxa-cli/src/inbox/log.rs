@@ -1,8 +1,8 @@
-//! `received.log`: what was received and confirmed, a JSON object a line.
+//! `received.log`: the confirmed deliveries, one JSON object a line.
 //!
-//! An earlier version wrote the bare identifier of each message as a line, so that one with a line
-//! break in it made a line of its own. Such lines are still read, but prove nothing alone: what they
-//! name is known only where its content is there, too, and the same.
+//! An earlier version wrote the bare identifier of each message as a line, so that an identifier with
+//! a line break could forge a line. Such lines are still read, but a message counts as received only
+//! if its content exists, too, and is the same.
 
 use super::{NotKept, not_kept};
 use anyhow::Result;
@@ -14,8 +14,8 @@ use std::os::unix::fs::FileExt as _;
 
 /// One delivery.
 #[derive(Debug, Serialize, Deserialize)]
-struct Line {
-    /// MTS identifier of a message; of a report, what it is about and its own digest.
+struct LogLine {
+    /// MTS identifier of a message; for a report, its subject and its own digest.
     id: String,
     /// SHA-256 of its content, in hexadecimal.
     sha256: String,
@@ -24,22 +24,22 @@ struct Line {
     time: String,
 }
 
-/// The names chosen for the files of a message, before any of them is there.
+/// The names chosen for the files of a message, recorded before the first exists.
 #[derive(Debug, Serialize, Deserialize)]
 struct Names {
     /// MTS identifier of the message.
     extracting: String,
     /// SHA-256 of its content, in hexadecimal.
     sha256: String,
-    /// By the place of the file in it.
+    /// In the order of the files in the message.
     names: Vec<String>,
 }
 
-/// What a line may be.
+/// The forms of a line.
 #[derive(Debug, Deserialize)]
 #[serde(untagged)]
 enum Entry {
-    Received(Line),
+    Received(LogLine),
     Extracting(Names),
 }
 
@@ -48,7 +48,7 @@ enum Entry {
 pub(super) struct Known {
     /// Digests of the contents received under it.
     pub(super) digests: BTreeSet<String>,
-    /// An earlier version received one under it, and noted no digest.
+    /// An earlier version received one under it, without a digest.
     pub(super) without_digest: bool,
 }
 
@@ -56,11 +56,11 @@ pub(super) struct Known {
 pub(super) struct Log {
     pub(super) file: File,
     known: BTreeMap<String, Known>,
-    /// Of messages that were not received yet: names of their files, by identifier and digest.
+    /// Names of the files of messages not yet received, by identifier and digest.
     extracting: BTreeMap<(String, String), Vec<String>>,
     /// Octets of it that are in `known`.
     read: u64,
-    /// Lines that say nothing.
+    /// Unreadable lines.
     unreadable: u64,
 }
 
@@ -69,7 +69,7 @@ impl Log {
         Log { file, known: BTreeMap::new(), extracting: BTreeMap::new(), read: 0, unreadable: 0 }
     }
 
-    /// What was received under this identifier.
+    /// The contents received under this identifier.
     pub(super) fn known(&self, identifier: &str) -> Option<&Known> {
         self.known.get(identifier)
     }
@@ -79,7 +79,7 @@ impl Log {
         self.unreadable
     }
 
-    /// Takes in what the log has more by now: another `xuxa` of the same user may write it, too.
+    /// Reads what was appended: another `xuxa` of the same user may write the log, too.
     pub(super) fn refresh(&mut self) -> Result<(), NotKept> {
         let length = self.file.metadata().map_err(not_kept("read"))?.len();
         let more = usize::try_from(length.saturating_sub(self.read)).unwrap_or(usize::MAX);
@@ -104,7 +104,7 @@ impl Log {
                 known.entry(text.to_owned()).or_default().without_digest = true;
             }
             Ok(text) => match serde_json::from_str(text) {
-                Ok(Entry::Received(Line { id, sha256, .. })) => {
+                Ok(Entry::Received(LogLine { id, sha256, .. })) => {
                     let key = (id, sha256);
                     self.extracting.remove(&key);
                     let (id, sha256) = key;
@@ -119,32 +119,32 @@ impl Log {
         }
     }
 
-    /// Takes away a line without its end: it was not confirmed, and what is appended to it would be
-    /// no line.
+    /// Removes an incomplete last line: it was not confirmed, and an append to it would not be a
+    /// line.
     pub(super) fn truncate(&self) -> Result<(), NotKept> {
         self.file.set_len(self.read).map_err(not_kept("write"))
     }
 
-    /// Appends a delivery; only whole, or not at all.
+    /// Appends a delivery, all or nothing.
     pub(super) fn append(&mut self, id: &str, sha256: &str, time: String) -> Result<()> {
-        self.write(&Line { id: id.to_owned(), sha256: sha256.to_owned(), time })
+        self.write(&LogLine { id: id.to_owned(), sha256: sha256.to_owned(), time })
     }
 
-    /// The names recorded for the files of a message that was not received since.
+    /// The names recorded for the files of a message that is not yet received.
     pub(super) fn names(&self, id: &str, sha256: &str) -> &[String] {
         let key = (id.to_owned(), sha256.to_owned());
         self.extracting.get(&key).map_or(&[], Vec::as_slice)
     }
 
-    /// Records names for the files of a message; only all, or none.
+    /// Records names for the files of a message, all or none.
     pub(super) fn record(&mut self, id: &str, sha256: &str, names: Vec<String>) -> Result<()> {
         self.write(&Names { extracting: id.to_owned(), sha256: sha256.to_owned(), names })
     }
 
     fn write(&mut self, line: &impl Serialize) -> Result<()> {
-        // Another one may have failed in the middle of a line.
+        // Another process may have failed in the middle of a line.
         self.truncate()?;
-        // Who looks at the log in a terminal is shown what is in it, too.
+        // Escaped, so that a terminal shows the log as it is.
         let line = serde_json::to_string(line)?;
         let line = format!("{}\n", base::shown::json(&line));
         let written = self.file.write_all(line.as_bytes()).and_then(|()| self.file.sync_all());

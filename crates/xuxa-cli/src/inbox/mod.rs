@@ -1,8 +1,8 @@
-//! What was received, kept so that it is confirmed only when it is on disk, and never twice.
+//! The inbox: a delivery is confirmed only when it is durable, and is kept once.
 //!
-//! The MTA delivers again what was not confirmed, so a delivery is remembered before the confirm goes
-//! out: by its identifier and the digest of its content, for an identifier alone is what its sender
-//! says it is. The inbox is a directory of the user's alone: one file a message or report, and
+//! The MTA repeats a delivery that was not confirmed. So a delivery is recorded before its confirm,
+//! by its identifier and the digest of its content; the identifier alone can be forged by the sender.
+//! Only the user can access the inbox, a directory: one file for each message or report, and
 //! `received.log`.
 
 mod log;
@@ -19,39 +19,38 @@ use std::io::{self, Read as _};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// What contents are called while they come: no name from the wire keeps a dot before it, and files
-/// may be extracted into the inbox.
+/// Prefix of contents that are being received. Extracted files may be in the inbox, too; no name from
+/// the wire keeps a leading dot.
 const PREFIX: &str = ".xuxa-inbox";
 /// Octets read at once.
 const CHUNK: usize = 64 << 10;
 
-/// The directory, and what is known to have been received.
+/// The directory, and the record of what was received.
 pub(crate) struct Inbox {
     dir: PathBuf,
     log: Log,
     keep: bool,
 }
 
-/// A message being received. What was written goes when it is dropped.
+/// A message being received. Its file is removed when it is dropped.
 pub(crate) struct Incoming {
     part: Option<Part>,
     hasher: Sha256,
 }
 
-/// What became of a message.
+/// The outcome of a delivery.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Kept {
     /// It was received and confirmed before: the same content under the same identifier.
     pub duplicate: bool,
-    /// Another content was received under the same identifier. One of the two has an identifier that
-    /// is not its own.
+    /// Another content was received under the same identifier: one of the two is forged.
     pub identifier_reused: bool,
     /// SHA-256 of the content, in hexadecimal.
     pub sha256: String,
     pub file: Option<PathBuf>,
 }
 
-/// A delivery could not be kept: it is the MTA's still.
+/// A delivery could not be kept: the MTA remains responsible.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot {0}")]
 pub(crate) struct NotKept(pub String, #[source] pub io::Error);
@@ -61,8 +60,8 @@ fn not_kept(doing: &'static str) -> impl FnOnce(io::Error) -> NotKept {
 }
 
 impl Inbox {
-    /// Opens or makes the directory, and takes away what others may do there. Where `keep` is false
-    /// only identifiers and digests are kept.
+    /// Opens or creates the directory, and removes the permissions of others. With `keep` false, only
+    /// identifiers and digests are kept.
     pub(crate) fn open(dir: &Path, keep: bool) -> Result<Inbox> {
         let shown = dir.display();
         make_dir(dir).with_context(|| format!("cannot make the inbox {shown}"))?;
@@ -90,12 +89,12 @@ impl Inbox {
         Ok(inbox)
     }
 
-    /// Lines of the log that cannot be read. What they stood for is taken again should it come again.
+    /// Unreadable lines of the log. A repeated delivery of what they named is kept again.
     pub(crate) fn unreadable_lines(&self) -> u64 {
         self.log.unreadable()
     }
 
-    /// Takes from others what they may do with files that an earlier version made.
+    /// Removes the permissions of others from files of an earlier version.
     fn tighten(&self) -> io::Result<()> {
         for entry in fs::read_dir(&self.dir)? {
             let entry = entry?;
@@ -112,7 +111,7 @@ impl Inbox {
         Ok(())
     }
 
-    /// Does something while no other `xuxa` changes the log.
+    /// Runs `work` while no other `xuxa` changes the log.
     fn locked<T>(&mut self, work: impl FnOnce(&mut Inbox) -> Result<T>) -> Result<T> {
         self.log.file.lock().map_err(not_kept("lock"))?;
         let result = work(self);
@@ -120,7 +119,7 @@ impl Inbox {
         result
     }
 
-    /// Begins a message of this identifier, or a report.
+    /// Begins a message with this identifier, or a report.
     pub(crate) fn begin(&mut self, identifier: &str) -> Result<Incoming> {
         let mut incoming = Incoming { part: None, hasher: Sha256::new() };
         if self.keep {
@@ -130,9 +129,9 @@ impl Inbox {
         Ok(incoming)
     }
 
-    /// Makes a message durable under its identifier and digest, in a file that ends in `.EXTENSION`;
-    /// one that was made durable before stays, and this one goes. `also` is done to a new one before
-    /// it is remembered: where it fails, the message was not received.
+    /// Makes a message durable under its identifier and digest, in a file that ends in `.EXTENSION`.
+    /// A duplicate is dropped. For a new message, `also` runs before it is recorded: if it fails, the
+    /// message is not received.
     pub(crate) fn finish(
         &mut self,
         incoming: Incoming,
@@ -169,8 +168,8 @@ impl Inbox {
         })
     }
 
-    /// Gives a content its name, durably. One that was kept before it could be remembered has it
-    /// already; what else has it stays, whoever made it.
+    /// Gives a content its name, durably. A content that was kept but not recorded has it already;
+    /// any other file of this name stays.
     fn publish(&self, part: &Part, name: &str, extension: &str) -> io::Result<PathBuf> {
         let mut path = self.dir.join(format!("{name}.{extension}"));
         let mut number = 0u64;
@@ -193,7 +192,7 @@ impl Inbox {
     }
 }
 
-/// A message that is whole, and is not remembered yet.
+/// A complete message that is not yet recorded.
 pub(crate) struct Taking<'a> {
     log: &'a mut Log,
     identifier: &'a str,
@@ -201,17 +200,17 @@ pub(crate) struct Taking<'a> {
 }
 
 impl Taking<'_> {
-    /// What was recorded when the same message came before and was not received, if it did.
+    /// The names recorded in an earlier, failed delivery of the same message.
     pub(crate) fn names(&self) -> &[String] {
         self.log.names(self.identifier, self.sha256)
     }
 
-    /// Records, durably, what its files are going to be called.
+    /// Records, durably, the names of its files.
     pub(crate) fn record(&mut self, names: Vec<String>) -> Result<()> {
         self.log.record(self.identifier, self.sha256, names)
     }
 
-    /// Eight octets in hexadecimal that are of one file of this very message.
+    /// Eight octets in hexadecimal, specific to one file of this message.
     pub(crate) fn mark(&self, number: usize) -> String {
         let hash = Sha256::new().chain_update(self.sha256).chain_update(self.identifier);
         let hash = hash.chain_update([0]).chain_update(number.to_string()).finalize();

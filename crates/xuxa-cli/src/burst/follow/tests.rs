@@ -130,7 +130,7 @@ fn between_two_files_nothing_is_lost() {
 }
 
 #[test]
-fn what_was_removed_unread_is_told() {
+fn a_file_removed_unread_is_counted() {
     let log = Log::new();
     log.write(&line(1));
     let mut follower = log.follow();

@@ -1,7 +1,7 @@
 use super::*;
 use crate::burst::schedule::messages;
 
-/// A plan with one group, these lines above it and these in it.
+/// A plan with one group: `above` before it and `within` in it.
 fn plan(above: &str, within: &str) -> Result<Plan> {
     let to = "to = \"/C=IT/ADMD=NET/PRMD=ACT/S=OPS\"";
     Plan::read(&format!(
@@ -9,12 +9,12 @@ fn plan(above: &str, within: &str) -> Result<Plan> {
     ))
 }
 
-fn said(result: Result<Plan>) -> String {
+fn error_of(result: Result<Plan>) -> String {
     format!("{:#}", result.unwrap_err())
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn absent_keys_have_their_defaults() {
     let plan = plan("", "").unwrap();
     assert_eq!((plan.seed, plan.count()), (1, 1));
     assert_eq!((plan.deadline, plan.retry_for), (DEADLINE, RETRY_FOR));
@@ -25,7 +25,7 @@ fn what_is_not_said_has_its_default() {
 
 #[test]
 fn each_form_of_a_value_is_read() {
-    let above = "receive = [\"a\", \"b\"]\nevents = \"e.jsonl\"\ndeadline = \"5m\"";
+    let above = "receive = [\"a\", \"b\"]\nevents = \"e.jsonl\"\ndeadline = \"5min\"";
     let within = "count = 9\nspacing = { poisson = \"20ms\" }\nparallel = 3\nassociations = 4\n\
                   from = [\"x\", \"y\"]\nstart = \"2s\"";
     let read = plan(above, within).unwrap();
@@ -54,7 +54,7 @@ fn each_form_of_a_value_is_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
+fn errors_name_the_line_and_the_remedy() {
     let cases: &[(&str, &str, &[&str])] = &[
         ("sed = 7", "", &["line 2", "sed", "seed"]),
         ("", "sizes = \"1kB\"", &["line 7", "sizes", "size"]),
@@ -64,11 +64,11 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
         ("", "parallel = 0", &["line 7", "parallel"]),
         ("", "parallel = 3\nassociations = 2", &["line 7", "at most associations"]),
         ("", "associations = 1000", &["line 7", "256"]),
-        ("", "spacing = \"100\"", &["line 7", "500ms"]),
+        ("", "spacing = \"100\"", &["line 7", "no unit"]),
         ("", "spacing = 100", &["line 7", "poisson"]),
         ("", "spacing = { poison = \"1s\" }", &["line 7", "poisson"]),
         ("", "spacing = { poisson = \"0s\" }", &["line 7", "above 0"]),
-        ("", "start = \"2h\"", &["line 7", "60s"]),
+        ("", "start = \"2w\"", &["line 7", "unknown unit"]),
         ("", "to = []", &["line 7", "recipients"]),
         ("", "to = \"nobody\"", &["nobody", "O/R address"]),
         ("", "after = \"b\"", &["line 7", "no group \"b\""]),
@@ -79,7 +79,7 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
         ("receive = [\"a\", \"a\"]", "", &["twice"]),
     ];
     for (above, within, expected) in cases {
-        let text = said(plan(above, within));
+        let text = error_of(plan(above, within));
         for part in *expected {
             assert!(text.contains(part), "{above:?} {within:?}: {part:?} is not in {text}");
         }
@@ -100,14 +100,14 @@ fn what_is_wrong_is_told_with_its_line_and_what_to_write() {
         let text = format!(
             "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = {size}\n"
         );
-        let error = said(Plan::read(&text));
+        let error = error_of(Plan::read(&text));
         assert!(error.contains(expected) && error.contains("line 5"), "{size}: {error}");
     }
     let text = "to = \"/C=IT/ADMD=NET/S=A\"\n[[group]]\nname = \"a\"\nprecedence = \"urgent\"\nsize = \"1kB\"";
-    assert!(said(Plan::read(text)).contains("urgent"));
-    assert!(said(Plan::read("")).contains("[[group]]"));
+    assert!(error_of(Plan::read(text)).contains("urgent"));
+    assert!(error_of(Plan::read("")).contains("[[group]]"));
     let nobody = "[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\"\n";
-    assert!(said(Plan::read(nobody)).contains("to = "));
+    assert!(error_of(Plan::read(nobody)).contains("to = "));
 }
 
 #[test]
@@ -118,14 +118,14 @@ fn groups_have_names_of_their_own_and_wait_for_what_is_seen() {
         plan("", &text)
     };
     assert!(
-        said(two("[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\""))
-            .contains("of its own")
+        error_of(two("[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\""))
+            .contains("same name")
     );
     assert_eq!(two("after = \"a\"").unwrap().groups[1].after, Some((0, Stage::Accepted)));
     let started = "after = { group = \"a\", stage = \"started\" }";
-    assert!(said(two(started)).contains("event logs in events"));
+    assert!(error_of(two(started)).contains("event logs in events"));
     let delivered = "after = { group = \"a\", stage = \"delivered\" }";
-    assert!(said(two(delivered)).contains("or the recipients in receive"));
+    assert!(error_of(two(delivered)).contains("or the recipients in receive"));
     let again =
         format!("[[group]]\nname = \"b\"\nprecedence = \"flash\"\nsize = \"1kB\"\n{started}");
     let plan = plan("events = \"e.jsonl\"", &again).unwrap();
@@ -139,7 +139,7 @@ fn what_a_plan_comes_to_is_bounded() {
     };
     let many = |count: u32, rest: &str| -> String {
         let groups: String = (0..count).map(|n| group(n, rest)).collect();
-        said(Plan::read(&format!("to = \"/C=IT/ADMD=NET/S=A\"\n{groups}")).and_then(|plan| {
+        error_of(Plan::read(&format!("to = \"/C=IT/ADMD=NET/S=A\"\n{groups}")).and_then(|plan| {
             messages(&plan)?;
             Ok(plan)
         }))
@@ -152,7 +152,7 @@ fn what_a_plan_comes_to_is_bounded() {
 }
 
 #[test]
-fn the_plans_we_ship_are_right_and_say_what_the_study_did() {
+fn the_shipped_plans_match_the_study() {
     let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/bursts");
     let mut names = Vec::new();
     for file in std::fs::read_dir(&directory).unwrap() {
@@ -165,7 +165,7 @@ fn the_plans_we_ship_are_right_and_say_what_the_study_did() {
     names.sort();
     assert_eq!(names, ["mix.toml", "overlap.toml", "parallel.toml"]);
 
-    // All at once, the lowest precedence first.
+    // All start at the same moment, the lowest precedence first.
     let plan = Plan::load(&directory.join("parallel.toml")).unwrap();
     let all = messages(&plan).unwrap();
     assert!(all.iter().all(|message| message.size == 10_000_000));

@@ -51,14 +51,14 @@ fn expand(seed: u64, groups: &[(String, String)]) -> (Plan, Vec<Planned>) {
 }
 
 /// Without what depends on where a group stands.
-fn of(all: &[Planned], group: usize) -> Vec<(Precedence, u64, Option<Duration>)> {
+fn of_group(all: &[Planned], group: usize) -> Vec<(Precedence, u64, Option<Duration>)> {
     let of_group = all.iter().filter(|message| message.group == group);
     of_group.map(|m| (m.precedence, m.size, m.start)).collect()
 }
 
 proptest! {
     #[test]
-    fn the_same_plan_gives_the_same_messages_within_what_it_says(
+    fn the_same_plan_gives_the_same_messages_within_its_bounds(
         seed: u64, groups in groups()
     ) {
         let (plan, all) = expand(seed, &groups);
@@ -74,7 +74,7 @@ proptest! {
             }
         }
         for (index, group) in plan.groups.iter().enumerate() {
-            let messages = of(&all, index);
+            let messages = of_group(&all, index);
             prop_assert_eq!(messages.len() as u64, group.count);
             for (within, (_, _, start)) in messages.iter().enumerate() {
                 let batch = within as u64 / group.parallel;
@@ -105,7 +105,7 @@ proptest! {
         with.extend(groups.iter().cloned());
         let (_, after) = expand(seed, &with);
         for index in 0..groups.len() {
-            prop_assert_eq!(of(&before, index), of(&after, index + 1));
+            prop_assert_eq!(of_group(&before, index), of_group(&after, index + 1));
         }
     }
 
@@ -144,7 +144,7 @@ fn one(spacing: Spacing, size: Size, count: u64) -> Plan {
 }
 
 #[test]
-fn what_is_drawn_has_the_distribution_it_is_said_to_have() {
+fn drawn_values_have_the_distribution_of_the_plan() {
     const COUNT: u64 = 20_000;
     let mean = Duration::from_millis(100);
     let plan = one(Spacing::Poisson(mean), Size::Range { from: 100, to: 1_000_000 }, COUNT);
@@ -176,7 +176,7 @@ fn what_is_drawn_has_the_distribution_it_is_said_to_have() {
 fn seeds_and_names_make_other_messages() {
     let list = |seed: u64, name: &str| {
         let keys = "precedence = \"flash\"\nsize = { from = \"1\", to = \"1MB\" }\ncount = 20";
-        of(&expand(seed, &[(name.to_owned(), keys.to_owned())]).1, 0)
+        of_group(&expand(seed, &[(name.to_owned(), keys.to_owned())]).1, 0)
     };
     assert_ne!(list(1, "a"), list(2, "a"));
     assert_ne!(list(1, "a"), list(1, "b"));

@@ -1,26 +1,26 @@
 use super::*;
-use crate::burst::event::{Event, Kind};
+use crate::burst::event::{Kind, MessageEvent};
 use crate::burst::plan::Plan;
 use crate::burst::schedule::messages;
 use crate::burst::tally::Tally;
 
 #[test]
 fn quantiles_are_those_of_the_times() {
-    let times = Times::of((1..=1_000).rev().map(|n| n * 1_000));
+    let times = Times::from_micros((1..=1_000).rev().map(|n| n * 1_000));
     let q = times.quantiles();
     assert_eq!((q.count, q.max), (1_000, 1_000.0));
     for (got, expected) in [(q.p50, 500.0), (q.p90, 900.0), (q.p95, 950.0), (q.p99, 990.0)] {
         assert!((got / expected - 1.0).abs() <= 0.001, "{got}, not {expected}");
     }
-    assert_eq!(Times::of(std::iter::empty()).quantiles(), Quantiles::default());
+    assert_eq!(Times::from_micros(std::iter::empty()).quantiles(), Quantiles::default());
     // A day of microseconds, and none at all.
-    let q = Times::of([0, 86_400_000_000].into_iter()).quantiles();
+    let q = Times::from_micros([0, 86_400_000_000].into_iter()).quantiles();
     assert_eq!((q.p50, q.max), (0.0, 86_400_000.0));
 }
 
 #[test]
 fn a_histogram_is_written_to_its_last_time() {
-    let times = Times::of((1..=100).map(|n| n * 1_000));
+    let times = Times::from_micros((1..=100).map(|n| n * 1_000));
     let mut text = Vec::new();
     times.write(&mut text).unwrap();
     let text = String::from_utf8(text).unwrap();
@@ -34,7 +34,7 @@ fn a_histogram_is_written_to_its_last_time() {
 }
 
 /// Rows of these precedences, each with its acceptance, its start and its peer.
-fn rows(messages_of: &[(&str, u64, u64, &str)]) -> Vec<Row> {
+fn rows(messages_of: &[(&str, u64, u64, &str)]) -> Vec<MessageRow> {
     let mut text = "to = \"/C=IT/ADMD=NET/S=A\"\n".to_owned();
     for (n, (precedence, ..)) in messages_of.iter().enumerate() {
         text +=
@@ -47,7 +47,7 @@ fn rows(messages_of: &[(&str, u64, u64, &str)]) -> Vec<Row> {
         tally.begins(n, accepted - 1, 1);
         tally.accepted(n, accepted + 1, &id, 1);
         for (kind, time_us) in [(Kind::Accepted, *accepted), (Kind::TransferStarted, *started)] {
-            tally.event(Event {
+            tally.event(MessageEvent {
                 recipient: None,
                 time_us,
                 mta: "A".to_owned(),
@@ -69,7 +69,7 @@ fn those_that_start_while_a_higher_one_waits_are_counted() {
         ("routine", 11, 101, "act"),
         ("priority", 12, 199, "act"),
         ("routine", 13, 201, "act"),
-        // To another peer, and as high or higher: in nobody's way.
+        // To another peer, and of the same or a higher precedence: these overtake nothing.
         ("routine", 14, 150, "other"),
         ("flash", 15, 150, "act"),
         ("override", 16, 150, "act"),
@@ -81,13 +81,13 @@ fn those_that_start_while_a_higher_one_waits_are_counted() {
 #[test]
 fn counts_add_up() {
     let rows = rows(&[("flash", 100, 200, "act"), ("routine", 10, 99, "act")]);
-    let all = Counts::of(rows.iter());
+    let all = Counts::from_rows(rows.iter());
     let expected =
         Counts { planned: 2, submitted: 2, accepted: 2, in_transfer: 2, ..Counts::default() };
     assert_eq!(all, expected);
     assert_eq!(precedences(&rows), [Precedence::Flash, Precedence::Routine]);
-    assert_eq!(Counts::of(of(&rows, Precedence::Flash)).planned, 1);
-    let stretch = |stretch: Stretch| stretch.of(&rows[0]);
+    assert_eq!(Counts::from_rows(of_precedence(&rows, Precedence::Flash)).planned, 1);
+    let stretch = |stretch: Stretch| stretch.duration(&rows[0]);
     assert_eq!(stretch(Stretch::Waiting), Some(100));
     assert_eq!(stretch(Stretch::Acceptance), Some(2));
     assert_eq!((stretch(Stretch::Transfer), stretch(Stretch::Delivery)), (None, None));

@@ -1,24 +1,24 @@
-//! Events of messages whose identifier the MTA has not told us yet.
+//! Events of messages whose submission is not yet answered, so that their identifier is unknown.
 
-use crate::burst::event::Event;
+use crate::burst::event::MessageEvent;
 use std::collections::{BTreeMap, VecDeque};
 
-/// Most events kept.
+/// Bound of the events kept.
 pub(super) const MAX: usize = 65_536;
 
-/// By identifier, so that an acceptance takes its own without a look at the others.
+/// Events by identifier, so that an acceptance finds its own directly.
 #[derive(Debug, Default)]
 pub(super) struct Early {
-    /// In the order they came.
-    events: BTreeMap<u64, Event>,
-    /// Which of them are of an identifier.
+    /// In order of arrival.
+    events: BTreeMap<u64, MessageEvent>,
+    /// Their numbers by identifier.
     of: BTreeMap<String, VecDeque<u64>>,
     next: u64,
 }
 
 impl Early {
-    /// Keeps one; whether the oldest had to go for it.
-    pub(super) fn put(&mut self, event: Event) -> bool {
+    /// Keeps one; `true` if the oldest was dropped for it.
+    pub(super) fn put(&mut self, event: MessageEvent) -> bool {
         let is_full = self.events.len() >= MAX;
         if is_full && let Some((_, oldest)) = self.events.pop_first() {
             // The oldest of all is the oldest of its identifier.
@@ -35,13 +35,13 @@ impl Early {
         is_full
     }
 
-    /// Takes those of an identifier, in the order they came.
-    pub(super) fn take(&mut self, identifier: &str) -> Vec<Event> {
+    /// Takes those of an identifier, in order of arrival.
+    pub(super) fn take(&mut self, identifier: &str) -> Vec<MessageEvent> {
         let numbers = self.of.remove(identifier).unwrap_or_default();
         numbers.into_iter().filter_map(|number| self.events.remove(&number)).collect()
     }
 
-    /// Forgets all.
+    /// Drops all.
     pub(super) fn clear(&mut self) {
         self.events.clear();
         self.of.clear();

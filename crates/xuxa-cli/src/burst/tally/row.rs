@@ -1,4 +1,4 @@
-//! One message, and what is known of its way.
+//! One message, and what is known of its path.
 
 use super::Micros;
 use crate::burst::schedule::Planned;
@@ -6,20 +6,20 @@ use crate::burst::value::Stage;
 use crate::submission::Disposition;
 use std::collections::{BTreeMap, BTreeSet};
 
-/// How a submission stands.
+/// State of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Submission {
     /// Not begun.
     #[default]
     Waiting,
     /// Begun, not answered.
-    UnderWay,
+    InProgress,
     Accepted,
     /// Ended without being accepted: how, and why.
     Failed(Disposition, String),
 }
 
-/// One copy on its way from an MTA to the next.
+/// One copy in transfer from an MTA to the next.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Transfer {
     pub mta: String,
@@ -29,24 +29,24 @@ pub(crate) struct Transfer {
     pub started: Micros,
     pub starts: u32,
     pub confirmed: Option<Micros>,
-    /// It was routed again: no confirm comes any more, but perhaps of another copy.
+    /// It was rerouted: its confirm does not come; another copy may have one.
     pub rerouted: bool,
 }
 
-/// Who was delivered to, as a log says it.
+/// The recipient of a delivery, as a log names it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Taker {
     /// Which of the message's recipients.
     Recipient(usize),
-    /// Which entry of which MTA, where the line names none of them.
+    /// The MTA and its entry, if the line names no recipient.
     Copy(String, Option<String>),
 }
 
 /// One message.
 #[derive(Clone, Debug)]
-pub(crate) struct Row {
+pub(crate) struct MessageRow {
     pub planned: Planned,
-    /// Which profile of its group submits it.
+    /// The profile of its group that submits it.
     pub from: usize,
     pub recipients: usize,
     pub content_identifier: String,
@@ -55,11 +55,11 @@ pub(crate) struct Row {
     pub submission: Submission,
     pub tries: u32,
     pub mts_identifier: Option<String>,
-    /// When it was to start by the plan.
+    /// Its start by the plan.
     pub due: Option<Micros>,
-    /// When its first octet was handed over, first.
+    /// When its first octet was sent, in the first attempt.
     pub submitted: Option<Micros>,
-    /// When the answer was here.
+    /// When the answer arrived.
     pub answered: Option<Micros>,
     /// When the MTA had committed it, and which.
     pub accepted: Option<Micros>,
@@ -67,23 +67,23 @@ pub(crate) struct Row {
     pub transfers: Vec<Transfer>,
     /// When the next MTA had committed it.
     pub received: Option<Micros>,
-    /// Which MTAs have received it, each with the entry where the log gives one.
+    /// The MTAs that have received it, each with the entry if the log names it.
     pub(super) receipts: BTreeSet<(String, Option<String>)>,
-    /// By the event logs: to whom, and when.
+    /// Deliveries in the event logs, with their times.
     pub(super) logged: BTreeMap<Taker, Micros>,
-    /// By our own users: which one, which recipient that is, and when.
+    /// Deliveries to our own users: the user, the recipient's number, the time.
     pub(super) taken: Vec<(usize, Option<usize>, Micros)>,
-    /// Deliveries to our own users of what they had.
+    /// Repeated deliveries to our own users.
     pub again: u32,
-    /// Contents that arrived other than they were submitted.
+    /// Contents that differ from the submitted one.
     pub altered: u32,
     pub non_delivery: bool,
-    /// Which stages its group has counted it for.
+    /// The stages for which its group has counted it.
     pub(super) counted: [bool; 3],
 }
 
-impl Row {
-    /// Its copies on the first hop, where it is known which one that is.
+impl MessageRow {
+    /// Its copies on the first hop, if that is known.
     fn first_hop(&self) -> impl Iterator<Item = &Transfer> {
         let here = |t: &&Transfer| self.mta.as_ref().is_none_or(|mta| *mta == t.mta);
         self.transfers.iter().filter(here)
@@ -111,7 +111,7 @@ impl Row {
         self.first_hop().any(|transfer| transfer.confirmed.is_none() && !transfer.rerouted)
     }
 
-    /// When the last recipient had it: each by a log, or by our own user.
+    /// When it was delivered to its last recipient, by a log or by our own user.
     pub(crate) fn delivered(&self) -> Option<Micros> {
         let n = self.recipients;
         if self.logged.len() >= n {
@@ -129,25 +129,25 @@ impl Row {
         (all.len() >= n).then(|| all.into_values().max()).flatten()
     }
 
-    /// Whether the logs know where each copy is: none went on to an MTA whose log is not seen.
+    /// Whether the logs cover each copy: none went to an MTA whose log is not read.
     pub(crate) fn is_in_sight(&self) -> bool {
         let places = usize::from(self.accepted.is_some()) + self.receipts.len();
         places > self.transfers.iter().filter(|transfer| transfer.confirmed.is_some()).count()
     }
 
-    /// What is shown while it runs: planned, submitted, accepted, in transfer, delivered.
+    /// The columns of the progress display: planned, submitted, accepted, in transfer, delivered.
     pub(crate) fn shown(&self) -> [bool; 5] {
         let is_accepted = self.submission == Submission::Accepted;
         let is_delivered = self.delivered().is_some();
         [true, self.submitted.is_some(), is_accepted, self.is_in_transfer(), is_delivered]
     }
 
-    /// Nothing more becomes of it.
+    /// Whether it has failed, so that no further event changes it.
     pub(crate) fn has_failed(&self) -> bool {
         self.non_delivery || matches!(self.submission, Submission::Failed(..))
     }
 
-    /// Whether moments that follow each other do not: clocks were set, or differ between hosts.
+    /// Whether its moments are out of order: clocks were set, or differ between hosts.
     pub(crate) fn is_out_of_order(&self) -> bool {
         let pairs = [
             (self.submitted, self.accepted),

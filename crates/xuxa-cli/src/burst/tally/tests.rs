@@ -13,8 +13,8 @@ fn tally() -> Tally {
     Tally::new(&plan, planned, users.to_vec(), 0xABCD_0123)
 }
 
-fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> Event {
-    Event {
+fn event(mta: &str, kind: Kind, id: &str, entry: &str, time_us: u64) -> MessageEvent {
+    MessageEvent {
         time_us,
         mta: mta.to_owned(),
         kind,
@@ -30,17 +30,17 @@ fn recipient(surname: &str) -> ORAddress {
 }
 
 #[test]
-fn recipients_are_counted_whether_a_log_or_our_own_user_tells() {
+fn recipients_are_counted_from_logs_and_from_our_own_users() {
     let mut tally = tally();
     tally.begins(3, 100, 1_200);
     tally.accepted(3, 120, "m3", 1);
     tally.taken(3, 0, 150, true);
-    let to = |name: &str, at| Event {
+    let to = |name: &str, at| MessageEvent {
         recipient: Some(format!("/c=it/admd=net/s={name}").parse().unwrap()),
         ..event("C", Kind::Delivered, "m3", "4", at)
     };
     tally.event(to("a", 140));
-    assert_eq!(tally.rows[3].delivered(), None, "the same recipient, told by both");
+    assert_eq!(tally.rows[3].delivered(), None, "the same recipient, from both sources");
     tally.event(to("b", 170));
     assert_eq!(tally.rows[3].delivered(), Some(170));
     tally.begins(0, 100, 1_200);
@@ -51,7 +51,7 @@ fn recipients_are_counted_whether_a_log_or_our_own_user_tells() {
 }
 
 #[test]
-fn deliveries_are_seen_where_the_logs_reach_to_the_end_of_the_way() {
+fn deliveries_are_seen_where_the_logs_cover_the_whole_path() {
     let mut tally = tally();
     for (number, id) in [(0, "m0"), (1, "m1"), (2, "m2")] {
         tally.begins(number, 100, 1_200);
@@ -127,7 +127,7 @@ fn a_message_is_followed_from_mta_to_mta() {
 fn events_that_come_before_the_answer_are_kept_for_it() {
     let mut tally = tally();
     tally.event(event("A", Kind::Accepted, "foreign", "1", 1));
-    assert_eq!(tally.early.len(), 0, "nothing is under way: it cannot be ours");
+    assert_eq!(tally.early.len(), 0, "no submission is in progress: the event is not ours");
     tally.begins(0, 100, 1_200);
     tally.begins(1, 100, 1_200);
     tally.event(event("A", Kind::Accepted, "m1", "2", 110));
@@ -137,7 +137,7 @@ fn events_that_come_before_the_answer_are_kept_for_it() {
     assert_eq!((tally.rows[0].accepted, tally.early.len()), (Some(111), 2));
     tally.accepted(1, 121, "m1", 1);
     assert_eq!(tally.rows[1].accepted, Some(110));
-    assert_eq!(tally.early.len(), 0, "what is left is of nobody here");
+    assert_eq!(tally.early.len(), 0, "the rest belongs to no message of this run");
     tally.begins(2, 130, 1_200);
     for n in 0..=early::MAX as u64 {
         tally.event(event("A", Kind::Accepted, &format!("f{n}"), "1", n));
@@ -153,7 +153,7 @@ fn one_to_several_is_delivered_when_all_have_it() {
     for (entry, at) in [("1", 200), ("1", 210)] {
         tally.event(event("B", Kind::Delivered, "m3", entry, at));
     }
-    assert_eq!(tally.rows[3].delivered(), None, "the same copy, told twice");
+    assert_eq!(tally.rows[3].delivered(), None, "the same copy, logged twice");
     assert!(!tally.has_reached(1, Stage::Delivered));
     tally.event(event("B", Kind::Delivered, "m3", "2", 220));
     assert_eq!(tally.rows[3].delivered(), Some(220));
@@ -211,7 +211,7 @@ fn a_stage_is_reached_by_what_comes_so_far_and_what_never_will() {
         Failure { disposition: Disposition::Refused, tries: 1, reason, is_wrong_use, is_away };
     tally.failed(2, &failure);
     assert!(tally.has_reached(0, Stage::Accepted) && !tally.has_reached(0, Stage::Started));
-    assert_eq!(tally.under_way, 0);
+    assert_eq!(tally.in_progress, 0);
     tally.event(event("A", Kind::TransferStarted, "m0", "1", 120));
     tally.event(event("A", Kind::NonDelivery, "m1", "2", 121));
     assert!(tally.has_reached(0, Stage::Started) && !tally.has_reached(0, Stage::Delivered));
