@@ -12,6 +12,7 @@ use crate::address_prefix::{Origin, Prefix};
 use crate::api::{ListenerId, Output};
 use crate::association::{Association, Phase, Purpose};
 use crate::config::ListenerService;
+use crate::context::Context;
 use crate::event::{Kind, Level};
 use crate::levels::{self, Levels};
 use crate::limits::Limit;
@@ -34,13 +35,13 @@ impl Node {
     /// [`crate::Input::Accepted`]; or `None`: it is closed without a word, for sockets have run
     /// out. Costs nothing but a line in the log.
     pub fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
-        if self.associations.len() < self.config.limits.sockets {
-            return Some(self.next_association());
+        if self.cx.associations.len() < self.cx.config.limits.sockets {
+            return Some(self.cx.issued.next_association());
         }
-        let why = self.config.limits.describe(Limit::Sockets);
+        let why = self.cx.config.limits.describe(Limit::Sockets);
         let detail = format!("{remote}: closed at once: {why}");
         let line = refused(None, detail);
-        self.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
+        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
         None
     }
 
@@ -51,15 +52,15 @@ impl Node {
         listener: ListenerId,
         remote: IpAddr,
     ) {
-        let service = self.config.listener(listener).map(|l| l.service.clone());
+        let service = self.cx.config.listener(listener).map(|l| l.service.clone());
         let made = match &service {
-            _ if self.stopping => None,
+            _ if self.cx.life.stopping => None,
             Some(ListenerService::P1 { peer, channel }) => {
                 let channel = ChannelId { peer: *peer, index: *channel };
-                self.config.channel(channel).map(|(peer, config)| {
+                self.cx.config.channel(channel).map(|(peer, config)| {
                     let dialogue = config.rts.dialogue;
                     let reference = <_>::default();
-                    let checkpoint = self.checkpoint_size(channel, config);
+                    let checkpoint = self.outbound.checkpoint_size(channel, config);
                     let stack = crate::config::association_config(
                         peer, config, dialogue, checkpoint, reference,
                     );
@@ -67,7 +68,7 @@ impl Node {
                 })
             }
             Some(ListenerService::P3 { local }) => Some((
-                crate::config::access_config(local, &self.config.limits),
+                crate::config::access_config(local, &self.cx.config.limits),
                 Purpose::User { listener, mailbox: None, takes_deliveries: false },
                 None,
             )),
@@ -75,53 +76,34 @@ impl Node {
         };
         let Some((config, purpose, mark)) = made else {
             let detail = format!("{remote}: not accepting");
-            self.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
-            self.output(Output::Close { association: id });
+            self.cx.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
+            self.cx.output(Output::Close { association: id });
             return;
         };
         let p3 = matches!(purpose, Purpose::User { .. });
         let remote = remote.to_canonical();
-        let (origin, known) = self.whose(remote);
-        let limits = self.config.limits;
+        let (origin, known) = self.cx.whose(remote);
+        let limits = self.cx.config.limits;
         let channel = match purpose {
             Purpose::Responder { channel, .. } => Some(channel),
             _ => None,
         };
         let level = channel
-            .and_then(|c| self.peer_and_channel(c))
+            .and_then(|c| self.cx.peer_and_channel(c))
             .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
         if let Err(limit) = self.find_room(now, origin, known, level) {
             let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
             let line = refused(channel, detail);
-            self.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
+            self.cx.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
             self.turn_away(now, id, listener, config);
             return;
         }
         let mut link = Association::new(id, Stack::new(config, Role::Responder), purpose, now.mono);
         (link.remote, link.origin, link.mark) = (Some(remote), Some(origin), mark);
         link.bind_deadline = Some(now.mono + limits.bind_timeout);
-        self.associations.insert(id, link);
-        self.connections.arrived(id, origin, known, p3);
-        self.touch(id);
-    }
-
-    /// Whom a connection is counted against, and whether its address is one of a peer's in the
-    /// configuration. What the configuration tells apart within a /64 counts for itself, so that
-    /// strangers there are not taken for the peer.
-    fn whose(&self, remote: IpAddr) -> (Origin, bool) {
-        let peers = &self.config.peers;
-        let exact = peers.iter().any(|peer| peer.addresses.contains(&remote));
-        let from = peers.iter().flat_map(|peer| &peer.from).filter(|p| p.contains(remote));
-        let narrowest = match exact {
-            true => Some(Prefix::from(remote)),
-            false => from.max_by_key(|p| p.length()).copied(),
-        };
-        match narrowest {
-            Some(prefix) if remote.is_ipv6() && prefix.length() > 64 => {
-                (Origin::Configured(prefix), true)
-            }
-            _ => (Origin::from(remote), narrowest.is_some()),
-        }
+        self.cx.associations.insert(id, link);
+        self.cx.connections.arrived(id, origin, known, p3);
+        self.cx.work.touch(id);
     }
 
     /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
@@ -133,20 +115,20 @@ impl Node {
         level: Option<Precedence>,
     ) -> Result<(), Limit> {
         let p3 = level.is_none();
-        let limits = self.config.limits;
-        let (all, strangers) = self.connections.half_open();
+        let limits = self.cx.config.limits;
+        let (all, strangers) = self.cx.connections.half_open();
         // At least one place, where there are two, stays for configured addresses.
         let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
         let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
         // Users, of whom some are not known yet, cannot take what peers need.
         let users_share = limits.associations - limits.associations / 4;
-        let users = p3 && self.connections.user_count() >= users_share;
-        let there = self.associations.len() - self.turned_away.len();
+        let users = p3 && self.cx.connections.user_count() >= users_share;
+        let there = self.cx.associations.len() - self.admission.turned_away.len();
         let associations = there >= limits.associations;
-        let kept = there + self.kept_for_higher(level) >= limits.associations;
-        let of_address = if self.connections.from(origin) >= limits.associations_per_address {
+        let kept = there + self.cx.kept_for_higher(level) >= limits.associations;
+        let of_address = if self.cx.connections.from(origin) >= limits.associations_per_address {
             Some(Limit::PerAddress)
-        } else if self.connections.half_open_from(origin) >= limits.half_open_per_address {
+        } else if self.cx.connections.half_open_from(origin) >= limits.half_open_per_address {
             Some(Limit::HalfOpenPerAddress)
         } else {
             None
@@ -162,11 +144,14 @@ impl Node {
         // from elsewhere.
         let users = users || (p3 && kept && !associations);
         let found = match of_address {
-            Some(_) => self.connections.oldest_from(origin, users).map(|oldest| (oldest, origin)),
+            Some(_) => {
+                self.cx.connections.oldest_from(origin, users).map(|oldest| (oldest, origin))
+            }
             None => self
+                .cx
                 .connections
                 .oldest(true, users)
-                .or_else(|| known.then(|| self.connections.oldest(false, users)).flatten()),
+                .or_else(|| known.then(|| self.cx.connections.oldest(false, users)).flatten()),
         };
         let (oldest, from) = found.ok_or(limit)?;
         self.give_way(now, oldest, from, limit);
@@ -176,14 +161,14 @@ impl Node {
     /// A half-open connection makes room: closed at once, whatever was under way.
     fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
         let Some(link) = self.remove_association(id) else { return };
-        self.output(Output::Drop { association: id });
-        let reason = self.config.limits.describe(limit);
+        self.cx.output(Output::Drop { association: id });
+        let reason = self.cx.config.limits.describe(limit);
         let detail = format!(
             "{origin}: no bind after {:.1} s, made room for another: {reason}",
             now.mono.since(link.accepted).as_secs_f64(),
         );
         let line = refused(link.channel(), detail);
-        self.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
+        self.cx.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
     }
 
     /// There is no room: its connect request will be answered with a disconnect request, reason
@@ -195,20 +180,41 @@ impl Node {
         listener: ListenerId,
         config: osi::api::Config,
     ) {
-        if self.turned_away.len() >= MAX_TURNED_AWAY
-            && let Some(oldest) = self.turned_away.first().copied()
+        if self.admission.turned_away.len() >= MAX_TURNED_AWAY
+            && let Some(oldest) = self.admission.turned_away.first().copied()
         {
             self.remove_association(oldest);
-            self.output(Output::Drop { association: oldest });
+            self.cx.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
         let purpose = Purpose::User { listener, mailbox: None, takes_deliveries: false };
         let stack = Stack::new(config, Role::Responder);
         let mut link = Association::new(id, stack, purpose, now.mono);
         link.phase = Phase::Refusing;
-        self.associations.insert(id, link);
-        self.turned_away.insert(id);
-        self.touch(id);
+        self.cx.associations.insert(id, link);
+        self.admission.turned_away.insert(id);
+        self.cx.work.touch(id);
+    }
+}
+
+impl Context {
+    /// Whom a connection is counted against, and whether its address is one of a peer's in the
+    /// configuration. What the configuration tells apart within a /64 counts for itself, so that
+    /// strangers there are not taken for the peer.
+    pub(crate) fn whose(&self, remote: IpAddr) -> (Origin, bool) {
+        let peers = &self.config.peers;
+        let exact = peers.iter().any(|peer| peer.addresses.contains(&remote));
+        let from = peers.iter().flat_map(|peer| &peer.from).filter(|p| p.contains(remote));
+        let narrowest = match exact {
+            true => Some(Prefix::from(remote)),
+            false => from.max_by_key(|p| p.length()).copied(),
+        };
+        match narrowest {
+            Some(prefix) if remote.is_ipv6() && prefix.length() > 64 => {
+                (Origin::Configured(prefix), true)
+            }
+            _ => (Origin::from(remote), narrowest.is_some()),
+        }
     }
 
     /// Whether a peer that bound on this channel is one too many, and which limit says so.
@@ -242,7 +248,7 @@ impl Node {
 
     /// How many places a newcomer on a channel of this level leaves free for higher ones; on none, a
     /// user.
-    fn kept_for_higher(&self, level: Option<Precedence>) -> usize {
+    pub(crate) fn kept_for_higher(&self, level: Option<Precedence>) -> usize {
         let most = self.config.limits.associations;
         // Far from the limit it is not worth counting.
         if self.associations.len() < most / 2 {

@@ -8,6 +8,8 @@
 
 use crate::api::ChannelId;
 use crate::association::Phase;
+use crate::context::Context;
+use crate::machines::Outbound;
 use crate::marks::Due;
 use crate::node::Node;
 use base::{AssociationId, Instant, PeerId, Precedence};
@@ -134,25 +136,25 @@ pub(crate) fn channels_of(peer: PeerId) -> RangeInclusive<ChannelId> {
     ChannelId { peer, index: 0 }..=ChannelId { peer, index: u32::MAX }
 }
 
-impl Node {
+impl Outbound {
     /// Everything is to be looked at: at the start, and after a change of configuration.
-    pub(crate) fn touch_all(&mut self) {
+    pub(crate) fn touch_all(&mut self, cx: &mut Context) {
         self.channels.mark_all();
-        self.associations.mark_all();
+        cx.associations.mark_all();
         self.agenda.wishes.news();
     }
 
     /// Notes whose associations were touched, and files when they are due.
-    pub(crate) fn note_touched(&mut self, touched: BTreeSet<AssociationId>) {
+    pub(crate) fn note_touched(&mut self, cx: &mut Context, touched: BTreeSet<AssociationId>) {
         for id in touched {
             step();
             // What is gone was noted as it went.
-            let Some(link) = self.associations.get(&id) else { continue };
+            let Some(link) = cx.associations.get(&id) else { continue };
             let Some(channel) = link.channel() else {
-                self.agenda.mailboxes.extend(self.connections.mailbox(id));
+                self.agenda.mailboxes.extend(cx.connections.mailbox(id));
                 continue;
             };
-            let closes_at = self.closes_at(link);
+            let closes_at = cx.closes_at(link);
             let opening = matches!(link.phase, Phase::Connecting | Phase::Opening);
             self.agenda.wishes.is_opening(id, opening && link.is_initiator());
             self.agenda.idle.set(id, closes_at);
@@ -174,40 +176,45 @@ impl Node {
     }
 
     /// Whether something was touched that is not dispatched yet.
-    pub(crate) fn has_more_to_dispatch(&self) -> bool {
+    pub(crate) fn has_more_to_dispatch(&self, cx: &Context) -> bool {
         let agenda = &self.agenda;
-        let touched = self.associations.has_marks()
+        let touched = cx.associations.has_marks()
             || self.channels.has_marks()
             || !agenda.peers.is_empty()
             || !agenda.mailboxes.is_empty()
-            || self.queue.scheduler.has_changes();
-        touched && self.started && !self.stopping
+            || cx.queue.scheduler.has_changes();
+        touched && cx.life.started && !cx.life.stopping
     }
+}
 
+impl Node {
     /// Asserts that to look at everything would change nothing: that what was touched was marked.
     #[cfg(debug_assertions)]
     pub(crate) fn check_settled(&mut self, now: base::Now) {
-        if self.agenda.unchecked || !self.started || self.stopping {
+        if self.outbound.agenda.unchecked || !self.cx.life.started || self.cx.life.stopping {
             return;
         }
-        let progress = self.progress();
-        let filed = self.agenda.clone();
-        let draining = self.draining.clone();
+        let progress = self.cx.progress();
+        let filed = self.outbound.agenda.clone();
+        let draining = self.operations.draining.clone();
         self.end_drained(now, &draining);
-        self.channels.mark_all();
-        let bound = self.connections.bound();
-        self.note_touched(bound);
-        self.agenda.wishes.news();
+        self.outbound.channels.mark_all();
+        let bound = self.cx.connections.bound();
+        self.outbound.note_touched(&mut self.cx, bound);
+        self.outbound.agenda.wishes.news();
         self.dispatch(now);
-        assert_eq!(progress, self.progress(), "said more after everything was looked at");
-        assert!(!self.has_more_to_dispatch(), "something changed when everything was looked at");
-        assert_eq!(filed, self.agenda, "something was not filed");
+        assert_eq!(progress, self.cx.progress(), "said more after everything was looked at");
+        assert!(
+            !self.outbound.has_more_to_dispatch(&self.cx),
+            "something changed when everything was looked at"
+        );
+        assert_eq!(filed, self.outbound.agenda, "something was not filed");
     }
 
-    /// Leaves [`Node::check_settled`] out.
+    /// Leaves `check_settled` out.
     #[cfg(debug_assertions)]
     #[doc(hidden)]
     pub fn leave_unchecked(&mut self) {
-        self.agenda.unchecked = true;
+        self.outbound.agenda.unchecked = true;
     }
 }

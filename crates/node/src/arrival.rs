@@ -4,10 +4,14 @@
 use crate::access::Name;
 use crate::address_prefix::Origin;
 use crate::api::{ChannelId, Output, Token};
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::event_draft::Copies;
 use crate::levels;
+use crate::machines::Arrivals;
+use crate::machines::Outbound;
 use crate::memory::{Charge, Payer};
-use crate::node::{Copies, Node};
+use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
 use crate::receiving::{Arrival, Head, Parsing};
 use crate::slices::Taken;
@@ -19,9 +23,10 @@ use engine::{NewEntry, Note, NoteKind};
 use osi::api::{AbortReason, Indication, Request};
 use p1::ApduParser;
 
-impl Node {
+impl Arrivals {
     pub(crate) fn receive_indication(
         &mut self,
+        cx: &mut Context,
         now: Now,
         id: AssociationId,
         channel: ChannelId,
@@ -29,36 +34,36 @@ impl Node {
     ) {
         match indication {
             Indication::TransferStart { .. } => {
-                self.drop_suspended(id);
-                let parser = ApduParser::new(self.config.limits.envelope);
-                let spool = self.next_spool();
+                self.drop_suspended(cx, id);
+                let parser = ApduParser::new(cx.config.limits.envelope);
+                let spool = cx.issued.next_spool();
                 let mut arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
-                arrival.peek = self.config.classify.peek_content;
-                self.begin_arrival(id, arrival);
+                arrival.peek = cx.config.classify.peek_content;
+                self.begin_arrival(cx, id, arrival);
             }
-            Indication::TransferResumed { .. } => self.transfer_resumed(id),
-            Indication::Data { bytes, last: _ } => self.arrival_data(id, &bytes),
-            Indication::Checkpoint { octets } => self.checkpoint(id, octets),
-            Indication::TransferEnd => self.transfer_end(now, id),
+            Indication::TransferResumed { .. } => self.transfer_resumed(cx, id),
+            Indication::Data { bytes, last: _ } => self.arrival_data(cx, id, &bytes),
+            Indication::Checkpoint { octets } => self.checkpoint(cx, id, octets),
+            Indication::TransferEnd => self.transfer_end(cx, now, id),
             Indication::TransferStopped { may_resume } => {
-                self.transfer_stopped(now, id, may_resume);
+                self.transfer_stopped(cx, now, id, may_resume);
             }
             Indication::TransferFaulty { detail } => {
-                if let Some(arrival) = self.arriving(id) {
+                if let Some(arrival) = self.arriving(cx, id) {
                     let spool = arrival.spool;
-                    self.refuse_arrival(spool, AbortReason::PermanentProblem, &detail);
+                    self.refuse_arrival(cx, spool, AbortReason::PermanentProblem, &detail);
                 }
             }
             _ => {}
         }
     }
 
-    fn transfer_resumed(&mut self, id: AssociationId) {
-        let suspended = self.associations.get_mut(&id).and_then(|l| l.suspended.take());
-        let sound = |spool: &SpoolId| self.arrivals.get(spool).is_some_and(Arrival::is_sound);
+    pub(crate) fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
+        let suspended = cx.associations.get_mut(&id).and_then(|l| l.suspended.take());
+        let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
-                if let Some(link) = self.associations.get_mut(&id) {
+                if let Some(link) = cx.associations.get_mut(&id) {
                     link.receiving = Some(spool);
                     link.turn_deadline = None;
                 }
@@ -66,36 +71,47 @@ impl Node {
             // Refused before it was interrupted: there is nothing to go on with.
             None => {
                 if let Some(spool) = suspended {
-                    self.drop_arrival(spool);
+                    self.drop_arrival(cx, spool);
                 }
-                self.request(id, Request::TransferRefused(AbortReason::UnrecognizedActivity));
+                cx.request(id, Request::TransferRefused(AbortReason::UnrecognizedActivity));
             }
         }
     }
 
-    fn transfer_stopped(&mut self, now: Now, id: AssociationId, may_resume: bool) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
+    pub(crate) fn transfer_stopped(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        may_resume: bool,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         let taken = link.receiving.take();
-        self.await_turn(now, id);
+        cx.await_turn(now, id);
         let Some(spool) = taken else { return };
-        let Some(arrival) = self.arrivals.get(&spool) else {
+        let Some(arrival) = self.open.get(&spool) else {
             // It had ended and is being committed: the peer will hear that it was taken before.
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            if let Some(link) = self.associations.get_mut(&id) {
+            if let Some(link) = cx.associations.get_mut(&id) {
                 link.suspended = Some(spool);
             }
         } else if !arrival.ended || !arrival.is_sound() {
-            self.drop_arrival(spool);
+            self.drop_arrival(cx, spool);
         }
     }
 
-    pub(crate) fn begin_arrival(&mut self, id: AssociationId, mut arrival: Arrival) {
-        let channel = arrival.channel.and_then(|channel| self.peer_and_channel(channel));
+    pub(crate) fn begin_arrival(
+        &mut self,
+        cx: &mut Context,
+        id: AssociationId,
+        mut arrival: Arrival,
+    ) {
+        let channel = arrival.channel.and_then(|channel| cx.peer_and_channel(channel));
         let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
-        if let Some(link) = self.associations.get_mut(&id) {
+        if let Some(link) = cx.associations.get_mut(&id) {
             let payer = match arrival.channel {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
@@ -106,38 +122,38 @@ impl Node {
             arrival.held = Some(Charge::new(payer, least.unwrap_or(Precedence::Deferred)));
             link.receiving = Some(arrival.spool);
             link.turn_deadline = None;
-            self.arrivals.insert(arrival.spool, arrival);
+            self.open.insert(arrival.spool, arrival);
         }
     }
 
     /// What the association is receiving now.
-    fn arriving(&mut self, id: AssociationId) -> Option<&mut Arrival> {
-        let spool = self.associations.get(&id)?.receiving?;
-        self.arrivals.get_mut(&spool)
+    pub(crate) fn arriving(&mut self, cx: &mut Context, id: AssociationId) -> Option<&mut Arrival> {
+        let spool = cx.associations.get(&id)?.receiving?;
+        self.open.get_mut(&spool)
     }
 
-    pub(crate) fn arrival_data(&mut self, id: AssociationId, bytes: &Bytes) {
-        let limits = self.config.limits;
-        let Some(arrival) = self.arriving(id) else { return };
+    pub(crate) fn arrival_data(&mut self, cx: &mut Context, id: AssociationId, bytes: &Bytes) {
+        let limits = cx.config.limits;
+        let Some(arrival) = self.arriving(cx, id) else { return };
         let (spool, sound) = (arrival.spool, arrival.is_sound());
         let parsed = arrival.parsed_size();
         match arrival.take(bytes, &limits) {
             Ok(pieces) => {
                 let content: usize = pieces.iter().map(Bytes::len).sum();
                 let more = bytes.len() - content + arrival.parsed_size() - parsed;
-                self.note_level(spool);
-                if sound && let Err(limit) = self.hold(spool, more) {
+                self.note_level(cx, spool);
+                if sound && let Err(limit) = self.hold(cx, spool, more) {
                     let why = format!("the envelope finds no memory: {limit}");
-                    return self.refuse_arrival(spool, AbortReason::TemporaryProblem, &why);
+                    return self.refuse_arrival(cx, spool, AbortReason::TemporaryProblem, &why);
                 }
-                let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+                let Some(arrival) = self.open.get_mut(&spool) else { return };
                 let begin = !arrival.spool_open && !pieces.is_empty();
                 arrival.spool_open |= begin;
                 if begin {
-                    self.output(Output::SpoolOpen { spool });
+                    cx.output(Output::SpoolOpen { spool });
                 }
                 for bytes in pieces {
-                    self.output(Output::SpoolAppend { spool, association: id, bytes });
+                    cx.output(Output::SpoolAppend { spool, association: id, bytes });
                 }
             }
             Err(error) => {
@@ -148,16 +164,21 @@ impl Node {
                     }
                     _ => AbortReason::InvalidParameter,
                 };
-                self.refuse_arrival(spool, reason, &error.to_string());
+                self.refuse_arrival(cx, spool, reason, &error.to_string());
             }
         }
     }
 
     /// So many more octets of an arrival are held in memory, if that is within the limits.
-    fn hold(&mut self, spool: SpoolId, octets: usize) -> Result<(), String> {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return Ok(()) };
+    pub(crate) fn hold(
+        &mut self,
+        cx: &mut Context,
+        spool: SpoolId,
+        octets: usize,
+    ) -> Result<(), String> {
+        let Some(arrival) = self.open.get_mut(&spool) else { return Ok(()) };
         let Some(held) = arrival.held.as_mut() else { return Ok(()) };
-        self.memory.take(held, arrival.level, octets, &self.config.limits)
+        self.memory.take(held, arrival.level, octets, &cx.config.limits)
     }
 
     /// What is held for an arrival is free again.
@@ -176,8 +197,14 @@ impl Node {
     }
 
     /// This arrival cannot be taken: who sent it is told and keeps it.
-    pub(crate) fn refuse_arrival(&mut self, spool: SpoolId, reason: AbortReason, why: &str) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+    pub(crate) fn refuse_arrival(
+        &mut self,
+        cx: &mut Context,
+        spool: SpoolId,
+        reason: AbortReason,
+        why: &str,
+    ) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
         if !arrival.is_sound() {
             return;
         }
@@ -188,138 +215,130 @@ impl Node {
         }
         let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
         if std::mem::take(&mut arrival.spool_open) {
-            self.output(Output::SpoolDiscard { spool });
+            cx.output(Output::SpoolDiscard { spool });
         }
         let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
-        self.event(Level::Warning, kind, why).association(id).channel(channel);
-        let current = self.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
+        cx.event(Level::Warning, kind, why).association(id).channel(channel);
+        let current = cx.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
         match channel {
-            Some(_) if current => self.request(id, Request::TransferRefused(reason)),
+            Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
             Some(_) => {}
-            None => self.refuse_malformed(id, invoke, reason),
+            None => cx.refuse_malformed(id, invoke, reason),
         }
         // Nothing more comes for one that has ended and that no association holds any more.
-        let ended = self.arrivals.get(&spool).is_some_and(|a| a.ended);
+        let ended = self.open.get(&spool).is_some_and(|a| a.ended);
         if ended && !current {
-            self.drop_arrival(spool);
+            self.drop_arrival(cx, spool);
         } else {
-            self.free_keys(spool);
+            self.free_keys(cx, spool);
         }
     }
 
     /// Lets others use the keys of an arrival that is done with.
-    fn free_keys(&mut self, spool: SpoolId) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+    pub(crate) fn free_keys(&mut self, cx: &mut Context, spool: SpoolId) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
         if std::mem::take(&mut arrival.reserved) {
             let keys = std::mem::take(&mut arrival.keys);
-            self.release_keys(&keys);
+            cx.keys.release_keys(&keys);
         }
-    }
-
-    pub(crate) fn release_keys(&mut self, keys: &[Digest]) {
-        for key in keys {
-            self.committing.remove(key);
-        }
-        self.unblock = !self.blocked.is_empty();
     }
 
     /// Arrivals that waited for keys of others try again.
-    pub(crate) fn retry_blocked(&mut self, now: Now) {
-        if !std::mem::take(&mut self.unblock) {
+    pub(crate) fn retry_blocked(&mut self, cx: &mut Context, now: Now) {
+        if !std::mem::take(&mut cx.keys.unblock) {
             return;
         }
-        for spool in std::mem::take(&mut self.blocked) {
-            let Some(arrival) = self.arrivals.get_mut(&spool) else { continue };
+        for spool in std::mem::take(&mut cx.keys.blocked) {
+            let Some(arrival) = self.open.get_mut(&spool) else { continue };
             let keys = std::mem::take(&mut arrival.keys);
-            self.secure(now, spool, keys);
+            self.secure(cx, now, spool, keys);
         }
     }
 
     /// Confirms a checkpoint once what came before it is stored; one sync at a time, the newest
     /// checkpoint waiting: its confirm covers the earlier ones.
-    fn checkpoint(&mut self, id: AssociationId, octets: u64) {
-        let Some(arrival) = self.arriving(id) else { return };
+    pub(crate) fn checkpoint(&mut self, cx: &mut Context, id: AssociationId, octets: u64) {
+        let Some(arrival) = self.arriving(cx, id) else { return };
         let spool = arrival.spool;
         arrival.kept_until = None;
         if !arrival.spool_open {
             // Nothing but envelope so far: it is held in memory, within its limit, and after a lost
             // process the peer begins again.
-            self.request(id, Request::Stored { octets });
+            cx.request(id, Request::Stored { octets });
         } else if arrival.syncing.is_some() {
             arrival.checkpoint_waiting = Some(octets);
         } else {
-            self.sync(spool, SyncFor::Checkpoint(octets));
+            self.sync(cx, spool, SyncFor::Checkpoint(octets));
         }
     }
 
-    fn sync(&mut self, spool: SpoolId, purpose: SyncFor) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+    pub(crate) fn sync(&mut self, cx: &mut Context, spool: SpoolId, purpose: SyncFor) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.syncing = Some(purpose);
         let association = arrival.link;
-        let token = self.token(Pending::Sync { spool, purpose });
-        self.output(Output::SpoolSync { spool, association, token });
+        let token = cx.token(Pending::Sync { spool, purpose });
+        cx.output(Output::SpoolSync { spool, association, token });
     }
 
-    fn transfer_end(&mut self, now: Now, id: AssociationId) {
-        let Some(arrival) = self.arriving(id) else { return };
+    pub(crate) fn transfer_end(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(arrival) = self.arriving(cx, id) else { return };
         let spool = arrival.spool;
         arrival.ended = true;
         if let Err(error) = arrival.finish() {
-            self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
+            self.refuse_arrival(cx, spool, AbortReason::InvalidParameter, &error.to_string());
             return;
         }
-        self.prepare(now, spool);
+        self.prepare(cx, now, spool);
     }
 
     /// Makes the content durable and asks what was taken before under these keys, both at once. The
     /// keys are reserved until the commit is done: where another arrival has one of them (the same
     /// message, sent again after its association was lost), this one waits for its outcome.
-    pub(crate) fn secure(&mut self, now: Now, spool: SpoolId, keys: Vec<Digest>) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+    pub(crate) fn secure(&mut self, cx: &mut Context, now: Now, spool: SpoolId, keys: Vec<Digest>) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.keys.clone_from(&keys);
-        if keys.iter().any(|key| self.committing.contains(key)) {
-            self.blocked.push(spool);
+        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
+            cx.keys.blocked.push(spool);
             return;
         }
-        self.committing.extend(keys.iter().copied());
+        cx.keys.committing.extend(keys.iter().copied());
         arrival.reserved = true;
         arrival.stored = !arrival.spool_open;
         let sync_now = arrival.spool_open && arrival.syncing.is_none();
         if keys.is_empty() {
             arrival.seen = Some(Vec::new());
         } else {
-            let precedence = self.classified(spool);
-            let token = self.token(Pending::LookUp { spool });
-            self.output(Output::LookUp { token, precedence, keys });
+            let precedence = self.classified(cx, spool);
+            let token = cx.token(Pending::LookUp { spool });
+            cx.output(Output::LookUp { token, precedence, keys });
         }
         if sync_now {
-            self.sync(spool, SyncFor::End);
+            self.sync(cx, spool, SyncFor::End);
         }
-        self.try_commit(now, spool);
+        self.try_commit(cx, now, spool);
     }
 
     /// Commits an arrival once its content is stored and the look-up is answered.
-    fn try_commit(&mut self, now: Now, spool: SpoolId) {
-        let ready = self
-            .arrivals
-            .get(&spool)
-            .is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
+    pub(crate) fn try_commit(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
+        let ready =
+            self.open.get(&spool).is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
         if !ready {
             return;
         }
-        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
+        let Some(mut arrival) = self.open.remove(&spool) else { return };
         let seen = arrival.seen.take().unwrap_or_default();
         match arrival.head.take() {
-            Some(Head::Transfer(head)) => self.commit_transfer(now, arrival, *head, &seen),
+            Some(Head::Transfer(head)) => self.commit_transfer(cx, now, arrival, *head, &seen),
             Some(Head::Submission(envelope)) => {
-                self.commit_submission(now, arrival, &envelope, &seen);
+                self.commit_submission(cx, now, arrival, &envelope, &seen);
             }
             None => self.free_memory(&mut arrival),
         }
     }
 
-    fn commit_transfer(
+    pub(crate) fn commit_transfer(
         &mut self,
+        cx: &mut Context,
         now: Now,
         mut arrival: Arrival,
         head: p1::MtsApduHead,
@@ -327,13 +346,76 @@ impl Node {
     ) {
         let content = arrival.content();
         let taken = match arrival.prepared.take() {
-            Some(done) => self.engine.accept_prepared(now.utc, head, &content, done, seen),
-            None => self.engine.accept(now.utc, head, &content, seen),
+            Some(done) => cx.engine.accept_prepared(now.utc, head, &content, done, seen),
+            None => cx.engine.accept(now.utc, head, &content, seen),
         };
         let engine::Arrival { accepted, message, notes } = taken;
-        self.commit_taken(now, Taken { arrival, accepted, message, result: None, notes });
+        self.commit_taken(cx, now, Taken { arrival, accepted, message, result: None, notes });
     }
 
+    /// Forgets an arrival and its spool.
+    pub(crate) fn drop_arrival(&mut self, cx: &mut Context, spool: SpoolId) {
+        self.free_keys(cx, spool);
+        cx.recovery.not_secured(spool);
+        let Some(mut arrival) = self.open.remove(&spool) else { return };
+        self.free_memory(&mut arrival);
+        if arrival.spool_open {
+            cx.output(Output::SpoolDiscard { spool });
+        }
+    }
+
+    pub(crate) fn drop_suspended(&mut self, cx: &mut Context, id: AssociationId) {
+        if let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.suspended.take()) {
+            self.drop_arrival(cx, spool);
+        }
+    }
+
+    // ----- what the edge answers ------------------------------------------------------------------
+
+    pub(crate) fn synced(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        token: Token,
+        result: Result<u64, String>,
+    ) {
+        let Some(Pending::Sync { spool, purpose }) = cx.commits.pending.remove(&token) else {
+            return;
+        };
+        if let Err(error) = result {
+            return self.spool_failed(cx, spool, &error);
+        }
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.syncing = None;
+        let (id, ended, waiting) = (arrival.link, arrival.ended, arrival.checkpoint_waiting.take());
+        match purpose {
+            SyncFor::Checkpoint(octets) => cx.request(id, Request::Stored { octets }),
+            SyncFor::End => {
+                arrival.stored = true;
+                return self.try_commit(cx, now, spool);
+            }
+        }
+        if ended {
+            self.sync(cx, spool, SyncFor::End);
+        } else if let Some(octets) = waiting {
+            self.sync(cx, spool, SyncFor::Checkpoint(octets));
+        }
+    }
+
+    pub(crate) fn spool_failed(&mut self, cx: &mut Context, spool: SpoolId, error: &str) {
+        let Some(arrival) = self.open.get(&spool) else { return };
+        let (id, channel) = (arrival.link, arrival.channel);
+        cx.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
+        self.refuse_arrival(
+            cx,
+            spool,
+            AbortReason::LocalSystemProblem,
+            "the content could not be stored",
+        );
+    }
+}
+
+impl Context {
     /// What the engine had to say of a message.
     pub(crate) fn log_notes(
         &mut self,
@@ -386,154 +468,7 @@ impl Node {
         })
     }
 
-    /// Forgets an arrival and its spool.
-    pub(crate) fn drop_arrival(&mut self, spool: SpoolId) {
-        self.free_keys(spool);
-        self.recovery.not_secured(spool);
-        let Some(mut arrival) = self.arrivals.remove(&spool) else { return };
-        self.free_memory(&mut arrival);
-        if arrival.spool_open {
-            self.output(Output::SpoolDiscard { spool });
-        }
-    }
-
-    pub(crate) fn drop_suspended(&mut self, id: AssociationId) {
-        if let Some(spool) = self.associations.get_mut(&id).and_then(|l| l.suspended.take()) {
-            self.drop_arrival(spool);
-        }
-    }
-
-    // ----- what the edge answers ------------------------------------------------------------------
-
-    pub(crate) fn synced(&mut self, now: Now, token: Token, result: Result<u64, String>) {
-        let Some(Pending::Sync { spool, purpose }) = self.pending.remove(&token) else { return };
-        if let Err(error) = result {
-            return self.spool_failed(spool, &error);
-        }
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
-        arrival.syncing = None;
-        let (id, ended, waiting) = (arrival.link, arrival.ended, arrival.checkpoint_waiting.take());
-        match purpose {
-            SyncFor::Checkpoint(octets) => self.request(id, Request::Stored { octets }),
-            SyncFor::End => {
-                arrival.stored = true;
-                return self.try_commit(now, spool);
-            }
-        }
-        if ended {
-            self.sync(spool, SyncFor::End);
-        } else if let Some(octets) = waiting {
-            self.sync(spool, SyncFor::Checkpoint(octets));
-        }
-    }
-
-    pub(crate) fn looked_up(
-        &mut self,
-        now: Now,
-        token: Token,
-        result: Result<Vec<Option<Bytes>>, String>,
-    ) {
-        let spool = match self.pending.remove(&token) {
-            Some(Pending::LookUp { spool }) => spool,
-            Some(Pending::RerouteLookUp { entry, record, keys }) => {
-                return self.reroute_looked_up(now, entry, &record, keys, result);
-            }
-            _ => return,
-        };
-        match result {
-            Ok(seen) => {
-                if let Some(arrival) = self.arrivals.get_mut(&spool) {
-                    arrival.seen = Some(seen);
-                }
-                self.try_commit(now, spool);
-            }
-            Err(error) => self.spool_failed(spool, &error),
-        }
-    }
-
-    pub(crate) fn spool_failed(&mut self, spool: SpoolId, error: &str) {
-        let Some(arrival) = self.arrivals.get(&spool) else { return };
-        let (id, channel) = (arrival.link, arrival.channel);
-        self.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
-        self.refuse_arrival(
-            spool,
-            AbortReason::LocalSystemProblem,
-            "the content could not be stored",
-        );
-    }
-
-    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
-        let (link, entries, after) = match self.pending.remove(&token) {
-            Some(Pending::Commit { link, entries, after, charge }) => {
-                if let Some(mut held) = charge {
-                    self.memory.give(&mut held);
-                }
-                (link, entries, after)
-            }
-            Some(Pending::Operation(operation)) => return self.operated(now, operation, result),
-            Some(Pending::Retry(retry)) => {
-                self.retry_answered();
-                match result {
-                    Ok(()) => {
-                        self.reroutes_made(&retry.batch);
-                        self.enqueue_new(now, retry.entries);
-                        self.release_bodies(retry.bodies);
-                    }
-                    Err(_) => self.retry_later(now, retry),
-                }
-                return;
-            }
-            _ => return,
-        };
-        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } =
-            &after
-        {
-            let keys = keys.clone();
-            self.release_keys(&keys);
-        }
-        match result {
-            Ok(()) => {
-                let copies = match &after {
-                    AfterCommit::Secure { message, .. }
-                    | AfterCommit::SubmissionResult { message, .. } => {
-                        Copies::of(message, &entries)
-                    }
-                    AfterCommit::Sent { .. } => Copies::default(),
-                };
-                self.enqueue_new(now, entries);
-                self.after_commit(now, link, after, copies);
-            }
-            Err(error) => self.commit_failed(now, link, entries, after, &error),
-        }
-    }
-
-    fn after_commit(&mut self, now: Now, id: AssociationId, after: AfterCommit, copies: Copies) {
-        match after {
-            AfterCommit::Secure { arrival, message, notes, .. } => {
-                self.secured_late(arrival);
-                let channel = self.associations.get(&id).and_then(|l| l.channel());
-                self.event(Level::Info, Kind::Received, "")
-                    .association(id)
-                    .channel(channel)
-                    .committed(message.clone(), copies);
-                self.log_notes(Some(id), channel, &message, &notes);
-                self.arrival_over(now, id, arrival, Request::TransferSecured);
-            }
-            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
-                self.event(Level::Info, Kind::Submitted, "")
-                    .association(id)
-                    .committed(message.clone(), copies);
-                self.log_notes(Some(id), None, &message, &notes);
-                self.answer(id, invoke, operation, result);
-            }
-            AfterCommit::Sent { bodies, .. } => {
-                self.release_bodies(bodies);
-                self.sent(now, id);
-            }
-        }
-    }
-
-    fn commit_failed(
+    pub(crate) fn commit_failed(
         &mut self,
         now: Now,
         id: AssociationId,
@@ -558,14 +493,14 @@ impl Node {
             }
             AfterCommit::Sent { batch, bodies } => {
                 // The peer has it, the store still does: what is owed is tried again until done.
-                self.retry_later(now, PendingRetry { batch, entries, bodies });
+                self.commits.retry_later(now, PendingRetry { batch, entries, bodies });
                 self.sent(now, id);
             }
         }
     }
 
     /// Copies of these contents are durably forgotten.
-    fn release_bodies(&mut self, bodies: Vec<BodyId>) {
+    pub(crate) fn release_bodies(&mut self, bodies: Vec<BodyId>) {
         let batch: Vec<Op> = bodies.into_iter().filter_map(|b| self.queue.release(b)).collect();
         if !batch.is_empty() {
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
@@ -575,7 +510,13 @@ impl Node {
 
     /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
     /// and perhaps sends another one; it will be told then that it was taken before.
-    fn arrival_over(&mut self, now: Now, id: AssociationId, arrival: SpoolId, answer: Request) {
+    pub(crate) fn arrival_over(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        arrival: SpoolId,
+        answer: Request,
+    ) {
         let Some(link) = self.associations.get_mut(&id) else { return };
         if link.receiving != Some(arrival) {
             return;
@@ -584,19 +525,132 @@ impl Node {
         link.idle_since = now.mono;
         self.request(id, answer);
         self.await_turn(now, id);
-        if self.stopping {
-            self.wind_down(now, id);
+        if self.life.stopping {
+            self.finish(id);
         }
     }
 
     /// The association is done with what it was sending.
-    fn sent(&mut self, now: Now, id: AssociationId) {
+    pub(crate) fn sent(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.associations.get_mut(&id) {
             link.sending = None;
             link.idle_since = now.mono;
         }
-        if self.stopping {
-            self.wind_down(now, id);
+        if self.life.stopping {
+            self.finish(id);
+        }
+    }
+}
+
+impl Node {
+    pub(crate) fn looked_up(
+        &mut self,
+        now: Now,
+        token: Token,
+        result: Result<Vec<Option<Bytes>>, String>,
+    ) {
+        let spool = match self.cx.commits.pending.remove(&token) {
+            Some(Pending::LookUp { spool }) => spool,
+            Some(Pending::RerouteLookUp { entry, record, keys }) => {
+                return self.outbound.reroute_looked_up(
+                    &mut self.cx,
+                    now,
+                    entry,
+                    &record,
+                    keys,
+                    result,
+                );
+            }
+            _ => return,
+        };
+        match result {
+            Ok(seen) => {
+                if let Some(arrival) = self.arrivals.open.get_mut(&spool) {
+                    arrival.seen = Some(seen);
+                }
+                self.arrivals.try_commit(&mut self.cx, now, spool);
+            }
+            Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error),
+        }
+    }
+
+    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
+        let (link, entries, after) = match self.cx.commits.pending.remove(&token) {
+            Some(Pending::Commit { link, entries, after, charge }) => {
+                if let Some(mut held) = charge {
+                    self.arrivals.memory.give(&mut held);
+                }
+                (link, entries, after)
+            }
+            Some(Pending::Operation(operation)) => return self.cx.operated(now, operation, result),
+            Some(Pending::Retry(retry)) => {
+                self.cx.commits.retry_answered();
+                match result {
+                    Ok(()) => {
+                        self.outbound.reroutes_made(&mut self.cx, &retry.batch);
+                        self.outbound.enqueue_new(&mut self.cx, now, retry.entries);
+                        self.cx.release_bodies(retry.bodies);
+                    }
+                    Err(_) => self.cx.commits.retry_later(now, retry),
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } =
+            &after
+        {
+            let keys = keys.clone();
+            self.cx.keys.release_keys(&keys);
+        }
+        match result {
+            Ok(()) => {
+                let copies = match &after {
+                    AfterCommit::Secure { message, .. }
+                    | AfterCommit::SubmissionResult { message, .. } => {
+                        Copies::of(message, &entries)
+                    }
+                    AfterCommit::Sent { .. } => Copies::default(),
+                };
+                self.outbound.enqueue_new(&mut self.cx, now, entries);
+                self.outbound.after_commit(&mut self.cx, now, link, after, copies);
+            }
+            Err(error) => self.cx.commit_failed(now, link, entries, after, &error),
+        }
+    }
+}
+
+impl Outbound {
+    pub(crate) fn after_commit(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        after: AfterCommit,
+        copies: Copies,
+    ) {
+        match after {
+            AfterCommit::Secure { arrival, message, notes, .. } => {
+                self.secured_late(cx, arrival);
+                let channel = cx.associations.get(&id).and_then(|l| l.channel());
+                cx.event(Level::Info, Kind::Received, "")
+                    .association(id)
+                    .channel(channel)
+                    .committed(message.clone(), copies);
+                cx.log_notes(Some(id), channel, &message, &notes);
+                cx.arrival_over(now, id, arrival, Request::TransferSecured);
+            }
+            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
+                cx.event(Level::Info, Kind::Submitted, "")
+                    .association(id)
+                    .committed(message.clone(), copies);
+                cx.log_notes(Some(id), None, &message, &notes);
+                cx.answer(id, invoke, operation, result);
+            }
+            AfterCommit::Sent { bodies, .. } => {
+                cx.release_bodies(bodies);
+                cx.sent(now, id);
+            }
         }
     }
 }

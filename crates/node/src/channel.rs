@@ -4,8 +4,10 @@ use crate::api::ChannelId;
 use crate::association::{Association, Phase, Purpose};
 use crate::blame::Fault;
 use crate::config::{Channel, Connection, Peer, Reopen};
+use crate::context::Context;
 use crate::event::{Kind, Level};
 use crate::log_rate::{Repeated, Why};
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::pace::Line;
 use crate::refused::Refused;
@@ -73,16 +75,37 @@ pub(crate) fn jittered(wait: Duration, seed: u64) -> Duration {
     half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))
 }
 
-impl Node {
+impl Context {
     pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         self.config.channel(id).or_else(|| self.former_channel(id))
     }
 
     /// The names of a channel's peer and of the channel, for the log.
-    pub fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
+    pub(crate) fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
     }
 
+    /// When an association of ours that is idle is released, where its channel is opened by traffic.
+    pub(crate) fn closes_at(&self, link: &Association) -> Option<Instant> {
+        match self.config.channel(link.channel()?)?.1.connection {
+            Connection::OnDemand { idle_close } => {
+                let idle = link.is_initiator() && link.is_idle() && link.turn;
+                idle.then(|| link.idle_since + idle_close)
+            }
+            Connection::Permanent | Connection::Scheduled { .. } => None,
+        }
+    }
+
+    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
+    pub(crate) fn associations_of(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = &Association> {
+        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
+    }
+}
+
+impl Node {
     /// What follows when an association has ended, in order or not: what was being sent waits
     /// again, what was being received may be taken up by a recovered association.
     pub(crate) fn association_over(
@@ -92,14 +115,15 @@ impl Node {
         kind: Kind,
         detail: &str,
     ) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
         if link.phase == Phase::Over {
             return;
         }
         let was_open = matches!(link.phase, Phase::Open | Phase::Releasing);
         // What was refused was told already, and what we ended ourselves is no loss.
         let refused = link.phase == Phase::Refusing;
-        let ending = (self.stopping || link.drain.is_some()) && link.phase == Phase::Releasing;
+        let ending =
+            (self.cx.life.stopping || link.drain.is_some()) && link.phase == Phase::Releasing;
         // Perhaps the peer drains it too, and was first.
         let drained = link.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
         let kind = match kind {
@@ -131,15 +155,15 @@ impl Node {
                 None => detail.to_owned(),
             };
             let line = Repeated { level, kind, channel, detail };
-            self.hushed(now, Why::NoBind, origin, Some(id), &reason, line);
+            self.cx.hushed(now, Why::NoBind, origin, Some(id), &reason, line);
         } else if !refused && given_up.is_none() {
-            self.event(level, kind, detail).association(id).channel(channel);
+            self.cx.event(level, kind, detail).association(id).channel(channel);
         }
         // A scheduled channel's transfer goes on in its next hours, if they are not too far away.
         let lost = leaving || kind != Kind::AssociationReleased;
         let fault = self.give_back(now, id, lost);
         // What one that never opened was to recover stays with the recovery.
-        self.drop_receiving(now, id, was_open, lost);
+        self.arrivals.drop_receiving(&mut self.cx, now, id, was_open, lost);
         // How one ended that had to says nothing of its channel.
         let Some(channel) = channel.filter(|_| initiated && !drained) else { return };
         if kind == Kind::AssociationReleased {
@@ -147,14 +171,14 @@ impl Node {
         }
         if fault != Fault::Link {
             // What follows was decided by that.
-            if let Some(state) = self.channels.get_mut(&channel) {
+            if let Some(state) = self.outbound.channels.get_mut(&channel) {
                 state.last_error = Some(detail.to_owned());
             }
             return;
         }
-        let reopen = self.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
-        let seed = self.rng.next_u64();
-        if let Some(state) = self.channels.get_mut(&channel) {
+        let reopen = self.cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
+        let seed = self.cx.rng.next_u64();
+        if let Some(state) = self.outbound.channels.get_mut(&channel) {
             state.failures = if was_open { 1 } else { state.failures.saturating_add(1) };
             // One that opens and is soon lost again waits as long as one that does not open.
             state.short_lived = if lived { 0 } else { state.short_lived.saturating_add(1) };
@@ -173,41 +197,24 @@ impl Node {
     /// Does what the time brings for channels: one that waited may be opened again, one that is
     /// scheduled opens or closes.
     pub(crate) fn mind_channels(&mut self, now: Now) {
-        while let Some(id) = self.agenda.looks.pop(now.mono) {
-            let Some(state) = self.channels.get_mut(&id) else { continue };
+        while let Some(id) = self.outbound.agenda.looks.pop(now.mono) {
+            let Some(state) = self.outbound.channels.get_mut(&id) else { continue };
             state.not_before = state.not_before.filter(|at| *at > now.mono);
             self.keep_schedule(now, id);
         }
     }
+}
 
+impl Outbound {
     /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
-    pub(crate) fn close_idle(&mut self, now: Now) {
+    pub(crate) fn close_idle(&mut self, cx: &mut Context, now: Now) {
         while let Some(id) = self.agenda.idle.pop(now.mono) {
-            let at = self.associations.get(&id).and_then(|link| self.closes_at(link));
+            let at = cx.associations.get(&id).and_then(|link| cx.closes_at(link));
             if at.is_some_and(|at| at <= now.mono) {
-                self.release(id);
+                cx.release(id);
             } else {
                 self.agenda.idle.set(id, at);
             }
         }
-    }
-
-    /// When an association of ours that is idle is released, where its channel is opened by traffic.
-    pub(crate) fn closes_at(&self, link: &Association) -> Option<Instant> {
-        match self.config.channel(link.channel()?)?.1.connection {
-            Connection::OnDemand { idle_close } => {
-                let idle = link.is_initiator() && link.is_idle() && link.turn;
-                idle.then(|| link.idle_since + idle_close)
-            }
-            Connection::Permanent | Connection::Scheduled { .. } => None,
-        }
-    }
-
-    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
-    pub(crate) fn associations_of(
-        &self,
-        channel: ChannelId,
-    ) -> impl DoubleEndedIterator<Item = &Association> {
-        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
     }
 }

@@ -4,7 +4,9 @@ use crate::agenda::channels_of;
 use crate::api::ChannelId;
 use crate::association::{Association, Phase};
 use crate::config::{Channel, Peer};
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Outbound;
 use crate::node::Node;
 use base::{AssociationId, EntryId, Now, PeerId};
 use osi::api::Request;
@@ -14,58 +16,60 @@ impl Node {
     /// Gives every association that is free what goes next, closes those that are too many and
     /// opens those that are wanted: of the peers and mailboxes that something happened to.
     pub(crate) fn dispatch(&mut self, now: Now) {
-        if !self.started {
+        if !self.cx.life.started {
             return;
         }
-        self.queue.scheduler.tick(now.mono);
-        if self.stopping {
-            return self.agenda.clear();
+        self.cx.queue.scheduler.tick(now.mono);
+        if self.cx.life.stopping {
+            return self.outbound.agenda.clear();
         }
-        self.note_channels();
-        let mut peers = self.agenda.take_peers();
-        while let Some(peer) = self.queue.scheduler.changed(now.mono) {
+        self.outbound.note_channels();
+        let mut peers = self.outbound.agenda.take_peers();
+        while let Some(peer) = self.cx.queue.scheduler.changed(now.mono) {
             peers.insert(peer);
         }
-        let ids = peers.iter().flat_map(|peer| self.channels.keys_in(channels_of(*peer)));
+        let ids = peers.iter().flat_map(|peer| self.outbound.channels.keys_in(channels_of(*peer)));
         let ids: Vec<ChannelId> = ids.collect();
         // All first: the rules look across the channels of a peer.
         for channel in &ids {
-            self.notify_associations(now, *channel);
+            self.outbound.notify_associations(&mut self.cx, now, *channel);
         }
         for peer in peers {
-            self.leave_lost_channels(now, peer);
+            self.outbound.leave_lost_channels(&mut self.cx, now, peer);
         }
         for channel in &ids {
-            self.dispatch_channel(now, *channel);
-            self.notify_associations(now, *channel);
+            self.outbound.dispatch_channel(&mut self.cx, now, *channel);
+            self.outbound.notify_associations(&mut self.cx, now, *channel);
         }
         for channel in ids {
-            self.file_wish(now, channel);
+            self.outbound.file_wish(&mut self.cx, now, channel);
         }
         self.open_wanted(now);
-        let mut mailboxes = self.agenda.take_mailboxes();
-        while let Some(mailbox) = self.queue.scheduler.changed_mailbox(now.mono) {
+        let mut mailboxes = self.outbound.agenda.take_mailboxes();
+        while let Some(mailbox) = self.cx.queue.scheduler.changed_mailbox(now.mono) {
             mailboxes.insert(mailbox);
         }
         for mailbox in mailboxes {
-            self.dispatch_mailbox(now, mailbox);
+            self.delivery.dispatch_mailbox(&mut self.cx, now, mailbox);
         }
     }
+}
 
+impl Outbound {
     /// Tells the scheduler how a channel's associations stand.
-    fn notify_associations(&mut self, now: Now, channel: ChannelId) {
+    pub(crate) fn notify_associations(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         // One that is opened by traffic fails only where there is traffic for it.
         let permanent = |(_, c): (&Peer, &Channel)| c.connection.is_kept();
         let needed = || {
-            self.peer_and_channel(channel).is_some_and(permanent)
-                || self.recovery.wants(channel)
-                || !self.queue.scheduler.status(channel).is_empty()
+            cx.peer_and_channel(channel).is_some_and(permanent)
+                || cx.recovery.wants(channel)
+                || !cx.queue.scheduler.status(channel).is_empty()
         };
         let failed = self.channels.get(&channel).is_some_and(|state| state.failures > 0);
         let failing = failed && needed();
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
-        for link in self.associations_of(channel) {
+        for link in cx.associations_of(channel) {
             if link.drain.is_some() && link.phase == Phase::Open {
                 continue; // another one takes its place at once
             }
@@ -91,13 +95,13 @@ impl Node {
         if seen.changing > 0 {
             self.agenda.wishes.news();
         }
-        self.queue.scheduler.associations(now.mono, channel, seen);
+        cx.queue.scheduler.associations(now.mono, channel, seen);
     }
 
     /// A transfer that was cut off waits for its channel to recover it; but not where the channel
     /// is down and another one may carry it.
-    fn leave_lost_channels(&mut self, now: Now, peer: PeerId) {
-        let Node { queue, recovery, .. } = self;
+    pub(crate) fn leave_lost_channels(&mut self, cx: &mut Context, now: Now, peer: PeerId) {
+        let Context { queue, recovery, .. } = cx;
         let leaving = recovery.let_go(channels_of(peer), |channel, entry| {
             let precedence = queue.get(entry).map(|e| e.precedence);
             queue.scheduler.is_down(channel)
@@ -109,74 +113,78 @@ impl Node {
         // Nor does it wait for the next try of a channel that is at fault.
         let at_fault: Vec<ChannelId> = self.blame.channels(channels_of(peer)).collect();
         for channel in at_fault {
-            if !self.queue.scheduler.is_down(channel) {
+            if !cx.queue.scheduler.is_down(channel) {
                 continue;
             }
             let waiting: Vec<EntryId> = self.blame.waiting(channel).collect();
             for entry in waiting {
-                let precedence = self.queue.get(entry).map(|e| e.precedence);
-                if precedence.is_some_and(|p| self.queue.scheduler.has_channel(peer, p)) {
-                    self.queue.scheduler.hasten(now.mono, entry);
+                let precedence = cx.queue.get(entry).map(|e| e.precedence);
+                if precedence.is_some_and(|p| cx.queue.scheduler.has_channel(peer, p)) {
+                    cx.queue.scheduler.hasten(now.mono, entry);
                 }
             }
         }
     }
 
-    fn dispatch_channel(&mut self, now: Now, channel: ChannelId) {
-        self.release_leaving(channel);
-        self.release_surplus(now, channel);
-        let free: Vec<AssociationId> = self
+    pub(crate) fn dispatch_channel(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
+        cx.release_leaving(channel);
+        self.release_surplus(cx, now, channel);
+        let free: Vec<AssociationId> = cx
             .associations_of(channel)
             .filter(|l| l.is_idle() && !l.is_ending())
             .map(|l| l.id)
             .collect();
         for id in free {
-            if self.associations.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
-                self.after_failure(now, id);
-                if self.associations.get(&id).is_none_or(|l| !l.can_send()) {
+            if cx.associations.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
+                self.after_failure(cx, now, id);
+                if cx.associations.get(&id).is_none_or(|l| !l.can_send()) {
                     continue;
                 }
                 // It waits for another try: the next one need not wait for anything.
-                self.notify_associations(now, channel);
+                self.notify_associations(cx, now, channel);
             }
-            let Some(link) = self.associations.get(&id) else { continue };
+            let Some(link) = cx.associations.get(&id) else { continue };
             if !link.can_send() {
                 let may_ask = link.two_way && !link.turn_wanted;
-                if may_ask && self.queue.scheduler.peek(now.mono, channel).is_some() {
-                    self.want_turn(now, id);
+                if may_ask && cx.queue.scheduler.peek(now.mono, channel).is_some() {
+                    cx.want_turn(now, id);
                 }
                 continue;
             }
-            if let Some(start) = self.queue.scheduler.next(now.mono, channel) {
-                self.begin_sending(now, id, start.id, start.reason);
+            if let Some(start) = cx.queue.scheduler.next(now.mono, channel) {
+                if let Some(record) = cx.take_up(id, start.id, start.reason) {
+                    self.start_transfer(cx, now, id, channel, record);
+                }
             } else {
-                self.log_held(now, channel);
+                cx.log_held(now, channel);
             }
         }
-        self.give_turns(channel);
+        cx.give_turns(channel);
     }
 
+    /// Releases one association that growth opened and that is not needed any more: the youngest.
+    pub(crate) fn release_surplus(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
+        if !cx.queue.scheduler.has_surplus(now.mono, channel) {
+            return;
+        }
+        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.turn;
+        let youngest = cx.associations_of(channel).rfind(free).map(|l| l.id);
+        if let Some(id) = youngest {
+            cx.release(id);
+            self.notify_associations(cx, now, channel);
+        }
+    }
+}
+
+impl Context {
     /// Says what a free association of this channel would start but for a higher message.
-    fn log_held(&mut self, now: Now, channel: ChannelId) {
+    pub(crate) fn log_held(&mut self, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = self.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = self.queue.get(id) else { continue };
             self.event(Level::Info, Kind::Held, reason.to_string())
                 .channel(Some(channel))
                 .entry(id)
                 .precedence(entry.precedence);
-        }
-    }
-
-    /// Releases one association that growth opened and that is not needed any more: the youngest.
-    fn release_surplus(&mut self, now: Now, channel: ChannelId) {
-        if !self.queue.scheduler.has_surplus(now.mono, channel) {
-            return;
-        }
-        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.turn;
-        let youngest = self.associations_of(channel).rfind(free).map(|l| l.id);
-        if let Some(id) = youngest {
-            self.release(id);
-            self.notify_associations(now, channel);
         }
     }
 
@@ -203,7 +211,7 @@ impl Node {
     }
 
     /// Gives the turn where the peer asked for it and nothing of ours is in transfer.
-    fn give_turns(&mut self, channel: ChannelId) {
+    pub(crate) fn give_turns(&mut self, channel: ChannelId) {
         let giving: Vec<AssociationId> = self
             .associations_of(channel)
             .filter(|l| l.can_send() && l.turn_asked)

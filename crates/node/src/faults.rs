@@ -12,18 +12,20 @@ use crate::api::ChannelId;
 use crate::association::Failed;
 use crate::blame::{Fault, Place, is_about_the_message};
 use crate::channel::reopen_wait;
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::Node;
+use crate::machines::Outbound;
 use crate::pending::{Pending, PendingRetry};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
 use osi::api::AbortReason;
 
-impl Node {
+impl Outbound {
     /// The association of this transfer ended, by an abort with this reason or without a word. What
     /// follows for the message, unless it is the link's fault.
     pub(crate) fn judge(
         &mut self,
+        cx: &mut Context,
         now: Now,
         id: AssociationId,
         channel: ChannelId,
@@ -37,20 +39,27 @@ impl Node {
         if !deliberate && (failed.goes_on.is_some() || failed.if_lost.is_some()) {
             return Fault::Link;
         }
-        self.lay_blame(now, (id, channel), failed, place, deliberate)
+        self.lay_blame(cx, now, (id, channel), failed, place, deliberate)
     }
 
     /// The peer refused this transfer for good, on an association that lives on. Whether it is dealt
     /// with.
-    pub(crate) fn judge_refused(&mut self, now: Now, id: AssociationId, failed: &Failed) -> bool {
-        let channel = self.associations.get(&id).and_then(|link| link.channel());
+    pub(crate) fn judge_refused(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        failed: &Failed,
+    ) -> bool {
+        let channel = cx.associations.get(&id).and_then(|link| link.channel());
         let (Some(channel), Some(place)) = (channel, failed.place) else { return false };
-        self.lay_blame(now, (id, channel), failed, place, true) != Fault::Link
+        self.lay_blame(cx, now, (id, channel), failed, place, true) != Fault::Link
     }
 
     /// What follows by whose fault it is.
-    fn lay_blame(
+    pub(crate) fn lay_blame(
         &mut self,
+        cx: &mut Context,
         now: Now,
         (id, channel): (AssociationId, ChannelId),
         failed: &Failed,
@@ -58,36 +67,146 @@ impl Node {
         deliberate: bool,
     ) -> Fault {
         let entry = failed.entry;
-        let Some(item) = self.queue.get(entry) else { return Fault::Link };
-        let most = self.peer_and_channel(channel).map_or(0, |(peer, _)| peer.message_aborts);
+        let Some(item) = cx.queue.get(entry) else { return Fault::Link };
+        let most = cx.peer_and_channel(channel).map_or(0, |(peer, _)| peer.message_aborts);
         let about = (entry, item.precedence);
         let fault = self.blame.failed(channel, about, place, deliberate, most);
         match fault {
             Fault::Link => {}
             Fault::Suspect => {
                 let detail = "lost at the same place again";
-                self.waits_alone(
-                    now,
-                    (id, channel),
-                    failed,
-                    detail,
-                    "; it is not given up for that",
-                );
+                cx.waits_alone(now, (id, channel), failed, detail, "; it is not given up for that");
             }
             Fault::Message { charges, give_up: true } => {
-                self.give_up(now, id, channel, failed, charges);
+                self.give_up(cx, now, id, channel, failed, charges);
             }
             Fault::Message { charges, give_up: false } => {
                 let detail = failure(charges, most);
-                self.waits_alone(now, (id, channel), failed, &detail, "");
+                cx.waits_alone(now, (id, channel), failed, &detail, "");
             }
-            Fault::Channel { messages } => self.channel_at_fault(now, channel, entry, messages),
+            Fault::Channel { messages } => self.channel_at_fault(cx, now, channel, entry, messages),
         }
         fault
     }
 
+    /// Different messages failed on a channel and none got through in between: it backs off. What
+    /// failed waits for its next try, and one of it is tried then, if nothing else is there to try.
+    pub(crate) fn channel_at_fault(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        channel: ChannelId,
+        entry: EntryId,
+        messages: usize,
+    ) {
+        let reopen = cx.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
+        let (until, begins) = match self.blame.next_round(now.mono, channel) {
+            Err(until) => (until, false),
+            Ok(round) => {
+                let seed = cx.rng.next_u64();
+                let until = now.mono + reopen_wait(&reopen, round, seed);
+                self.blame.backs_off_until(channel, until);
+                let wait = until.since(now.mono).as_secs_f64();
+                let detail = format!(
+                    "{messages} different messages failed and none got through in between: no \
+                     message is blamed; next try in {wait:.1} s, at once for one that did not fail; \
+                     ask the peer's operator what it aborts for"
+                );
+                cx.event(Level::Warning, Kind::ChannelBlamed, detail).channel(Some(channel));
+                (until, true)
+            }
+        };
+        let later = until + reopen.longest;
+        for entry in self.blame.that_wait(channel, entry, begins) {
+            cx.queue.scheduler.delay(now.mono, entry, later);
+        }
+        if cx.queue.scheduler.peek(now.mono, channel).is_none()
+            && let Some(try_next) = self.blame.next_to_try(channel)
+        {
+            cx.queue.scheduler.delay(now.mono, try_next, until);
+        }
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.failures = state.failures.max(1);
+            state.not_before = Some(until);
+        }
+    }
+
+    /// A transfer succeeded: nothing is held against its channel any more.
+    pub(crate) fn got_through(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        channel: ChannelId,
+        entry: EntryId,
+    ) {
+        let backs_off = self.blame.backs_off(channel);
+        self.blame.succeeded(channel, entry);
+        let waits = self.channels.get(&channel).and_then(|state| state.not_before);
+        if backs_off.is_some()
+            && backs_off == waits
+            && let Some(state) = self.channels.get_mut(&channel)
+        {
+            // On another association of the channel.
+            state.end_wait();
+        }
+        while let Some(next) = self.blame.next_cleared(channel) {
+            if cx.queue.scheduler.hasten(now.mono, next) {
+                break;
+            }
+        }
+    }
+
+    /// Whether a channel that backs off because different messages failed there is opened all the
+    /// same: for a message that did not.
+    pub(crate) fn has_trial(&mut self, cx: &mut Context, now: Now, channel: ChannelId) -> bool {
+        let waits = self.channels.get(&channel).and_then(|state| state.not_before);
+        if waits.is_none() || self.blame.backs_off(channel) != waits {
+            return false;
+        }
+        let start = cx.queue.scheduler.peek(now.mono, channel);
+        start.is_some_and(|start| self.blame.may_try(channel, start.id, start.precedence))
+    }
+
+    /// A message fails wherever others do not: it is forgotten, and its report queued, in one commit.
+    pub(crate) fn give_up(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        failed: &Failed,
+        charges: u32,
+    ) {
+        let entry = failed.entry;
+        let Some(record) = failed.record.as_deref() else {
+            let seed = cx.rng.next_u64();
+            cx.queue.scheduler.retry(now.mono, entry, seed);
+            return;
+        };
+        let detail = cx.given_up_detail(channel, record, charges);
+        cx.event(Level::Error, Kind::GivenUp, detail)
+            .association(id)
+            .channel(Some(channel))
+            .message(record.message.clone())
+            .entry(entry)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
+        self.blame.forget(entry);
+        let text = format!("the next MTA refused it or broke off its transfer {charges} times");
+        let concluded = cx.engine.untransferable(now.utc, record, &text);
+        cx.log_notes(None, None, &record.message, &concluded.notes);
+        // No success of its peer's.
+        cx.queue.scheduler.put_back(now.mono, entry);
+        let (mut batch, bodies) = cx.queue.forget(entry);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+    }
+}
+
+impl Context {
     /// A message waits, longer each time, and others get past it.
-    fn waits_alone(
+    pub(crate) fn waits_alone(
         &mut self,
         now: Now,
         (id, channel): (AssociationId, ChannelId),
@@ -109,107 +228,12 @@ impl Node {
         }
     }
 
-    /// Different messages failed on a channel and none got through in between: it backs off. What
-    /// failed waits for its next try, and one of it is tried then, if nothing else is there to try.
-    fn channel_at_fault(&mut self, now: Now, channel: ChannelId, entry: EntryId, messages: usize) {
-        let reopen = self.peer_and_channel(channel).map(|(_, c)| c.reopen).unwrap_or_default();
-        let (until, begins) = match self.blame.next_round(now.mono, channel) {
-            Err(until) => (until, false),
-            Ok(round) => {
-                let seed = self.rng.next_u64();
-                let until = now.mono + reopen_wait(&reopen, round, seed);
-                self.blame.backs_off_until(channel, until);
-                let wait = until.since(now.mono).as_secs_f64();
-                let detail = format!(
-                    "{messages} different messages failed and none got through in between: no \
-                     message is blamed; next try in {wait:.1} s, at once for one that did not fail; \
-                     ask the peer's operator what it aborts for"
-                );
-                self.event(Level::Warning, Kind::ChannelBlamed, detail).channel(Some(channel));
-                (until, true)
-            }
-        };
-        let later = until + reopen.longest;
-        for entry in self.blame.that_wait(channel, entry, begins) {
-            self.queue.scheduler.delay(now.mono, entry, later);
-        }
-        if self.queue.scheduler.peek(now.mono, channel).is_none()
-            && let Some(try_next) = self.blame.next_to_try(channel)
-        {
-            self.queue.scheduler.delay(now.mono, try_next, until);
-        }
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.failures = state.failures.max(1);
-            state.not_before = Some(until);
-        }
-    }
-
-    /// A transfer succeeded: nothing is held against its channel any more.
-    pub(crate) fn got_through(&mut self, now: Now, channel: ChannelId, entry: EntryId) {
-        let backs_off = self.blame.backs_off(channel);
-        self.blame.succeeded(channel, entry);
-        let waits = self.channels.get(&channel).and_then(|state| state.not_before);
-        if backs_off.is_some()
-            && backs_off == waits
-            && let Some(state) = self.channels.get_mut(&channel)
-        {
-            // On another association of the channel.
-            state.end_wait();
-        }
-        while let Some(next) = self.blame.next_cleared(channel) {
-            if self.queue.scheduler.hasten(now.mono, next) {
-                break;
-            }
-        }
-    }
-
-    /// Whether a channel that backs off because different messages failed there is opened all the
-    /// same: for a message that did not.
-    pub(crate) fn has_trial(&mut self, now: Now, channel: ChannelId) -> bool {
-        let waits = self.channels.get(&channel).and_then(|state| state.not_before);
-        if waits.is_none() || self.blame.backs_off(channel) != waits {
-            return false;
-        }
-        let start = self.queue.scheduler.peek(now.mono, channel);
-        start.is_some_and(|start| self.blame.may_try(channel, start.id, start.precedence))
-    }
-
-    /// A message fails wherever others do not: it is forgotten, and its report queued, in one commit.
-    fn give_up(
-        &mut self,
-        now: Now,
-        id: AssociationId,
+    pub(crate) fn given_up_detail(
+        &self,
         channel: ChannelId,
-        failed: &Failed,
+        record: &Record,
         charges: u32,
-    ) {
-        let entry = failed.entry;
-        let Some(record) = failed.record.as_deref() else {
-            let seed = self.rng.next_u64();
-            self.queue.scheduler.retry(now.mono, entry, seed);
-            return;
-        };
-        let detail = self.given_up_detail(channel, record, charges);
-        self.event(Level::Error, Kind::GivenUp, detail)
-            .association(id)
-            .channel(Some(channel))
-            .message(record.message.clone())
-            .entry(entry)
-            .precedence(record.precedence)
-            .bytes(record.body.map(|_| record.size));
-        self.blame.forget(entry);
-        let text = format!("the next MTA refused it or broke off its transfer {charges} times");
-        let concluded = self.engine.untransferable(now.utc, record, &text);
-        self.log_notes(None, None, &record.message, &concluded.notes);
-        // No success of its peer's.
-        self.queue.scheduler.put_back(now.mono, entry);
-        let (mut batch, bodies) = self.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        self.commit(retry.batch.clone(), Pending::Retry(retry));
-    }
-
-    fn given_up_detail(&self, channel: ChannelId, record: &Record, charges: u32) -> String {
+    ) -> String {
         let name = self.peer_and_channel(channel).map(|(peer, _)| peer.name.as_str());
         let name = name.unwrap_or("?");
         let what = match record.kind() {

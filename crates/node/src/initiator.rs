@@ -3,7 +3,9 @@
 use crate::api::{ChannelId, Output, Principal, Secret, Token};
 use crate::association::{Failed, Phase, Sending};
 use crate::connect::Connected;
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::responder::short;
@@ -16,7 +18,7 @@ use osi::api::{Indication, Payload, Request};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
 use scheduler::StartReason;
 
-impl Node {
+impl Context {
     /// Our MTABindArgument toward a channel's peer.
     pub(crate) fn bind_argument(&self, channel: ChannelId) -> Bytes {
         let Some((peer, _)) = self.peer_and_channel(channel) else { return Bytes::new() };
@@ -26,88 +28,8 @@ impl Node {
         writer.into_vec().into()
     }
 
-    pub(crate) fn initiator_indication(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        indication: Indication,
-    ) {
-        match indication {
-            Indication::Opened { bind, reference } => {
-                if let Some(link) = self.associations.get_mut(&id) {
-                    link.reference = reference;
-                }
-                if self.recovery.is_offered(id) {
-                    self.association_recovered(now, id, channel);
-                } else {
-                    self.check_responder(id, channel, &bind);
-                }
-            }
-            Indication::Refused { reason, bind_error, detail } => {
-                self.refused(now, id, channel, reason, bind_error.as_deref(), &detail);
-            }
-            other => self.transfer_indication(now, id, channel, other),
-        }
-    }
-
-    /// What both an initiator and a responder hear once open: either may send in its turn.
-    pub(crate) fn transfer_indication(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        indication: Indication,
-    ) {
-        match indication {
-            Indication::NeedContent { offset, max } => self.need_content(id, offset, max),
-            Indication::Progress(point) => {
-                if let Some(s) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
-                    s.meter.at(now.mono, point.octets);
-                    s.resume = Some(point);
-                    // It moved: if it is cut off again, it may go on again.
-                    s.resumes = 0;
-                    let entry = s.entry;
-                    self.queue.scheduler.progress(now.mono, entry);
-                }
-            }
-            Indication::Paused => self.paused(id),
-            Indication::TransferConfirmed => self.transfer_confirmed(now, id, channel),
-            Indication::TransferFailed { resume, refused, detail } => {
-                if let Some(s) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
-                    s.resume = resume;
-                }
-                self.transfer_failed(now, id, refused, &detail);
-            }
-            Indication::TurnPlease(_) => {
-                if let Some(link) = self.associations.get_mut(&id) {
-                    link.turn_asked = true;
-                }
-            }
-            Indication::TurnGiven => {
-                if let Some(link) = self.associations.get_mut(&id) {
-                    link.turn = true;
-                    link.turn_wanted = false;
-                    link.turn_deadline = None;
-                    link.idle_since = now.mono;
-                }
-                self.resume_in_turn(now, id);
-            }
-            Indication::Released => {
-                self.association_over(now, id, Kind::AssociationReleased, "released");
-            }
-            Indication::Aborted { reason, detail } => {
-                if let Some(link) = self.associations.get_mut(&id) {
-                    link.abort = reason;
-                }
-                self.association_over(now, id, Kind::AssociationLost, &detail);
-            }
-            other => self.receive_indication(now, id, channel, other),
-        }
-    }
-
     /// Checks who answered: the name must be the peer's, the password is verified by the edge.
-    fn check_responder(&mut self, id: AssociationId, channel: ChannelId, bind: &[u8]) {
+    pub(crate) fn check_responder(&mut self, id: AssociationId, channel: ChannelId, bind: &[u8]) {
         let wrong = match Element::parse(bind).and_then(|e| MtaBindResult::read(&e)) {
             Err(error) => format!("MTABindResult: {error}"),
             Ok(MtaBindResult::Unauthenticated) => {
@@ -176,56 +98,27 @@ impl Node {
         self.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }
 
-    /// The association is open and the peer is who it should be.
-    pub(crate) fn initiator_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        let recovered = self.associations.get(&id).is_some_and(|l| l.recovered.is_some());
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.phase = Phase::Open;
-            link.opened = Some(now.mono);
-            link.bind_deadline = None;
-            link.turn = true;
-            link.idle_since = now.mono;
-        }
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.failures = 0;
-            state.last_error = None;
-            state.refused.opened();
-        }
-        let how = if recovered { "as initiator, recovered" } else { "as initiator" };
-        self.event(Level::Info, Kind::AssociationOpened, how)
-            .association(id)
-            .channel(Some(channel));
-        self.answer_connect(channel, &Connected::Opened);
-        if self.stopping {
-            self.wind_down(now, id);
-        }
-    }
-
     // ----- sending --------------------------------------------------------------------------------
 
     /// Takes an entry in hand. Its record is read first, unless it was accepted just now and is
-    /// still here: a Flash need not wait for the disk a second time.
-    pub(crate) fn begin_sending(
+    /// still here, and given: a Flash need not wait for the disk a second time.
+    pub(crate) fn take_up(
         &mut self,
-        now: Now,
         id: AssociationId,
         entry: EntryId,
         reason: StartReason,
-    ) {
-        let Some(record) = self.fresh.remove(&entry) else {
-            return self.load_to_send(id, entry, reason);
+    ) -> Option<Record> {
+        let Some(record) = self.queue.fresh.remove(&entry) else {
+            self.load_to_send(id, entry, reason);
+            return None;
         };
-        let Some(known) = self.queue.get(entry) else { return };
-        let number = self.next_number();
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        let channel = link.channel();
+        let known = self.queue.get(entry)?;
+        let number = self.issued.next_number();
+        let link = self.associations.get_mut(&id)?;
         let mut sending = Sending::new(entry, known.precedence, known.body, reason);
         sending.number = number;
         link.sending = Some(sending);
-        match channel {
-            Some(channel) => self.start_transfer(now, id, channel, record),
-            None => self.start_delivery(now, id, record),
-        }
+        Some(record)
     }
 
     /// Has the record of an entry read, to be sent.
@@ -241,76 +134,6 @@ impl Node {
             link.sending = Some(sending);
         }
         self.output(Output::Load { token, precedence: known.precedence, id: entry });
-    }
-
-    /// The record of an entry that is to go out on a P1 association.
-    pub(crate) fn start_transfer(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        record: Record,
-    ) {
-        let Some((peer, _)) = self.peer_and_channel(channel) else { return };
-        let begun =
-            self.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
-        let dialect = begun.unwrap_or(peer.dialect);
-        // One that began in another dialect than the peer has now goes on in it.
-        if begun.is_none() && self.engine.would_lose_critical(&record) {
-            return self.route_instead(now, id, &record);
-        }
-        let payload = self.engine.transfer_payload(&record, dialect);
-        let message = record.message.clone();
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        let written = link.stack.written();
-        let Some(sending) = link.sending.as_mut() else { return };
-        sending.written_before = written;
-        sending.dialect = Some(dialect);
-        sending.content_length = payload.content_length;
-        sending.message.clone_from(&message);
-        let (entry, precedence, resume) =
-            (sending.entry, sending.precedence, sending.resume.clone());
-        let mut detail = match &resume {
-            Some(point) => format!("resumed after {} octets", point.octets),
-            None => format!("{} octets of content", payload.content_length),
-        };
-        if payload.left_out > 0 {
-            detail = format!("{detail}, {} private extensions left out", payload.left_out);
-        }
-        if sending.reason != StartReason::default() {
-            detail = format!("{detail}, {}", sending.reason);
-        }
-        sending.record = Some(record);
-        sending.started = Some(now.mono);
-        sending.started_at = resume.as_ref().map_or(0, |point| point.octets);
-        sending.meter.at(now.mono, sending.started_at);
-        let bytes = sending.bytes();
-        let payload = Payload {
-            head: payload.head,
-            content_length: payload.content_length,
-            tail: payload.tail,
-        };
-        self.request(id, Request::Transfer { payload, resume });
-        self.event(Level::Info, Kind::TransferStarted, detail)
-            .association(id)
-            .channel(Some(channel))
-            .message(message)
-            .entry(entry)
-            .precedence(precedence)
-            .bytes(bytes);
-        self.pause_at_start(id, entry);
-    }
-
-    /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
-    /// again, which reports it.
-    fn route_instead(&mut self, now: Now, id: AssociationId, record: &Record) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        link.idle_since = now.mono;
-        let Some(sending) = link.sending.take() else { return };
-        // At rest, where it is looked up first whether it was delivered already.
-        let seed = self.rng.next_u64();
-        self.queue.scheduler.retry(now.mono, sending.entry, seed);
-        self.reroute(now, sending.entry, record);
     }
 
     pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
@@ -329,35 +152,13 @@ impl Node {
         self.output(Output::ReadContent { token, association: id, body, offset, len });
     }
 
-    fn transfer_confirmed(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
-            return;
-        };
-        sending.confirmed = true;
-        let took = sending.started.map(|at| now.mono.since(at));
-        let octets = sending.content_length.saturating_sub(sending.started_at);
-        let (entry, message, precedence, bytes) =
-            (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
-        if let Some(took) = took {
-            self.tally.transfer_took(precedence, took);
-            if let Some(state) = self.channels.get_mut(&channel) {
-                state.line.at_least(octets, took);
-            }
-        }
-        self.event(Level::Info, Kind::TransferConfirmed, "")
-            .association(id)
-            .channel(Some(channel))
-            .message(message)
-            .entry(entry)
-            .precedence(precedence)
-            .bytes(bytes);
-        self.got_through(now, channel, entry);
-        let (batch, bodies) = self.queue.forget(entry);
-        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
-        self.commit(batch, Pending::Commit { link: id, entries: Vec::new(), after, charge: None });
-    }
-
-    fn transfer_failed(&mut self, now: Now, id: AssociationId, refused: bool, detail: &str) {
+    pub(crate) fn transfer_failed(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        refused: bool,
+        detail: &str,
+    ) {
         let Some(link) = self.associations.get_mut(&id) else { return };
         let (channel, interrupted) = (link.channel(), link.interrupting);
         let Some(sending) = link.sending.take() else { return };
@@ -387,24 +188,8 @@ impl Node {
         if !keeps {
             self.queue.scheduler.put_back(now.mono, sending.entry);
         }
-        if self.stopping {
-            self.wind_down(now, id);
-        }
-    }
-
-    /// What follows a transfer that failed on an association that lives on: it goes on where it
-    /// may, else it is tried again later.
-    pub(crate) fn after_failure(&mut self, now: Now, id: AssociationId) {
-        let Some(failed) = self.associations.get_mut(&id).and_then(|l| l.failed.take()) else {
-            return;
-        };
-        match failed.goes_on {
-            Some(goes_on) => self.go_on(now, id, failed.entry, goes_on),
-            None if failed.refused && self.judge_refused(now, id, &failed) => {}
-            None => {
-                let seed = self.rng.next_u64();
-                self.queue.scheduler.retry(now.mono, failed.entry, seed);
-            }
+        if self.life.stopping {
+            self.finish(id);
         }
     }
 
@@ -424,17 +209,265 @@ impl Node {
             .precedence(sending.precedence)
             .bytes(bytes);
     }
+}
+
+impl Node {
+    pub(crate) fn initiator_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::Opened { bind, reference } => {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
+                    link.reference = reference;
+                }
+                if self.cx.recovery.is_offered(id) {
+                    self.association_recovered(now, id, channel);
+                } else {
+                    self.cx.check_responder(id, channel, &bind);
+                }
+            }
+            Indication::Refused { reason, bind_error, detail } => {
+                self.refused(now, id, channel, reason, bind_error.as_deref(), &detail);
+            }
+            other => self.transfer_indication(now, id, channel, other),
+        }
+    }
+
+    /// What both an initiator and a responder hear once open: either may send in its turn.
+    pub(crate) fn transfer_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::NeedContent { offset, max } => self.cx.need_content(id, offset, max),
+            Indication::Progress(point) => {
+                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
+                {
+                    s.meter.at(now.mono, point.octets);
+                    s.resume = Some(point);
+                    // It moved: if it is cut off again, it may go on again.
+                    s.resumes = 0;
+                    let entry = s.entry;
+                    self.cx.queue.scheduler.progress(now.mono, entry);
+                }
+            }
+            Indication::Paused => self.cx.paused(id),
+            Indication::TransferConfirmed => {
+                self.outbound.transfer_confirmed(&mut self.cx, now, id, channel)
+            }
+            Indication::TransferFailed { resume, refused, detail } => {
+                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
+                {
+                    s.resume = resume;
+                }
+                self.cx.transfer_failed(now, id, refused, &detail);
+            }
+            Indication::TurnPlease(_) => {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
+                    link.turn_asked = true;
+                }
+            }
+            Indication::TurnGiven => {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
+                    link.turn = true;
+                    link.turn_wanted = false;
+                    link.turn_deadline = None;
+                    link.idle_since = now.mono;
+                }
+                self.cx.resume_in_turn(now, id);
+            }
+            Indication::Released => {
+                self.association_over(now, id, Kind::AssociationReleased, "released");
+            }
+            Indication::Aborted { reason, detail } => {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
+                    link.abort = reason;
+                }
+                self.association_over(now, id, Kind::AssociationLost, &detail);
+            }
+            other => self.arrivals.receive_indication(&mut self.cx, now, id, channel, other),
+        }
+    }
+}
+
+impl Outbound {
+    /// The association is open and the peer is who it should be.
+    pub(crate) fn initiator_open(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+    ) {
+        let recovered = cx.associations.get(&id).is_some_and(|l| l.recovered.is_some());
+        if let Some(link) = cx.associations.get_mut(&id) {
+            link.phase = Phase::Open;
+            link.opened = Some(now.mono);
+            link.bind_deadline = None;
+            link.turn = true;
+            link.idle_since = now.mono;
+        }
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.failures = 0;
+            state.last_error = None;
+            state.refused.opened();
+        }
+        let how = if recovered { "as initiator, recovered" } else { "as initiator" };
+        cx.event(Level::Info, Kind::AssociationOpened, how).association(id).channel(Some(channel));
+        self.answer_connect(cx, channel, &Connected::Opened);
+        if cx.life.stopping {
+            cx.finish(id);
+        }
+    }
+
+    /// The record of an entry that is to go out on a P1 association.
+    pub(crate) fn start_transfer(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        record: Record,
+    ) {
+        let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
+        let begun =
+            cx.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let dialect = begun.unwrap_or(peer.dialect);
+        // One that began in another dialect than the peer has now goes on in it.
+        if begun.is_none() && cx.engine.would_lose_critical(&record) {
+            return self.route_instead(cx, now, id, &record);
+        }
+        let payload = cx.engine.transfer_payload(&record, dialect);
+        let message = record.message.clone();
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let written = link.stack.written();
+        let Some(sending) = link.sending.as_mut() else { return };
+        sending.written_before = written;
+        sending.dialect = Some(dialect);
+        sending.content_length = payload.content_length;
+        sending.message.clone_from(&message);
+        let (entry, precedence, resume) =
+            (sending.entry, sending.precedence, sending.resume.clone());
+        let mut detail = match &resume {
+            Some(point) => format!("resumed after {} octets", point.octets),
+            None => format!("{} octets of content", payload.content_length),
+        };
+        if payload.left_out > 0 {
+            detail = format!("{detail}, {} private extensions left out", payload.left_out);
+        }
+        if sending.reason != StartReason::default() {
+            detail = format!("{detail}, {}", sending.reason);
+        }
+        sending.record = Some(record);
+        sending.started = Some(now.mono);
+        sending.started_at = resume.as_ref().map_or(0, |point| point.octets);
+        sending.meter.at(now.mono, sending.started_at);
+        let bytes = sending.bytes();
+        let payload = Payload {
+            head: payload.head,
+            content_length: payload.content_length,
+            tail: payload.tail,
+        };
+        cx.request(id, Request::Transfer { payload, resume });
+        cx.event(Level::Info, Kind::TransferStarted, detail)
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(bytes);
+        cx.pause_at_start(id, entry);
+    }
+
+    /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
+    /// again, which reports it.
+    pub(crate) fn route_instead(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: &Record,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let Some(sending) = link.sending.take() else { return };
+        // At rest, where it is looked up first whether it was delivered already.
+        let seed = cx.rng.next_u64();
+        cx.queue.scheduler.retry(now.mono, sending.entry, seed);
+        self.reroute(cx, now, sending.entry, record);
+    }
+
+    pub(crate) fn transfer_confirmed(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+    ) {
+        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        sending.confirmed = true;
+        let took = sending.started.map(|at| now.mono.since(at));
+        let octets = sending.content_length.saturating_sub(sending.started_at);
+        let (entry, message, precedence, bytes) =
+            (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
+        if let Some(took) = took {
+            cx.tally.transfer_took(precedence, took);
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.line.at_least(octets, took);
+            }
+        }
+        cx.event(Level::Info, Kind::TransferConfirmed, "")
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(bytes);
+        self.got_through(cx, now, channel, entry);
+        let (batch, bodies) = cx.queue.forget(entry);
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
+        let level = cx.level_of(id, None);
+        let entries = Vec::new();
+        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+    }
+
+    /// What follows a transfer that failed on an association that lives on: it goes on where it
+    /// may, else it is tried again later.
+    pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(failed) = cx.associations.get_mut(&id).and_then(|l| l.failed.take()) else {
+            return;
+        };
+        match failed.goes_on {
+            Some(goes_on) => cx.go_on(now, id, failed.entry, goes_on),
+            None if failed.refused && self.judge_refused(cx, now, id, &failed) => {}
+            None => {
+                let seed = cx.rng.next_u64();
+                cx.queue.scheduler.retry(now.mono, failed.entry, seed);
+            }
+        }
+    }
 
     /// An entry whose transfer was cut off and cannot go on waits again. The first loss is the
-    /// link's; one that is lost again waits for longer, so that others get past it.
-    pub(crate) fn begin_again(&mut self, now: Now, entry: EntryId) {
-        if self.blame.was_put_back(entry) {
-            let seed = self.rng.next_u64();
-            self.queue.scheduler.retry(now.mono, entry, seed);
-            self.waits_for_bind(entry);
+    /// link's; one that is lost again waits for longer, so that others get past it. Gives whether it
+    /// does.
+    pub(crate) fn begin_again(&mut self, cx: &mut Context, now: Now, entry: EntryId) -> bool {
+        let again = self.blame.was_put_back(entry);
+        if again {
+            let seed = cx.rng.next_u64();
+            cx.queue.scheduler.retry(now.mono, entry, seed);
         } else {
-            self.queue.scheduler.put_back(now.mono, entry);
+            cx.queue.scheduler.put_back(now.mono, entry);
         }
+        again
     }
 }
 
@@ -442,7 +475,10 @@ impl Node {
 
 impl Node {
     pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
-        let Some(Pending::Verify { link: id, bind }) = self.pending.remove(&token) else { return };
+        let Some(Pending::Verify { link: id, bind }) = self.cx.commits.pending.remove(&token)
+        else {
+            return;
+        };
         match bind {
             VerifiedBind::User { mailbox, origin, stale } => {
                 return self.user_verified(now, id, &mailbox, origin, right && !stale);
@@ -452,25 +488,29 @@ impl Node {
             }
             VerifiedBind::Responder => {}
         }
-        let Some(link) = self.associations.get(&id) else { return };
+        let Some(link) = self.cx.associations.get(&id) else { return };
         if link.phase != Phase::Opening {
             return;
         }
         match (link.channel(), right) {
-            (Some(channel), true) => self.initiator_open(now, id, channel),
-            (Some(channel), false) => self.refuse_responder(id, channel, "wrong password"),
+            (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
+            (Some(channel), false) => self.cx.refuse_responder(id, channel, "wrong password"),
             (None, _) => {}
         }
     }
 
     pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
-        let (id, entry) = match self.pending.remove(&token) {
+        let (id, entry) = match self.cx.commits.pending.remove(&token) {
             Some(Pending::Load { link, entry }) => (link, entry),
-            Some(Pending::Unrouted { entry }) => return self.unrouted_loaded(now, entry, result),
-            Some(Pending::Late { entry, why }) => return self.late_loaded(now, entry, why, result),
+            Some(Pending::Unrouted { entry }) => {
+                return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
+            }
+            Some(Pending::Late { entry, why }) => {
+                return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
+            }
             _ => return,
         };
-        if !self.is_sending(id, entry) {
+        if !self.cx.is_sending(id, entry) {
             // The association ended meanwhile; the entry was given back.
             return;
         }
@@ -480,15 +520,17 @@ impl Node {
             Err(error) => Err(error),
         };
         if let Err(error) = begun {
-            self.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
-            if let Some(link) = self.associations.get_mut(&id) {
+            self.cx.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+            if let Some(link) = self.cx.associations.get_mut(&id) {
                 link.sending = None;
             }
-            let seed = self.rng.next_u64();
-            self.queue.scheduler.retry(now.mono, entry, seed);
+            let seed = self.cx.rng.next_u64();
+            self.cx.queue.scheduler.retry(now.mono, entry, seed);
         }
     }
+}
 
+impl Context {
     /// Whether this association took up this entry, and has it still.
     pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
         let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
@@ -496,7 +538,8 @@ impl Node {
     }
 
     pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {
-        let Some(Pending::Content { link: id, transfer }) = self.pending.remove(&token) else {
+        let Some(Pending::Content { link: id, transfer }) = self.commits.pending.remove(&token)
+        else {
             return;
         };
         let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());

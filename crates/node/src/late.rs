@@ -5,8 +5,9 @@
 //! They are read a few at a time: after a long outage a whole queue may have expired.
 
 use crate::api::Output;
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::Node;
+use crate::machines::Outbound;
 use crate::pending::{Pending, PendingRetry};
 use crate::wall::ClockRules;
 use base::{EntryId, Instant, Now, PerPrecedence};
@@ -58,7 +59,7 @@ pub(crate) struct Late {
     again: BTreeSet<(Instant, EntryId)>,
 }
 
-impl Node {
+impl Context {
     /// What was late already when we started is told in one line: it was told before, one by one.
     pub(crate) fn log_late_at_start(&mut self, now: Now) {
         let mut late = 0u64;
@@ -73,99 +74,9 @@ impl Node {
         }
     }
 
-    fn room_for_late(&self) -> usize {
-        self.room_for_retries(self.late.reading, MAX_READ)
-    }
-
-    /// When to read one again that could not be read, where there is room: what makes room wakes us.
-    pub(crate) fn late_deadline(&self) -> Option<Instant> {
-        let first = self.late.again.first().map(|(at, _)| *at);
-        first.filter(|_| self.room_for_late() > 0)
-    }
-
-    /// Takes up what has expired or become late.
-    pub(crate) fn see_to_late(&mut self, now: Now) {
-        while self.room_for_late() > 0 {
-            let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
-            let (id, why) = if let Some((at, id)) = again {
-                self.late.again.remove(&(at, id));
-                (id, Why::Expired)
-            } else if let Some(id) = self.queue.scheduler.expired(now.mono) {
-                (id, Why::Expired)
-            } else if let Some(id) = self.queue.scheduler.overdue(now.mono) {
-                (id, Why::Overdue)
-            } else {
-                return;
-            };
-            let Some(item) = self.queue.get(id) else { continue };
-            let token = self.token(Pending::Late { entry: id, why });
-            self.late.reading += 1;
-            self.output(Output::Load { token, precedence: item.precedence, id });
-        }
-    }
-
-    /// The record of one that has expired or is late.
-    pub(crate) fn late_loaded(
-        &mut self,
-        now: Now,
-        id: EntryId,
-        why: Why,
-        result: Result<Option<Bytes>, String>,
-    ) {
-        self.late.reading = self.late.reading.saturating_sub(1);
-        if self.queue.get(id).is_none() {
-            return; // it went meanwhile
-        }
-        let record = match result {
-            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
-            Ok(None) => Err("the store has no such entry".to_owned()),
-            Err(error) => Err(error),
-        };
-        match (record, why) {
-            (Ok(record), Why::Expired) => self.expire(now, id, &record),
-            (Ok(record), Why::Overdue) => self.log_overdue(now, id, Some(&record)),
-            (Err(error), why) => {
-                self.event(Level::Error, Kind::StoreFailed, error).entry(id);
-                match why {
-                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
-                    // The alert does not wait for the store.
-                    Why::Overdue => self.log_overdue(now, id, None),
-                }
-            }
-        }
-    }
-
-    /// The time of a copy is over: it is forgotten, and its report queued, in one commit.
-    fn expire(&mut self, now: Now, id: EntryId, record: &Record) {
-        let expires = record.expires(&self.config.times.expire);
-        // By the clock that the queue goes by: by another one it might expire again and again.
-        let wall = &self.queue.wall;
-        if wall.is_doubted() || expires.is_none_or(|at| wall.instant(at) > now.mono) {
-            // The wall clock was set, or more time was allowed since.
-            self.queue.begin_again(now, id, record, &self.config.times);
-            if self.held.contains(&id) {
-                self.queue.scheduler.hold(id);
-            }
-            return;
-        }
-        let age = now.utc.since(record.first_arrival).as_secs();
-        let detail = format!("not passed on to {} in time: {age} s old", self.whom(record));
-        self.event(Level::Warning, Kind::Expired, detail)
-            .message(record.message.clone())
-            .entry(id)
-            .precedence(record.precedence);
-        self.blame.forget(id);
-        let concluded = self.engine.expire(now.utc, record);
-        self.log_notes(None, None, &record.message, &concluded.notes);
-        let (mut batch, bodies) = self.queue.forget(id);
-        batch.extend(engine::put_entries(&concluded.entries));
-        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        self.commit(retry.batch.clone(), Pending::Retry(retry));
-    }
-
     /// Where the record could not be read, who is to get it and when it came is not known here: the
     /// alert says what is.
-    fn log_overdue(&mut self, now: Now, id: EntryId, record: Option<&Record>) {
+    pub(crate) fn log_overdue(&mut self, now: Now, id: EntryId, record: Option<&Record>) {
         let Some(item) = self.queue.get(id) else { return };
         let limit = *self.config.times.alert.0.get(item.precedence);
         // What its time counts from: our acceptance, or the end of its deferral.
@@ -187,7 +98,7 @@ impl Node {
     }
 
     /// Who is to get it, for the log.
-    fn whom(&self, record: &Record) -> String {
+    pub(crate) fn whom(&self, record: &Record) -> String {
         match &record.next_hop {
             NextHop::Peer(id) => match self.config.peer(*id) {
                 Some(peer) => format!("peer {}", peer.name),
@@ -195,5 +106,98 @@ impl Node {
             },
             NextHop::Mailbox(address) => format!("mailbox {address}"),
         }
+    }
+}
+
+impl Outbound {
+    pub(crate) fn room_for_late(&self, cx: &Context) -> usize {
+        cx.room_for_retries(self.late.reading, MAX_READ)
+    }
+
+    /// When to read one again that could not be read, where there is room: what makes room wakes us.
+    pub(crate) fn late_deadline(&self, cx: &Context) -> Option<Instant> {
+        let first = self.late.again.first().map(|(at, _)| *at);
+        first.filter(|_| self.room_for_late(cx) > 0)
+    }
+
+    /// Takes up what has expired or become late.
+    pub(crate) fn see_to_late(&mut self, cx: &mut Context, now: Now) {
+        while self.room_for_late(cx) > 0 {
+            let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
+            let (id, why) = if let Some((at, id)) = again {
+                self.late.again.remove(&(at, id));
+                (id, Why::Expired)
+            } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
+                (id, Why::Expired)
+            } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
+                (id, Why::Overdue)
+            } else {
+                return;
+            };
+            let Some(item) = cx.queue.get(id) else { continue };
+            let token = cx.token(Pending::Late { entry: id, why });
+            self.late.reading += 1;
+            cx.output(Output::Load { token, precedence: item.precedence, id });
+        }
+    }
+
+    /// The record of one that has expired or is late.
+    pub(crate) fn late_loaded(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        why: Why,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.late.reading = self.late.reading.saturating_sub(1);
+        if cx.queue.get(id).is_none() {
+            return; // it went meanwhile
+        }
+        let record = match result {
+            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
+            Ok(None) => Err("the store has no such entry".to_owned()),
+            Err(error) => Err(error),
+        };
+        match (record, why) {
+            (Ok(record), Why::Expired) => self.expire(cx, now, id, &record),
+            (Ok(record), Why::Overdue) => cx.log_overdue(now, id, Some(&record)),
+            (Err(error), why) => {
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                match why {
+                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    // The alert does not wait for the store.
+                    Why::Overdue => cx.log_overdue(now, id, None),
+                }
+            }
+        }
+    }
+
+    /// The time of a copy is over: it is forgotten, and its report queued, in one commit.
+    pub(crate) fn expire(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
+        let expires = record.expires(&cx.config.times.expire);
+        // By the clock that the queue goes by: by another one it might expire again and again.
+        let wall = &cx.queue.wall;
+        if wall.is_doubted() || expires.is_none_or(|at| wall.instant(at) > now.mono) {
+            // The wall clock was set, or more time was allowed since.
+            cx.queue.begin_again(now, id, record, &cx.config.times);
+            if cx.queue.held.contains(&id) {
+                cx.queue.scheduler.hold(id);
+            }
+            return;
+        }
+        let age = now.utc.since(record.first_arrival).as_secs();
+        let detail = format!("not passed on to {} in time: {age} s old", cx.whom(record));
+        cx.event(Level::Warning, Kind::Expired, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+        self.blame.forget(id);
+        let concluded = cx.engine.expire(now.utc, record);
+        cx.log_notes(None, None, &record.message, &concluded.notes);
+        let (mut batch, bodies) = cx.queue.forget(id);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        cx.commit(retry.batch.clone(), Pending::Retry(retry));
     }
 }

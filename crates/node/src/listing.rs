@@ -199,8 +199,8 @@ impl Node {
     pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, String> {
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
-            let listed = self.queue.scheduler.listed(id);
-            let listed = listed.ok_or_else(|| match self.reroutes.became(id) {
+            let listed = self.cx.queue.scheduler.listed(id);
+            let listed = listed.ok_or_else(|| match self.outbound.reroutes.became(id) {
                 Some(new) => {
                     format!("there is no entry {id}: it was routed again, as {}", list(new))
                 }
@@ -232,7 +232,7 @@ impl Node {
                 let key = key.map(|after| (after.accepted, after.entry));
                 // One more than wanted tells whether there is another page.
                 let left = limit + 1 - found.len();
-                found.extend(self.queue.scheduler.list(to, precedence, key, left));
+                found.extend(self.cx.queue.scheduler.list(to, precedence, key, left));
             }
             if found.len() > limit {
                 break;
@@ -246,18 +246,18 @@ impl Node {
     fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
         match (&asked.peer, &asked.mailbox) {
             (Some(name), _) => {
-                let removed = Some(PeerId::of_name(name)).filter(|id| self.is_stray(*id));
+                let removed = Some(PeerId::of_name(name)).filter(|id| self.outbound.is_stray(*id));
                 let peer = removed.map_or_else(|| self.peer_named(name).map(Peer::id), Ok)?;
                 Ok(vec![Destination::Peer(peer)])
             }
             (None, Some(address)) => {
-                let number = self.queue.mailbox_number(address);
+                let number = self.cx.queue.mailbox_number(address);
                 Ok(number.map(Destination::Mailbox).into_iter().collect())
             }
             (None, None) => {
-                let peers = self.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
-                let mailboxes = self.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
-                let removed = self.stray_peers().map(Destination::Peer);
+                let peers = self.cx.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
+                let mailboxes = self.cx.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
+                let removed = self.outbound.stray_peers().map(Destination::Peer);
                 Ok(peers.chain(removed).chain(mailboxes).collect())
             }
         }
@@ -265,7 +265,7 @@ impl Node {
 
     /// The peer an operator names.
     pub(crate) fn peer_named(&self, name: &str) -> Result<&Peer, String> {
-        let peers = &self.config.peers;
+        let peers = &self.cx.config.peers;
         peers.iter().find(|peer| peer.name == *name).ok_or_else(|| {
             let names: Vec<&str> = peers.iter().map(|peer| peer.name.as_str()).collect();
             format!("there is no peer {name:?}; there are: {}", names.join(", "))
@@ -274,13 +274,13 @@ impl Node {
 
     /// A peer's name; its identifier where that is all we know of one that was removed.
     fn name_of(&self, id: PeerId) -> String {
-        let former = || self.tally.former_peer(id).map(str::to_owned);
-        let name = self.config.peer(id).map(|peer| peer.name.clone());
+        let former = || self.cx.tally.former_peer(id).map(str::to_owned);
+        let name = self.cx.config.peer(id).map(|peer| peer.name.clone());
         name.or_else(former).unwrap_or_else(|| id.to_string())
     }
 
     fn is_removed(&self, to: Destination) -> bool {
-        matches!(to, Destination::Peer(id) if self.config.peer(id).is_none())
+        matches!(to, Destination::Peer(id) if self.cx.config.peer(id).is_none())
     }
 
     fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
@@ -295,7 +295,7 @@ impl Node {
         let (peer, mailbox) = match item.destination {
             Destination::Peer(id) => (Some(self.name_of(id)), None),
             Destination::Mailbox(number) => {
-                let name = self.queue.mailboxes().find(|(n, _)| *n == number);
+                let name = self.cx.queue.mailboxes().find(|(n, _)| *n == number);
                 (None, name.map(|(_, address)| address.to_owned()))
             }
         };
@@ -338,10 +338,10 @@ impl Node {
                 "delayed"
             }
             ItemState::InTransfer { channel, paused } => {
-                let names = channel.and_then(|channel| self.place(channel));
+                let names = channel.and_then(|channel| self.cx.place(channel));
                 row.channel = names.map(|(_, channel)| channel.to_owned());
                 let mut sending =
-                    self.associations.values().filter_map(|link| link.sending.as_ref());
+                    self.cx.associations.values().filter_map(|link| link.sending.as_ref());
                 if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
                     row.bytes_confirmed = sending.meter.octets();
                     row.rate_kbit_s = sending.meter.kbit_s(now.mono);

@@ -131,11 +131,11 @@ const OF_LEVELS: &[OfLevel] = &[
 ];
 
 impl Node {
-    /// All that is measured, at one moment: queue and associations are those of [`Node::status`].
+    /// All that is measured, at one moment: queue and associations are those of `status`.
     pub fn metrics(&self, now: Now) -> Vec<Family> {
         let status = self.status(now);
         let mut families = Vec::new();
-        if let Some(at) = self.started_at {
+        if let Some(at) = self.cx.life.started_at {
             let seconds = at.0 as f64 / 1e6;
             let help = "When the daemon was ready, since 1970";
             families.push(gauges("process_start_time_seconds", help, [(vec![], seconds)]));
@@ -163,7 +163,7 @@ impl Node {
             }
             By::Channel | By::ChannelAndPrecedence => {}
         }
-        for (channel, precedence, count) in self.tally.of(event) {
+        for (channel, precedence, count) in self.cx.tally.of(event) {
             let key = match by {
                 By::Nothing => (None, None),
                 By::Precedence => (None, precedence),
@@ -181,7 +181,7 @@ impl Node {
     fn labels(&self, by: By, (channel, precedence): Key) -> Vec<(&'static str, String)> {
         let mut labels = Vec::new();
         if matches!(by, By::Channel | By::ChannelAndPrecedence) {
-            let named = |id| self.tally.former(id).or_else(|| self.place(id));
+            let named = |id| self.cx.tally.former(id).or_else(|| self.cx.place(id));
             let place = channel.and_then(named).unwrap_or_default();
             labels.push(("peer", place.0.to_owned()));
             labels.push(("channel", place.1.to_owned()));
@@ -226,7 +226,7 @@ impl Node {
         Family {
             name: "mta_transfer_duration_seconds",
             help: "From the start of a transfer to the peer's confirm",
-            samples: self.tally.durations().map(sample).collect(),
+            samples: self.cx.tally.durations().map(sample).collect(),
         }
     }
 }

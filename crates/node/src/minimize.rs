@@ -4,7 +4,9 @@
 //! and every minute, since the wall clock may be set.
 
 use crate::api::{ChannelId, Input};
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Operations;
 use crate::node::Node;
 use crate::status::MinimizeStatus;
 use base::window::Windows;
@@ -68,11 +70,12 @@ impl Minimizing {
     }
 }
 
-impl Node {
+impl Operations {
     /// An operator's order. A floor is in force until `until`, or until withdrawn; none until a time
     /// suspends the windows of the configuration so long; none without a time withdraws the order.
     pub(crate) fn order_minimize(
         &mut self,
+        cx: &mut Context,
         now: Now,
         scope: Scope,
         floor: Option<Precedence>,
@@ -83,70 +86,118 @@ impl Node {
         } else {
             self.minimizing.orders.insert(scope, Order { floor, until });
         }
-        self.look_at_minimize(now);
+        self.look_at_minimize(cx, now);
     }
 
     /// Looks again if it is time.
-    pub(crate) fn tick_minimize(&mut self, now: Now) {
+    pub(crate) fn tick_minimize(&mut self, cx: &mut Context, now: Now) {
         if self.minimizing.look_at.is_some_and(|at| at <= now.mono) {
-            self.look_at_minimize(now);
+            self.look_at_minimize(cx, now);
         }
     }
 
     /// Brings the floors up to date: at the start, when a window begins or ends, after an order or a
     /// change of configuration.
-    pub(crate) fn look_at_minimize(&mut self, now: Now) {
-        let earliest = self.queue.wall.earliest(now);
+    pub(crate) fn look_at_minimize(&mut self, cx: &mut Context, now: Now) {
+        let earliest = cx.queue.wall.earliest(now);
         self.minimizing.orders.retain(|_, order| order.until.is_none_or(|until| until > earliest));
         let mut next = now.utc + LOOK_EVERY;
-        for scope in self.scopes() {
-            let (floor, until, ordered) = self.in_force(now, scope);
+        for scope in self.scopes(cx) {
+            let (floor, until, ordered) = self.in_force(cx, now, scope);
             next = until.into_iter().fold(next, Utc::min);
-            self.set_floor(now, scope, floor, ordered);
+            self.set_floor(cx, now, scope, floor, ordered);
         }
         // An order may have to go on that is over by a clock nobody trusts.
         let wait = next.since(now.utc);
         let wait = if wait.is_zero() { LOOK_EVERY } else { wait };
-        self.minimizing.look_at = self.started.then_some(now.mono + wait);
+        self.minimizing.look_at = cx.life.started.then_some(now.mono + wait);
     }
 
-    fn scopes(&self) -> BTreeSet<Scope> {
+    pub(crate) fn scopes(&self, cx: &Context) -> BTreeSet<Scope> {
         let mut scopes: BTreeSet<Scope> = self.minimizing.floors.keys().copied().collect();
         scopes.extend(self.minimizing.orders.keys().copied());
         scopes.insert(Scope::Mta);
-        scopes.extend(self.config.minimized().map(Scope::Channel));
+        scopes.extend(cx.config.minimized().map(Scope::Channel));
         scopes
     }
 
     /// The floor, until when, and whether the operator ordered it.
-    fn in_force(&self, now: Now, scope: Scope) -> (Option<Precedence>, Option<Utc>, bool) {
+    pub(crate) fn in_force(
+        &self,
+        cx: &Context,
+        now: Now,
+        scope: Scope,
+    ) -> (Option<Precedence>, Option<Utc>, bool) {
         if let Some(order) = self.minimizing.orders.get(&scope) {
             return (order.floor, order.until, true);
         }
-        let Some(configured) = self.minimize_of(scope) else { return (None, None, false) };
+        let Some(configured) = cx.minimize_of(scope) else { return (None, None, false) };
         let is_open = configured.windows.is_open(now.utc);
         (is_open.then_some(configured.floor), configured.windows.next_change(now.utc), false)
     }
 
+    pub(crate) fn set_floor(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        scope: Scope,
+        floor: Option<Precedence>,
+        ordered: bool,
+    ) {
+        let old = self.minimizing.floors.get(&scope).copied();
+        if old == floor {
+            return;
+        }
+        let known = cx.queue.scheduler.set_floor(now.mono, scope, floor);
+        match floor.filter(|_| known) {
+            Some(floor) => self.minimizing.floors.insert(scope, floor),
+            None => self.minimizing.floors.remove(&scope),
+        };
+        if !known {
+            return;
+        }
+        // Without hours only an operator changes anything.
+        let by_hours = !ordered && cx.minimize_of(scope).is_some();
+        let by = if by_hours { "by the configured hours" } else { "ordered by the operator" };
+        let (level, detail) = match floor {
+            Some(floor) => (Level::Warning, format!("nothing below {floor} goes out, {by}")),
+            None => (Level::Info, format!("lifted, {by}")),
+        };
+        let channel: Option<ChannelId> = match scope {
+            Scope::Channel(id) => Some(id),
+            Scope::Mta | Scope::Peer(_) => None,
+        };
+        let detail = match scope {
+            Scope::Peer(id) => match cx.config.peer(id) {
+                Some(peer) => format!("peer {}: {detail}", peer.name),
+                None => detail,
+            },
+            Scope::Mta | Scope::Channel(_) => detail,
+        };
+        cx.event(level, Kind::Minimize, detail).channel(channel);
+    }
+}
+
+impl Node {
     /// What MINIMIZE there is, in force or at other hours.
     pub fn minimize_status(&self, now: Now) -> Vec<MinimizeStatus> {
         let told = |scope| {
-            let (floor, until, ordered) = self.in_force(now, scope);
-            if !ordered && self.minimize_of(scope).is_none() {
+            let (floor, until, ordered) = self.operations.in_force(&self.cx, now, scope);
+            if !ordered && self.cx.minimize_of(scope).is_none() {
                 return None;
             }
             Some(MinimizeStatus {
                 on: match scope {
                     Scope::Mta => "all peers".to_owned(),
-                    Scope::Peer(id) => self.config.peer(id)?.name.clone(),
-                    Scope::Channel(id) => label(self.place(id)?),
+                    Scope::Peer(id) => self.cx.config.peer(id)?.name.clone(),
+                    Scope::Channel(id) => label(self.cx.place(id)?),
                 },
                 floor,
                 by: if ordered { "operator" } else { "windows" }.to_owned(),
                 until: until.map(|until| until.to_string()),
             })
         };
-        self.scopes().into_iter().filter_map(told).collect()
+        self.operations.scopes(&self.cx).into_iter().filter_map(told).collect()
     }
 
     /// An order as an input.
@@ -162,47 +213,15 @@ impl Node {
         let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
         Ok(Input::Minimize { scope, floor: order.floor, until: time.map(|time| now.utc + time) })
     }
+}
 
-    fn minimize_of(&self, scope: Scope) -> Option<&Minimize> {
+impl Context {
+    pub(crate) fn minimize_of(&self, scope: Scope) -> Option<&Minimize> {
         match scope {
             Scope::Mta => self.config.minimize.as_ref(),
             Scope::Peer(_) => None,
             Scope::Channel(id) => self.peer_and_channel(id)?.1.minimize.as_ref(),
         }
-    }
-
-    fn set_floor(&mut self, now: Now, scope: Scope, floor: Option<Precedence>, ordered: bool) {
-        let old = self.minimizing.floors.get(&scope).copied();
-        if old == floor {
-            return;
-        }
-        let known = self.queue.scheduler.set_floor(now.mono, scope, floor);
-        match floor.filter(|_| known) {
-            Some(floor) => self.minimizing.floors.insert(scope, floor),
-            None => self.minimizing.floors.remove(&scope),
-        };
-        if !known {
-            return;
-        }
-        // Without hours only an operator changes anything.
-        let by_hours = !ordered && self.minimize_of(scope).is_some();
-        let by = if by_hours { "by the configured hours" } else { "ordered by the operator" };
-        let (level, detail) = match floor {
-            Some(floor) => (Level::Warning, format!("nothing below {floor} goes out, {by}")),
-            None => (Level::Info, format!("lifted, {by}")),
-        };
-        let channel: Option<ChannelId> = match scope {
-            Scope::Channel(id) => Some(id),
-            Scope::Mta | Scope::Peer(_) => None,
-        };
-        let detail = match scope {
-            Scope::Peer(id) => match self.config.peer(id) {
-                Some(peer) => format!("peer {}: {detail}", peer.name),
-                None => detail,
-            },
-            Scope::Mta | Scope::Channel(_) => detail,
-        };
-        self.event(level, Kind::Minimize, detail).channel(channel);
     }
 }
 

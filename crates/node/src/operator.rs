@@ -4,9 +4,11 @@
 //! the records of the queue stay as they are.
 
 use crate::api::Output;
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::Node;
+use crate::machines::Outbound;
 use crate::pending::{Pending, PendingRetry};
+use crate::queue::Queue;
 use base::{EntryId, Now};
 use bytes::Bytes;
 use engine::journal::{Batch, Op};
@@ -41,54 +43,16 @@ pub(crate) struct Operation {
     outcomes: Vec<(EntryId, Outcome)>,
 }
 
-impl Node {
+impl Context {
     /// Takes over what [`HELD`] says; before the entries are recovered.
     pub(crate) fn recovered_holds(&mut self, value: &[u8]) {
         let ids = value.chunks_exact(8).filter_map(|id| id.try_into().ok());
-        self.held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
-    }
-
-    /// An operator holds these entries, or lets them go.
-    pub(crate) fn hold_or_release(
-        &mut self,
-        now: Now,
-        request: u64,
-        entries: Vec<EntryId>,
-        hold: bool,
-    ) {
-        let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
-        for id in entries {
-            let outcome = if self.queue.scheduler.get(id).is_none() {
-                self.reroutes
-                    .became(id)
-                    .map_or(Outcome::Unknown, |new| Outcome::Became(new.to_vec()))
-            } else if self.set_held(now, id, hold) {
-                operation.changed.push(id);
-                Outcome::Done
-            } else {
-                Outcome::Unchanged
-            };
-            operation.outcomes.push((id, outcome));
-        }
-        if operation.changed.is_empty() {
-            let result = Ok(operation.outcomes);
-            return self.output(Output::Operated { request, result });
-        }
-        // Those that went meanwhile need no mark.
-        let Node { held, queue, .. } = self;
-        held.retain(|id| queue.scheduler.get(*id).is_some());
-        if hold && self.held.len() > MAX {
-            self.undo(now, &operation);
-            let result = Err(format!("more than {MAX} entries would be held: release some first"));
-            return self.output(Output::Operated { request, result });
-        }
-        let batch = vec![self.put_held()];
-        self.commit(batch, Pending::Operation(operation));
+        self.queue.held = ids.map(|id| EntryId(u64::from_be_bytes(id))).collect();
     }
 
     /// What writes down which entries are held.
-    fn put_held(&self) -> Op {
-        let value: Vec<u8> = self.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
+    pub(crate) fn put_held(&self) -> Op {
+        let value: Vec<u8> = self.queue.held.iter().flat_map(|id| id.0.to_be_bytes()).collect();
         Op::PutMeta { name: HELD.to_owned(), value: Bytes::from(value) }
     }
 
@@ -103,10 +67,10 @@ impl Node {
     /// A held entry goes another way: the copies that take its place are held as it was. What
     /// belongs into the commit that replaces it.
     pub(crate) fn pass_on_hold(&mut self, id: EntryId, copies: &[EntryId]) -> Option<Op> {
-        if !self.held.remove(&id) {
+        if !self.queue.held.remove(&id) {
             return None;
         }
-        self.held.extend(copies);
+        self.queue.held.extend(copies);
         Some(self.put_held())
     }
 
@@ -116,7 +80,7 @@ impl Node {
             // A later operation may have written what is undone here.
             let batch = vec![self.put_held()];
             let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
-            self.retry_later(now, retry);
+            self.commits.retry_later(now, retry);
         }
         let Operation { request, outcomes, changed, hold } = operation;
         if result.is_ok() {
@@ -133,25 +97,66 @@ impl Node {
         self.output(Output::Operated { request, result });
     }
 
-    fn undo(&mut self, now: Now, operation: &Operation) {
+    pub(crate) fn undo(&mut self, now: Now, operation: &Operation) {
         for id in &operation.changed {
             self.set_held(now, *id, !operation.hold);
         }
     }
 
     /// Whether that changed anything.
-    fn set_held(&mut self, now: Now, id: EntryId, hold: bool) -> bool {
+    pub(crate) fn set_held(&mut self, now: Now, id: EntryId, hold: bool) -> bool {
         if hold {
             self.hold_lost(now, id);
             // Not one whose time is over: its report is being made.
             let held = self.queue.scheduler.hold(id);
             if held {
-                self.held.insert(id);
+                self.queue.held.insert(id);
             }
             held
         } else {
-            let was_marked = self.held.remove(&id);
+            let was_marked = self.queue.held.remove(&id);
             self.queue.scheduler.release(now.mono, id) || was_marked
         }
+    }
+}
+
+impl Outbound {
+    /// An operator holds these entries, or lets them go.
+    pub(crate) fn hold_or_release(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        request: u64,
+        entries: Vec<EntryId>,
+        hold: bool,
+    ) {
+        let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
+        for id in entries {
+            let outcome = if cx.queue.scheduler.get(id).is_none() {
+                self.reroutes
+                    .became(id)
+                    .map_or(Outcome::Unknown, |new| Outcome::Became(new.to_vec()))
+            } else if cx.set_held(now, id, hold) {
+                operation.changed.push(id);
+                Outcome::Done
+            } else {
+                Outcome::Unchanged
+            };
+            operation.outcomes.push((id, outcome));
+        }
+        if operation.changed.is_empty() {
+            let result = Ok(operation.outcomes);
+            return cx.output(Output::Operated { request, result });
+        }
+        // Those that went meanwhile need no mark.
+        let Queue { held, scheduler, .. } = &mut cx.queue;
+        held.retain(|id| scheduler.get(*id).is_some());
+        if hold && cx.queue.held.len() > MAX {
+            cx.undo(now, &operation);
+            let result = Err(format!("more than {MAX} entries would be held: release some first"));
+            return cx.output(Output::Operated { request, result });
+        }
+        let batch = vec![cx.put_held()];
+        cx.commit(batch, Pending::Operation(operation));
     }
 }

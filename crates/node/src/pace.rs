@@ -5,6 +5,8 @@
 use crate::api::{ChannelId, Output};
 use crate::association::Association;
 use crate::config::Channel;
+use crate::context::Context;
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::user::DELIVERY_TIMEOUT;
 use base::{AssociationId, Instant, Now};
@@ -69,14 +71,16 @@ impl Association {
     }
 }
 
-impl Node {
+impl Outbound {
     /// The checkpoint size that an association of this channel proposes, or accepts at most.
     pub(crate) fn checkpoint_size(&self, id: ChannelId, channel: &Channel) -> u32 {
         let most = channel.rts.checkpoint_size;
         let line = self.channels.get(&id).map(|state| state.line).unwrap_or_default();
         if channel.checkpoint_adapts { line.checkpoint(most) } else { most }
     }
+}
 
+impl Context {
     /// Files when to look at an association's connection: while there is anything to be seen.
     pub(crate) fn plan_look(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.associations.get(&id) else { return };
@@ -95,7 +99,7 @@ impl Node {
     }
 
     /// Within how long what the peer owes must make progress.
-    fn progress_timer(&self, link: &Association) -> Duration {
+    pub(crate) fn progress_timer(&self, link: &Association) -> Duration {
         match link.channel().and_then(|channel| self.peer_and_channel(channel)) {
             Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),
             None => DELIVERY_TIMEOUT,
@@ -107,16 +111,21 @@ impl Node {
         self.output(Output::Measure { association: id });
     }
 
+    /// Octets that the peer has not taken yet.
+    pub(crate) fn outstanding(&self, id: AssociationId) -> u64 {
+        self.associations.get(&id).map_or(0, |link| link.stack.outstanding())
+    }
+}
+
+impl Node {
     /// The peer's transport has taken so many octets of an association.
     pub(crate) fn taken(&mut self, now: Now, id: AssociationId, octets: u64) {
-        let left =
-            |node: &Node| node.associations.get(&id).map_or(0, |link| link.stack.outstanding());
-        let before = left(self);
+        let before = self.cx.outstanding(id);
         self.feed(now, id, Input::Taken(octets));
-        let after = left(self);
-        let Some(link) = self.associations.get(&id) else { return };
-        let least = least_progress(self.progress_timer(link));
-        let Some(link) = self.associations.get_mut(&id) else { return };
+        let after = self.cx.outstanding(id);
+        let Some(link) = self.cx.associations.get(&id) else { return };
+        let least = least_progress(self.cx.progress_timer(link));
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
         let sample = link.looked.filter(|(at, from)| {
             now.mono.since(*at) >= SAMPLE.0 || octets.saturating_sub(*from) >= SAMPLE.1
         });
@@ -138,9 +147,9 @@ impl Node {
         let entry = link.sending.as_ref().map(|sending| sending.entry);
         let channel = link.channel();
         if let Some(entry) = entry.filter(|_| progress) {
-            self.queue.scheduler.progress(now.mono, entry);
+            self.cx.queue.scheduler.progress(now.mono, entry);
         }
-        let state = channel.and_then(|channel| self.channels.get_mut(&channel));
+        let state = channel.and_then(|channel| self.outbound.channels.get_mut(&channel));
         if let (Some(state), Some((at, from))) = (state, sample) {
             let (octets, took) = (octets.saturating_sub(from), now.mono.since(at));
             // Where nothing is left it may have been idle at the end.

@@ -1,13 +1,13 @@
 //! Rule 8 in the node: a transfer that the scheduler pauses stops behind its next checkpoint and goes
 //! on later, on the same association. Nothing is aborted; without checkpoints it does not pause.
 
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::Node;
 use base::{AssociationId, EntryId, Now};
 use osi::api::Request;
 use scheduler::Destination;
 
-impl Node {
+impl Context {
     /// Passes on to associations which transfers pause and which go on.
     pub(crate) fn pause_and_go_on(&mut self, now: Now) {
         while let Some((entry, pause)) = self.queue.scheduler.pauses(now.mono) {
@@ -18,7 +18,7 @@ impl Node {
     }
 
     /// The association that sends an entry to a peer.
-    fn sender_of(&self, entry: EntryId) -> Option<AssociationId> {
+    pub(crate) fn sender_of(&self, entry: EntryId) -> Option<AssociationId> {
         let Destination::Peer(peer) = self.queue.get(entry)?.destination else { return None };
         let mine = |id: &AssociationId| {
             self.associations
@@ -30,7 +30,7 @@ impl Node {
     }
 
     /// Tells an association to pause its transfer, once it has begun, or to go on.
-    fn pause(&mut self, id: AssociationId, pause: bool) {
+    pub(crate) fn pause(&mut self, id: AssociationId, pause: bool) {
         let Some(link) = self.associations.get_mut(&id) else { return };
         let channel = link.channel();
         let Some(sending) = link.sending.as_mut().filter(|s| s.record.is_some() && !s.confirmed)

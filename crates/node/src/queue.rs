@@ -7,7 +7,7 @@ use base::{BodyId, EntryId, Instant, Now, Precedence};
 use engine::journal::Op;
 use engine::{Brief, NextHop, Record};
 use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[derive(Debug)]
 pub(crate) struct Queue {
@@ -15,6 +15,11 @@ pub(crate) struct Queue {
     pub wall: Wall,
     /// It knows all entries.
     pub scheduler: Scheduler,
+    /// Entries that an operator holds, some of them perhaps gone.
+    pub held: BTreeSet<EntryId>,
+    /// Records of what was queued by the input that is being handled: what starts at once needs no
+    /// other look at the disk.
+    pub fresh: BTreeMap<EntryId, Record>,
     /// How many entries need each content.
     bodies: BTreeMap<BodyId, u32>,
     mailbox_numbers: BTreeMap<String, u32>,
@@ -26,6 +31,8 @@ impl Queue {
         Queue {
             wall: Wall::default(),
             scheduler: Scheduler::new(rules, policy),
+            held: BTreeSet::new(),
+            fresh: BTreeMap::new(),
             bodies: BTreeMap::new(),
             mailbox_numbers: BTreeMap::new(),
             mailbox_names: Vec::new(),

@@ -8,7 +8,9 @@
 //! | cannot recover | a fresh association at once, which sends all again |
 
 use crate::api::ChannelId;
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Outbound;
 use crate::node::Node;
 use base::ber::Element;
 use base::{AssociationId, Now};
@@ -131,23 +133,23 @@ impl Node {
             }
             None => (None, format!("refused: {reason:?}: {detail}")),
         };
-        let text = self.counted_perhaps(channel, error, text);
+        let text = self.outbound.counted_perhaps(channel, error, text);
         let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
         // Not a word on recoveries: the layers below refused before anybody looked at it.
         let below = reason == RefuseReason::Unspecified && bind_error.is_none();
-        if (busy || below) && self.recovery.is_offered(id) {
+        if (busy || below) && self.cx.recovery.is_offered(id) {
             // It may recover yet: what is to go on stays as it is.
             if busy {
-                self.recovery.was_answered(id);
+                self.cx.recovery.was_answered(id);
             }
             return self.association_over(now, id, Kind::AssociationRefused, &text);
         }
-        let recovering = self.recovery.take_offered(id);
+        let recovering = self.cx.recovery.take_offered(id);
         match about(reason, error) {
             About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
             About::Identity => {
-                let remedy = self.identity_remedy(channel);
-                if let Some(state) = self.channels.get_mut(&channel) {
+                let remedy = self.cx.identity_remedy(channel);
+                if let Some(state) = self.outbound.channels.get_mut(&channel) {
                     state.refused.identity = true;
                 }
                 self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
@@ -159,15 +161,46 @@ impl Node {
             self.give_up_lost(now, offered.lost);
             // What the bind error is about, a fresh one does not change.
             let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
-            if let Some(state) = self.channels.get_mut(&channel).filter(|_| of_recovery) {
+            if let Some(state) = self.outbound.channels.get_mut(&channel).filter(|_| of_recovery) {
                 state.not_before = None;
                 state.failures = 0;
             }
         }
     }
 
+    fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
+        let refused = match self.cx.associations.get(&id).is_some_and(|link| link.two_way) {
+            true => Dialogue::TwoWayAlternate,
+            false => Dialogue::Monologue,
+        };
+        let other = self.outbound.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
+        let Some(other) = other else {
+            let text = format!("{text}; it takes neither dialogue mode: check its configuration");
+            return self.refused_for_long(now, id, channel, text);
+        };
+        let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
+        self.association_over(now, id, Kind::AssociationRefused, &text);
+        if let Some(state) = self.outbound.channels.get_mut(&channel) {
+            state.not_before = None;
+        }
+    }
+
+    /// It was refused for something that somebody has to change.
+    fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
+        self.cx
+            .event(Level::Error, Kind::AssociationRefused, text.clone())
+            .association(id)
+            .channel(Some(channel));
+        if let Some(link) = self.cx.associations.get_mut(&id) {
+            link.given_up = Some(text);
+        }
+        self.association_over(now, id, Kind::AssociationRefused, "refused");
+    }
+}
+
+impl Outbound {
     /// Busy, where our name or password was refused before, may be for that.
-    fn counted_perhaps(
+    pub(crate) fn counted_perhaps(
         &self,
         channel: ChannelId,
         error: Option<MtaBindError>,
@@ -182,43 +215,17 @@ impl Node {
              `mta reload` at the peer ends it, else time does"
         )
     }
+}
 
+impl Context {
     /// What to look at, here and there.
-    fn identity_remedy(&self, channel: ChannelId) -> String {
+    pub(crate) fn identity_remedy(&self, channel: ChannelId) -> String {
         let Some((peer, config)) = self.peer_and_channel(channel) else { return String::new() };
         format!(
             "we bind as {:?}: check password and own_name of peer {:?} here, and the name, password \
              and addresses it expects of us there; next try in {:?} at most",
             peer.own_name.0, peer.name, config.reopen.refused
         )
-    }
-
-    fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
-        let refused = match self.associations.get(&id).is_some_and(|link| link.two_way) {
-            true => Dialogue::TwoWayAlternate,
-            false => Dialogue::Monologue,
-        };
-        let other = self.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
-        let Some(other) = other else {
-            let text = format!("{text}; it takes neither dialogue mode: check its configuration");
-            return self.refused_for_long(now, id, channel, text);
-        };
-        let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
-        self.association_over(now, id, Kind::AssociationRefused, &text);
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.not_before = None;
-        }
-    }
-
-    /// It was refused for something that somebody has to change.
-    fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
-        self.event(Level::Error, Kind::AssociationRefused, text.clone())
-            .association(id)
-            .channel(Some(channel));
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.given_up = Some(text);
-        }
-        self.association_over(now, id, Kind::AssociationRefused, "refused");
     }
 }
 

@@ -13,11 +13,16 @@ use crate::api::{ChannelId, Output};
 use crate::association::{Association, Drain, Phase, Purpose};
 use crate::changes::{Changes, EdgeChanges, channel_keys, peer_keys};
 use crate::channel::ChannelState;
+use crate::commits::RETRY_AFTER;
 use crate::config::{ListenerService, NodeConfig, Peer};
 use crate::configured::Configured;
 use crate::connect::Connected;
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::{Node, RETRY_AFTER};
+use crate::machines::Arrivals;
+use crate::machines::Operations;
+use crate::machines::Outbound;
+use crate::node::Node;
 use crate::pending::Pending;
 use base::{AssociationId, EntryId, Instant, Now, PeerId, Precedence};
 use bytes::Bytes;
@@ -51,7 +56,7 @@ impl UnroutedEntries {
 
 /// What becomes of the channels there were.
 #[derive(Debug, Default)]
-struct ChannelChanges {
+pub(crate) struct ChannelChanges {
     removed: BTreeSet<ChannelId>,
     reopened: BTreeSet<ChannelId>,
     /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
@@ -98,51 +103,91 @@ impl Node {
     /// What a changed configuration would do. Where it names keys that take a restart, it is not to
     /// be handed in.
     pub fn changes(&self, config: &NodeConfig, edge: &EdgeChanges) -> Changes {
-        Changes::between(&self.config, config, edge)
+        Changes::between(&self.cx.config, config, edge)
     }
 
     /// Another configuration holds from now on.
     pub(crate) fn configure(&mut self, now: Now, mut config: NodeConfig, edge: &EdgeChanges) {
-        if self.stopping {
+        if self.cx.life.stopping {
             return;
         }
-        config.mailboxes = std::mem::take(&mut self.config.mailboxes);
-        (config.seed, config.epoch) = (self.config.seed, self.config.epoch);
-        config.limits.sockets = self.config.limits.sockets;
-        let changes = Changes::between(&self.config, &config, edge);
-        let channels = ChannelChanges::of(&self.config, &config, edge);
-        let peers = self.config.peers.iter().map(Peer::id).collect();
-        let old = std::mem::replace(&mut self.config, Configured::new(config)).into_inner();
-        self.engine.configure(crate::config::engine_config(&self.config));
-        self.access.reload(&self.config.limits);
-        let rules = crate::config::channel_rules(&self.config);
-        self.queue.scheduler.configure(now.mono, rules, self.config.hold);
-        self.change_channels(now, &channels);
-        self.look_at_minimize(now);
+        config.mailboxes = std::mem::take(&mut self.cx.config.mailboxes);
+        (config.seed, config.epoch) = (self.cx.config.seed, self.cx.config.epoch);
+        config.limits.sockets = self.cx.config.limits.sockets;
+        let changes = Changes::between(&self.cx.config, &config, edge);
+        let channels = ChannelChanges::of(&self.cx.config, &config, edge);
+        let peers = self.cx.config.peers.iter().map(Peer::id).collect();
+        let old = std::mem::replace(&mut self.cx.config, Configured::new(config)).into_inner();
+        self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
+        self.admission.access.reload(&self.cx.config.limits);
+        let rules = crate::config::channel_rules(&self.cx.config);
+        self.cx.queue.scheduler.configure(now.mono, rules, self.cx.config.hold);
+        self.outbound.change_channels(&mut self.cx, now, &channels);
+        self.operations.look_at_minimize(&mut self.cx, now);
         self.renew_schedules(now);
-        self.keep_former(old, &channels);
-        self.leave_channels(now, &channels);
-        self.find_unrouted(&peers);
+        self.cx.keep_former(old, &channels);
+        self.arrivals.leave_channels(&mut self.cx, now, &channels);
+        self.outbound.find_unrouted(&mut self.cx, &peers);
         self.drain_associations(now, &channels);
-        self.touch_all();
-        self.log_changes(&changes);
+        self.outbound.touch_all(&mut self.cx);
+        self.cx.log_changes(&changes);
     }
 
-    fn change_channels(&mut self, now: Now, changes: &ChannelChanges) {
+    /// Ends what of these is drained and has nothing in transfer any more.
+    pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
+        if self.operations.draining.is_empty() {
+            return;
+        }
+        let is_due = |id: &&AssociationId| {
+            // A user waits for answers to what was submitted.
+            let due = |l: &Association| l.phase == Phase::Open && l.unanswered == 0;
+            self.operations.draining.contains(*id) && self.cx.associations.get(id).is_some_and(due)
+        };
+        let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
+        for id in due {
+            self.wind_down(now, id);
+        }
+    }
+
+    fn drain_associations(&mut self, now: Now, changes: &ChannelChanges) {
+        let drained: Vec<(AssociationId, Drain)> = self
+            .cx
+            .associations
+            .values()
+            .filter_map(|link| Some((link.id, self.cx.drain_of(link, changes)?)))
+            .collect();
+        for (id, drain) in drained {
+            let Some(link) = self.cx.associations.get_mut(&id) else { continue };
+            link.drain = link.drain.max(Some(drain));
+            let is_open = link.phase == Phase::Open;
+            // What has not begun begins elsewhere.
+            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
+                self.cx.queue.scheduler.put_back(now.mono, sending.entry);
+            }
+            self.operations.draining.insert(id);
+            if !is_open {
+                self.wind_down(now, id);
+            }
+        }
+    }
+}
+
+impl Outbound {
+    pub(crate) fn change_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
         for id in &changes.removed {
             let reason = "it was taken out of the configuration".to_owned();
-            self.answer_connect(*id, &Connected::Failed { reason });
+            self.answer_connect(cx, *id, &Connected::Failed { reason });
             for entry in self.blame.begin_anew(*id) {
-                self.queue.scheduler.hasten(now.mono, entry);
+                cx.queue.scheduler.hasten(now.mono, entry);
             }
             self.channels.remove(id);
         }
         let ids: Vec<ChannelId> =
-            self.config.peers.iter().flat_map(Peer::channels).map(|(id, _)| id).collect();
+            cx.config.peers.iter().flat_map(Peer::channels).map(|(id, _)| id).collect();
         for id in ids {
             // What failed with the old configuration may not fail with this one, and where nothing
             // of the channel changed, perhaps something did at its peer.
-            self.end_waits(now, id, "the configuration was read again");
+            self.end_waits(cx, now, id, "the configuration was read again");
             if !self.channels.contains_key(&id) || changes.reopened.contains(&id) {
                 let kept = self.channels.get_mut(&id).map(|state| ChannelState {
                     asked: std::mem::take(&mut state.asked),
@@ -154,8 +199,130 @@ impl Node {
         }
     }
 
+    // ----- unrouted ---------------------------------------------------------------------------------
+
+    /// Peers that are gone leave what is queued for them.
+    pub(crate) fn find_unrouted(&mut self, cx: &mut Context, old: &BTreeSet<PeerId>) {
+        self.unrouted.peers.extend(old);
+        let config = &cx.config;
+        self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
+    }
+
+    /// Something is queued for this peer: is it there?
+    pub(crate) fn note_stray(&mut self, cx: &mut Context, peer: PeerId) {
+        if cx.config.peer(peer).is_none() {
+            self.unrouted.peers.insert(peer);
+        }
+    }
+
+    /// Peers that are configured no more, and for which something may be queued.
+    pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
+        self.unrouted.peers.iter().copied()
+    }
+
+    /// Whether it is one of these.
+    pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
+        self.unrouted.peers.contains(&peer)
+    }
+
+    pub(crate) fn room_for_unrouted(&self, cx: &Context) -> usize {
+        cx.room_for_retries(self.unrouted.reading.len(), MAX_READ)
+    }
+
+    /// When to read again after the store failed, where there is room: what makes room wakes us.
+    pub(crate) fn unrouted_deadline(&self, cx: &Context) -> Option<Instant> {
+        self.unrouted.not_before.filter(|_| self.room_for_unrouted(cx) > 0)
+    }
+
+    /// Has the next unrouted read, as many at once as may be.
+    pub(crate) fn read_unrouted(&mut self, cx: &mut Context, now: Now) {
+        if self.room_for_unrouted(cx) == 0 {
+            return;
+        }
+        if self.unrouted.not_before.is_some_and(|at| at > now.mono) {
+            return;
+        }
+        self.unrouted.not_before = None;
+        let peers: Vec<PeerId> = self.unrouted.peers.iter().copied().collect();
+        for peer in peers {
+            let mut any = false;
+            for precedence in Precedence::ALL.into_iter().rev() {
+                any |= self.read_strays_of(cx, peer, precedence);
+            }
+            if !any {
+                self.unrouted.peers.remove(&peer);
+            }
+        }
+    }
+
+    /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
+    /// comes back here or goes.
+    pub(crate) fn read_strays_of(
+        &mut self,
+        cx: &mut Context,
+        peer: PeerId,
+        precedence: Precedence,
+    ) -> bool {
+        let (mut any, mut after) = (false, None);
+        while self.room_for_unrouted(cx) > 0 {
+            let to = Destination::Peer(peer);
+            let page = cx.queue.scheduler.list(to, precedence, after, MAX_READ);
+            let Some(last) = page.last() else { break };
+            any = true;
+            after = Some((last.item.accepted, last.item.id));
+            for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
+                let room = self.room_for_unrouted(cx) > 0;
+                let readable = !self.unrouted.damaged.contains(&id);
+                if room && readable && self.unrouted.reading.insert(id) {
+                    let token = cx.token(Pending::Unrouted { entry: id });
+                    cx.output(Output::Load { token, precedence, id });
+                }
+            }
+        }
+        any || self.room_for_unrouted(cx) == 0
+    }
+
+    /// The record of an unrouted entry was read.
+    pub(crate) fn unrouted_loaded(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        entry: EntryId,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.unrouted.reading.remove(&entry);
+        let listed = cx.queue.scheduler.listed(entry);
+        if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
+            return; // it expired meanwhile
+        }
+        let octets = match result {
+            Ok(octets) => octets,
+            Err(error) => {
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(entry);
+                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
+                return;
+            }
+        };
+        match Record::decode(&octets.unwrap_or_default()) {
+            Ok(record) => {
+                let NextHop::Peer(peer) = record.next_hop else { return };
+                // It may be there again.
+                if cx.config.peer(peer).is_none() {
+                    self.reroute(cx, now, entry, &record);
+                }
+            }
+            Err(error) => {
+                let detail = format!("unreadable record: {error}");
+                cx.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
+                self.unrouted.damaged.insert(entry);
+            }
+        }
+    }
+}
+
+impl Context {
     /// What associations of removed channels still need to know.
-    fn keep_former(&mut self, old: NodeConfig, changes: &ChannelChanges) {
+    pub(crate) fn keep_former(&mut self, old: NodeConfig, changes: &ChannelChanges) {
         for mut peer in old.peers {
             let id = peer.id();
             let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
@@ -171,7 +338,7 @@ impl Node {
     }
 
     /// Forgets removed channels without associations.
-    fn forget_former(&mut self) {
+    pub(crate) fn forget_former(&mut self) {
         let used: BTreeSet<ChannelId> =
             self.associations.values().filter_map(Association::channel).collect();
         for peer in &mut self.former {
@@ -179,29 +346,6 @@ impl Node {
             peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
         }
         self.former.retain(|peer| !peer.channels.is_empty());
-    }
-
-    /// An association is gone; it was perhaps the last of a removed channel.
-    pub(crate) fn is_drained(&mut self, id: AssociationId) {
-        if self.draining.remove(&id) && !self.former.is_empty() {
-            self.forget_former();
-        }
-    }
-
-    /// Ends what of these is drained and has nothing in transfer any more.
-    pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
-        if self.draining.is_empty() {
-            return;
-        }
-        let is_due = |id: &&AssociationId| {
-            // A user waits for answers to what was submitted.
-            let due = |l: &Association| l.phase == Phase::Open && l.unanswered == 0;
-            self.draining.contains(*id) && self.associations.get(id).is_some_and(due)
-        };
-        let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
-        for id in due {
-            self.wind_down(now, id);
-        }
     }
 
     /// A channel that is configured, or was while some association of it is there.
@@ -213,42 +357,8 @@ impl Node {
             .find_map(|peer| Some((peer, peer.channels.iter().find(|c| c.index == id.index)?)))
     }
 
-    /// What was cut off waits no longer for its channel.
-    fn leave_channels(&mut self, now: Now, changes: &ChannelChanges) {
-        let leaves =
-            |channel| changes.removed.contains(&channel) || changes.rebound.contains(&channel);
-        let recoded = |channel| leaves(channel) || changes.recoded.contains(&channel);
-        for entry in self.recovery.let_go(.., |channel, _| recoded(channel)) {
-            self.queue.scheduler.put_back(now.mono, entry);
-        }
-        for spool in self.recovery.let_go_receives(leaves) {
-            self.drop_arrival(spool);
-        }
-    }
-
-    fn drain_associations(&mut self, now: Now, changes: &ChannelChanges) {
-        let drained: Vec<(AssociationId, Drain)> = self
-            .associations
-            .values()
-            .filter_map(|link| Some((link.id, self.drain_of(link, changes)?)))
-            .collect();
-        for (id, drain) in drained {
-            let Some(link) = self.associations.get_mut(&id) else { continue };
-            link.drain = link.drain.max(Some(drain));
-            let is_open = link.phase == Phase::Open;
-            // What has not begun begins elsewhere.
-            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
-                self.queue.scheduler.put_back(now.mono, sending.entry);
-            }
-            self.draining.insert(id);
-            if !is_open {
-                self.wind_down(now, id);
-            }
-        }
-    }
-
     /// Whether an association has to end, and how.
-    fn drain_of(&self, link: &Association, changes: &ChannelChanges) -> Option<Drain> {
+    pub(crate) fn drain_of(&self, link: &Association, changes: &ChannelChanges) -> Option<Drain> {
         let serves = |listener| self.config.listener(listener).map(|l| &l.service);
         match &link.purpose {
             Purpose::Initiator { channel } => changes.of_channel(*channel),
@@ -268,7 +378,7 @@ impl Node {
         }
     }
 
-    fn log_changes(&mut self, changes: &Changes) {
+    pub(crate) fn log_changes(&mut self, changes: &Changes) {
         for key in &changes.keys {
             self.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
         }
@@ -285,118 +395,28 @@ impl Node {
             }
         }
     }
+}
 
-    // ----- unrouted ---------------------------------------------------------------------------------
-
-    /// Peers that are gone leave what is queued for them.
-    fn find_unrouted(&mut self, old: &BTreeSet<PeerId>) {
-        self.unrouted.peers.extend(old);
-        let config = &self.config;
-        self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
-    }
-
-    /// Something is queued for this peer: is it there?
-    pub(crate) fn note_stray(&mut self, peer: PeerId) {
-        if self.config.peer(peer).is_none() {
-            self.unrouted.peers.insert(peer);
+impl Operations {
+    /// An association is gone; it was perhaps the last of a removed channel.
+    pub(crate) fn is_drained(&mut self, cx: &mut Context, id: AssociationId) {
+        if self.draining.remove(&id) && !cx.former.is_empty() {
+            cx.forget_former();
         }
     }
+}
 
-    /// Peers that are configured no more, and for which something may be queued.
-    pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
-        self.unrouted.peers.iter().copied()
-    }
-
-    /// Whether it is one of these.
-    pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
-        self.unrouted.peers.contains(&peer)
-    }
-
-    fn room_for_unrouted(&self) -> usize {
-        self.room_for_retries(self.unrouted.reading.len(), MAX_READ)
-    }
-
-    /// When to read again after the store failed, where there is room: what makes room wakes us.
-    pub(crate) fn unrouted_deadline(&self) -> Option<Instant> {
-        self.unrouted.not_before.filter(|_| self.room_for_unrouted() > 0)
-    }
-
-    /// Has the next unrouted read, as many at once as may be.
-    pub(crate) fn read_unrouted(&mut self, now: Now) {
-        if self.room_for_unrouted() == 0 {
-            return;
+impl Arrivals {
+    /// What was cut off waits no longer for its channel.
+    pub(crate) fn leave_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
+        let leaves =
+            |channel| changes.removed.contains(&channel) || changes.rebound.contains(&channel);
+        let recoded = |channel| leaves(channel) || changes.recoded.contains(&channel);
+        for entry in cx.recovery.let_go(.., |channel, _| recoded(channel)) {
+            cx.queue.scheduler.put_back(now.mono, entry);
         }
-        if self.unrouted.not_before.is_some_and(|at| at > now.mono) {
-            return;
-        }
-        self.unrouted.not_before = None;
-        let peers: Vec<PeerId> = self.unrouted.peers.iter().copied().collect();
-        for peer in peers {
-            let mut any = false;
-            for precedence in Precedence::ALL.into_iter().rev() {
-                any |= self.read_strays_of(peer, precedence);
-            }
-            if !any {
-                self.unrouted.peers.remove(&peer);
-            }
-        }
-    }
-
-    /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
-    /// comes back here or goes.
-    fn read_strays_of(&mut self, peer: PeerId, precedence: Precedence) -> bool {
-        let (mut any, mut after) = (false, None);
-        while self.room_for_unrouted() > 0 {
-            let to = Destination::Peer(peer);
-            let page = self.queue.scheduler.list(to, precedence, after, MAX_READ);
-            let Some(last) = page.last() else { break };
-            any = true;
-            after = Some((last.item.accepted, last.item.id));
-            for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
-                let room = self.room_for_unrouted() > 0;
-                let readable = !self.unrouted.damaged.contains(&id);
-                if room && readable && self.unrouted.reading.insert(id) {
-                    let token = self.token(Pending::Unrouted { entry: id });
-                    self.output(Output::Load { token, precedence, id });
-                }
-            }
-        }
-        any || self.room_for_unrouted() == 0
-    }
-
-    /// The record of an unrouted entry was read.
-    pub(crate) fn unrouted_loaded(
-        &mut self,
-        now: Now,
-        entry: EntryId,
-        result: Result<Option<Bytes>, String>,
-    ) {
-        self.unrouted.reading.remove(&entry);
-        let listed = self.queue.scheduler.listed(entry);
-        if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
-            return; // it expired meanwhile
-        }
-        let octets = match result {
-            Ok(octets) => octets,
-            Err(error) => {
-                self.event(Level::Error, Kind::StoreFailed, error).entry(entry);
-                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
-                return;
-            }
-        };
-        match Record::decode(&octets.unwrap_or_default()) {
-            Ok(record) => {
-                let NextHop::Peer(peer) = record.next_hop else { return };
-                // It may be there again.
-                if self.config.peer(peer).is_none() {
-                    self.reroute(now, entry, &record);
-                }
-            }
-            Err(error) => {
-                let detail = format!("unreadable record: {error}");
-                self.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
-                self.unrouted.damaged.insert(entry);
-            }
+        for spool in cx.recovery.let_go_receives(leaves) {
+            self.drop_arrival(cx, spool);
         }
     }
 }

@@ -4,8 +4,10 @@
 //! for an arrival: the copy may have been delivered by another way meanwhile.
 
 use crate::api::Output;
+use crate::commits::RETRY_AFTER;
+use crate::context::Context;
 use crate::event::{Kind, Level};
-use crate::node::{Node, RETRY_AFTER};
+use crate::machines::Outbound;
 use crate::pending::{Pending, PendingRetry};
 use crate::reload::is_at_rest;
 use base::{EntryId, Now};
@@ -49,27 +51,28 @@ pub(crate) fn list(entries: &[EntryId]) -> String {
     entries.iter().map(EntryId::to_string).collect::<Vec<_>>().join(", ")
 }
 
-impl Node {
+impl Outbound {
     /// An entry goes where the routes lead now.
-    pub(crate) fn reroute(&mut self, now: Now, id: EntryId, record: &Record) {
-        let keys = self.engine.reroute_keys(record);
+    pub(crate) fn reroute(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
+        let keys = cx.engine.reroute_keys(record);
         if keys.is_empty() {
-            return self.reroute_now(now, id, record, &[]);
+            return self.reroute_now(cx, now, id, record, &[]);
         }
-        if keys.iter().any(|key| self.committing.contains(key)) {
+        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
             // A copy of it is arriving: what becomes of that is known in a moment.
             self.unrouted.read_later(now, RETRY_AFTER);
             return;
         }
-        self.committing.extend(keys.iter().copied());
+        cx.keys.committing.extend(keys.iter().copied());
         self.unrouted.reading.insert(id);
         let (precedence, record) = (record.precedence, Box::new(record.clone()));
-        let token = self.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
-        self.output(Output::LookUp { token, precedence, keys });
+        let token = cx.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
+        cx.output(Output::LookUp { token, precedence, keys });
     }
 
     pub(crate) fn reroute_looked_up(
         &mut self,
+        cx: &mut Context,
         now: Now,
         id: EntryId,
         record: &Record,
@@ -77,25 +80,25 @@ impl Node {
         result: Result<Vec<Option<Bytes>>, String>,
     ) {
         self.unrouted.reading.remove(&id);
-        let listed = self.queue.scheduler.listed(id);
+        let listed = cx.queue.scheduler.listed(id);
         let rests = listed.is_some_and(|listed| is_at_rest(listed.at));
         match result {
             Ok(seen) if rests => {
                 self.reroutes.keys.insert(id, keys);
-                self.reroute_now(now, id, record, &seen);
+                self.reroute_now(cx, now, id, record, &seen);
             }
             // It expired meanwhile, or goes its old way.
-            Ok(_) => self.release_keys(&keys),
+            Ok(_) => cx.keys.release_keys(&keys),
             Err(error) => {
-                self.release_keys(&keys);
-                self.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                cx.keys.release_keys(&keys);
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
                 self.unrouted.read_later(now, RETRY_AFTER);
             }
         }
     }
 
     /// What this batch replaces is durable: others may use its keys.
-    pub(crate) fn reroutes_made(&mut self, batch: &[Op]) {
+    pub(crate) fn reroutes_made(&mut self, cx: &mut Context, batch: &[Op]) {
         if self.reroutes.keys.is_empty() {
             return;
         }
@@ -103,34 +106,28 @@ impl Node {
             if let Op::DeleteEntry { id, .. } = op
                 && let Some(keys) = self.reroutes.keys.remove(id)
             {
-                self.release_keys(&keys);
+                cx.keys.release_keys(&keys);
             }
         }
     }
 
-    /// A copy's entry and where it goes, in words.
-    fn way_of(&self, copy: &NewEntry) -> String {
-        let id = copy.id;
-        match &copy.record.next_hop {
-            NextHop::Peer(peer) => {
-                let name = self.config.peer(*peer).map_or("?", |peer| peer.name.as_str());
-                format!("{id} to peer {name}")
-            }
-            NextHop::Mailbox(address) => format!("{id} to mailbox {address}"),
-        }
-    }
-
-    fn reroute_now(&mut self, now: Now, id: EntryId, record: &Record, seen: &[Option<Bytes>]) {
-        let concluded = self.engine.reroute(now.utc, record, seen);
+    pub(crate) fn reroute_now(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        record: &Record,
+        seen: &[Option<Bytes>],
+    ) {
+        let concluded = cx.engine.reroute(now.utc, record, seen);
         // A report about it is not a copy.
         let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
-        let (ids, ways): (Vec<EntryId>, Vec<String>) =
-            copies.map(|e| (e.id, self.way_of(e))).unzip();
+        let (ids, ways): (Vec<EntryId>, Vec<String>) = copies.map(|e| (e.id, cx.way_of(e))).unzip();
         let why = match record.next_hop {
-            NextHop::Peer(_) if self.engine.would_lose_critical(record) => {
+            NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
                 "its peer has no form for a critical extension"
             }
-            NextHop::Peer(peer) if self.config.peer(peer).is_some() => {
+            NextHop::Peer(peer) if cx.config.peer(peer).is_some() => {
                 "its peer takes no content so long"
             }
             _ => "its peer is not configured",
@@ -143,24 +140,38 @@ impl Node {
         if ways.len() > MAX_TOLD {
             detail.push_str(&format!(" and {} more", ways.len() - MAX_TOLD));
         }
-        self.event(Level::Warning, Kind::Rerouted, detail)
+        cx.event(Level::Warning, Kind::Rerouted, detail)
             .message(record.message.clone())
             .entry(id)
             .precedence(record.precedence)
             .bytes(record.body.map(|_| record.size));
-        self.log_notes(None, None, &record.message, &concluded.notes);
+        cx.log_notes(None, None, &record.message, &concluded.notes);
         // The content is held until the new copies are counted.
         if let Some(body) = record.body {
-            self.queue.hold(body);
+            cx.queue.hold(body);
         }
         self.blame.forget(id);
-        let (mut batch, mut bodies) = self.queue.forget(id);
+        let (mut batch, mut bodies) = cx.queue.forget(id);
         bodies.extend(record.body);
         batch.extend(engine::put_entries(&concluded.entries));
         batch.extend(engine::put_seen(&concluded.seen));
-        batch.extend(self.pass_on_hold(id, &ids));
+        batch.extend(cx.pass_on_hold(id, &ids));
         self.reroutes.remember(id, &ids);
         let retry = PendingRetry { batch, entries: concluded.entries, bodies };
-        self.commit(retry.batch.clone(), Pending::Retry(retry));
+        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+    }
+}
+
+impl Context {
+    /// A copy's entry and where it goes, in words.
+    pub(crate) fn way_of(&self, copy: &NewEntry) -> String {
+        let id = copy.id;
+        match &copy.record.next_hop {
+            NextHop::Peer(peer) => {
+                let name = self.config.peer(*peer).map_or("?", |peer| peer.name.as_str());
+                format!("{id} to peer {name}")
+            }
+            NextHop::Mailbox(address) => format!("{id} to mailbox {address}"),
+        }
     }
 }

@@ -5,9 +5,12 @@ use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{ChannelId, Secret};
 use crate::association::{Association, Phase};
+use crate::context::Context;
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
 use crate::log_rate::{Repeated, Why};
+use crate::machines::Admission;
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::pending::VerifiedBind;
 use base::ber::Element;
@@ -26,63 +29,32 @@ impl Node {
     ) {
         match indication {
             Indication::Open { bind, reference, dialogue, .. } => {
-                if let Some(link) = self.associations.get_mut(&id) {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
                     link.reference = reference;
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
-                match self.check_initiator(now, id, channel, &bind) {
+                match self.admission.check_initiator(&mut self.cx, now, id, channel, &bind) {
                     Ok((presented, password)) => {
                         let bind = PeerBind { link: id, channel, presented, password };
-                        self.queue_peer(now, bind);
+                        self.admission.queue_peer(&mut self.cx, now, bind);
                     }
                     Err(refusal) => {
                         if matches!(refusal, Refusal::Wrong(_)) {
-                            let (origin, name) = self.who_binds(id);
-                            self.access.failed(now.mono, origin, name, false);
+                            let (origin, name) = self.cx.who_binds(id);
+                            self.admission.access.failed(now.mono, origin, name, false);
                         }
-                        self.refuse_bind(now, id, refusal);
+                        self.cx.refuse_bind(now, id, refusal);
                     }
                 }
             }
             Indication::RecoverAsked { reference, association, dialogue } => {
-                if let Some(link) = self.associations.get_mut(&id) {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
                     link.reference = association;
                     link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
                 }
                 self.recover_asked(now, id, channel, reference);
             }
             other => self.transfer_indication(now, id, channel, other),
-        }
-    }
-
-    /// Whom a bind on this association is counted against.
-    fn who_binds(&self, id: AssociationId) -> (Origin, Name) {
-        let link = self.associations.get(&id);
-        let name = link.and_then(|l| l.presented).unwrap_or_else(|| Name::of(""));
-        (link.and_then(|l| l.origin).unwrap_or(Origin::Others), name)
-    }
-
-    /// A peer's password is checked after those that came before it under that name from there.
-    fn queue_peer(&mut self, now: Now, bind: PeerBind) {
-        self.connections.checking(bind.link);
-        let (origin, name) = self.who_binds(bind.link);
-        let next = self.access.peer_waits(origin, name, bind);
-        self.check_peers(now, origin, name, next);
-    }
-
-    /// Has this password checked, or the next one where that is not worth it.
-    fn check_peers(&mut self, now: Now, origin: Origin, name: Name, mut next: Option<PeerBind>) {
-        while let Some(PeerBind { link, channel, presented, password }) = next {
-            if self.associations.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
-                if self.access.may_try(now.mono, origin, name) {
-                    let digest = Name::of_octets(&password.0);
-                    let bind = VerifiedBind::Initiator { origin, name, password: digest };
-                    return self.verify_peer(link, channel, password, bind);
-                }
-                // Those before it failed.
-                self.refuse_bind(now, link, Refusal::TooMany(presented));
-            }
-            next = self.access.next_peer(origin, name);
         }
     }
 
@@ -95,61 +67,29 @@ impl Node {
         right: bool,
     ) {
         match right {
-            true => self.access.succeeded(now.mono, origin, name),
-            false => self.access.peer_failed(now.mono, origin, name, password),
+            true => self.admission.access.succeeded(now.mono, origin, name),
+            false => self.admission.access.peer_failed(now.mono, origin, name, password),
         }
-        let link = self.associations.get(&id).filter(|link| link.phase == Phase::Opening);
+        let link = self.cx.associations.get(&id).filter(|link| link.phase == Phase::Opening);
         match (link.and_then(Association::channel), right) {
-            (Some(channel), true) => self.responder_open(now, id, channel),
+            (Some(channel), true) => self.outbound.responder_open(&mut self.cx, now, id, channel),
             (Some(_), false) => {
                 let wrong = "initiator-credentials: wrong password".to_owned();
-                self.refuse_bind(now, id, Refusal::Wrong(wrong));
+                self.cx.refuse_bind(now, id, Refusal::Wrong(wrong));
             }
             (None, _) => {}
         }
-        let next = self.access.next_peer(origin, name);
-        self.check_peers(now, origin, name, next);
+        let next = self.admission.access.next_peer(origin, name);
+        self.admission.check_peers(&mut self.cx, now, origin, name, next);
     }
+}
 
-    fn check_initiator(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        channel: ChannelId,
-        bind: &[u8],
-    ) -> Result<(String, Secret), Refusal> {
-        let argument = Element::parse(bind)
-            .and_then(|e| MtaBindArgument::read(&e))
-            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
-        let presented = match &argument {
-            MtaBindArgument::Unauthenticated => String::new(),
-            MtaBindArgument::Authenticated(who) => who.name.0.clone(),
-        };
-        let name = Name::of(&presented);
-        let origin = self.associations.get_mut(&id).and_then(|link| {
-            link.presented = Some(name);
-            link.origin
-        });
-        if let Some(origin) = origin
-            && !self.access.may_try(now.mono, origin, name)
-        {
-            return Err(Refusal::TooMany(presented));
-        }
-        // Before all that is secret: the answer tells nothing of it.
-        if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
-        {
-            return Err(Refusal::Context);
-        }
-        self.check_origin(id, channel.peer).map_err(Refusal::Wrong)?;
-        match argument {
-            MtaBindArgument::Unauthenticated => {
-                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
-            }
-            MtaBindArgument::Authenticated(who) => {
-                let password = self.peer_password(channel, &who).map_err(Refusal::Wrong)?;
-                Ok((presented, password))
-            }
-        }
+impl Context {
+    /// Whom a bind on this association is counted against.
+    pub(crate) fn who_binds(&self, id: AssociationId) -> (Origin, Name) {
+        let link = self.associations.get(&id);
+        let name = link.and_then(|l| l.presented).unwrap_or_else(|| Name::of(""));
+        (link.and_then(|l| l.origin).unwrap_or(Origin::Others), name)
     }
 
     pub(crate) fn check_origin(&self, id: AssociationId, peer: PeerId) -> Result<(), String> {
@@ -207,7 +147,7 @@ impl Node {
         }
     }
 
-    fn refuse(&mut self, id: AssociationId, error: MtaBindError) {
+    pub(crate) fn refuse(&mut self, id: AssociationId, error: MtaBindError) {
         let mut writer = base::ber::Writer::new();
         error.write(&mut writer);
         self.begin_refusing(id);
@@ -222,20 +162,6 @@ impl Node {
             link.bind_deadline = None;
             link.phase = Phase::Refusing;
         }
-    }
-
-    /// The peer's password is right.
-    pub(crate) fn responder_open(&mut self, now: Now, id: AssociationId, channel: ChannelId) {
-        if let Some(limit) = self.is_one_too_many(channel) {
-            return self.refuse_bind(now, id, Refusal::Full(limit));
-        }
-        let Some((peer, _)) = self.peer_and_channel(channel) else { return };
-        let result = MtaBindResult::Authenticated(crate::config::authentication(peer));
-        let mut writer = base::ber::Writer::new();
-        result.write(&mut writer);
-        self.request(id, Request::Accept { bind: writer.into_vec().into() });
-        self.mark_open(now, id, "as responder");
-        self.peer_has_bound(now, channel.peer);
     }
 
     pub(crate) fn mark_open(&mut self, now: Now, id: AssociationId, detail: &str) {
@@ -268,6 +194,103 @@ impl Node {
         self.hushed(now, Why::Bind, origin, Some(id), why, line);
         self.begin_refusing(id);
         self.request(id, Request::Refuse { reason, bind_error: None });
+    }
+}
+
+impl Admission {
+    /// A peer's password is checked after those that came before it under that name from there.
+    pub(crate) fn queue_peer(&mut self, cx: &mut Context, now: Now, bind: PeerBind) {
+        cx.connections.checking(bind.link);
+        let (origin, name) = cx.who_binds(bind.link);
+        let next = self.access.peer_waits(origin, name, bind);
+        self.check_peers(cx, now, origin, name, next);
+    }
+
+    /// Has this password checked, or the next one where that is not worth it.
+    pub(crate) fn check_peers(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        origin: Origin,
+        name: Name,
+        mut next: Option<PeerBind>,
+    ) {
+        while let Some(PeerBind { link, channel, presented, password }) = next {
+            if cx.associations.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
+                if self.access.may_try(now.mono, origin, name) {
+                    let digest = Name::of_octets(&password.0);
+                    let bind = VerifiedBind::Initiator { origin, name, password: digest };
+                    return cx.verify_peer(link, channel, password, bind);
+                }
+                // Those before it failed.
+                cx.refuse_bind(now, link, Refusal::TooMany(presented));
+            }
+            next = self.access.next_peer(origin, name);
+        }
+    }
+
+    pub(crate) fn check_initiator(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        bind: &[u8],
+    ) -> Result<(String, Secret), Refusal> {
+        let argument = Element::parse(bind)
+            .and_then(|e| MtaBindArgument::read(&e))
+            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
+        let presented = match &argument {
+            MtaBindArgument::Unauthenticated => String::new(),
+            MtaBindArgument::Authenticated(who) => who.name.0.clone(),
+        };
+        let name = Name::of(&presented);
+        let origin = cx.associations.get_mut(&id).and_then(|link| {
+            link.presented = Some(name);
+            link.origin
+        });
+        if let Some(origin) = origin
+            && !self.access.may_try(now.mono, origin, name)
+        {
+            return Err(Refusal::TooMany(presented));
+        }
+        // Before all that is secret: the answer tells nothing of it.
+        if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
+        {
+            return Err(Refusal::Context);
+        }
+        cx.check_origin(id, channel.peer).map_err(Refusal::Wrong)?;
+        match argument {
+            MtaBindArgument::Unauthenticated => {
+                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
+            }
+            MtaBindArgument::Authenticated(who) => {
+                let password = cx.peer_password(channel, &who).map_err(Refusal::Wrong)?;
+                Ok((presented, password))
+            }
+        }
+    }
+}
+
+impl Outbound {
+    /// The peer's password is right.
+    pub(crate) fn responder_open(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+    ) {
+        if let Some(limit) = cx.is_one_too_many(channel) {
+            return cx.refuse_bind(now, id, Refusal::Full(limit));
+        }
+        let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
+        let result = MtaBindResult::Authenticated(crate::config::authentication(peer));
+        let mut writer = base::ber::Writer::new();
+        result.write(&mut writer);
+        cx.request(id, Request::Accept { bind: writer.into_vec().into() });
+        cx.mark_open(now, id, "as responder");
+        self.peer_has_bound(cx, now, channel.peer);
     }
 }
 

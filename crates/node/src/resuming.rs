@@ -11,7 +11,10 @@ use crate::api::{ChannelId, Output};
 use crate::association::{Association, Failed, GoesOn, Phase, Sending};
 use crate::blame::Fault;
 use crate::config::Resume;
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Arrivals;
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::recovery::{Held, KEPT, Lost, LostReceive, LostSend, PEERS_LEAD, PEERS_TURN};
 use base::{AssociationId, EntryId, Now};
@@ -31,50 +34,57 @@ impl Node {
     /// The association ended: what it was sending waits again. Where the peer had confirmed a
     /// checkpoint, it goes on there once the association is recovered. Gives whose fault it was.
     pub(crate) fn give_back(&mut self, now: Now, id: AssociationId, lost: bool) -> Fault {
-        let offered = self.recovery.take_offered(id);
-        let Some(link) = self.associations.get_mut(&id) else { return Fault::Link };
+        let offered = self.cx.recovery.take_offered(id);
+        let Some(link) = self.cx.associations.get_mut(&id) else { return Fault::Link };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.stopping && link.drain.is_none();
+        let lost = lost && !self.cx.life.stopping && link.drain.is_none();
         let (channel, resumes) = (link.channel(), link.resumes.take());
         let abort = link.abort;
         let blames = lost && !link.leaving && !link.interrupting;
         match offered {
             // The association was lost before the peer had answered: it is asked again.
             Some(offered) if lost => {
-                let (given_up, replaced) = self.recovery.keep_again(offered);
+                let (given_up, replaced) = self.cx.recovery.keep_again(offered);
                 self.give_up_lost(now, given_up);
-                replaced.into_iter().for_each(|spool| self.drop_arrival(spool));
+                replaced
+                    .into_iter()
+                    .for_each(|spool| self.arrivals.drop_arrival(&mut self.cx, spool));
             }
-            Some(offered) => self.let_lost_go(now, offered.lost),
+            Some(offered) => self.arrivals.let_lost_go(&mut self.cx, now, offered.lost),
             None => {}
         }
         match (resumes, channel) {
             // The turn had not come yet.
             (Some(send), Some(channel)) if lost => {
-                self.keep_lost(now, id, channel, send.entry, send.goes_on, Some(send.until));
+                self.cx.keep_lost(now, id, channel, send.entry, send.goes_on, Some(send.until));
             }
-            (Some(send), _) => _ = self.queue.scheduler.put_back(now.mono, send.entry),
+            (Some(send), _) => _ = self.cx.queue.scheduler.put_back(now.mono, send.entry),
             (None, _) => {}
         }
-        let Some(failed) = self.take_failed(id) else { return Fault::Link };
+        let Some(failed) = self.cx.take_failed(id) else { return Fault::Link };
         if let Some(channel) = channel.filter(|_| blames) {
-            let fault = self.judge(now, id, channel, &failed, abort);
+            let fault = self.outbound.judge(&mut self.cx, now, id, channel, &failed, abort);
             if fault != Fault::Link {
                 return fault;
             }
         }
         match (failed.goes_on.or(failed.if_lost), channel) {
             (Some(goes_on), Some(channel)) if lost => {
-                self.keep_lost(now, id, channel, failed.entry, goes_on, None);
+                self.cx.keep_lost(now, id, channel, failed.entry, goes_on, None);
             }
-            _ if !lost => _ = self.queue.scheduler.put_back(now.mono, failed.entry),
-            _ => self.begin_again(now, failed.entry),
+            _ if !lost => _ = self.cx.queue.scheduler.put_back(now.mono, failed.entry),
+            _ if self.outbound.begin_again(&mut self.cx, now, failed.entry) => {
+                self.delivery.waits_for_bind(&mut self.cx, failed.entry)
+            }
+            _ => {}
         }
         Fault::Link
     }
+}
 
+impl Context {
     /// The transfer that an association leaves behind.
-    fn take_failed(&mut self, id: AssociationId) -> Option<Failed> {
+    pub(crate) fn take_failed(&mut self, id: AssociationId) -> Option<Failed> {
         let link = self.associations.get_mut(&id)?;
         let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
             return link.failed.take();
@@ -90,7 +100,7 @@ impl Node {
     }
 
     /// Keeps a transfer of ours that was cut off, until its association is recovered.
-    fn keep_lost(
+    pub(crate) fn keep_lost(
         &mut self,
         now: Now,
         id: AssociationId,
@@ -127,26 +137,29 @@ impl Node {
         let lost = LostSend { entry, goes_on, remote, ours, asks: ours, until, asked: 0 };
         self.recovery.keep_send(channel, lost, asks_at);
     }
+}
 
+impl Arrivals {
     /// The association ended: what was arriving is kept for a recovery where that is possible, else
     /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer is told
     /// when it recovers the association, or its repetition is recognised.
     pub(crate) fn drop_receiving(
         &mut self,
+        cx: &mut Context,
         now: Now,
         id: AssociationId,
         was_open: bool,
         lost: bool,
     ) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
+        let Some(link) = cx.associations.get_mut(&id) else { return };
         let state = link.stack.take_interrupted().filter(|_| was_open);
         let (remote, ours, channel) = (link.remote, link.is_initiator(), link.channel());
         let (lost_on, idle_since) = (link.reference.clone(), link.idle_since);
         // What we released, or do not open again, the peer cannot go on with.
-        let may = !ours || (lost && !self.stopping && link.drain.is_none());
+        let may = !ours || (lost && !cx.life.stopping && link.drain.is_none());
         let spool = link.receiving.take().or_else(|| link.suspended.take());
-        self.drop_suspended(id);
-        let arrival = spool.and_then(|spool| self.arrivals.get_mut(&spool));
+        self.drop_suspended(cx, id);
+        let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
         let kept_until = arrival.as_ref().and_then(|a| a.kept_until);
         let held = match (spool, arrival) {
             (Some(spool), Some(a)) if !a.is_sound() || !a.ended => {
@@ -156,20 +169,20 @@ impl Node {
             (None, _) => Some((Held::Secured, state.as_ref().is_some_and(|s| s.is_completed()))),
         };
         let Some((held, sound)) = held else { return };
-        let timeout = channel.and_then(|c| self.peer_and_channel(c));
+        let timeout = channel.and_then(|c| cx.peer_and_channel(c));
         let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
         // Whoever has not heard of the end for so long has given up itself.
         let recent = held != Held::Secured || now.mono.since(idle_since) <= timeout;
         let state = state.filter(|s| s.serial() > 0 && sound && may && recent);
         let dropped = match (channel, state) {
             (Some(channel), Some(state)) => {
-                let until = kept_until.unwrap_or_else(|| self.receive_kept_until(now, channel));
+                let until = kept_until.unwrap_or_else(|| cx.receive_kept_until(now, channel));
                 if let Held::Part(spool) = held
-                    && let Some(arrival) = self.arrivals.get_mut(&spool)
+                    && let Some(arrival) = self.open.get_mut(&spool)
                 {
                     arrival.kept_until = Some(until);
                 }
-                self.recovery.keep_receive(LostReceive {
+                cx.recovery.keep_receive(LostReceive {
                     channel,
                     state,
                     held,
@@ -186,13 +199,15 @@ impl Node {
             },
         };
         if let Some(spool) = dropped {
-            self.drop_arrival(spool);
+            self.drop_arrival(cx, spool);
         }
     }
+}
 
+impl Outbound {
     /// A transfer to us is secured; if its association was lost meanwhile, the peer can be told.
-    pub(crate) fn secured_late(&mut self, spool: SpoolId) {
-        if let Some(channel) = self.recovery.secured(spool) {
+    pub(crate) fn secured_late(&mut self, cx: &mut Context, spool: SpoolId) {
+        if let Some(channel) = cx.recovery.secured(spool) {
             self.channels.get_mut(&channel);
         }
     }
@@ -203,53 +218,58 @@ impl Node {
 impl Node {
     /// Does what the time brings for what waits for a recovery.
     pub(crate) fn mind_recovery(&mut self, now: Now) {
-        for channel in self.recovery.start_asking(now.mono) {
-            self.channels.get_mut(&channel);
+        for channel in self.cx.recovery.start_asking(now.mono) {
+            self.outbound.channels.get_mut(&channel);
         }
-        let (sends, spools) = self.recovery.expire(now.mono);
+        let (sends, spools) = self.cx.recovery.expire(now.mono);
         for (channel, lost) in sends {
             let octets = lost.goes_on.point.octets;
             let detail = format!(
                 "the association was not recovered in time: begins again, {octets} octets are sent twice"
             );
-            self.event(Level::Warning, Kind::TransferFailed, detail)
+            self.cx
+                .event(Level::Warning, Kind::TransferFailed, detail)
                 .channel(Some(channel))
                 .entry(lost.entry);
             if lost.asks {
                 // Whoever could not recover it for so long lets others get past it.
-                let seed = self.rng.next_u64();
-                self.queue.scheduler.retry(now.mono, lost.entry, seed);
+                let seed = self.cx.rng.next_u64();
+                self.cx.queue.scheduler.retry(now.mono, lost.entry, seed);
             } else {
-                self.begin_again(now, lost.entry);
+                self.outbound.begin_again(&mut self.cx, now, lost.entry);
             }
         }
         for spool in spools {
-            self.drop_arrival(spool);
+            self.arrivals.drop_arrival(&mut self.cx, spool);
         }
     }
 
     /// The recovery was refused, or is asked for in vain: a transfer of ours begins again.
     pub(crate) fn give_up_lost(&mut self, now: Now, lost: Lost) {
         if let Some(send) = lost.send {
-            self.begin_again(now, send.entry);
+            self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
-        self.drop_lost(lost.receive.as_ref());
+        self.arrivals.drop_lost(&mut self.cx, lost.receive.as_ref());
     }
+}
 
+impl Arrivals {
     /// What was lost is not recovered, for reasons of ours.
-    fn let_lost_go(&mut self, now: Now, lost: Lost) {
+    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: Lost) {
         if let Some(send) = lost.send {
-            self.queue.scheduler.put_back(now.mono, send.entry);
+            cx.queue.scheduler.put_back(now.mono, send.entry);
         }
-        self.drop_lost(lost.receive.as_ref());
+        self.drop_lost(cx, lost.receive.as_ref());
     }
 
-    fn drop_lost(&mut self, receive: Option<&LostReceive>) {
+    pub(crate) fn drop_lost(&mut self, cx: &mut Context, receive: Option<&LostReceive>) {
         if let Some(LostReceive { held: Held::Part(spool), .. }) = receive {
-            self.drop_arrival(*spool);
+            self.drop_arrival(cx, *spool);
         }
     }
+}
 
+impl Context {
     /// An operator holds an entry: it waits for no recovery, and begins again once released.
     pub(crate) fn hold_lost(&mut self, now: Now, id: EntryId) {
         for entry in self.recovery.let_go(.., |_, entry| entry == id) {
@@ -268,25 +288,14 @@ impl Node {
         id: AssociationId,
         channel: ChannelId,
     ) {
-        let Some(offered) = self.recovery.take_offered(id) else { return };
-        if let Some(link) = self.associations.get_mut(&id) {
+        let Some(offered) = self.cx.recovery.take_offered(id) else { return };
+        if let Some(link) = self.cx.associations.get_mut(&id) {
             link.recovered = Some(offered.reference);
         }
-        self.initiator_open(now, id, channel);
-        self.adopt(id, offered.lost.receive.as_ref());
+        self.outbound.initiator_open(&mut self.cx, now, id, channel);
+        self.arrivals.adopt(&mut self.cx, id, offered.lost.receive.as_ref());
         if let Some(send) = offered.lost.send {
-            self.go_on(now, id, send.entry, send.goes_on);
-        }
-    }
-
-    /// A transfer to us may go on on this association.
-    fn adopt(&mut self, id: AssociationId, receive: Option<&LostReceive>) {
-        let Some(Held::Part(spool)) = receive.map(|lost| lost.held) else { return };
-        if let Some(arrival) = self.arrivals.get_mut(&spool) {
-            arrival.link = id;
-        }
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.suspended = Some(spool);
+            self.cx.go_on(now, id, send.entry, send.goes_on);
         }
     }
 
@@ -300,69 +309,50 @@ impl Node {
     ) {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
-        let remote = self.associations.get(&id).and_then(|l| l.remote);
-        let allowed = self.check_origin(id, channel.peer).is_ok();
-        if allowed && let Some(limit) = self.is_one_too_many(channel) {
-            let why = format!("busy: {}", self.config.limits.describe(limit));
-            return self.refuse_recovery(now, id, RefuseReason::Busy, &why);
+        let remote = self.cx.associations.get(&id).and_then(|l| l.remote);
+        let allowed = self.cx.check_origin(id, channel.peer).is_ok();
+        if allowed && let Some(limit) = self.cx.is_one_too_many(channel) {
+            let why = format!("busy: {}", self.cx.config.limits.describe(limit));
+            return self.cx.refuse_recovery(now, id, RefuseReason::Busy, &why);
         }
         if allowed {
             self.end_stale(now, id, channel, &reference);
-            if let Some((asking, is_ours)) = self.recovery.asked_by_us(channel, &reference) {
+            if let Some((asking, is_ours)) = self.cx.recovery.asked_by_us(channel, &reference) {
                 if is_ours {
                     let why = "busy: we ask for the recovery of that association, which we opened";
-                    return self.refuse_recovery(now, id, RefuseReason::Busy, why);
+                    return self.cx.refuse_recovery(now, id, RefuseReason::Busy, why);
                 }
                 self.stop_asking(now, asking);
             }
-            if self.recovery.is_committing(channel, &reference) {
+            if self.cx.recovery.is_committing(channel, &reference) {
                 let why = "busy: what came on that association is being secured";
-                return self.refuse_recovery(now, id, RefuseReason::Busy, why);
+                return self.cx.refuse_recovery(now, id, RefuseReason::Busy, why);
             }
         }
         let mut lost = match allowed {
-            true => self.take_lost(channel, remote, &reference),
+            true => self.cx.take_lost(channel, remote, &reference),
             false => Lost::default(),
         };
-        let two_way = self.associations.get(&id).is_some_and(|link| link.two_way);
+        let two_way = self.cx.associations.get(&id).is_some_and(|link| link.two_way);
         if let Some(send) = lost.send.take_if(|_| !two_way) {
             // Who does not get the turn cannot go on.
-            self.begin_again(now, send.entry);
+            self.outbound.begin_again(&mut self.cx, now, send.entry);
         }
         if lost.is_empty() {
             let why = "no such association here";
-            return self.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
+            return self.cx.refuse_recovery(now, id, RefuseReason::CannotRecover, why);
         }
-        self.adopt(id, lost.receive.as_ref());
+        self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());
         let waits = lost.send.is_some();
-        if let Some(link) = self.associations.get_mut(&id) {
+        if let Some(link) = self.cx.associations.get_mut(&id) {
             link.recovered = Some(reference);
             link.resumes = lost.send;
         }
-        self.request(id, Request::AcceptRecover(lost.receive.map(|lost| lost.state)));
-        self.mark_open(now, id, "as responder, recovered");
+        self.cx.request(id, Request::AcceptRecover(lost.receive.map(|lost| lost.state)));
+        self.cx.mark_open(now, id, "as responder, recovered");
         if waits {
-            self.want_turn(now, id);
+            self.cx.want_turn(now, id);
         }
-    }
-
-    /// What was lost with an association that this address may recover.
-    fn take_lost(
-        &mut self,
-        channel: ChannelId,
-        remote: Option<IpAddr>,
-        reference: &ConnectionReference,
-    ) -> Lost {
-        let Node { config, recovery, .. } = self;
-        let peer = config.peer(channel.peer);
-        // Where we connected to is not where it comes from, if it has several addresses.
-        let is_peers = peer.zip(remote).is_some_and(|(peer, remote)| {
-            peer.addresses.contains(&remote) || peer.from.iter().any(|f| f.contains(remote))
-        });
-        recovery.take(channel, reference, |ours, from| match ours {
-            true => is_peers,
-            false => from == remote,
-        })
     }
 
     /// The peer has lost an association of which we think that it is there: it is not.
@@ -373,12 +363,13 @@ impl Node {
         channel: ChannelId,
         reference: &ConnectionReference,
     ) {
-        let remote = self.associations.get(&asking).and_then(|l| l.remote);
+        let remote = self.cx.associations.get(&asking).and_then(|l| l.remote);
         let is_it = |l: &&Association| {
             let named = l.reference == *reference || l.recovered.as_ref() == Some(reference);
             named && l.phase == Phase::Open && (l.is_initiator() || l.remote == remote)
         };
         let stale: Vec<AssociationId> = self
+            .cx
             .associations_of(channel)
             .filter(|l| l.id != asking)
             .filter(is_it)
@@ -388,19 +379,58 @@ impl Node {
             let why = "the peer has lost it and recovers it (X.228 7.8.3)";
             self.association_over(now, id, Kind::AssociationLost, why);
             self.remove_association(id);
-            self.output(Output::Drop { association: id });
+            self.cx.output(Output::Drop { association: id });
         }
     }
 
     /// The peer, which opened the lost association, asks for its recovery itself.
     fn stop_asking(&mut self, now: Now, id: AssociationId) {
-        if let Some(link) = self.associations.get_mut(&id) {
+        if let Some(link) = self.cx.associations.get_mut(&id) {
             link.leaving = true; // what it was to recover is kept
         }
         let why = "the peer recovers the association itself";
         self.association_over(now, id, Kind::AssociationReleased, why);
         self.remove_association(id);
-        self.output(Output::Drop { association: id });
+        self.cx.output(Output::Drop { association: id });
+    }
+}
+
+impl Arrivals {
+    /// A transfer to us may go on on this association.
+    pub(crate) fn adopt(
+        &mut self,
+        cx: &mut Context,
+        id: AssociationId,
+        receive: Option<&LostReceive>,
+    ) {
+        let Some(Held::Part(spool)) = receive.map(|lost| lost.held) else { return };
+        if let Some(arrival) = self.open.get_mut(&spool) {
+            arrival.link = id;
+        }
+        if let Some(link) = cx.associations.get_mut(&id) {
+            link.suspended = Some(spool);
+        }
+    }
+}
+
+impl Context {
+    /// What was lost with an association that this address may recover.
+    pub(crate) fn take_lost(
+        &mut self,
+        channel: ChannelId,
+        remote: Option<IpAddr>,
+        reference: &ConnectionReference,
+    ) -> Lost {
+        let Context { config, recovery, .. } = self;
+        let peer = config.peer(channel.peer);
+        // Where we connected to is not where it comes from, if it has several addresses.
+        let is_peers = peer.zip(remote).is_some_and(|(peer, remote)| {
+            peer.addresses.contains(&remote) || peer.from.iter().any(|f| f.contains(remote))
+        });
+        recovery.take(channel, reference, |ours, from| match ours {
+            true => is_peers,
+            false => from == remote,
+        })
     }
 
     /// The turn came: what was cut off goes on before anything else.

@@ -9,7 +9,9 @@
 use crate::api::ChannelId;
 use crate::association::Phase;
 use crate::config::Connection;
+use crate::context::Context;
 use crate::event::{Kind, Level};
+use crate::machines::Outbound;
 use crate::node::Node;
 use crate::recovery::KEPT;
 use base::{AssociationId, Instant, Now, Utc};
@@ -50,7 +52,7 @@ impl Schedule {
 impl Node {
     /// Looks at the clock for every scheduled channel.
     pub(crate) fn keep_schedules(&mut self, now: Now) {
-        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+        let ids: Vec<ChannelId> = self.outbound.channels.keys().copied().collect();
         for id in ids {
             self.keep_schedule(now, id);
         }
@@ -58,9 +60,9 @@ impl Node {
 
     /// Looks at the clock for a channel where it is time, and opens or closes it.
     pub(crate) fn keep_schedule(&mut self, now: Now, id: ChannelId) {
-        let Some((_, channel)) = self.config.channel(id) else { return };
+        let Some((_, channel)) = self.cx.config.channel(id) else { return };
         let Connection::Scheduled { windows } = &channel.connection else { return };
-        let Some(state) = self.channels.get_mut(&id) else { return };
+        let Some(state) = self.outbound.channels.get_mut(&id) else { return };
         if state.schedule.look_at.is_some_and(|at| at > now.mono) {
             return;
         }
@@ -74,29 +76,43 @@ impl Node {
         state.schedule.closed = !open;
         let until = change.map(|at| format!(" until {at}")).unwrap_or_default();
         let state = if open { "within" } else { "outside" };
-        self.event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
+        self.cx
+            .event(Level::Info, Kind::WindowChanged, format!("{state} its windows{until}"))
             .channel(Some(id));
         match open {
-            true => self.window_begins(id),
+            true => self.outbound.window_begins(&mut self.cx, id),
             false => self.window_ends(now, id),
         }
     }
 
     /// Channels may have other hours from now on, or none.
     pub(crate) fn renew_schedules(&mut self, now: Now) {
-        let ids: Vec<ChannelId> = self.channels.keys().copied().collect();
+        let ids: Vec<ChannelId> = self.outbound.channels.keys().copied().collect();
         for id in ids {
-            let config = self.config.channel(id).map(|(_, channel)| &channel.connection);
+            let config = self.cx.config.channel(id).map(|(_, channel)| &channel.connection);
             let scheduled = matches!(config, Some(Connection::Scheduled { .. }));
-            let Some(state) = self.channels.get_mut(&id) else { continue };
+            let Some(state) = self.outbound.channels.get_mut(&id) else { continue };
             state.schedule.look_at = None;
             if !scheduled && std::mem::take(&mut state.schedule).closed {
-                self.window_begins(id);
+                self.outbound.window_begins(&mut self.cx, id);
             }
         }
         self.keep_schedules(now);
     }
 
+    fn window_ends(&mut self, now: Now, channel: ChannelId) {
+        let ours: Vec<AssociationId> =
+            self.cx.associations_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
+        for id in ours {
+            if let Some(link) = self.cx.associations.get_mut(&id) {
+                link.leaving = true;
+            }
+            self.wind_down(now, id);
+        }
+    }
+}
+
+impl Context {
     /// How long a transfer of ours that was cut off now may go on later: until its channel's next
     /// window has begun, but not beyond its expiry.
     pub(crate) fn kept_until(
@@ -117,7 +133,7 @@ impl Node {
 
     /// When a channel that is outside its windows, or will be before a transfer that is cut off now
     /// is given up, is within them again.
-    fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
+    pub(crate) fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
         let (_, config) = self.peer_and_channel(channel)?;
         let Connection::Scheduled { windows } = &config.connection else { return None };
         let change = windows.next_change(now.utc)?;
@@ -129,34 +145,6 @@ impl Node {
         Some(now.mono + opens.since(now.utc))
     }
 
-    fn window_begins(&mut self, channel: ChannelId) {
-        if let Some(state) = self.channels.get_mut(&channel) {
-            state.not_before = None;
-            state.failures = 0;
-        }
-        let ids: Vec<AssociationId> = self.associations_of(channel).map(|l| l.id).collect();
-        for id in ids {
-            // One on which the peer goes on sending is of use again.
-            if let Some(link) = self.associations.get_mut(&id)
-                && link.phase == Phase::Open
-                && !link.interrupting
-            {
-                link.leaving = false;
-            }
-        }
-    }
-
-    fn window_ends(&mut self, now: Now, channel: ChannelId) {
-        let ours: Vec<AssociationId> =
-            self.associations_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
-        for id in ours {
-            if let Some(link) = self.associations.get_mut(&id) {
-                link.leaving = true;
-            }
-            self.wind_down(now, id);
-        }
-    }
-
     /// Releases the associations of a closed channel on which the last transfer has ended.
     pub(crate) fn release_leaving(&mut self, channel: ChannelId) {
         let done: Vec<AssociationId> = self
@@ -166,6 +154,25 @@ impl Node {
             .collect();
         for id in done {
             self.release(id);
+        }
+    }
+}
+
+impl Outbound {
+    pub(crate) fn window_begins(&mut self, cx: &mut Context, channel: ChannelId) {
+        if let Some(state) = self.channels.get_mut(&channel) {
+            state.not_before = None;
+            state.failures = 0;
+        }
+        let ids: Vec<AssociationId> = cx.associations_of(channel).map(|l| l.id).collect();
+        for id in ids {
+            // One on which the peer goes on sending is of use again.
+            if let Some(link) = cx.associations.get_mut(&id)
+                && link.phase == Phase::Open
+                && !link.interrupting
+            {
+                link.leaving = false;
+            }
         }
     }
 }

@@ -5,6 +5,8 @@
 //! to encode its copies, to decode one and to encode it for the peer are steps of their own, each of
 //! some milliseconds where there are 14,000.
 
+use crate::context::Context;
+use crate::machines::Arrivals;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending};
 use crate::receiving::{Arrival, Head};
@@ -52,49 +54,82 @@ impl Taken {
     }
 }
 
-impl Node {
+impl Context {
     /// When to go on: at once, but after whatever else there is to do.
     pub(crate) fn steps_deadline(&self) -> Option<Instant> {
         self.steps.front().map(|(since, _)| *since)
     }
+}
 
+impl Node {
     /// Does a step; what needs several takes turns with the others.
     pub(crate) fn step_on(&mut self, now: Now) {
-        match self.steps.pop_front().map(|(_, step)| step) {
-            Some(Step::Prepare(spool)) => self.prepare(now, spool),
-            Some(Step::Commit(taken)) => self.commit_now(*taken),
+        match self.cx.steps.pop_front().map(|(_, step)| step) {
+            Some(Step::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
+            Some(Step::Commit(taken)) => self.arrivals.commit_now(&mut self.cx, *taken),
             Some(Step::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
             None => {}
         }
     }
 
+    /// Sends a record on the association that took up its entry: where it is long, in another step
+    /// than it is decoded.
+    pub(crate) fn send_record(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        entry: EntryId,
+        octets: &[u8],
+    ) -> Result<(), String> {
+        let record = Record::decode(octets).map_err(|e| e.to_string())?;
+        if octets.len() > LARGE_RECORD {
+            self.cx.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
+        } else {
+            self.send_decoded(now, id, entry, record);
+        }
+        Ok(())
+    }
+
+    fn send_decoded(&mut self, now: Now, id: AssociationId, entry: EntryId, record: Record) {
+        if !self.cx.is_sending(id, entry) {
+            // The association ended meanwhile; the entry was given back.
+            return;
+        }
+        match self.cx.associations.get(&id).and_then(|link| link.channel()) {
+            Some(channel) => self.outbound.start_transfer(&mut self.cx, now, id, channel, record),
+            None => self.delivery.start_delivery(&mut self.cx, now, id, record),
+        }
+    }
+}
+
+impl Arrivals {
     /// Finds keys and routes of the next recipients of what has ended.
-    pub(crate) fn prepare(&mut self, now: Now, spool: SpoolId) {
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
+    pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
         // Refused meanwhile, or gone, it needs no more.
         let Some(Head::Transfer(head)) = &arrival.head else { return };
-        let prepared = arrival.prepared.get_or_insert_with(|| self.engine.begin(head));
-        if self.engine.prepare(prepared, head, SLICE) {
+        let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
+        if cx.engine.prepare(prepared, head, SLICE) {
             let keys = prepared.keys();
-            self.secure(now, spool, keys);
+            self.secure(cx, now, spool, keys);
         } else {
-            self.steps.push_back((now.mono, Step::Prepare(spool)));
+            cx.steps.push_back((now.mono, Step::Prepare(spool)));
         }
     }
 
     /// Commits what was accepted: where it is long, in another step.
-    pub(crate) fn commit_taken(&mut self, now: Now, taken: Taken) {
+    pub(crate) fn commit_taken(&mut self, cx: &mut Context, now: Now, taken: Taken) {
         if taken.is_long() {
-            self.steps.push_back((now.mono, Step::Commit(Box::new(taken))));
+            cx.steps.push_back((now.mono, Step::Commit(Box::new(taken))));
         } else {
-            self.commit_now(taken);
+            self.commit_now(cx, taken);
         }
     }
 
-    fn commit_now(&mut self, taken: Taken) {
+    pub(crate) fn commit_now(&mut self, cx: &mut Context, taken: Taken) {
         let Taken { mut arrival, accepted, message, result, notes } = taken;
-        let batch = self.batch_with_body(&arrival, &accepted);
-        let spool = Self::committed_spool(&batch);
+        let batch = cx.batch_with_body(&arrival, &accepted);
+        let spool = Context::committed_spool(&batch);
         let charge = self.charge(&mut arrival, &batch);
         let (link, keys) = (arrival.link, arrival.keys);
         let after = match result {
@@ -113,35 +148,7 @@ impl Node {
             }
         };
         let entries = accepted.entries;
-        self.commit(batch, Pending::Commit { link, entries, after, charge });
-    }
-
-    /// Sends a record on the association that took up its entry: where it is long, in another step
-    /// than it is decoded.
-    pub(crate) fn send_record(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        entry: EntryId,
-        octets: &[u8],
-    ) -> Result<(), String> {
-        let record = Record::decode(octets).map_err(|e| e.to_string())?;
-        if octets.len() > LARGE_RECORD {
-            self.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
-        } else {
-            self.send_decoded(now, id, entry, record);
-        }
-        Ok(())
-    }
-
-    fn send_decoded(&mut self, now: Now, id: AssociationId, entry: EntryId, record: Record) {
-        if !self.is_sending(id, entry) {
-            // The association ended meanwhile; the entry was given back.
-            return;
-        }
-        match self.associations.get(&id).and_then(|link| link.channel()) {
-            Some(channel) => self.start_transfer(now, id, channel, record),
-            None => self.start_delivery(now, id, record),
-        }
+        let level = self.level_with_arrival(cx, link);
+        cx.commit_for(level, batch, Pending::Commit { link, entries, after, charge });
     }
 }

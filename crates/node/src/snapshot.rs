@@ -16,35 +16,36 @@ impl Node {
     /// What goes on, as plain data.
     pub fn status(&self, now: Now) -> Status {
         // Channels that are no more stand here as long as an association of theirs does.
-        let gone = self.former.iter().filter(|former| self.config.peer(former.id()).is_none());
+        let gone =
+            self.cx.former.iter().filter(|former| self.cx.config.peer(former.id()).is_none());
         let mut peers: Vec<PeerStatus> = Vec::new();
-        for config in self.config.peers.iter().chain(gone) {
+        for config in self.cx.config.peers.iter().chain(gone) {
             if peers.iter().any(|peer| peer.name == config.name) {
                 continue;
             }
-            let former = self.former.iter().filter(|f| f.id() == config.id());
-            let configured = self.config.peer(config.id());
+            let former = self.cx.former.iter().filter(|f| f.id() == config.id());
+            let configured = self.cx.config.peer(config.id());
             let channels = configured.into_iter().chain(former).flat_map(Peer::channels);
             let name = config.name.clone();
             let channels = channels.map(|(id, c)| self.channel_status(now, id, c)).collect();
             peers.push(PeerStatus { name, channels });
         }
-        let mailboxes = self.queue.mailboxes().map(|(number, address)| MailboxStatus {
+        let mailboxes = self.cx.queue.mailboxes().map(|(number, address)| MailboxStatus {
             address: address.to_owned(),
-            queued: by_precedence(&self.queue.scheduler.mailbox_status(number).queued()),
-            bound: self.associations.values().filter(|l| l.mailbox() == Some(address)).count()
+            queued: by_precedence(&self.cx.queue.scheduler.mailbox_status(number).queued()),
+            bound: self.cx.associations.values().filter(|l| l.mailbox() == Some(address)).count()
                 as u64,
         });
         Status {
             clock: self.clock_status(now),
-            mta: self.config.mta.0.clone(),
+            mta: self.cx.config.mta.0.clone(),
             time: now.utc.to_string(),
-            started: self.started_at.map(|at| at.to_string()),
-            stopping: self.stopping,
+            started: self.cx.life.started_at.map(|at| at.to_string()),
+            stopping: self.cx.life.stopping,
             peers,
             minimize: self.minimize_status(now),
             mailboxes: mailboxes.collect(),
-            counters: self.tally.counters(),
+            counters: self.cx.tally.counters(),
             events_lost: None,
         }
     }
@@ -52,22 +53,23 @@ impl Node {
     /// How much is held in memory for what is under way; all zero at rest.
     pub fn holds(&self) -> Holds {
         Holds {
-            arrivals: self.arrivals.len(),
-            pending: self.pending.len(),
-            keys: self.committing.len() + self.blocked.len(),
-            associations: self.associations.len(),
-            octets: self.memory.total(),
+            arrivals: self.arrivals.open.len(),
+            pending: self.cx.commits.pending.len(),
+            keys: self.cx.keys.committing.len() + self.cx.keys.blocked.len(),
+            associations: self.cx.associations.len(),
+            octets: self.arrivals.memory.total(),
         }
     }
 
     fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
-        let queue = self.queue.scheduler.status(id);
-        let floor = self.queue.scheduler.floor_on(id);
+        let queue = self.cx.queue.scheduler.status(id);
+        let floor = self.cx.queue.scheduler.floor_on(id);
         ChannelStatus {
             name: config.name.clone(),
             dscp: config.dscp,
             dscp_name: config.dscp.to_string(),
             associations: self
+                .cx
                 .associations
                 .values()
                 .filter(|l| l.channel() == Some(id))
@@ -83,13 +85,14 @@ impl Node {
             oldest_age_seconds: queue.oldest().map(|at| now.utc.since(at).as_secs_f64()),
             // Far below 2^53.
             line_kbit_s: self
+                .outbound
                 .channels
                 .get(&id)
                 .and_then(|c| c.line.bit_s())
                 .map(|bit_s| bit_s as f64 / 1_000.0),
-            checkpoint_bytes: u64::from(self.checkpoint_size(id, config)) << 10,
-            closed: self.channels.get(&id).and_then(|c| c.schedule.describe()),
-            last_error: self.channels.get(&id).and_then(|c| c.last_error.clone()),
+            checkpoint_bytes: u64::from(self.outbound.checkpoint_size(id, config)) << 10,
+            closed: self.outbound.channels.get(&id).and_then(|c| c.schedule.describe()),
+            last_error: self.outbound.channels.get(&id).and_then(|c| c.last_error.clone()),
         }
     }
 
@@ -124,13 +127,13 @@ impl Node {
 
     /// The MTS identifier of an entry, which is known here while it is in transfer only.
     fn message_in_transfer(&self, id: EntryId) -> Option<String> {
-        let mut sending = self.associations.values().filter_map(|link| link.sending.as_ref());
+        let mut sending = self.cx.associations.values().filter_map(|link| link.sending.as_ref());
         let found = sending.find(|sending| sending.entry == id)?;
         Some(base::shown::line(&found.message).into_owned()).filter(|message| !message.is_empty())
     }
 
     fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
-        let arrival = link.receiving.and_then(|spool| self.arrivals.get(&spool));
+        let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
         let state = match link.phase {
             Phase::Connecting => "connecting",
             Phase::Opening => "opening",

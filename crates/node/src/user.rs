@@ -5,8 +5,12 @@ use crate::address_prefix::Origin;
 use crate::admission::refused;
 use crate::api::{Output, Principal, Secret};
 use crate::association::{Association, Phase, Purpose};
+use crate::context::Context;
 use crate::event::{Kind, Level};
 use crate::limits::Limit;
+use crate::machines::Admission;
+use crate::machines::Arrivals;
+use crate::machines::Delivery;
 use crate::node::Node;
 use crate::pending::{AfterCommit, Pending, VerifiedBind};
 use crate::receiving::{Arrival, Head, Parsing};
@@ -63,33 +67,46 @@ pub(crate) enum Unit {
 impl Node {
     pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
-            Indication::Open { bind, syntaxes, .. } => self.user_bind(now, id, &bind, &syntaxes),
-            Indication::Invoked { invoke, operation } => self.invoked(now, id, invoke, operation),
+            Indication::Open { bind, syntaxes, .. } => {
+                self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes)
+            }
+            Indication::Invoked { invoke, operation } => {
+                self.arrivals.invoked(&mut self.cx, now, id, invoke, operation)
+            }
             Indication::Returned { invoke } => {
-                self.set_unit(id, Unit::Result { invoke, octets: Vec::new() });
+                self.cx.set_unit(id, Unit::Result { invoke, octets: Vec::new() });
             }
             Indication::ReturnedError { invoke, error } => {
-                self.set_unit(id, Unit::Error { invoke, code: error, octets: Vec::new() });
+                self.cx.set_unit(id, Unit::Error { invoke, code: error, octets: Vec::new() });
             }
             Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
             Indication::Rejected { invoke, problem } => {
-                let mine =
-                    self.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+                let mine = self
+                    .cx
+                    .associations
+                    .get(&id)
+                    .and_then(|l| l.sending.as_ref())
+                    .map(|s| s.invoke);
                 if invoke.is_none() || invoke == mine {
-                    self.delivery_failed(now, id, &format!("rejected: {problem:?}"));
+                    self.delivery.delivery_failed(
+                        &mut self.cx,
+                        now,
+                        id,
+                        &format!("rejected: {problem:?}"),
+                    );
                 }
             }
             Indication::NeedContent { offset, max } => {
-                if let Some(link) = self.associations.get_mut(&id) {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
                     link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
                 }
-                self.need_content(id, offset, max);
+                self.cx.need_content(id, offset, max);
             }
             // The peer heard a reject. What was arriving breaks off; APDUs come one after the other,
             // so no other can be meant.
             Indication::Faulty { detail, .. } => {
                 self.break_off(now, id);
-                self.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
+                self.cx.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
             }
             Indication::Released => {
                 self.association_over(now, id, Kind::AssociationReleased, "unbound");
@@ -98,83 +115,6 @@ impl Node {
                 self.association_over(now, id, Kind::AssociationLost, &detail);
             }
             _ => {}
-        }
-    }
-
-    // ----- bind -----------------------------------------------------------------------------------
-
-    fn user_bind(&mut self, now: Now, id: AssociationId, bind: &[u8], syntaxes: &[base::ber::Oid]) {
-        let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
-        let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
-        let wrong = match parsed {
-            Err(error) => format!("MTSBindArgument: {error}"),
-            Ok(bind) if bind.security_context.is_some() => {
-                return self.refuse_user(now, id, Refusal::Context);
-            }
-            Ok(bind) => match (bind.name, bind.credentials) {
-                (
-                    ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
-                    Credentials::Simple(password),
-                ) => {
-                    let password = Secret(Bytes::copy_from_slice(password.octets()));
-                    let mailbox = engine::canonical(&name.address);
-                    return self.queue_verification(now, id, takes_deliveries, mailbox, password);
-                }
-                (ObjectName::Mta(name), _) => {
-                    format!("initiator-name: MTA {:?} binds over P1, not over P3", name.0)
-                }
-                _ => "initiator-credentials: only simple ones are supported".to_owned(),
-            },
-        };
-        self.refuse_user(now, id, Refusal::Wrong(wrong));
-    }
-
-    /// A user's password is checked in its turn, unless too many were wrong.
-    fn queue_verification(
-        &mut self,
-        now: Now,
-        id: AssociationId,
-        takes_deliveries: bool,
-        mailbox: String,
-        password: Secret,
-    ) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        if let Purpose::User { takes_deliveries: slot, .. } = &mut link.purpose {
-            *slot = takes_deliveries;
-        }
-        let origin = link.origin.unwrap_or(Origin::Others);
-        if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
-            return self.refuse_user(now, id, Refusal::TooMany(mailbox));
-        }
-        // What waits for all others may have to make room.
-        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
-            self.connections.checking(id);
-        }
-        self.verify_waiting(now);
-    }
-
-    /// Has the next passwords checked, as many at once as may be.
-    pub(crate) fn verify_waiting(&mut self, now: Now) {
-        loop {
-            let links = &self.associations;
-            let is_there =
-                |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
-            let next = self.access.next(now.mono, is_there);
-            for put_last in self.access.take_put_last() {
-                self.connections.checked(put_last);
-            }
-            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
-            self.connections.checking(link);
-            if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
-                // Those before it failed.
-                self.access.ended();
-                self.refuse_user(now, link, Refusal::TooMany(mailbox));
-                continue;
-            }
-            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
-            let token = self.token(Pending::Verify { link, bind });
-            let principal = Principal::User(mailbox);
-            self.output(Output::Verify { token, principal, password });
         }
     }
 
@@ -187,51 +127,202 @@ impl Node {
         origin: Origin,
         right: bool,
     ) {
-        self.access.ended();
+        self.admission.access.ended();
         let name = Name::of(mailbox);
         match right {
-            true => self.access.succeeded(now.mono, origin, name),
-            false => self.access.failed(now.mono, origin, name, true),
+            true => self.admission.access.succeeded(now.mono, origin, name),
+            false => self.admission.access.failed(now.mono, origin, name, true),
         }
-        if self.associations.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
+        if self.cx.associations.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
             if right {
-                self.user_open(now, id, mailbox);
+                self.delivery.user_open(&mut self.cx, now, id, mailbox);
             } else {
                 let wrong = format!("wrong password, or no such user: {mailbox}");
-                self.refuse_user(now, id, Refusal::Wrong(wrong));
+                self.cx.refuse_user(now, id, Refusal::Wrong(wrong));
             }
         }
-        self.verify_waiting(now);
+        self.admission.verify_waiting(&mut self.cx, now);
+    }
+
+    fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
+        match &mut link.unit {
+            Unit::None => {}
+            Unit::Invocation => {
+                self.arrivals.arrival_data(&mut self.cx, id, bytes);
+                self.arrivals.set_pace(&mut self.cx, now, id, last);
+                if last {
+                    self.cx.set_unit(id, Unit::None);
+                    self.arrivals.invocation_complete(&mut self.cx, now, id);
+                }
+            }
+            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
+                if octets.len() + bytes.len() <= MAX_RESULT {
+                    octets.extend_from_slice(bytes);
+                }
+                if last {
+                    let unit = std::mem::take(&mut link.unit);
+                    if let Some(entry) =
+                        self.delivery.delivery_answered(&mut self.cx, now, id, unit)
+                    {
+                        self.outbound.blame.forget(entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
+    /// user's is none.
+    fn break_off(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
+        link.argument_deadline = None;
+        match std::mem::take(&mut link.unit) {
+            Unit::None => {}
+            Unit::Invocation => {
+                let Some(spool) = link.receiving.take() else { return };
+                // What was refused on the way is answered already.
+                let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
+                if let Some(link) = self.cx.associations.get_mut(&id).filter(|_| waits) {
+                    link.unanswered = link.unanswered.saturating_sub(1);
+                }
+                self.arrivals.drop_arrival(&mut self.cx, spool);
+            }
+            Unit::Result { .. } | Unit::Error { .. } => {
+                self.delivery.delivery_failed(
+                    &mut self.cx,
+                    now,
+                    id,
+                    "the answer broke off (X.229 7.5.1)",
+                );
+            }
+        }
+    }
+}
+
+impl Admission {
+    // ----- bind -----------------------------------------------------------------------------------
+
+    pub(crate) fn user_bind(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        bind: &[u8],
+        syntaxes: &[base::ber::Oid],
+    ) {
+        let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
+        let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
+        let wrong = match parsed {
+            Err(error) => format!("MTSBindArgument: {error}"),
+            Ok(bind) if bind.security_context.is_some() => {
+                return cx.refuse_user(now, id, Refusal::Context);
+            }
+            Ok(bind) => match (bind.name, bind.credentials) {
+                (
+                    ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
+                    Credentials::Simple(password),
+                ) => {
+                    let password = Secret(Bytes::copy_from_slice(password.octets()));
+                    let mailbox = engine::canonical(&name.address);
+                    return self.queue_verification(
+                        cx,
+                        now,
+                        id,
+                        takes_deliveries,
+                        mailbox,
+                        password,
+                    );
+                }
+                (ObjectName::Mta(name), _) => {
+                    format!("initiator-name: MTA {:?} binds over P1, not over P3", name.0)
+                }
+                _ => "initiator-credentials: only simple ones are supported".to_owned(),
+            },
+        };
+        cx.refuse_user(now, id, Refusal::Wrong(wrong));
+    }
+
+    /// A user's password is checked in its turn, unless too many were wrong.
+    pub(crate) fn queue_verification(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        takes_deliveries: bool,
+        mailbox: String,
+        password: Secret,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        if let Purpose::User { takes_deliveries: slot, .. } = &mut link.purpose {
+            *slot = takes_deliveries;
+        }
+        let origin = link.origin.unwrap_or(Origin::Others);
+        if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
+            return cx.refuse_user(now, id, Refusal::TooMany(mailbox));
+        }
+        // What waits for all others may have to make room.
+        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
+            cx.connections.checking(id);
+        }
+        self.verify_waiting(cx, now);
+    }
+
+    /// Has the next passwords checked, as many at once as may be.
+    pub(crate) fn verify_waiting(&mut self, cx: &mut Context, now: Now) {
+        loop {
+            let links = &cx.associations;
+            let is_there =
+                |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
+            let next = self.access.next(now.mono, is_there);
+            for put_last in self.access.take_put_last() {
+                cx.connections.checked(put_last);
+            }
+            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
+            cx.connections.checking(link);
+            if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
+                // Those before it failed.
+                self.access.ended();
+                cx.refuse_user(now, link, Refusal::TooMany(mailbox));
+                continue;
+            }
+            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
+            let token = cx.token(Pending::Verify { link, bind });
+            let principal = Principal::User(mailbox);
+            cx.output(Output::Verify { token, principal, password });
+        }
     }
 
     /// These mailboxes are gone, or have another password: who bound with the old one is aborted,
     /// and nobody binds with it any more.
-    pub(crate) fn end_users(&mut self, changed: &[String]) {
+    pub(crate) fn end_users(&mut self, cx: &mut Context, changed: &[String]) {
         if changed.is_empty() {
             return;
         }
         let names: Vec<Name> = changed.iter().map(|mailbox| Name::of(mailbox)).collect();
         self.access.unprove(&names);
-        for pending in self.pending.values_mut() {
+        for pending in cx.commits.pending.values_mut() {
             if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
             {
                 *stale |= changed.contains(mailbox);
             }
         }
-        let numbers = changed.iter().filter_map(|mailbox| self.queue.mailbox_number(mailbox));
-        let ids: Vec<AssociationId> = numbers.flat_map(|n| self.connections.users(n)).collect();
+        let numbers = changed.iter().filter_map(|mailbox| cx.queue.mailbox_number(mailbox));
+        let ids: Vec<AssociationId> = numbers.flat_map(|n| cx.connections.users(n)).collect();
         for id in &ids {
-            if let Some(link) = self.associations.get_mut(id) {
+            if let Some(link) = cx.associations.get_mut(id) {
                 link.transport_error = Some("the user is gone, or has another password".to_owned());
             }
         }
         for id in ids {
-            self.request(id, Request::Abort(AbortReason::PermanentProblem));
+            cx.request(id, Request::Abort(AbortReason::PermanentProblem));
         }
     }
+}
 
-    /// Refuses a user's bind (X.411 8.1.1), with the errors of [`Node::refuse_bind`].
-    fn refuse_user(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
+impl Context {
+    /// Refuses a user's bind (X.411 8.1.1), with the errors of `refuse_bind`.
+    pub(crate) fn refuse_user(&mut self, now: Now, id: AssociationId, refusal: Refusal) {
         let Some(link) = self.associations.get(&id) else { return };
         let (origin, remote) = (link.origin, link.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
@@ -250,40 +341,179 @@ impl Node {
         self.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
     }
 
+    // ----- operations the user invokes --------------------------------------------------------------
+
+    pub(crate) fn set_unit(&mut self, id: AssociationId, unit: Unit) {
+        if let Some(link) = self.associations.get_mut(&id) {
+            link.unit = unit;
+        }
+    }
+
+    pub(crate) fn answer(&mut self, id: AssociationId, invoke: i64, operation: i64, result: Bytes) {
+        self.answered(id);
+        self.request(id, Request::Result { invoke, operation, result: Payload::whole(result) });
+    }
+
+    pub(crate) fn answered(&mut self, id: AssociationId) {
+        if let Some(link) = self.associations.get_mut(&id) {
+            link.unanswered = link.unanswered.saturating_sub(1);
+        }
+    }
+
+    pub(crate) fn refuse_submission(
+        &mut self,
+        id: AssociationId,
+        invoke: i64,
+        error: &SubmitError,
+    ) {
+        self.event(Level::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
+        self.answer_error(id, invoke, &error.access_error());
+    }
+
+    pub(crate) fn answer_error(&mut self, id: AssociationId, invoke: i64, error: &AccessError) {
+        let mut writer = Writer::new();
+        error.write_parameter(&mut writer);
+        self.answered(id);
+        let parameter = writer.into_vec().into();
+        self.request(id, Request::Error { invoke, error: error.code(), parameter });
+    }
+
+    pub(crate) fn reject(&mut self, id: AssociationId, invoke: i64, problem: Problem) {
+        self.answered(id);
+        self.request(id, Request::Reject { invoke: Some(invoke), problem });
+    }
+
+    /// An argument that could not be read, is beyond our limits, or could not be stored.
+    pub(crate) fn refuse_malformed(&mut self, id: AssociationId, invoke: i64, reason: AbortReason) {
+        match reason {
+            AbortReason::InvalidParameter => self.reject(id, invoke, MISTYPED_ARGUMENT),
+            // What a submission control's permissible-maximum-content-length is for
+            // (X.411 8.2.2.2): no other error of message-submission is about size.
+            AbortReason::PermanentProblem => {
+                self.answer_error(id, invoke, &AccessError::ControlViolated);
+            }
+            // message-submission has no error for an MTA that cannot for now.
+            _ => self.reject(id, invoke, RESOURCE_LIMITATION),
+        }
+    }
+
+    // ----- deliveries -----------------------------------------------------------------------------
+
+    /// A user has bound.
+    pub(crate) fn note_user(&mut self, id: AssociationId) {
+        let mailbox = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        if let Some(mailbox) = mailbox {
+            let number = self.queue.mailbox(&mailbox);
+            self.connections.user(id, number);
+        }
+    }
+
+    pub(crate) fn delivery_confirmed(&mut self, now: Now, id: AssociationId) -> Option<EntryId> {
+        let sending = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        sending.confirmed = true;
+        let (entry, precedence) = (sending.entry, sending.precedence);
+        let record = sending.record.take()?;
+        let time = sending.delivery_time.unwrap_or(now.utc);
+        // Who it is, for each recipient here has an entry of its own.
+        let to = match &record.next_hop {
+            NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
+            NextHop::Peer(_) => String::new(),
+        };
+        self.event(Level::Info, Kind::Delivered, to)
+            .association(id)
+            .message(record.message.clone())
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(record.body.map(|_| record.size));
+        let concluded = self.engine.delivered(now.utc, time, &record);
+        self.conclude(id, entry, &record.message, concluded);
+        Some(entry)
+    }
+
+    /// Forgets an entry, and queues what comes of it.
+    pub(crate) fn conclude(
+        &mut self,
+        id: AssociationId,
+        entry: EntryId,
+        message: &str,
+        concluded: engine::Concluded,
+    ) {
+        self.log_notes(Some(id), None, message, &concluded.notes);
+        let (mut batch, bodies) = self.queue.forget(entry);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
+        let entries = concluded.entries;
+        let level = self.level_of(id, None);
+        self.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+    }
+
+    /// The user's error is one that no repetition helps: the originator is told.
+    pub(crate) fn delivery_refused(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        code: i64,
+        why: &str,
+    ) -> Option<EntryId> {
+        let (reason, diagnostic) = engine::permanent(code)?;
+        let sending = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let record = sending.record.take()?;
+        sending.confirmed = true;
+        let entry = sending.entry;
+        self.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
+            .association(id)
+            .message(record.message.clone())
+            .entry(entry)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
+        let concluded = self.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
+        self.conclude(id, entry, &record.message, concluded);
+        Some(entry)
+    }
+}
+
+impl Delivery {
     /// The user's password is right.
-    pub(crate) fn user_open(&mut self, now: Now, id: AssociationId, mailbox: &str) {
-        let number = self.queue.mailbox(mailbox);
-        if self.connections.users(number).count() >= self.config.limits.associations_per_user {
-            return self.refuse_user(now, id, Refusal::Full(Limit::PerUser));
+    pub(crate) fn user_open(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        mailbox: &str,
+    ) {
+        let number = cx.queue.mailbox(mailbox);
+        if cx.connections.users(number).count() >= cx.config.limits.associations_per_user {
+            return cx.refuse_user(now, id, Refusal::Full(Limit::PerUser));
         }
         let takes =
             |l: &Association| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
-        if self.associations.get(&id).is_some_and(takes) {
-            self.end_delivery_waits(now, number);
+        if cx.associations.get(&id).is_some_and(takes) {
+            self.end_delivery_waits(cx, now, number);
         }
-        let waiting = self.messages_waiting(number);
+        let waiting = self.messages_waiting(cx, number);
         // responder-credentials must be there; users authenticate us by the connection they made.
-        let name = ObjectName::Mta(self.config.mta.clone());
+        let name = ObjectName::Mta(cx.config.mta.clone());
         let mut result = MtsBind::new(name, Credentials::simple(""));
         result.messages_waiting = Some(waiting);
         let mut writer = Writer::new();
         result.write(&mut writer);
-        if let Some(link) = self.associations.get_mut(&id)
+        if let Some(link) = cx.associations.get_mut(&id)
             && let Purpose::User { mailbox: slot, .. } = &mut link.purpose
         {
             *slot = Some(mailbox.to_owned());
         }
-        self.request(id, Request::Accept { bind: writer.into_vec().into() });
-        self.mark_open(now, id, &format!("user {mailbox}"));
+        cx.request(id, Request::Accept { bind: writer.into_vec().into() });
+        cx.mark_open(now, id, &format!("user {mailbox}"));
     }
 
     /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1): for this
     /// association, or for another try; not for a time or an operator, for who waits for those waits
     /// in vain.
-    fn messages_waiting(&self, mailbox: u32) -> MessagesWaiting {
-        let status = self.queue.scheduler.mailbox_status(mailbox);
+    pub(crate) fn messages_waiting(&self, cx: &Context, mailbox: u32) -> MessagesWaiting {
+        let status = cx.queue.scheduler.mailbox_status(mailbox);
         let mut failed = BTreeMap::<Precedence, u64>::new();
-        self.failed_and_waiting(mailbox).for_each(|level| *failed.entry(level).or_default() += 1);
+        self.failed_and_waiting(cx, mailbox)
+            .for_each(|level| *failed.entry(level).or_default() += 1);
         let queue = |levels: [Precedence; 2]| DeliveryQueue {
             messages: levels
                 .iter()
@@ -303,307 +533,37 @@ impl Node {
         }
     }
 
-    // ----- operations the user invokes --------------------------------------------------------------
-
-    fn set_unit(&mut self, id: AssociationId, unit: Unit) {
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.unit = unit;
-        }
-    }
-
-    fn invoked(&mut self, now: Now, id: AssociationId, invoke: i64, operation: i64) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        link.unit = Unit::Invocation;
-        link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
-        let parsing = if link.phase != Phase::Open || link.unanswered >= MAX_PENDING {
-            let problem = RESOURCE_LIMITATION;
-            self.request(id, Request::Reject { invoke: Some(invoke), problem });
-            Parsing::Ignoring
-        } else if operation == operation::MESSAGE_SUBMISSION {
-            link.unanswered += 1;
-            let most = self.config.limits.envelope;
-            Parsing::Submission(SubmissionParser::default().envelope_limit(most))
-        } else {
-            link.unanswered += 1;
-            Parsing::Operation(Vec::new())
-        };
-        let peek = self.config.classify.peek_content;
-        let spool = self.next_spool();
-        let mut arrival = Arrival::new(id, None, parsing, spool);
-        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
-        self.begin_arrival(id, arrival);
-    }
-
-    fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        match &mut link.unit {
-            Unit::None => {}
-            Unit::Invocation => {
-                self.arrival_data(id, bytes);
-                self.set_pace(now, id, last);
-                if last {
-                    self.set_unit(id, Unit::None);
-                    self.invocation_complete(now, id);
-                }
-            }
-            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
-                if octets.len() + bytes.len() <= MAX_RESULT {
-                    octets.extend_from_slice(bytes);
-                }
-                if last {
-                    let unit = std::mem::take(&mut link.unit);
-                    self.delivery_answered(now, id, unit);
-                }
-            }
-        }
-    }
-
-    /// Gives the user more time where an argument got on.
-    fn set_pace(&mut self, now: Now, id: AssociationId, last: bool) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        if last {
-            link.argument_deadline = None;
-            return;
-        }
-        let arrival = link.receiving.and_then(|spool| self.arrivals.get_mut(&spool));
-        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
-            arrival.paced = arrival.length + PACE;
-            link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
-        }
-    }
-
-    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
-    /// user's is none.
-    fn break_off(&mut self, now: Now, id: AssociationId) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
-        link.argument_deadline = None;
-        match std::mem::take(&mut link.unit) {
-            Unit::None => {}
-            Unit::Invocation => {
-                let Some(spool) = link.receiving.take() else { return };
-                // What was refused on the way is answered already.
-                let waits = self.arrivals.get(&spool).is_some_and(Arrival::is_sound);
-                if let Some(link) = self.associations.get_mut(&id).filter(|_| waits) {
-                    link.unanswered = link.unanswered.saturating_sub(1);
-                }
-                self.drop_arrival(spool);
-            }
-            Unit::Result { .. } | Unit::Error { .. } => {
-                self.delivery_failed(now, id, "the answer broke off (X.229 7.5.1)");
-            }
-        }
-    }
-
-    fn invocation_complete(&mut self, now: Now, id: AssociationId) {
-        let Some(spool) = self.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
-            return;
-        };
-        let mailbox = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
-        let Some(arrival) = self.arrivals.get_mut(&spool) else { return };
-        arrival.ended = true;
-        if !arrival.is_sound() {
-            self.drop_arrival(spool);
-            return;
-        }
-        if let Err(error) = arrival.finish() {
-            self.refuse_arrival(spool, AbortReason::InvalidParameter, &error.to_string());
-            self.drop_arrival(spool);
-            return;
-        }
-        if matches!(arrival.parsing, Parsing::Operation(_)) {
-            if let Some(mut arrival) = self.arrivals.remove(&spool) {
-                self.operate(now, id, &mut arrival);
-                self.free_memory(&mut arrival);
-            }
-            return;
-        }
-        let keys = match &arrival.head {
-            Some(Head::Submission(envelope)) => {
-                let digest = arrival.content().digest;
-                let originator = mailbox.unwrap_or_default();
-                engine::submission_key(&originator, envelope, &digest).into_iter().collect()
-            }
-            _ => Vec::new(),
-        };
-        self.secure(now, spool, keys);
-    }
-
-    pub(crate) fn commit_submission(
-        &mut self,
-        now: Now,
-        mut arrival: Arrival,
-        envelope: &MessageSubmissionEnvelope,
-        seen: &[Option<Bytes>],
-    ) {
-        let id = arrival.link;
-        let Some(mailbox) = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned))
-        else {
-            self.give_up_arrival(&mut arrival);
-            return;
-        };
-        if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
-            // The same submission again: answered as the first time (DESIGN section 6).
-            self.give_up_arrival(&mut arrival);
-            self.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
-            self.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
-            return;
-        }
-        let content = arrival.content();
-        match self.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
-            Err(error) => {
-                self.give_up_arrival(&mut arrival);
-                self.refuse_submission(id, arrival.invoke, &error);
-            }
-            Ok(submitted) => {
-                let Submitted { accepted, message, result, notes } = submitted;
-                self.commit_taken(
-                    now,
-                    Taken { arrival, accepted, message, result: Some(result), notes },
-                );
-            }
-        }
-    }
-
-    /// Forgets an arrival that comes to no commit.
-    fn give_up_arrival(&mut self, arrival: &mut Arrival) {
-        self.free_memory(arrival);
-        self.release_keys(&arrival.keys);
-        if arrival.spool_open {
-            self.output(Output::SpoolDiscard { spool: arrival.spool });
-        }
-    }
-
-    pub(crate) fn answer(&mut self, id: AssociationId, invoke: i64, operation: i64, result: Bytes) {
-        self.answered(id);
-        self.request(id, Request::Result { invoke, operation, result: Payload::whole(result) });
-    }
-
-    fn answered(&mut self, id: AssociationId) {
-        if let Some(link) = self.associations.get_mut(&id) {
-            link.unanswered = link.unanswered.saturating_sub(1);
-        }
-    }
-
-    fn refuse_submission(&mut self, id: AssociationId, invoke: i64, error: &SubmitError) {
-        self.event(Level::Warning, Kind::SubmissionRefused, error.to_string()).association(id);
-        self.answer_error(id, invoke, &error.access_error());
-    }
-
-    fn answer_error(&mut self, id: AssociationId, invoke: i64, error: &AccessError) {
-        let mut writer = Writer::new();
-        error.write_parameter(&mut writer);
-        self.answered(id);
-        let parameter = writer.into_vec().into();
-        self.request(id, Request::Error { invoke, error: error.code(), parameter });
-    }
-
-    fn reject(&mut self, id: AssociationId, invoke: i64, problem: Problem) {
-        self.answered(id);
-        self.request(id, Request::Reject { invoke: Some(invoke), problem });
-    }
-
-    /// An argument that could not be read, is beyond our limits, or could not be stored.
-    pub(crate) fn refuse_malformed(&mut self, id: AssociationId, invoke: i64, reason: AbortReason) {
-        match reason {
-            AbortReason::InvalidParameter => self.reject(id, invoke, MISTYPED_ARGUMENT),
-            // What a submission control's permissible-maximum-content-length is for
-            // (X.411 8.2.2.2): no other error of message-submission is about size.
-            AbortReason::PermanentProblem => {
-                self.answer_error(id, invoke, &AccessError::ControlViolated);
-            }
-            // message-submission has no error for an MTA that cannot for now.
-            _ => self.reject(id, invoke, RESOURCE_LIMITATION),
-        }
-    }
-
-    /// Operations without a content.
-    fn operate(&mut self, now: Now, id: AssociationId, arrival: &mut Arrival) {
-        let Parsing::Operation(argument) = &arrival.parsing else { return };
-        let (invoke, operation) = (arrival.invoke, arrival.operation);
-        let mailbox = self
-            .associations
-            .get(&id)
-            .and_then(|l| l.mailbox().map(str::to_owned))
-            .unwrap_or_default();
-        match operation {
-            operation::PROBE_SUBMISSION => {
-                let probe =
-                    Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
-                match probe.map(|p| self.engine.submit_probe(now.utc, &mailbox, &p)) {
-                    Err(error) => {
-                        self.event(Level::Warning, Kind::SubmissionRefused, error.to_string())
-                            .association(id);
-                        self.refuse_malformed(id, invoke, AbortReason::InvalidParameter);
-                    }
-                    Ok(Err(error)) => self.refuse_submission(id, invoke, &error),
-                    Ok(Ok(submitted)) => {
-                        let batch = self.batch_with_body(arrival, &submitted.accepted);
-                        let charge = self.charge(arrival, &batch);
-                        let after = AfterCommit::SubmissionResult {
-                            spool: None,
-                            invoke,
-                            operation,
-                            result: submitted.result,
-                            keys: Vec::new(),
-                            message: submitted.message,
-                            notes: submitted.notes,
-                        };
-                        let entries = submitted.accepted.entries;
-                        self.commit(batch, Pending::Commit { link: id, entries, after, charge });
-                    }
-                }
-            }
-            operation::DELIVERY_CONTROL => {
-                // Controls would hold deliveries back; nothing is held, so none waits for them.
-                self.answer_error(id, invoke, &AccessError::ControlViolatesRegistration);
-            }
-            operation::CANCEL_DEFERRED_DELIVERY => {
-                self.answer_error(id, invoke, &AccessError::DeferredDeliveryCancellationRejected);
-            }
-            operation::REGISTER => self.answer_error(id, invoke, &AccessError::RegisterRejected),
-            operation::CHANGE_CREDENTIALS => {
-                self.answer_error(id, invoke, &AccessError::NewCredentialsUnacceptable);
-            }
-            _ => {
-                self.reject(id, invoke, UNRECOGNIZED_OPERATION);
-            }
-        }
-    }
-
-    // ----- deliveries -----------------------------------------------------------------------------
-
-    /// A user has bound.
-    pub(crate) fn note_user(&mut self, id: AssociationId) {
-        let mailbox = self.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
-        if let Some(mailbox) = mailbox {
-            let number = self.queue.mailbox(&mailbox);
-            self.connections.user(id, number);
-        }
-    }
-
     /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
-    pub(crate) fn dispatch_mailbox(&mut self, now: Now, mailbox: u32) {
+    pub(crate) fn dispatch_mailbox(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
         let takes = |link: &Association| {
             let free = link.phase == Phase::Open && link.sending.is_none() && link.drain.is_none();
             free && matches!(&link.purpose, Purpose::User { takes_deliveries: true, .. })
         };
-        let users = self.connections.users(mailbox);
+        let users = cx.connections.users(mailbox);
         let free: Vec<AssociationId> =
-            users.filter(|id| self.associations.get(id).is_some_and(takes)).collect();
+            users.filter(|id| cx.associations.get(id).is_some_and(takes)).collect();
         for id in free {
-            let next = self.queue.scheduler.next_for_mailbox(now.mono, mailbox);
+            let next = cx.queue.scheduler.next_for_mailbox(now.mono, mailbox);
             let Some(entry) = next else { return };
-            self.begin_sending(now, id, entry, StartReason::default());
+            if let Some(record) = cx.take_up(id, entry, StartReason::default()) {
+                self.start_delivery(cx, now, id, record);
+            }
         }
     }
 
     /// The record of an entry that is to be delivered to this user.
-    pub(crate) fn start_delivery(&mut self, now: Now, id: AssociationId, record: Record) {
-        let Some(delivery) = self.engine.delivery_argument(now.utc, &record) else {
-            self.delivery_failed(now, id, "the queue holds what cannot be delivered");
+    pub(crate) fn start_delivery(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: Record,
+    ) {
+        let Some(delivery) = cx.engine.delivery_argument(now.utc, &record) else {
+            self.delivery_failed(cx, now, id, "the queue holds what cannot be delivered");
             return;
         };
-        let Some(link) = self.associations.get_mut(&id) else { return };
+        let Some(link) = cx.associations.get_mut(&id) else { return };
         let invoke = link.next_invoke;
         link.next_invoke += 1;
         link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
@@ -625,106 +585,247 @@ impl Node {
             operation: delivery.operation,
             argument,
         };
-        self.request(id, request);
+        cx.request(id, request);
     }
 
-    fn delivery_answered(&mut self, now: Now, id: AssociationId, unit: Unit) {
-        if let Some(link) = self.associations.get_mut(&id) {
+    /// The user answered a delivery. Gives the entry that is done with, if it is.
+    pub(crate) fn delivery_answered(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        unit: Unit,
+    ) -> Option<EntryId> {
+        if let Some(link) = cx.associations.get_mut(&id) {
             link.delivery_deadline = None;
         }
-        let mine = self.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
         match unit {
-            Unit::Result { invoke, .. } if Some(invoke) == mine => self.delivery_confirmed(now, id),
+            Unit::Result { invoke, .. } if Some(invoke) == mine => cx.delivery_confirmed(now, id),
             Unit::Error { invoke, code, octets } if Some(invoke) == mine => {
                 let parameter = Element::parse(&octets).ok();
                 let name = AccessError::read(code, parameter.as_ref()).map(|e| e.name());
                 let text = name.unwrap_or("an error with a malformed parameter");
                 let why = format!("error {code}: {text}");
-                if !self.delivery_refused(now, id, code, &why) {
-                    self.delivery_failed(now, id, &why);
+                let refused = cx.delivery_refused(now, id, code, &why);
+                if refused.is_none() {
+                    self.delivery_failed(cx, now, id, &why);
                 }
+                refused
             }
-            _ => {}
+            _ => None,
         }
     }
 
-    fn delivery_confirmed(&mut self, now: Now, id: AssociationId) {
-        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
-            return;
-        };
-        sending.confirmed = true;
-        let (entry, precedence) = (sending.entry, sending.precedence);
-        let (Some(record), time) =
-            (sending.record.take(), sending.delivery_time.unwrap_or(now.utc))
-        else {
-            return;
-        };
-        // Who it is, for each recipient here has an entry of its own.
-        let to = match &record.next_hop {
-            NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
-            NextHop::Peer(_) => String::new(),
-        };
-        self.event(Level::Info, Kind::Delivered, to)
-            .association(id)
-            .message(record.message.clone())
-            .entry(entry)
-            .precedence(precedence)
-            .bytes(record.body.map(|_| record.size));
-        let concluded = self.engine.delivered(now.utc, time, &record);
-        self.conclude(id, entry, &record.message, concluded);
-    }
-
-    /// Forgets an entry, and queues what comes of it.
-    fn conclude(
+    pub(crate) fn delivery_failed(
         &mut self,
+        cx: &mut Context,
+        now: Now,
         id: AssociationId,
-        entry: EntryId,
-        message: &str,
-        concluded: engine::Concluded,
+        why: &str,
     ) {
-        self.log_notes(Some(id), None, message, &concluded.notes);
-        self.blame.forget(entry);
-        let (mut batch, bodies) = self.queue.forget(entry);
-        batch.extend(engine::put_entries(&concluded.entries));
-        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
-        let entries = concluded.entries;
-        self.commit(batch, Pending::Commit { link: id, entries, after, charge: None });
-    }
-
-    /// The user's error is one that no repetition helps: the originator is told.
-    fn delivery_refused(&mut self, now: Now, id: AssociationId, code: i64, why: &str) -> bool {
-        let Some((reason, diagnostic)) = engine::permanent(code) else { return false };
-        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
-            return false;
-        };
-        let Some(record) = sending.record.take() else { return false };
-        sending.confirmed = true;
-        let entry = sending.entry;
-        self.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
-            .association(id)
-            .message(record.message.clone())
-            .entry(entry)
-            .precedence(record.precedence)
-            .bytes(record.body.map(|_| record.size));
-        let concluded = self.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
-        self.conclude(id, entry, &record.message, concluded);
-        true
-    }
-
-    fn delivery_failed(&mut self, now: Now, id: AssociationId, why: &str) {
-        let Some(link) = self.associations.get_mut(&id) else { return };
+        let Some(link) = cx.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         link.delivery_deadline = None;
         let Some(sending) = link.sending.take() else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
-        self.event(Level::Warning, Kind::DeliveryFailed, why)
+        cx.event(Level::Warning, Kind::DeliveryFailed, why)
             .association(id)
             .message(sending.message)
             .entry(entry)
             .precedence(sending.precedence)
             .bytes(bytes);
-        let seed = self.rng.next_u64();
-        self.queue.scheduler.retry(now.mono, entry, seed);
-        self.waits_for_bind(entry);
+        let seed = cx.rng.next_u64();
+        cx.queue.scheduler.retry(now.mono, entry, seed);
+        self.waits_for_bind(cx, entry);
+    }
+}
+
+impl Arrivals {
+    pub(crate) fn invoked(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        invoke: i64,
+        operation: i64,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        link.unit = Unit::Invocation;
+        link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        let parsing = if link.phase != Phase::Open || link.unanswered >= MAX_PENDING {
+            let problem = RESOURCE_LIMITATION;
+            cx.request(id, Request::Reject { invoke: Some(invoke), problem });
+            Parsing::Ignoring
+        } else if operation == operation::MESSAGE_SUBMISSION {
+            link.unanswered += 1;
+            let most = cx.config.limits.envelope;
+            Parsing::Submission(SubmissionParser::default().envelope_limit(most))
+        } else {
+            link.unanswered += 1;
+            Parsing::Operation(Vec::new())
+        };
+        let peek = cx.config.classify.peek_content;
+        let spool = cx.issued.next_spool();
+        let mut arrival = Arrival::new(id, None, parsing, spool);
+        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
+        self.begin_arrival(cx, id, arrival);
+    }
+
+    /// Gives the user more time where an argument got on.
+    pub(crate) fn set_pace(&mut self, cx: &mut Context, now: Now, id: AssociationId, last: bool) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        if last {
+            link.argument_deadline = None;
+            return;
+        }
+        let arrival = link.receiving.and_then(|spool| self.open.get_mut(&spool));
+        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
+            arrival.paced = arrival.length + PACE;
+            link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        }
+    }
+
+    pub(crate) fn invocation_complete(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
+            return;
+        };
+        let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.ended = true;
+        if !arrival.is_sound() {
+            self.drop_arrival(cx, spool);
+            return;
+        }
+        if let Err(error) = arrival.finish() {
+            self.refuse_arrival(cx, spool, AbortReason::InvalidParameter, &error.to_string());
+            self.drop_arrival(cx, spool);
+            return;
+        }
+        if matches!(arrival.parsing, Parsing::Operation(_)) {
+            if let Some(mut arrival) = self.open.remove(&spool) {
+                self.operate(cx, now, id, &mut arrival);
+                self.free_memory(&mut arrival);
+            }
+            return;
+        }
+        let keys = match &arrival.head {
+            Some(Head::Submission(envelope)) => {
+                let digest = arrival.content().digest;
+                let originator = mailbox.unwrap_or_default();
+                engine::submission_key(&originator, envelope, &digest).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        self.secure(cx, now, spool, keys);
+    }
+
+    pub(crate) fn commit_submission(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        mut arrival: Arrival,
+        envelope: &MessageSubmissionEnvelope,
+        seen: &[Option<Bytes>],
+    ) {
+        let id = arrival.link;
+        let Some(mailbox) = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned))
+        else {
+            self.give_up_arrival(cx, &mut arrival);
+            return;
+        };
+        if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
+            // The same submission again: answered as the first time (DESIGN section 6).
+            self.give_up_arrival(cx, &mut arrival);
+            cx.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
+            cx.answer(id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
+            return;
+        }
+        let content = arrival.content();
+        match cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
+            Err(error) => {
+                self.give_up_arrival(cx, &mut arrival);
+                cx.refuse_submission(id, arrival.invoke, &error);
+            }
+            Ok(submitted) => {
+                let Submitted { accepted, message, result, notes } = submitted;
+                self.commit_taken(
+                    cx,
+                    now,
+                    Taken { arrival, accepted, message, result: Some(result), notes },
+                );
+            }
+        }
+    }
+
+    /// Forgets an arrival that comes to no commit.
+    pub(crate) fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
+        self.free_memory(arrival);
+        cx.keys.release_keys(&arrival.keys);
+        if arrival.spool_open {
+            cx.output(Output::SpoolDiscard { spool: arrival.spool });
+        }
+    }
+
+    /// Operations without a content.
+    pub(crate) fn operate(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        arrival: &mut Arrival,
+    ) {
+        let Parsing::Operation(argument) = &arrival.parsing else { return };
+        let (invoke, operation) = (arrival.invoke, arrival.operation);
+        let mailbox = cx
+            .associations
+            .get(&id)
+            .and_then(|l| l.mailbox().map(str::to_owned))
+            .unwrap_or_default();
+        match operation {
+            operation::PROBE_SUBMISSION => {
+                let probe =
+                    Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
+                match probe.map(|p| cx.engine.submit_probe(now.utc, &mailbox, &p)) {
+                    Err(error) => {
+                        cx.event(Level::Warning, Kind::SubmissionRefused, error.to_string())
+                            .association(id);
+                        cx.refuse_malformed(id, invoke, AbortReason::InvalidParameter);
+                    }
+                    Ok(Err(error)) => cx.refuse_submission(id, invoke, &error),
+                    Ok(Ok(submitted)) => {
+                        let batch = cx.batch_with_body(arrival, &submitted.accepted);
+                        let charge = self.charge(arrival, &batch);
+                        let after = AfterCommit::SubmissionResult {
+                            spool: None,
+                            invoke,
+                            operation,
+                            result: submitted.result,
+                            keys: Vec::new(),
+                            message: submitted.message,
+                            notes: submitted.notes,
+                        };
+                        let entries = submitted.accepted.entries;
+                        let level = self.level_with_arrival(cx, id);
+                        let pending = Pending::Commit { link: id, entries, after, charge };
+                        cx.commit_for(level, batch, pending);
+                    }
+                }
+            }
+            operation::DELIVERY_CONTROL => {
+                // Controls would hold deliveries back; nothing is held, so none waits for them.
+                cx.answer_error(id, invoke, &AccessError::ControlViolatesRegistration);
+            }
+            operation::CANCEL_DEFERRED_DELIVERY => {
+                cx.answer_error(id, invoke, &AccessError::DeferredDeliveryCancellationRejected);
+            }
+            operation::REGISTER => cx.answer_error(id, invoke, &AccessError::RegisterRejected),
+            operation::CHANGE_CREDENTIALS => {
+                cx.answer_error(id, invoke, &AccessError::NewCredentialsUnacceptable);
+            }
+            _ => {
+                cx.reject(id, invoke, UNRECOGNIZED_OPERATION);
+            }
+        }
     }
 }

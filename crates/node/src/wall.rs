@@ -12,8 +12,10 @@
 //! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
 //! which the MTA last ran: nothing leaves early.
 
+use crate::context::Context;
+use crate::context::FORGET_EVERY;
 use crate::event::{Kind, Level};
-use crate::node::{FORGET_EVERY, Node};
+use crate::node::Node;
 use crate::pending::{Pending, PendingRetry};
 use crate::status::ClockStatus;
 use base::{Instant, Now, Utc};
@@ -134,7 +136,7 @@ impl Wall {
     }
 }
 
-impl Node {
+impl Context {
     /// Looks at the clocks before anything else is done. Gives the time that what happens now is
     /// stamped with.
     pub(crate) fn watch_clock(&mut self, now: Now) -> Now {
@@ -179,7 +181,7 @@ impl Node {
         self.queue.wall.stamp(now)
     }
 
-    fn log_clock_set(&mut self, shift: Shift) {
+    pub(crate) fn log_clock_set(&mut self, shift: Shift) {
         let (count, by) = (self.queue.scheduler.len(), size(shift).as_secs());
         let way = way(shift);
         let detail =
@@ -188,7 +190,7 @@ impl Node {
     }
 
     /// It was set once more.
-    fn set_while_doubted(&mut self, now: Now, shift: Shift) {
+    pub(crate) fn set_while_doubted(&mut self, now: Now, shift: Shift) {
         let (way, by) = (way(shift), size(shift).as_secs());
         let until = self.waits_until(now);
         let detail = format!("the wall clock was set {way} by {by} s again; {until}");
@@ -202,7 +204,7 @@ impl Node {
     }
 
     /// What is queued goes by the wall clock as it is now.
-    fn follow(&mut self, now: Now) {
+    pub(crate) fn follow(&mut self, now: Now) {
         let at = self.queue.wall.at.replace(now).unwrap_or(now);
         let shift = step(at, now);
         if !size(shift).is_zero() {
@@ -210,23 +212,23 @@ impl Node {
         }
     }
 
-    fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
+    pub(crate) fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
         self.log_doubt(now, level, &because);
         self.begin_doubt(now, because);
     }
 
-    fn begin_doubt(&mut self, now: Now, because: String) {
+    pub(crate) fn begin_doubt(&mut self, now: Now, because: String) {
         self.queue.scheduler.let_expiry_wait(now.mono, true);
         self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
     }
 
-    fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
+    pub(crate) fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
         let until = self.waits_until(now);
         let detail = format!("the wall clock is not trusted: {because}; {until}");
         self.event(level, Kind::ClockDoubted, detail);
     }
 
-    fn waits_until(&self, now: Now) -> String {
+    pub(crate) fn waits_until(&self, now: Now) -> String {
         let steady = self.config.times.clock.steady;
         format!(
             "nothing expires before it was steady for {} s, at {}, or an operator says that it is \
@@ -324,7 +326,7 @@ impl Node {
     /// kill is then no jump.
     pub(crate) fn keep_clock(&mut self, now: Now) {
         let due = |written: Instant| now.mono.since(written) >= WRITE_EVERY;
-        let waits = self.started && !self.stopping && !self.queue.scheduler.is_empty();
+        let waits = self.life.started && !self.life.stopping && !self.queue.scheduler.is_empty();
         if waits && self.queue.wall.written.is_none_or(due) {
             self.write_clock(now);
         }
@@ -345,19 +347,21 @@ impl Node {
     /// When to look at the clocks though nothing happens.
     pub(crate) fn clock_deadline(&self) -> Option<Instant> {
         let wall = &self.queue.wall;
-        let waits = self.started && (wall.is_doubted() || !self.queue.scheduler.is_empty());
+        let waits = self.life.started && (wall.is_doubted() || !self.queue.scheduler.is_empty());
         let look = waits.then(|| wall.looked + LOOK_AGAIN);
-        let writes = waits && !wall.is_doubted() && !self.stopping;
+        let writes = waits && !wall.is_doubted() && !self.life.stopping;
         let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
         look.into_iter().chain(write).chain(wall.trusted_at(&self.config.times.clock)).min()
     }
+}
 
+impl Node {
     /// What there is to say of a clock that is not trusted.
     pub fn clock_status(&self, now: Now) -> Option<ClockStatus> {
-        let wall = &self.queue.wall;
+        let wall = &self.cx.queue.wall;
         let doubt = wall.doubt.as_ref()?;
         let left = wall
-            .trusted_at(&self.config.times.clock)
+            .trusted_at(&self.cx.config.times.clock)
             .map_or(Duration::ZERO, |at| at.since(now.mono));
         // By the clock as it is, which the queue may not follow yet.
         let by = match wall.at.map(|at| step(at, now)) {
@@ -369,7 +373,7 @@ impl Node {
             because: doubt.because.clone(),
             expiry_waits_until: (now.utc + left).to_string(),
             believed: wall.believed(now.mono).unwrap_or(now.utc).to_string(),
-            late: self.queue.scheduler.late_count(by) as u64,
+            late: self.cx.queue.scheduler.late_count(by) as u64,
         })
     }
 }
