@@ -432,7 +432,7 @@ mod tests {
 
     #[test]
     fn the_lexicon_names_each_word() {
-        let lexicon = include_str!("../../docs/lexicon.md");
+        let lexicon = include_str!("../../../docs/lexicon.md");
         let (_, table) = lexicon.split_once("## Words to avoid").unwrap();
         for (names, _) in IDENTIFIER_WORDS {
             assert!(names.iter().any(|name| words(table, name).next().is_some()), "{names:?}");
