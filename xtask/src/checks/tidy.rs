@@ -38,7 +38,7 @@ const CRATES_IO: &str = "registry+https://github.com/rust-lang/crates.io-index";
 /// Looks for overlong files and functions, unfinished work, machine paths and stray `unsafe`.
 #[derive(clap::Args)]
 pub(crate) struct Args {
-    /// Check words also in the files that `xtask/src/wording.rs` lists as not yet read
+    /// Check words also in the files that `xtask/src/checks/wording.rs` lists as not yet read
     #[arg(long)]
     pub(crate) all_words: bool,
 }
@@ -196,7 +196,7 @@ fn unsafety(file: &TextFile, allowed: &[(&str, &str)]) -> Vec<Complaint> {
         return Vec::new();
     }
     let code = mask(&file.text);
-    let text = "unsafe outside the files listed for it in xtask/src/tidy.rs";
+    let text = "unsafe outside the files listed for it in xtask/src/checks/tidy.rs";
     words(&code, "unsafe").map(|at| error(file, line_of(&code, at), text.to_owned())).collect()
 }
 
