@@ -7,10 +7,10 @@ use super::{build, flood, relay, restart, results, resume};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result};
-use lab::clock;
 use serde::{Deserialize, Serialize};
 use std::fs;
 use std::path::PathBuf;
+use testbed::clock;
 use xtask::marks::replace;
 
 /// The page the tables are in.

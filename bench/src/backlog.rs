@@ -8,13 +8,13 @@ use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result};
 use base::Precedence;
-use lab::clock::{self, Deadline};
-use lab::{Link, Pair};
 use load::{Plan, Summary};
 use nix::sys::signal::Signal;
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::time::Duration;
+use testbed::clock::{self, Deadline};
+use testbed::{Link, Pair};
 
 /// Users who submit, and users who receive, the Routine.
 const USERS: usize = 16;

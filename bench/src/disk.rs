@@ -1,13 +1,13 @@
 //! What the disk itself can do, so that figures which rest on it can be judged.
 
 use anyhow::{Context as _, Result};
-use lab::clock;
 use serde::{Deserialize, Serialize};
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::os::unix::fs::FileExt as _;
 use std::path::Path;
 use std::time::Duration;
+use testbed::clock;
 
 /// How long each measurement takes.
 const TIME: Duration = Duration::from_secs(1);

@@ -14,11 +14,11 @@ use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
 use base::Precedence;
-use lab::clock;
-use lab::{Link, Pair, Site};
 use load::Plan;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+use testbed::clock;
+use testbed::{Link, Pair, Site};
 
 /// Users at each site who submit the Routine, and as many who receive it.
 const USERS: usize = 16;

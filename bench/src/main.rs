@@ -16,9 +16,9 @@ mod stages;
 
 use anyhow::{Context as _, Result, bail};
 use clap::{Parser, Subcommand};
-use lab::{Pair, Site};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
+use testbed::{Pair, Site};
 use workspace::Workspace;
 use xtask::{Outcome, workspace};
 
@@ -73,7 +73,7 @@ impl Args {
 /// The release builds that are measured, and those that measure.
 #[derive(Clone)]
 struct Programs {
-    site: lab::Programs,
+    site: testbed::Programs,
     load: PathBuf,
     fill: PathBuf,
 }
@@ -91,7 +91,7 @@ fn build(workspace: &Workspace, directory: Option<&Path>) -> Result<Programs> {
         }
     };
     Ok(Programs {
-        site: lab::Programs::in_directory(&directory)?,
+        site: testbed::Programs::in_directory(&directory)?,
         load: directory.join("load"),
         fill: directory.join("examples/fill"),
     })
@@ -113,7 +113,7 @@ fn login(site: &Site, user: &str) -> load::Login {
 
 /// Stops both daemons; leaves their logs where something went wrong.
 fn close<T>(pair: &mut Pair, measured: Result<T>) -> Result<T> {
-    if measured.is_err() && !lab::clock::is_interrupted() {
+    if measured.is_err() && !testbed::clock::is_interrupted() {
         for path in pair.keep() {
             eprintln!("logs are kept in {}", path.join("logs").display());
         }

@@ -8,12 +8,12 @@ use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
 use indicatif::{ProgressBar, ProgressStyle};
-use lab::clock::{self, Deadline};
-use lab::{Link, Pair, Site};
 use load::{Login, Plan};
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::Duration;
+use testbed::clock::{self, Deadline};
+use testbed::{Link, Pair, Site};
 
 /// Seconds for which each row submits.
 const SECONDS: f64 = 4.0;

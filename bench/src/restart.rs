@@ -6,12 +6,12 @@ use super::{Programs, build};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
-use lab::clock::{self, Deadline, timed};
-use lab::{Link, Pair, Site};
 use serde::{Deserialize, Serialize};
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::Duration;
+use testbed::clock::{self, Deadline, timed};
+use testbed::{Link, Pair, Site};
 
 /// The shorter queue, to tell what a message takes from what the daemon takes.
 const FEW: u64 = 100_000;

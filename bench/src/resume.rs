@@ -6,8 +6,6 @@ use super::{Programs, build, close};
 use crate::Outcome;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, bail};
-use lab::clock;
-use lab::{Link, Pair, Site};
 use serde::{Deserialize, Serialize};
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -16,6 +14,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::Duration;
+use testbed::clock;
+use testbed::{Link, Pair, Site};
 
 /// Octets of the message's text.
 const SIZE: u64 = 10_000_000;

@@ -11,12 +11,12 @@ use super::figures::{aligned, thousands};
 use crate::workspace::Workspace;
 use accuracy::Accuracy;
 use anyhow::{Context as _, Result};
-use lab::clock;
 use paths::Row;
 use pipeline::Pipeline;
 use serde::Serialize;
 use std::fmt::Write as _;
 use std::path::PathBuf;
+use testbed::clock;
 
 /// Of the kernel's packets a second end to end: what a data path should come to at least.
 const RATIO_AIM: f64 = 0.8;

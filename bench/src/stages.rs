@@ -1,10 +1,10 @@
 //! Where the time of a message goes, by the logs of both MTAs: one clock, to the microsecond.
 
 use anyhow::Result;
-use lab::{Event, Site, answer::elapsed};
 use load::Summary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
+use testbed::{Event, Site, answer::elapsed};
 
 /// What passes between two events of a message.
 #[derive(Clone, Debug, Deserialize, Serialize)]

@@ -19,7 +19,9 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
-        let mut arguments = vec!["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab"];
+        // Of `lab` the demonstration alone: its studies pull simulation, routers and pictures.
+        let mut arguments =
+            vec!["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "--no-default-features"];
         let profile = if self.debug { "debug" } else { "release" };
         if !self.debug {
             arguments.push("--release");

@@ -293,7 +293,7 @@ impl Run {
             again: tally.again,
             accepting_seconds: micros(tally.last_accepted, first) as f64 / 1e6,
             seconds: micros(tally.last_delivered, first) as f64 / 1e6,
-            processor_seconds: lab::processor_time(std::process::id())?.as_secs_f64(),
+            processor_seconds: testbed::processor_time(std::process::id())?.as_secs_f64(),
             accepted_ms: Summary::of(std::mem::take(&mut tally.accepted_us)),
             delivered_ms: Summary::of(std::mem::take(&mut tally.delivered_us)),
         })

@@ -105,8 +105,8 @@ pub(super) fn text(all: &[Accuracy]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use ::lab::load::Plan;
     use ::router::policy::Policy;
+    use traffic::Plan;
 
     #[test]
     fn the_files_are_what_they_should_be() {

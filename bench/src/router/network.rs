@@ -1,11 +1,11 @@
 //! A network of the lab that is up, a load through it, and what became of that.
 
 use anyhow::{Context as _, Result, bail};
-use lab::clock::Deadline;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
+use testbed::clock::Deadline;
 
 /// Two hosts, and a router without a policy: what the kernel does, too.
 pub(super) const TOPOLOGY: &str = r#"

@@ -1,10 +1,10 @@
 //! What stands in files: the configuration, the users, a router's configuration, the frames of a
 //! recording.
 
-use lab::frame;
 use mta::config;
 use mta::users::Users;
 use std::path::Path;
+use testbed::frame;
 
 /// Longest text looked at, in octets: a report quotes lines of the file, as many times as there is
 /// something wrong with them.
@@ -39,13 +39,13 @@ pub(super) fn users(octets: &[u8]) {
 
 pub(super) fn ios(octets: &[u8]) {
     let text = String::from_utf8_lossy(octets.get(..TEXT).unwrap_or(octets));
-    let Ok(imported) = lab::ios::import("fuzz.ios", &text) else { return };
+    let Ok(imported) = translation::ios::import("fuzz.ios", &text) else { return };
     let lines = text.lines().count();
     assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
     // Whatever was made of it is written as a file that says the same.
     let comments: Vec<String> = imported.unmapped.iter().map(|one| one.text.clone()).collect();
-    let written = lab::ios::to_toml(&imported.policy, &comments).expect("a policy is TOML");
-    let again = lab::policy_file::PolicyFile::parse("again.toml", &written);
+    let written = translation::ios::to_toml(&imported.policy, &comments).expect("a policy is TOML");
+    let again = translation::policy_file::PolicyFile::parse("again.toml", &written);
     assert_eq!(again.expect("it is read").policy(), &imported.policy);
 }
 

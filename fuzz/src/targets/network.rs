@@ -1,6 +1,5 @@
 //! The laboratory network: its text, and what comes in at a crypto gateway.
 
-use lab::policy_file::PolicyFile;
 use network::gateway::{Action, BLACK, Gateway, RED};
 use network::plan::Plan;
 use network::{Input, Network, Output, PortId, Topology};
@@ -9,6 +8,7 @@ use router::router::{Input as Seen, Output as Said};
 use router::{Cause, InterfaceSetup, Router, Setup, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
+use translation::policy_file::PolicyFile;
 
 /// Longest text looked at, in octets.
 const TEXT: usize = 4_096;

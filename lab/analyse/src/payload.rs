@@ -1,4 +1,4 @@
-//! What `lab load` writes at the front of its packets: `lab::load::payload` has the layout.
+//! What `lab load` writes at the front of its packets: `traffic::payload` has the layout.
 
 /// What is read of such a header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,5 +1,7 @@
 //! The program `lab`: hosts, routers and links on one machine, and real traffic through them.
 
+#[cfg(feature = "studies")]
+mod analyse;
 mod verbs;
 
 use clap::Parser;

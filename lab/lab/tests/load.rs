@@ -3,17 +3,17 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a test may")]
 
 use dscp::Dscp;
-use lab::load::{
-    Ahead, Clock, Ending, FlowPlan, Pacing, Plan, Received, Receiver, Reception, Sender, Sent,
-    Transport,
-};
-use lab::{Cable, Namespace};
 use router::policy::Span;
 use router::time::Rate;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, UdpSocket};
 use std::process::Stdio;
 use std::time::Duration;
+use testbed::{Cable, Namespace};
+use traffic::{
+    Ahead, Clock, Ending, FlowPlan, Pacing, Plan, Received, Receiver, Reception, Sender, Sent,
+    Transport,
+};
 
 fn receiver(listen: &str, flows: usize) -> Receiver {
     let (listen, interval) = (listen.parse().unwrap(), Duration::from_millis(100));

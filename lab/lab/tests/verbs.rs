@@ -28,7 +28,7 @@ fn import_ios_ends_with_what_it_could_do() {
     let whole = lab(&["import-ios", &paper, "-o", &to]);
     assert_eq!(whole.status.code(), Some(0), "{}", said(&whole.stderr));
     assert_eq!((said(&whole.stdout).as_str(), said(&whole.stderr).as_str()), ("", ""));
-    let written = lab::policy_file::PolicyFile::read(Path::new(&to)).unwrap();
+    let written = translation::policy_file::PolicyFile::read(Path::new(&to)).unwrap();
     let steps = &written.policy().chains["MARK-BLAST"][..];
     let [router::policy::Step::FirstMatch { classes }] = steps else { panic!("{steps:?}") };
     assert_eq!(classes.len(), 2);
@@ -85,7 +85,7 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
         names.iter().for_each(|name| arguments.extend(["--interface", name]));
         lab(&arguments)
     };
-    let read = || lab::policy_file::PolicyFile::read(&to).unwrap().into_policy();
+    let read = || translation::policy_file::PolicyFile::read(&to).unwrap().into_policy();
 
     assert_eq!(import(&[]).status.code(), Some(0));
     let mistake = built(read(), &["lan", "wan"]).unwrap_err();

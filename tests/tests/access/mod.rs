@@ -4,8 +4,6 @@
 mod client;
 
 use client::{Answer, Client, is_open, mta, tcp, user};
-use lab::clock::Deadline;
-use lab::{Link, Pair, Place, Site};
 use nix::sys::resource::{Resource, getrlimit, setrlimit};
 use std::io::{Read as _, Write as _};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener};
@@ -13,6 +11,8 @@ use std::os::unix::fs::{OpenOptionsExt as _, PermissionsExt as _};
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
 use std::time::Duration;
+use testbed::clock::Deadline;
+use testbed::{Link, Pair, Place, Site};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -86,7 +86,7 @@ impl Here {
         self.site
             .wait_for_events(&format!("a refusal with {parts:?}"), SOON, |events| {
                 let mut refusals = events.iter().filter(|e| e.event == "association_refused");
-                let all = |e: &&lab::Event| {
+                let all = |e: &&testbed::Event| {
                     let detail = e.detail.as_deref().unwrap_or_default();
                     parts.iter().all(|part| detail.contains(part))
                 };
@@ -272,7 +272,8 @@ fn a_thousand_half_open_connections_are_in_nobody_s_way() {
     let refusals: Vec<_> = pair.act.events().unwrap();
     let refusals = refusals.iter().filter(|e| e.event == "association_refused").count();
     assert!((1..=60).contains(&refusals), "{refusals} lines");
-    let key = |e: &&lab::Event| e.detail.as_deref().is_some_and(|d| d.contains("limits.half_open"));
+    let key =
+        |e: &&testbed::Event| e.detail.as_deref().is_some_and(|d| d.contains("limits.half_open"));
     assert!(pair.act.events().unwrap().iter().any(|e| key(&e)));
 }
 
@@ -289,7 +290,7 @@ fn the_admin_socket_is_the_daemon_s_user_s_alone() {
         say("another user was not tried: that needs root");
         return;
     }
-    let mta = lab::Programs::find().unwrap().mta;
+    let mta = testbed::Programs::find().unwrap().mta;
     let as_nobody = || {
         let mut command = Command::new(&mta);
         command.args(["status", "--config"]).arg(site.config()).uid(65_534).gid(65_534);

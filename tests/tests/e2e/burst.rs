@@ -1,12 +1,12 @@
 //! `xuxa burst` between two daemons: what it says of each message is what happened to it.
 
 use super::{SOON, say};
-use lab::clock::Deadline;
-use lab::{Link, Pair, Run, Site};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
+use testbed::clock::Deadline;
+use testbed::{Link, Pair, Run, Site};
 
 /// Two sites that log their events; `xuxa` at naples knows both users.
 fn pair() -> Pair {
@@ -165,7 +165,7 @@ fn without_event_logs_it_says_what_it_cannot_see_and_keeps_what_is_not_its_own()
     let log = std::fs::read_to_string(inbox.join("received.log")).unwrap();
     let line: Value = serde_json::from_str(&log).unwrap();
     assert_eq!(line["id"], other.messages[0].mts_identifier, "one line: {log}");
-    let idle = |s: &lab::answer::Status| s.queued() + s.waiting() == 0;
+    let idle = |s: &testbed::answer::Status| s.queued() + s.waiting() == 0;
     pair.act.wait_until("nothing left", SOON, idle).unwrap();
 
     // Nobody takes them: acceptance is all there is to see.

@@ -3,9 +3,9 @@
 use super::proxy::{Disposition, Proxy};
 use super::tshark::Decoded;
 use super::{SOON, assert_arrived};
-use lab::answer::{Sent, Submitted};
-use lab::{Link, Pair, Site};
 use std::path::PathBuf;
+use testbed::answer::{Sent, Submitted};
+use testbed::{Link, Pair, Site};
 
 const SIZES: &str = "1kB,10kB,100kB,1MB,10MB";
 /// Octets between two checkpoints.
@@ -90,7 +90,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
     pair.naples.start().unwrap();
     let sent = send(&pair.naples, &pair.act, SIZES).messages;
     assert_arrived(&sent, &pair.act.receive("OPS", sent.len()).unwrap());
-    let none = |status: &lab::answer::Status| status.associations().count() == 0;
+    let none = |status: &testbed::answer::Status| status.associations().count() == 0;
     pair.naples.wait_until("the idle association's release", SOON, none).unwrap();
     pair.act.wait_until("the idle association's release", SOON, none).unwrap();
     assert!(pair.naples.stop().unwrap().success() && pair.act.stop().unwrap().success());

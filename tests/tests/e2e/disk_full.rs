@@ -2,12 +2,12 @@
 //! is room.
 
 use super::{SOON, assert_arrived, say};
-use lab::answer::Received;
-use lab::{Event, Site};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
+use testbed::answer::Received;
+use testbed::{Event, Site};
 
 /// A small file system of its own.
 struct SmallDisk {

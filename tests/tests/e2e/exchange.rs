@@ -1,7 +1,7 @@
 //! Messages of every size and precedence, both ways, over every form of the link.
 
 use super::{SOON, assert_arrived, is_address};
-use lab::{Link, Pair, Site};
+use testbed::{Link, Pair, Site};
 
 /// 1 kB to 10 MB, decimal.
 const SIZES: &str = "1kB,10kB,100kB,1MB,10MB";

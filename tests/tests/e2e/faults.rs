@@ -2,12 +2,12 @@
 
 use super::proxy::{Disposition, Proxy};
 use super::{SOON, assert_arrived};
-use lab::answer::Sent;
-use lab::clock::Deadline;
-use lab::{Link, Pair, Site, clock};
 use nix::sys::signal::Signal;
 use std::net::TcpListener;
 use std::time::Duration;
+use testbed::answer::Sent;
+use testbed::clock::Deadline;
+use testbed::{Link, Pair, Site, clock};
 
 /// Where the way is barred: in the middle of 10 MB, past many checkpoints.
 const MIDDLE: u64 = 5_000_000;

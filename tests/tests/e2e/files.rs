@@ -1,10 +1,10 @@
 //! Files in messages: what was sent with `--file` comes out again, and what a recipient is shown.
 
 use super::tshark::Decoded;
-use lab::Site;
-use lab::answer::Received;
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
+use testbed::Site;
+use testbed::answer::Received;
 
 fn mode(path: &std::path::Path) -> u32 {
     fs::metadata(path).unwrap().permissions().mode() & 0o7777

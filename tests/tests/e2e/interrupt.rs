@@ -2,11 +2,11 @@
 
 use super::SOON;
 use super::proxy::{Disposition, Proxy};
-use lab::answer::Sent;
-use lab::clock::{Deadline, pause};
-use lab::{Client, Site};
 use nix::sys::signal::Signal;
 use std::time::Duration;
+use testbed::answer::Sent;
+use testbed::clock::{Deadline, pause};
+use testbed::{Client, Site};
 
 /// More than a busy machine can send before it is interrupted.
 const SIZE: &str = "2GB";

@@ -3,7 +3,7 @@
 
 use super::SOON;
 use ::load::{Login, Plan};
-use lab::{Link, Pair, Site};
+use testbed::{Link, Pair, Site};
 
 const USERS: [&str; 6] = ["U0", "U1", "U2", "U3", "U4", "U5"];
 
@@ -46,7 +46,7 @@ fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
             assert!(outcome.accepted_ms.median <= outcome.delivered_ms.max, "{outcome:?}");
         }
         for site in [&pair.naples, &pair.act] {
-            let idle = |s: &lab::answer::Status| s.queued() + s.waiting() == 0;
+            let idle = |s: &testbed::answer::Status| s.queued() + s.waiting() == 0;
             site.wait_until("nothing left", SOON, idle).unwrap();
         }
     }

@@ -15,9 +15,9 @@ mod reload;
 mod streaming;
 mod tshark;
 
-use lab::answer::{Message, Received, Submitted};
 use std::collections::BTreeSet;
 use std::time::Duration;
+use testbed::answer::{Message, Received, Submitted};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);

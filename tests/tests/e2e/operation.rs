@@ -1,9 +1,9 @@
 //! What an operator meets: exit codes, refusals, and passwords that are never shown.
 
 use super::SOON;
-use lab::{Link, Pair, Site};
 use std::fs;
 use std::path::Path;
+use testbed::{Link, Pair, Site};
 
 #[test]
 fn exit_codes_tell_failure_from_wrong_use() {

@@ -1,8 +1,8 @@
 //! Many recipients: one copy for each next hop, and reports to the originator.
 
 use super::{SOON, assert_same, is_address};
-use lab::answer::Report;
-use lab::{Link, Pair, Site};
+use testbed::answer::Report;
+use testbed::{Link, Pair, Site};
 
 fn pair_with_two_users_each() -> Pair {
     Pair::builder(Link::default())
@@ -13,12 +13,12 @@ fn pair_with_two_users_each() -> Pair {
 }
 
 /// The only line of a report.
-fn line(report: &Report) -> &lab::answer::ReportLine {
+fn line(report: &Report) -> &testbed::answer::ReportLine {
     assert_eq!(report.recipients.len(), 1, "{report:?}");
     &report.recipients[0]
 }
 
-fn is_about(line: &lab::answer::ReportLine, site: &Site, user: &str) -> bool {
+fn is_about(line: &testbed::answer::ReportLine, site: &Site, user: &str) -> bool {
     is_address(&line.recipient, &site.address(user))
 }
 

@@ -1,13 +1,13 @@
 //! The configuration changes while the daemons run.
 
 use super::SOON;
-use lab::answer::{Association, Status};
-use lab::clock::Deadline;
-use lab::{Link, Pair, Site};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::fs;
 use std::net::TcpListener;
+use testbed::answer::{Association, Status};
+use testbed::clock::Deadline;
+use testbed::{Link, Pair, Site};
 
 fn pair() -> Pair {
     Pair::builder(Link::per_precedence())

@@ -1,12 +1,12 @@
 //! Messages far larger than a daemon's memory: 1 GB from reader to reader.
 
 use super::{assert_same, say};
-use lab::{Link, Pair, Site, clock};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
+use testbed::{Link, Pair, Site, clock};
 
 /// How much a daemon may take beyond what it took idle, before anybody had bound.
 const ROOM: u64 = 32 << 20;
@@ -40,12 +40,12 @@ fn pass(what: &str, from: &Site, to: &Site) {
         let arguments = ["--json", "send", "--to", &address, "--file", &file];
         from.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
     });
-    let sent: lab::answer::Sent = sent.json().unwrap();
+    let sent: testbed::answer::Sent = sent.json().unwrap();
     let (received, receiving) = clock::timed(|| {
         let arguments = ["--json", "receive", "--count", "1", "--discard", "--timeout", "600"];
         to.xuxa_beside("OPS", &arguments).unwrap().wait(LIMIT).unwrap()
     });
-    let received: lab::answer::Received = received.json().unwrap();
+    let received: testbed::answer::Received = received.json().unwrap();
     assert_same(&sent.messages[0], received.messages().next().unwrap());
     assert_eq!(sent.messages[0].size, SIZE);
     let mut figures = String::new();

@@ -5,14 +5,14 @@ mod moment;
 mod traffic;
 
 use super::e2e::say;
-use lab::clock::{Deadline, pause};
-use lab::{Event, Link, Pair, Site};
 use moment::{Log, Moment, SEED, When};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::ops::Range;
 use std::time::Duration;
+use testbed::clock::{Deadline, pause};
+use testbed::{Event, Link, Pair, Site};
 use traffic::{Traffic, USERS, bodies, inbox, received, sites};
 
 /// Moments of a run, and of one with `cargo xtask test --long`.

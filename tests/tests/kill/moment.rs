@@ -1,11 +1,11 @@
 //! The moments at which a daemon is killed, each made from a seed alone.
 
 use base::rng::Rng;
-use lab::Site;
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::time::Duration;
+use testbed::Site;
 
 /// The variable that repeats a run: the seed a failure has shown.
 pub(super) const SEED: &str = "KILL_SEED";

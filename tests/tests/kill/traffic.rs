@@ -2,14 +2,14 @@
 //! daemon will die.
 
 use base::rng::Rng;
-use lab::answer::{Sent, Submitted};
-use lab::{Client, Pair, Run, Site};
 use nix::sys::signal::Signal;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ffi::OsString;
 use std::fs;
 use std::path::PathBuf;
 use std::time::Duration;
+use testbed::answer::{Sent, Submitted};
+use testbed::{Client, Pair, Run, Site};
 
 /// The users of each site: the first one submits, both receive.
 pub(super) const USERS: [&str; 2] = ["OPS", "LOG"];

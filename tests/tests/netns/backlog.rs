@@ -2,11 +2,11 @@
 //! is the order of events; the times are printed.
 
 use super::{CHANNELS, SOON, assert_arrived, namespace, one_way, pair, wait_until_open};
-use lab::answer::{Submitted, elapsed};
-use lab::{Cable, Event, Pair, Site};
 use nix::sys::signal::Signal;
 use std::io::Write as _;
 use std::time::Duration;
+use testbed::answer::{Submitted, elapsed};
+use testbed::{Cable, Event, Pair, Site};
 
 /// The study's link, bit/s.
 const LINK: u64 = 512_000;

@@ -2,10 +2,10 @@
 //! log says that it was gone and that it is back.
 
 use super::{CHANNELS, assert_arrived, namespace, pair, send, wait_until_open};
-use lab::{Cable, Event, Link, Site};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::time::Duration;
+use testbed::{Cable, Event, Link, Site};
 
 /// The times configured below are 2 and 3 s; what is more is the wait before a channel is opened
 /// again, which grows from 1 s, and room for a busy machine.

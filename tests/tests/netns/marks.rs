@@ -1,11 +1,11 @@
 //! Every packet of every channel carries the channel's mark, both ways, from the first to the last.
 
 use super::{CHANNELS, assert_arrived, namespace, one_way, pair, programs, send, wait_until_open};
-use lab::frame::{ACK, FIN, RST, SYN};
-use lab::{Cable, Capture, Packet, Pair, PairBuilder};
 use nix::sys::signal::Signal;
 use std::collections::BTreeSet;
 use std::net::IpAddr;
+use testbed::frame::{ACK, FIN, RST, SYN};
+use testbed::{Cable, Capture, Packet, Pair, PairBuilder};
 
 const PRECEDENCES: [&str; 6] =
     ["deferred", "routine", "priority", "immediate", "flash", "override"];
@@ -35,7 +35,7 @@ fn break_off(pair: &mut Pair) {
     for precedence in PRECEDENCES {
         send(&pair.naples, &pair.act, precedence, "100kB");
     }
-    let sending = |status: &lab::answer::Status| {
+    let sending = |status: &testbed::answer::Status| {
         status.associations().filter(|a| a.state == "sending").count() == CHANNELS.len()
     };
     pair.naples.wait_until("transfers that are not read", super::SOON, sending).unwrap();

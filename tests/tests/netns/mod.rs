@@ -11,9 +11,9 @@ mod slow;
 mod study;
 mod wire;
 
-use lab::answer::{Message, Received, Submitted};
-use lab::{Cable, Namespace, Pair, PairBuilder, Programs, Site};
 use std::time::Duration;
+use testbed::answer::{Message, Received, Submitted};
+use testbed::{Cable, Namespace, Pair, PairBuilder, Programs, Site};
 
 /// Longest wait for what takes no time worth mentioning, on a busy machine.
 const SOON: Duration = Duration::from_secs(60);
@@ -45,20 +45,20 @@ fn programs() -> Programs {
 }
 
 /// Two sites at the ends of a cable whose logs can be read.
-fn pair(cable: &Cable, link: lab::Link) -> PairBuilder {
+fn pair(cable: &Cable, link: testbed::Link) -> PairBuilder {
     Pair::on_cable(cable, link).each(|site| site.run_with(&["--log-format", "json"]))
 }
 
 /// A channel for each precedence, on which a site sends on its own association only: on two-way
 /// ones the turn may be with the other.
-fn one_way() -> lab::Link {
-    lab::Link { monologue: true, ..lab::Link::per_precedence() }
+fn one_way() -> testbed::Link {
+    testbed::Link { monologue: true, ..testbed::Link::per_precedence() }
 }
 
 /// Waits until both have this many associations open, and none under way.
 fn wait_until_open(pair: &Pair, count: usize) {
     for site in [&pair.naples, &pair.act] {
-        let open = |status: &lab::answer::Status| {
+        let open = |status: &testbed::answer::Status| {
             let of = |state: &str| status.associations().filter(|a| a.state == state).count();
             of("idle") == count && status.associations().count() == count
         };

@@ -3,9 +3,9 @@
 //! test runs at the study's own 512 kbit/s. What is asserted is order, not time.
 
 use super::{CHANNELS, SOON, assert_arrived, namespace, one_way, pair, send, wait_until_open};
-use lab::answer::Submitted;
-use lab::{Cable, Event, Site};
 use std::time::Duration;
+use testbed::answer::Submitted;
+use testbed::{Cable, Event, Site};
 
 /// The study's link, bit/s.
 const LINK: u64 = 512_000;

@@ -3,8 +3,8 @@
 //! daemon's timers; else once, with a timer as short as the line is fast.
 
 use super::{assert_arrived, namespace, pair, send};
-use lab::{Cable, Event, Link};
 use std::time::Duration;
+use testbed::{Cable, Event, Link};
 
 /// A message of this size over a line of this rate, with this transfer timer.
 fn goes_through(cable: &Cable, bit_s: u64, size: &str, octets: u64, timer: Option<&str>) {

@@ -1,12 +1,12 @@
 //! `lab run`: a study with real MTAs, kept, gone on with, stopped, and refused where it is wrong.
 
 use super::{SOON, namespace, programs};
-use lab::clock::Deadline;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
+use testbed::clock::Deadline;
 
 /// A Routine with a Flash inside it over a slow line, and a load alone.
 const STUDY: &str = r#"

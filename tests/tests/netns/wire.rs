@@ -1,8 +1,8 @@
 //! The six precedences as an independent reader finds them on the wire.
 
 use super::{CHANNELS, assert_arrived, namespace, pair, programs, send, wait_until_open};
-use lab::{Cable, Capture, Link};
 use std::process::Command;
+use testbed::{Cable, Capture, Link};
 
 /// STANAG 4406 Annex A: the precedence, its level in the heading, P1's priority (non-urgent 1,
 /// urgent 2; normal is the default and not sent) and the qualifier (low 0, high 1); with the channel that carries it.

@@ -1,13 +1,13 @@
 //! A shell in namespaces of its own, with a copy of what a checkout has.
 
 use super::How;
-use lab::Programs;
 use std::fmt::Write as _;
 use std::io::Write as _;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 use std::process::{Command, Stdio};
 use tempfile::TempDir;
+use testbed::Programs;
 
 /// Longest run of a session; the shell is killed then.
 const MAX: &str = "150";

@@ -5,11 +5,11 @@ use super::reader;
 use super::stack::{TRANSFERS, content_of, sha256};
 use super::taker::{confirm, take_rest, take_transfer, take_until_end, until_it_waits};
 use super::tcp::Tcp;
-use lab::answer::{Received, Status};
-use lab::{Place, Site};
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::time::Duration;
+use testbed::answer::{Received, Status};
+use testbed::{Place, Site};
 
 /// Longest wait for what the daemon does by itself; a retry is among it.
 const SOON: Duration = Duration::from_secs(90);

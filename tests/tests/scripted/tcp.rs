@@ -1,10 +1,10 @@
 //! Octets over TCP.
 
 use super::peer::Wire;
-use lab::clock::Deadline;
 use std::io::{ErrorKind, Read as _, Write as _};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::time::Duration;
+use testbed::clock::Deadline;
 
 /// Longest wait for an answer, on a busy machine.
 const ANSWER: Duration = Duration::from_secs(30);

@@ -92,12 +92,12 @@ const RULES: &[Rule] = &[
     },
     Rule {
         from: &["router", "network"],
-        to: Forbidden::Packages(&["osi", "p1", "scheduler", "engine", "node", "lab", "mta"]),
+        to: Forbidden::Packages(&["osi", "p1", "scheduler", "engine", "node", "testbed", "mta"]),
         reason: "a router that knows nothing of messages; who drives a network is above it",
     },
     Rule {
         from: &["analyse"],
-        to: Forbidden::Packages(&["scheduler", "engine", "node", "network", "lab", "mta"]),
+        to: Forbidden::Packages(&["scheduler", "engine", "node", "network", "testbed", "mta"]),
         reason: "anyone's packets, seen from outside: it decodes, and takes no part",
     },
     Rule {
@@ -112,13 +112,23 @@ const RULES: &[Rule] = &[
     },
     Rule {
         from: &["sim"],
-        to: Forbidden::Packages(&["store", "config", "mta", "ua", "lab"]),
+        to: Forbidden::Packages(&["store", "config", "mta", "ua", "testbed"]),
         reason: "the virtual ground stands on machines alone, and whoever runs it is above it",
     },
     Rule {
         from: &["node", "router", "network"],
         to: Forbidden::Packages(&["sim", "smoltcp"]),
         reason: "a machine does not know whether its time is real",
+    },
+    Rule {
+        from: &["testbed"],
+        to: Forbidden::Packages(&["router", "network", "study", "sim", "report", "plot", "node"]),
+        reason: "sites and namespaces alone: the demonstration is built from it in a minute",
+    },
+    Rule {
+        from: &["emulator", "traffic", "translation"],
+        to: Forbidden::Packages(&["study", "sim", "report", "plot", "node", "mta"]),
+        reason: "networks, load and policies know nothing of studies and messages",
     },
     Rule {
         from: &["config"],
@@ -128,7 +138,7 @@ const RULES: &[Rule] = &[
     Rule {
         from: &["plot", "report"],
         to: Forbidden::Packages(&[
-            "tokio", "mio", "socket2", "nix", "libc", "osi", "node", "store", "lab", "mta",
+            "tokio", "mio", "socket2", "nix", "libc", "osi", "node", "store", "testbed", "mta",
         ]),
         reason: "pages and pictures are made of data alone, wherever it comes from",
     },

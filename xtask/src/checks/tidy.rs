@@ -16,8 +16,11 @@ const LONG_FUNCTION: usize = 100;
 
 /// Files that may say `unsafe`, each with what needs it.
 const UNSAFE: &[(&str, &str)] = &[
-    ("lab/lab/src/batch.rs", "recvmmsg and sendmmsg of many frames, offloads of an interface"),
-    ("lab/lab/src/tun.rs", "the ioctl that makes a TUN device"),
+    (
+        "lab/testbed/src/net/batch.rs",
+        "recvmmsg and sendmmsg of many frames, offloads of an interface",
+    ),
+    ("lab/testbed/src/net/tun.rs", "the ioctl that makes a TUN device"),
     ("crates/dscp/src/socket/option.rs", "getsockopt and setsockopt of TCP_SAVED_SYN and others"),
     ("crates/scheduler/tests/memory.rs", "an allocator that counts what a queued message takes"),
 ];

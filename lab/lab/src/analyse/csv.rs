@@ -10,7 +10,7 @@ use std::path::Path;
 
 /// Files being written.
 #[derive(Debug)]
-pub struct Csv {
+pub(crate) struct Csv {
     flows: BufWriter<File>,
     flow_intervals: BufWriter<File>,
     messages: BufWriter<File>,
@@ -40,7 +40,7 @@ impl Csv {
     ///
     /// # Errors
     /// It cannot be made or written to.
-    pub fn create(directory: &Path) -> Result<Csv> {
+    pub(crate) fn create(directory: &Path) -> Result<Csv> {
         std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
         let file = |name: &str, header: &str| -> Result<BufWriter<File>> {
             let path = directory.join(name);
@@ -73,7 +73,7 @@ impl Csv {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn push(&mut self, analysis: &Analysis, output: &Output) -> Result<()> {
+    pub(crate) fn push(&mut self, analysis: &Analysis, output: &Output) -> Result<()> {
         match output {
             Output::Flow(of) => {
                 self.flow += 1;
@@ -154,7 +154,7 @@ impl Csv {
     ///
     /// # Errors
     /// The disk is full.
-    pub fn finish(mut self, analysis: &Analysis) -> Result<()> {
+    pub(crate) fn finish(mut self, analysis: &Analysis) -> Result<()> {
         for (place, of) in analysis.aggregates() {
             let mut line = vec![
                 point(analysis, place),

@@ -235,7 +235,7 @@ fn hop(analysis: &Analysis, of: &Hop) -> Value {
 }
 
 /// Everything.
-pub fn json(analysis: &Analysis, rows: &Rows, feed: &Feed, cuts: &[Cut]) -> Value {
+pub(crate) fn json(analysis: &Analysis, rows: &Rows, feed: &Feed, cuts: &[Cut]) -> Value {
     let totals = analysis.totals();
     let points: Vec<Value> = analysis
         .points()

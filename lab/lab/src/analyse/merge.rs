@@ -6,7 +6,7 @@ use anyhow::Result;
 
 /// What was fed to an analysis so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Feed {
+pub(crate) struct Feed {
     /// Octets of all files.
     pub octets: u64,
     /// Packets.
@@ -21,7 +21,7 @@ const LOOK: u64 = 1 << 14;
 ///
 /// # Errors
 /// A file cannot be read any more; what `each` or `look` says.
-pub fn files(
+pub(crate) fn files(
     sources: &mut [Source],
     analysis: &mut Analysis,
     mut each: impl FnMut(&mut Analysis) -> Result<()>,
@@ -51,7 +51,7 @@ pub fn files(
         if feed.packets.is_multiple_of(LOOK) {
             feed.octets = sources.iter().map(Source::offset).sum();
             look(&feed)?;
-            if crate::clock::is_interrupted() {
+            if testbed::clock::is_interrupted() {
                 break;
             }
         }

@@ -9,21 +9,21 @@ mod rows;
 mod source;
 mod table;
 
-pub use csv::Csv;
-pub use json::json;
-pub use merge::{Feed, files};
-pub use pictures::pictures;
-pub use rows::Rows;
-pub use source::{Cut, Source};
-pub use table::table;
+pub(crate) use csv::Csv;
+pub(crate) use json::json;
+pub(crate) use merge::{Feed, files};
+pub(crate) use pictures::pictures;
+pub(crate) use rows::Rows;
+pub(crate) use source::{Cut, Source};
+pub(crate) use table::table;
 
 use ::analyse::{Analysis, Frame, Link, Time};
 use anyhow::{Context as _, Result};
 use std::time::Duration;
 
-use crate::Usage;
-use crate::clock::{self, Deadline};
-use crate::packet_socket::PacketSocket;
+use testbed::clock::{self, Deadline};
+use testbed::packet_socket::PacketSocket;
+use text::Usage;
 
 /// How often a live capture looks whether it shall end, and its view is drawn.
 const LOOK: Duration = Duration::from_millis(200);
@@ -33,7 +33,7 @@ const LOOK: Duration = Duration::from_millis(200);
 ///
 /// # Errors
 /// The interface is not there or may not be listened to; what `each` or `look` says.
-pub fn live(
+pub(crate) fn live(
     interface: &str,
     time: Option<Duration>,
     analysis: &mut Analysis,
@@ -89,7 +89,7 @@ fn link_of(hardware: Option<u16>) -> Link {
 
 #[cfg(test)]
 mod tests {
-    use crate::load::{Clock, Header};
+    use traffic::{Clock, Header};
 
     #[test]
     fn what_our_load_writes_is_what_an_analysis_reads() {

@@ -18,7 +18,7 @@ const MAX_MESSAGES: usize = 16;
 ///
 /// # Errors
 /// The directory cannot be made or written to.
-pub fn pictures(analysis: &Analysis, rows: &Rows, directory: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn pictures(analysis: &Analysis, rows: &Rows, directory: &Path) -> Result<Vec<PathBuf>> {
     std::fs::create_dir_all(directory).with_context(|| directory.display().to_string())?;
     let view = View::new(analysis);
     let marks = view.marks(rows.messages());

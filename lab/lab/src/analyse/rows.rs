@@ -9,7 +9,7 @@ const MAX_MESSAGES: usize = 10_000;
 
 /// The flows with most octets, and the messages.
 #[derive(Debug)]
-pub struct Rows {
+pub(crate) struct Rows {
     most: usize,
     flows: BTreeMap<(Reverse<u64>, u64), Flow>,
     messages: Vec<Message>,
@@ -22,7 +22,7 @@ pub struct Rows {
 
 impl Rows {
     /// For so many flows.
-    pub fn new(most: usize) -> Rows {
+    pub(crate) fn new(most: usize) -> Rows {
         Rows {
             most,
             flows: BTreeMap::new(),
@@ -34,7 +34,7 @@ impl Rows {
     }
 
     /// Takes a row.
-    pub fn push(&mut self, output: Output) {
+    pub(crate) fn push(&mut self, output: Output) {
         match output {
             Output::Flow(flow) => {
                 self.number += 1;
@@ -52,12 +52,12 @@ impl Rows {
     }
 
     /// The flows, those with most octets first.
-    pub fn flows(&self) -> impl Iterator<Item = &Flow> {
+    pub(crate) fn flows(&self) -> impl Iterator<Item = &Flow> {
         self.flows.values()
     }
 
     /// The messages, as they ended.
-    pub fn messages(&self) -> &[Message] {
+    pub(crate) fn messages(&self) -> &[Message] {
         &self.messages
     }
 }

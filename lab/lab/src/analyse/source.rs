@@ -1,6 +1,5 @@
 //! One capture file, read packet by packet through a buffer that grows no more than a packet needs.
 
-use crate::Usage;
 use ::analyse::Time;
 use ::analyse::file::{Decoder, Error, Fault, Interface, Step};
 use anyhow::{Context as _, Result};
@@ -8,13 +7,14 @@ use std::fs::OpenOptions;
 use std::io::{ErrorKind, Read};
 use std::os::unix::fs::{FileTypeExt as _, OpenOptionsExt as _};
 use std::path::Path;
+use text::Usage;
 
 /// The buffer to begin with, in octets.
 const BUFFER: usize = 256 << 10;
 
 /// A file ended or is damaged where more should be; what was before it counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cut {
+pub(crate) struct Cut {
     /// The file.
     pub file: String,
     /// What is wrong, and at which octet.
@@ -42,7 +42,7 @@ struct Place {
 }
 
 /// A capture that is read.
-pub struct Source {
+pub(crate) struct Source {
     name: String,
     reader: Box<dyn Read>,
     decoder: Decoder,
@@ -66,7 +66,7 @@ impl Source {
     ///
     /// # Errors
     /// [`Usage`] where it is not there, is empty, is no file or no capture; else it cannot be read.
-    pub fn open(path: &Path) -> Result<Source> {
+    pub(crate) fn open(path: &Path) -> Result<Source> {
         let name = path.display().to_string();
         let wrong = |what: &str| Usage::error(format!("{name}: {what}"));
         // Without waiting for a pipe's other end: a pipe is refused.
@@ -87,7 +87,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn standard_input() -> Result<Source> {
+    pub(crate) fn standard_input() -> Result<Source> {
         Source::new("standard input".to_owned(), Box::new(std::io::stdin()))
     }
 
@@ -95,7 +95,7 @@ impl Source {
     ///
     /// # Errors
     /// As [`Source::open`].
-    pub fn new(name: String, reader: Box<dyn Read>) -> Result<Source> {
+    pub(crate) fn new(name: String, reader: Box<dyn Read>) -> Result<Source> {
         let mut source = Source {
             name,
             reader,
@@ -118,17 +118,17 @@ impl Source {
     }
 
     /// As it was named.
-    pub fn name(&self) -> &str {
+    pub(crate) fn name(&self) -> &str {
         &self.name
     }
 
     /// Octets of it that were read.
-    pub fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.decoder.offset()
     }
 
     /// Where it ended too early, if it did.
-    pub fn cut(&self) -> Option<&Cut> {
+    pub(crate) fn cut(&self) -> Option<&Cut> {
         self.cut.as_ref()
     }
 
@@ -216,7 +216,7 @@ impl Source {
                 Ok(0) => self.at_end = true,
                 Ok(read) => self.to += read,
                 Err(error) if error.kind() == ErrorKind::Interrupted => {
-                    if crate::clock::is_interrupted() {
+                    if testbed::clock::is_interrupted() {
                         self.at_end = true;
                     }
                 }

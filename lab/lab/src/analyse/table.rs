@@ -2,12 +2,12 @@
 
 use super::json::{kbit_s, ms, percent, signed_ms, utc};
 use super::{Cut, Rows};
-use crate::cells::Table;
 use ::analyse::packet::protocol;
 use ::analyse::report::{Aggregate, Flow, Hop, Kind, Message};
 use ::analyse::{Analysis, Summary, Totals};
 use comfy_table::{CellAlignment, presets};
 use std::fmt::Write as _;
+use text::Table;
 
 /// What stands where there is nothing to say.
 const NONE: &str = "-";
@@ -50,7 +50,7 @@ fn trip(of: &Summary) -> [String; 2] {
 }
 
 /// The tables, with at most `most` flows.
-pub fn table(analysis: &Analysis, rows: &Rows, cuts: &[Cut], most: usize) -> String {
+pub(crate) fn table(analysis: &Analysis, rows: &Rows, cuts: &[Cut], most: usize) -> String {
     let mut text = String::new();
     let mut part = |title: &str, table: &Table| {
         let _ = writeln!(text, "{title}\n{}\n", table.trim_fmt());

@@ -1,15 +1,15 @@
 //! `lab analyse`.
 
+use crate::analyse::{Csv, Cut, Feed, Rows, Source, files, json, live, pictures, table};
 use ::analyse::{Analysis, Limits};
 use anyhow::Result;
-use lab::Usage;
-use lab::analyse::{Csv, Cut, Feed, Rows, Source, files, json, live, pictures, table};
-use lab::clock;
 use router::policy::Span;
 use std::cell::RefCell;
 use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use testbed::clock;
+use text::Usage;
 
 /// A file was cut off, or has frames that are not read.
 const IN_PART: u8 = 3;

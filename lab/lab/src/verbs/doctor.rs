@@ -2,12 +2,12 @@
 
 use anyhow::{Context as _, Result};
 use comfy_table::{ContentArrangement, presets};
-use lab::cells::Table;
-use lab::probe::{Finding, Probe};
-use lab::up::Kind;
+use emulator::Kind;
 use serde::Serialize;
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode, Stdio};
+use testbed::probe::{Finding, Probe};
+use text::Table;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {

@@ -3,17 +3,17 @@
 use anyhow::{Context as _, Result};
 use clap::Subcommand;
 use dscp::Dscp;
-use lab::Usage;
-use lab::load::{
-    Ahead, Clock, Counted, FlowPlan, Pacing, Plan, Receiver, Reception, Sender, Transport, csv,
-    received_json, received_table, sent_json, sent_table,
-};
-use lab::toml_file::TomlFile;
 use router::policy::Span;
 use router::time::Rate;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use text::Usage;
+use text::toml_file::TomlFile;
+use traffic::{
+    Ahead, Clock, Counted, FlowPlan, Pacing, Plan, Receiver, Reception, Sender, Transport, csv,
+    received_json, received_table, sent_json, sent_table,
+};
 
 /// Something could not be done, and something was.
 const IN_PART: u8 = 3;
@@ -132,7 +132,7 @@ struct ReceiveArgs {
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
         // Ctrl-C ends a load early; what was measured is told all the same.
-        let _ = ctrlc::set_handler(lab::clock::interrupt);
+        let _ = ctrlc::set_handler(testbed::clock::interrupt);
         if self.with_input {
             super::end_with_standard_input();
         }

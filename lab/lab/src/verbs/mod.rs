@@ -1,91 +1,118 @@
 //! What the program does, a file for each verb.
 
+#[cfg(feature = "studies")]
 mod analyse;
-mod bleach;
-mod capture;
 mod demo;
+#[cfg(feature = "studies")]
 mod doctor;
-mod down;
-mod exec;
-mod export_tc;
-mod import_ios;
-mod list;
+#[cfg(feature = "studies")]
 mod load;
-mod probe;
-mod record;
-mod router;
+#[cfg(feature = "studies")]
+mod network;
+#[cfg(feature = "studies")]
+mod policy;
+#[cfg(feature = "studies")]
 mod run;
-mod status;
-mod up;
+mod tools;
 
 use base::shown;
 use clap::Subcommand;
-use lab::clock;
 use std::io::{Read as _, Write as _};
 use std::process::ExitCode;
+use testbed::clock;
 
 #[derive(Subcommand)]
 pub(crate) enum Verb {
     /// Send thirty messages between two sites on this machine, and show their marks
     Demo(demo::Args),
     /// Repeat a study, and put what is measured beside what was printed
+    #[cfg(feature = "studies")]
     Run(run::Args),
     /// Say what this machine can do, which data path will be taken, and what to install or allow
+    #[cfg(feature = "studies")]
     Doctor(doctor::Args),
     /// Send load, or receive and measure it
+    #[cfg(feature = "studies")]
     Load(load::Args),
     /// Make a policy of a Cisco IOS configuration, and say what could not be mapped
-    ImportIos(import_ios::Args),
+    #[cfg(feature = "studies")]
+    ImportIos(policy::import_ios::Args),
     /// Print the nearest tc script to a policy, and what it leaves out
-    ExportTc(export_tc::Args),
+    #[cfg(feature = "studies")]
+    ExportTc(policy::export_tc::Args),
     /// Keep a network up, with a live view of what passes
-    Up(up::Args),
+    #[cfg(feature = "studies")]
+    Up(network::up::Args),
     /// End a network
-    Down(down::Args),
+    #[cfg(feature = "studies")]
+    Down(network::down::Args),
     /// The networks that are up
-    List(list::Args),
+    #[cfg(feature = "studies")]
+    List(network::list::Args),
     /// What a network has counted, by router, part and code point
-    Status(status::Args),
+    #[cfg(feature = "studies")]
+    Status(network::status::Args),
     /// Change a router while it runs
-    Router(router::Args),
+    #[cfg(feature = "studies")]
+    Router(network::router::Args),
     /// Run a program inside a host
-    Exec(exec::Args),
+    #[cfg(feature = "studies")]
+    Exec(network::exec::Args),
     /// Write what passes an interface as pcapng
-    Capture(capture::Args),
+    #[cfg(feature = "studies")]
+    Capture(network::capture::Args),
     /// Say what a capture has by code point, flow and message: throughput, loss, delay, marks
+    #[cfg(feature = "studies")]
     Analyse(analyse::Args),
     /// The first process of those that `lab exec` starts
     #[command(hide = true)]
-    Inside(exec::Inside),
+    #[cfg(feature = "studies")]
+    Inside(network::exec::Inside),
     /// What `lab doctor` asks of another process
     #[command(hide = true)]
-    Probe(probe::Args),
+    #[cfg(feature = "studies")]
+    Probe(tools::probe::Args),
     /// Record all frames of an interface of this namespace into a pcap file
     #[command(hide = true)]
-    Record(record::Args),
+    Record(tools::record::Args),
     /// Pass all frames between two interfaces, the DSCP of every packet cleared
     #[command(hide = true)]
-    Bleach(bleach::Args),
+    Bleach(tools::bleach::Args),
 }
 
 impl Verb {
     pub(crate) fn run(self) -> anyhow::Result<ExitCode> {
         match self {
             Verb::Demo(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Run(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Doctor(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Load(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::ImportIos(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::ExportTc(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Up(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Down(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::List(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Status(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Router(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Exec(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Capture(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Analyse(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Inside(args) => args.run(),
+            #[cfg(feature = "studies")]
             Verb::Probe(args) => args.run(),
             Verb::Record(args) => args.run(),
             Verb::Bleach(args) => args.run(),
@@ -93,9 +120,19 @@ impl Verb {
     }
 }
 
-/// The exit code for what went wrong: 2 where a file or an argument was, else 1.
+/// The exit code for an error: 2 where a file or an argument is wrong, else 1.
 pub(crate) fn code_of(error: &anyhow::Error) -> u8 {
-    if error.chain().any(|cause| cause.is::<lab::Usage>()) { 2 } else { 1 }
+    if is_usage(error) { 2 } else { 1 }
+}
+
+#[cfg(feature = "studies")]
+fn is_usage(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| cause.is::<text::Usage>())
+}
+
+#[cfg(not(feature = "studies"))]
+fn is_usage(_: &anyhow::Error) -> bool {
+    false
 }
 
 /// Ends the work of a verb that others started once its standard input ends, at the latest with
@@ -129,5 +166,5 @@ pub(crate) fn note(text: &str) {
 /// Tells who started this that it is at work.
 fn say_ready() {
     let mut stdout = std::io::stdout().lock();
-    let _ = writeln!(stdout, "{}", lab::tool::READY).and_then(|()| stdout.flush());
+    let _ = writeln!(stdout, "{}", testbed::tool::READY).and_then(|()| stdout.flush());
 }

@@ -1,8 +1,8 @@
 //! `lab run`: a study, repeated.
 
 use anyhow::{Context as _, Result};
-use lab::run::{self, Options, Outcome};
-use lab::up::Kind;
+use emulator::Kind;
+use runner::{Options, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::Scale;
@@ -60,9 +60,9 @@ pub(crate) struct Args {
 
 impl Args {
     pub(crate) fn run(self) -> Result<ExitCode> {
-        let mut found = run::find(&self.study)?;
+        let mut found = runner::find(&self.study)?;
         self.set.iter().try_for_each(|set| found.set(set))?;
-        ctrlc::set_handler(lab::clock::interrupt).context("for Ctrl-C")?;
+        ctrlc::set_handler(testbed::clock::interrupt).context("for Ctrl-C")?;
         let directory = self.out.clone().unwrap_or_else(|| {
             let ground = if self.in_virtual_time {
                 "virtual".to_owned()
@@ -85,7 +85,7 @@ impl Args {
             again: self.again,
             quiet: self.quiet,
         };
-        let outcome = run::run(&found, &options)?;
+        let outcome = runner::run(&found, &options)?;
         let mut machine = machine();
         if !self.set.is_empty() {
             machine.more.insert("set on the command line".to_owned(), self.set.join(", "));
@@ -125,7 +125,7 @@ fn machine() -> report::Machine {
     let memory = read("/proc/meminfo");
     let memory = memory.lines().next().and_then(|line| line.split_whitespace().nth(1));
     let memory = memory.and_then(|kib| kib.parse::<u64>().ok()).unwrap_or_default();
-    let micros = u64::try_from(lab::clock::since_1970().as_micros()).unwrap_or_default();
+    let micros = u64::try_from(testbed::clock::since_1970().as_micros()).unwrap_or_default();
     let mut arguments = std::env::args().skip(1);
     report::Machine {
         date: base::Utc(micros).to_string(),

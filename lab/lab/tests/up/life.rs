@@ -1,10 +1,10 @@
 //! Nothing is left behind, whenever and however a network ends.
 
 use crate::support::{As, PAIR, PATIENCE, Up, links, skipped, text, unique};
-use lab::clock::{self, Deadline};
 use nix::sys::signal::Signal;
 use std::process::Stdio;
 use std::time::Duration;
+use testbed::clock::{self, Deadline};
 
 /// Programs in a host that do all they can to stay: in the background, and with another session.
 const STAYING: &str = "setsid sleep 3000 & (setsid sleep 3001 &) ; echo inside; exec sleep 3002";

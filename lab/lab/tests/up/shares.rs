@@ -88,7 +88,7 @@ fn once(path: Option<&str>, rate: &str) -> Option<Shares> {
     let receiver = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     // UDP that nobody listens for is lost: the sender begins once the receiver has its port.
     let listening = |up: &Up| text(&up.exec("b", &["cat", "/proc/net/udp6"])).contains(":1388 ");
-    let deadline = lab::clock::Deadline::after(crate::support::PATIENCE);
+    let deadline = testbed::clock::Deadline::after(crate::support::PATIENCE);
     let there = deadline.wait_for("the receiver", || Ok(listening(&up).then_some(())));
     assert!(there.is_ok(), "{there:?}");
     let sent = up.exec("a", &[lab, "load", "send", "--plan", &load, "--json"]);

@@ -1,6 +1,5 @@
 //! Networks that tests keep up, and what is left of them.
 
-use lab::clock::Deadline;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use std::collections::BTreeSet;
@@ -11,6 +10,7 @@ use std::process::{Child, Command, ExitStatus, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
+use testbed::clock::Deadline;
 
 /// Bounds every wait; a busy machine is slow.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);

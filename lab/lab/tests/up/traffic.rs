@@ -1,13 +1,13 @@
 //! What real programs in the hosts see, over each data path.
 
 use crate::support::{As, MARKING, PAIR, PATIENCE, Up, directory, skip, skipped, text};
-use lab::clock::Deadline;
 use nix::sys::signal::Signal;
 use pcap_file::pcapng::blocks::enhanced_packet::EnhancedPacketOption;
 use pcap_file::pcapng::{Block, PcapNgReader};
 use std::fs::File;
 use std::path::Path;
 use std::process::Stdio;
+use testbed::clock::Deadline;
 
 /// The code points of the echo requests of a capture, and whether each came in; so far, where it is
 /// still written.

@@ -1,12 +1,12 @@
 //! What came of the demo's messages, and which marks their packets carried.
 
 use comfy_table::{CellAlignment, Table, TableComponent, presets};
-use lab::Packet;
-use lab::answer::{Message, Received, Submitted, elapsed};
 use serde::{Serialize, Serializer};
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 use std::time::Duration;
+use testbed::Packet;
+use testbed::answer::{Message, Received, Submitted, elapsed};
 
 /// The canned sizes, decimal.
 pub(super) const SIZES: [&str; 5] = ["1kB", "10kB", "100kB", "1MB", "10MB"];
@@ -24,7 +24,7 @@ pub(super) struct Channel {
     dscp: u8,
 }
 
-/// As `lab::Link::per_precedence` and the plan `paper` have them.
+/// As `testbed::Link::per_precedence` and the plan `paper` have them.
 pub(super) const CHANNELS: [Channel; 5] = [
     Channel { name: "routine", precedences: &["deferred", "routine"], port: 5000, dscp: 0 },
     Channel { name: "priority", precedences: &["priority"], port: 5001, dscp: 8 },
@@ -235,7 +235,7 @@ fn decimal(octets: u64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use lab::Segment;
+    use testbed::Segment;
 
     fn submitted(number: usize, precedence: &str) -> Submitted {
         serde_json::from_value(serde_json::json!({

@@ -1,0 +1,13 @@
+//! What all data paths keep to.
+
+use crate::control::ask::Questions;
+use anyhow::Result;
+
+/// Packets between hosts, by whatever carries them.
+pub(crate) trait DataPath: Send {
+    /// Carries packets and answers questions until the program is interrupted.
+    ///
+    /// # Errors
+    /// It can carry no more.
+    fn run(&mut self, questions: &mut Questions) -> Result<()>;
+}

@@ -1,0 +1,122 @@
+//! The topology and its policies, read and checked before anything is made.
+
+use crate::Options;
+use crate::control::protocol::{MAX_NAME, is_name};
+use anyhow::Result;
+use network::{Network, Topology};
+use router::policy::{Name, Policy, Wrong};
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use text::Usage;
+use text::toml_file::{Mistake, TomlFile};
+use translation::policy_file::PolicyFile;
+
+/// All that was read.
+#[derive(Debug)]
+pub(crate) struct Files {
+    /// The network's name.
+    pub(crate) name: String,
+    topology: TomlFile<Topology>,
+    pub(crate) policies: BTreeMap<Name, Policy>,
+    policy_files: BTreeMap<Name, PolicyFile>,
+}
+
+impl Files {
+    /// Reads the topology, and the policies its routers name.
+    ///
+    /// # Errors
+    /// A file cannot be read or says something wrong: with file, line and column.
+    pub(crate) fn read(options: &Options) -> Result<Files> {
+        let file = &options.topology;
+        let topology = TomlFile::<Topology>::read(file).map_err(|mistake| refused(&mistake))?;
+        let name = match &options.name {
+            Some(name) => name.clone(),
+            None => file.file_stem().unwrap_or_default().to_string_lossy().into_owned(),
+        };
+        if !is_name(&name) {
+            return Err(Usage::error(format!(
+                "{name:?} is no name of a network (1 to {MAX_NAME} letters, digits, `-`, `_`, \
+                 `.`): give one with --name"
+            )));
+        }
+        let mut policy_files = BTreeMap::new();
+        let mut policies = BTreeMap::new();
+        let given: BTreeMap<&str, &Path> =
+            options.policies.iter().map(|(name, file)| (name.as_str(), file.as_path())).collect();
+        let named = topology
+            .value
+            .routers
+            .iter()
+            .filter_map(|(router, is)| Some((router, is.policy.as_ref()?)));
+        for (router, policy) in named {
+            if policies.contains_key(policy) {
+                continue;
+            }
+            let found = match given.get(policy.as_str()) {
+                Some(file) => file.to_path_buf(),
+                None => beside(file, policy).ok_or_else(|| {
+                    let what = format!(
+                        "no file {policy}.toml beside it, in policies/ or \
+                         in ../policies/; say where it is with --policy {policy}=FILE"
+                    );
+                    refused(&topology.mistake_at(&format!("routers.{router}.policy"), &what))
+                })?,
+            };
+            let read = PolicyFile::read(&found).map_err(|mistake| refused(&mistake))?;
+            for warning in read.policy().warnings() {
+                let shown = read.mistake(&warning).render(false);
+                eprintln!("warning: {}", base::shown::text(shown.trim_end()));
+            }
+            policies.insert(policy.clone(), read.policy().clone());
+            policy_files.insert(policy.clone(), read);
+        }
+        if let Some(unused) = given.keys().find(|name| !policies.contains_key(**name)) {
+            let what = format!("no router has the policy {unused} that --policy gives");
+            return Err(mistake(file, &what));
+        }
+        Ok(Files { name, topology, policies, policy_files })
+    }
+
+    /// The machine.
+    ///
+    /// # Errors
+    /// The files do not fit together: with file and key.
+    pub(crate) fn network(&self, seed: u64) -> Result<Network> {
+        Network::new(self.topology(), &self.policies, seed).map_err(|wrong| {
+            // `policies.NAME (of routers.ROUTER): KEY`.
+            let inside = wrong.path.strip_prefix("policies.").and_then(|rest| {
+                let (name, rest) = rest.split_once(" (of ")?;
+                let (_, key) = rest.split_once("): ")?;
+                Some((self.policy_files.get(name)?, key))
+            });
+            refused(&match inside {
+                Some((file, key)) => file.mistake(&Wrong::at(key, wrong.what)),
+                None => self.topology.mistake_at(&wrong.path, &wrong.what),
+            })
+        })
+    }
+
+    pub(crate) fn topology(&self) -> &Topology {
+        &self.topology.value
+    }
+}
+
+fn refused(mistake: &Mistake) -> anyhow::Error {
+    Usage::error(mistake.to_string())
+}
+
+fn mistake(file: &Path, what: &str) -> anyhow::Error {
+    Usage::error(format!("{}: {what}", file.display()))
+}
+
+/// Where a policy is looked for.
+fn beside(topology: &Path, policy: &str) -> Option<PathBuf> {
+    // A name is no way out of these directories.
+    if policy.contains(['/', '\\']) || policy.starts_with('.') {
+        return None;
+    }
+    let directory = topology.parent()?;
+    let file = format!("{policy}.toml");
+    let places = ["", "policies", "../policies"];
+    places.iter().map(|place| directory.join(place).join(&file)).find(|file| file.is_file())
+}

@@ -1,0 +1,30 @@
+//! The clock of a machine that carries packets: its time starts with the process.
+
+#![expect(clippy::disallowed_methods, reason = "the kernel's packets come in real time")]
+
+use std::time::{Duration, Instant};
+use testbed::clock::since_1970;
+
+/// The moment from which a machine's time is counted.
+#[derive(Clone, Copy, Debug)]
+pub struct Origin {
+    at: Instant,
+    since_1970: Duration,
+}
+
+impl Origin {
+    /// This moment.
+    pub fn now() -> Origin {
+        Origin { at: Instant::now(), since_1970: since_1970() }
+    }
+
+    /// The time by now.
+    pub fn time(&self) -> router::Time {
+        router::Time::from(self.at.elapsed())
+    }
+
+    /// A time as nanoseconds since 1970, by what the system's clock said at the origin.
+    pub fn since_1970(&self, time: router::Time) -> u64 {
+        u64::try_from(self.since_1970.as_nanos()).unwrap_or(u64::MAX).saturating_add(time.0)
+    }
+}

@@ -1,0 +1,154 @@
+//! Runs kept in files.
+
+use super::Job;
+use anyhow::{Context as _, Result};
+use emulator::Kind;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::{Path, PathBuf};
+use study::Measured;
+use study::measured::Ground;
+
+/// Changed when a run would come out otherwise, or is kept otherwise.
+const VERSION: u32 = 2;
+
+/// A directory of runs.
+#[derive(Debug)]
+pub(super) struct Keep {
+    directory: PathBuf,
+    /// The data path of the real ground that is asked for.
+    path: Option<Kind>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Kept {
+    key: String,
+    measured: Measured,
+}
+
+impl Keep {
+    /// In a directory, made if it is not there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(super) fn at(directory: &Path, path: Option<Kind>) -> Result<Keep> {
+        let directory = directory.join("runs");
+        fs::create_dir_all(&directory).with_context(|| directory.display().to_string())?;
+        Ok(Keep { directory, path })
+    }
+
+    /// A run that was made of just this before.
+    pub(super) fn find(&self, job: &Job) -> Option<Measured> {
+        let text = fs::read_to_string(self.file(job)).ok()?;
+        // One that cannot be read is made again.
+        let kept: Kept = serde_json::from_str(&text).ok()?;
+        (kept.key == self.key(job)?).then_some(kept.measured)
+    }
+
+    /// Keeps a run, whole or not at all.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn put(&self, job: &Job, measured: &Measured) -> Result<()> {
+        let key = self.key(job).context("a run's key")?;
+        let text = serde_json::to_string(&Kept { key, measured: measured.clone() })?;
+        let file = self.file(job);
+        let mut whole = tempfile::NamedTempFile::new_in(&self.directory)?;
+        std::io::Write::write_all(&mut whole, text.as_bytes())?;
+        whole.persist(&file).with_context(|| format!("keeping {}", file.display()))?;
+        Ok(())
+    }
+
+    /// All that decides about a run, and nothing that is only told or compared with it.
+    fn key(&self, job: &Job) -> Option<String> {
+        let mut planned = job.planned.clone();
+        planned.table.clear();
+        planned.why.clear();
+        planned.special.clear();
+        planned.repeat = 1;
+        planned.experiment = 0;
+        // What these come to stands in the job.
+        (planned.scale_most, planned.beyond, planned.grounds) = Default::default();
+        for message in &mut planned.messages {
+            (message.base, message.paper) = (None, BTreeMap::new());
+            message.missed.clear();
+        }
+        for load in &mut planned.loads {
+            (load.base, load.paper) = (None, BTreeMap::new());
+            load.paper_tos.clear();
+            load.missed.clear();
+        }
+        let path = self.path.filter(|_| job.ground == Ground::Real).map(|path| path.to_string());
+        let all = (VERSION, planned, job.ground, job.scale, job.seed, path);
+        Some(hex(&Sha256::digest(&serde_json::to_vec(&all).ok()?), 32))
+    }
+
+    /// A name for people, and a few digits that make it unlike any other.
+    fn file(&self, job: &Job) -> PathBuf {
+        let id = &job.planned.id;
+        let plain = |c: char| if c.is_ascii_alphanumeric() || "-_.".contains(c) { c } else { '_' };
+        let name: String = id.chars().map(plain).take(100).collect();
+        let again = if job.time > 1 { format!("-again-{}", job.time) } else { String::new() };
+        let unlike = hex(&Sha256::digest(id.as_bytes()), 4);
+        self.directory.join(format!("{name}-{unlike}{again}.json"))
+    }
+}
+
+fn hex(octets: &[u8], most: usize) -> String {
+    octets.iter().take(most).map(|octet| format!("{octet:02x}")).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+    use study::Scale;
+
+    fn job(ground: Ground, scale: u32, seed: u64) -> Job {
+        let found = crate::find("isode-nato-2007").unwrap();
+        let planned = found.plan().unwrap().swap_remove(0);
+        let scale = Scale::whole(scale);
+        Job { planned, ground, scale, seed, time: 1, expected: Duration::ZERO }
+    }
+
+    #[test]
+    fn what_is_kept_is_found_while_nothing_has_changed() {
+        let directory = tempfile::tempdir().unwrap();
+        let keep = Keep::at(directory.path(), None).unwrap();
+        let one = || job(Ground::Real, 1, 1);
+        assert_eq!(keep.find(&one()), None);
+        let measured =
+            Measured { id: one().planned.id, scale: Scale::ONE, seed: 7, ..Measured::default() };
+        keep.put(&one(), &measured).unwrap();
+        assert_eq!(keep.find(&one()), Some(measured.clone()));
+        for other in [job(Ground::Real, 10, 1), job(Ground::Virtual, 1, 1), job(Ground::Real, 1, 2)]
+        {
+            assert_eq!(keep.find(&other), None);
+        }
+        let mut changed = one();
+        changed.planned.limit += Duration::from_secs(1);
+        assert_eq!(keep.find(&changed), None);
+        // What is told about it may change, and how often it is made.
+        let mut told = one();
+        told.planned.why.push("another reason".to_owned());
+        told.planned.messages[0].paper.insert("seconds".to_owned(), 3.0);
+        told.planned.repeat = 5;
+        assert_eq!(keep.find(&told), Some(measured));
+        // Each time it is made has a file of its own.
+        told.time = 2;
+        assert_eq!(keep.find(&told), None);
+        keep.put(&told, &Measured::default()).unwrap();
+        assert_eq!(keep.find(&told), Some(Measured::default()));
+        assert_eq!(keep.find(&one()).unwrap().seed, 7);
+        // The data path of the real ground makes another number, that of the virtual one does not.
+        let packet = Keep::at(directory.path(), Some(Kind::Packet)).unwrap();
+        assert_eq!(packet.find(&one()), None);
+        let simulated = job(Ground::Virtual, 1, 1);
+        keep.put(&simulated, &Measured::default()).unwrap();
+        assert_eq!(packet.find(&simulated), Some(Measured::default()));
+        fs::write(keep.file(&one()), "{").unwrap();
+        assert_eq!(keep.find(&one()), None);
+    }
+}

@@ -1,0 +1,396 @@
+//! `lab run`: a study's runs, made one beside the other, kept, and put beside what was printed.
+//!
+//! Each run is kept in a file once it is made, under a key of all that decides about it, so that a
+//! study goes on where it was stopped, and makes again only what has changed.
+
+mod idle;
+mod keep;
+mod library;
+mod progress;
+mod simulation_run;
+mod sites;
+mod testbed_run;
+
+pub use library::{Found, find, names};
+
+use anyhow::{Context as _, Result};
+use emulator::Kind;
+use keep::Keep;
+use progress::Progress;
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+use study::file::{Beyond, Grounds};
+use study::measured::Ground;
+use study::{Measured, Planned, Row, Scale, Verdict};
+use testbed::Programs;
+use testbed::clock::is_interrupted;
+use testbed_run::Real;
+use text::Usage;
+
+/// What is run, and how.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Names of experiments, or of runs as `experiment/run`; all that are not further ones where
+    /// there is none.
+    pub only: Vec<String>,
+    /// Also the further ones.
+    pub all: bool,
+    /// Where runs are made that can be made on either ground.
+    pub ground: Ground,
+    /// How much faster the network is.
+    pub scale: Scale,
+    /// Of all dice; of a run that is made several times, the first one's.
+    pub seed: u64,
+    /// How often each run is made, whatever the study says.
+    pub repeat: Option<u32>,
+    /// How many at once.
+    pub parallel: usize,
+    /// The data path of the real ground.
+    pub path: Option<Kind>,
+    /// Where runs are kept.
+    pub directory: PathBuf,
+    /// Whether what is kept is made again.
+    pub again: bool,
+    /// Nothing is shown while it runs.
+    pub quiet: bool,
+}
+
+/// How much faster than time virtual time is taken to pass, to tell what is left.
+const VIRTUAL: u32 = 50;
+
+/// What a study came to.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The runs that were wanted, in the study's order.
+    pub planned: Vec<Planned>,
+    /// What was made of them, now or before; one after the other where a run is made several times.
+    pub measured: Vec<Measured>,
+    /// Beside what was printed.
+    pub rows: Vec<Row>,
+    /// What the study expects.
+    pub verdicts: Vec<Verdict>,
+    /// Runs that could not be made, and why.
+    pub failed: Vec<(String, String)>,
+    /// Whether it was stopped before all was done.
+    pub interrupted: bool,
+}
+
+/// A run that is to be made.
+struct Job {
+    planned: Planned,
+    ground: Ground,
+    scale: Scale,
+    seed: u64,
+    /// Which of the times it is made, from 1.
+    time: u32,
+    expected: Duration,
+}
+
+impl Job {
+    /// For people.
+    fn name(&self) -> String {
+        let again =
+            if self.planned.repeat > 1 { format!(" #{}", self.time) } else { String::new() };
+        format!("{}{again}", self.planned.id)
+    }
+}
+
+/// Makes what is wanted of a study.
+///
+/// # Errors
+/// The study is wrong, or names nothing that is wanted ([`text::Usage`]); a program is missing; the
+/// directory cannot be written. A run that fails is told in the outcome.
+pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
+    let all = found.plan()?;
+    let planned = wanted(found, &all, options)?;
+    let keep = Keep::at(&options.directory, options.path)?;
+    let mut jobs = Vec::new();
+    for planned in &planned {
+        for time in 1..=planned.repeat {
+            jobs.push(job(planned, time, options)?);
+        }
+    }
+    let kept = jobs.iter().map(|job| if options.again { None } else { keep.find(job) });
+    let mut measured: Vec<Option<Measured>> = kept.collect();
+    let progress = Progress::new(&jobs, &measured, options);
+    let mut left: Vec<usize> =
+        measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
+    // What waits for real time first, the longest before the others; what keeps a processor busy
+    // then, so that it is not in the way of what is timed.
+    left.sort_by_key(|place| jobs.get(*place).map(|job| (job.ground, Reverse(job.expected))));
+    for job in left.iter().filter_map(|place| jobs.get(*place)) {
+        check(job).map_err(|wrong| Usage::error(format!("{}: {wrong:#}", job.planned.id)))?;
+    }
+    let is_real =
+        left.iter().filter_map(|place| jobs.get(*place)).any(|j| j.ground == Ground::Real);
+    let real = Real {
+        programs: if is_real { Programs::find()? } else { Programs::default() },
+        path: options.path,
+        seed: options.seed,
+    };
+    let next = AtomicUsize::new(0);
+    let results = Mutex::new(Vec::new());
+    std::thread::scope(|scope| {
+        for _ in 0..options.parallel.clamp(1, 64).min(left.len()) {
+            scope.spawn(|| {
+                while let Some(place) = left.get(next.fetch_add(1, Ordering::Relaxed)) {
+                    if is_interrupted() {
+                        break;
+                    }
+                    let Some(job) = jobs.get(*place) else { break };
+                    let told = progress.begin(job);
+                    let result = make(&real, job, &|what| told.set_message(what));
+                    told.end(&result);
+                    let kept = result.and_then(|measured| {
+                        keep.put(job, &measured)?;
+                        Ok(measured)
+                    });
+                    if let Ok(mut results) = results.lock() {
+                        results.push((*place, kept));
+                    }
+                }
+            });
+        }
+    });
+    progress.end();
+    let mut failed = Vec::new();
+    for (place, result) in results.into_inner().unwrap_or_default() {
+        match (result, measured.get_mut(place), jobs.get(place)) {
+            (Ok(made), Some(slot), _) => *slot = Some(made),
+            (Err(_), _, _) if is_interrupted() => {}
+            (Err(error), _, Some(job)) => failed.push((job.name(), format!("{error:#}"))),
+            _ => {}
+        }
+    }
+    let measured: Vec<Measured> = measured.into_iter().flatten().collect();
+    let rows = study::rows(&found.study, &planned, &measured);
+    let verdicts = judged(found, &planned, &rows);
+    Ok(Outcome { planned, measured, rows, verdicts, failed, interrupted: is_interrupted() })
+}
+
+/// What would only be found once a run is made, found before any is.
+fn check(job: &Job) -> Result<()> {
+    network::Network::new(&job.planned.topology, &job.planned.policies, job.seed)?;
+    match job.ground {
+        Ground::Real => Ok(()),
+        Ground::Virtual => simulation_run::check(&job.planned, job.seed),
+    }
+}
+
+fn make(real: &Real, job: &Job, tell: testbed_run::Tell<'_>) -> Result<Measured> {
+    match job.ground {
+        Ground::Real => {
+            let real = Real { seed: job.seed, ..real.clone() };
+            real.measure(&job.planned, job.scale, tell)
+        }
+        Ground::Virtual => simulation_run::measure(&job.planned, job.seed, tell),
+    }
+}
+
+/// The runs that are asked for.
+fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Planned>> {
+    let names = |planned: &Planned, name: &str| {
+        let run = planned.id.split('[').next().unwrap_or_default();
+        planned.experiment_name() == name || planned.id == name || run == name
+    };
+    let unknown = options.only.iter().find(|name| !all.iter().any(|one| names(one, name)));
+    if let Some(name) = unknown {
+        return Err(Usage::error(format!(
+            "{} has no experiment or run {name}: `lab list {}` has all",
+            found.name, found.name
+        )));
+    }
+    let is_further = |planned: &Planned| {
+        found.study.experiments.get(planned.experiment).is_some_and(|experiment| experiment.further)
+    };
+    let is_wanted = |planned: &&Planned| {
+        if options.only.is_empty() {
+            options.all || !is_further(planned)
+        } else {
+            options.only.iter().any(|name| names(planned, name))
+        }
+    };
+    let repeated = |planned: &Planned| Planned {
+        repeat: options.repeat.unwrap_or(planned.repeat),
+        ..planned.clone()
+    };
+    Ok(all.iter().filter(is_wanted).map(repeated).collect())
+}
+
+/// What is made of a run the n-th time, from 1.
+fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
+    let ground = match planned.grounds {
+        // What it does would not be seen on so fast a network.
+        Grounds::Any if planned.beyond == Beyond::Virtual && options.scale > planned.scale_most => {
+            Ground::Virtual
+        }
+        Grounds::Any => options.ground,
+        Grounds::Real => Ground::Real,
+        Grounds::Virtual => Ground::Virtual,
+    };
+    // In virtual time nothing is won by a faster network.
+    let scale =
+        if ground == Ground::Real { options.scale.min(planned.scale_most) } else { Scale::ONE };
+    let faster = planned.faster(scale).with_context(|| planned.id.clone());
+    let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
+    // What was printed is as at the study's own rates.
+    let expected = match planned.messages.is_empty() {
+        true => expected(&faster).time,
+        false => scale.time(expected(planned).time),
+    };
+    let expected = match ground {
+        Ground::Real => expected,
+        Ground::Virtual => expected / VIRTUAL,
+    };
+    let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
+    Ok(Job { planned: faster, ground, scale, seed, time, expected })
+}
+
+/// How long a run is likely to take at the study's own rates, each time it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Expected {
+    /// As long as was printed, or as its loads last; else as long as it may.
+    pub time: Duration,
+    /// Whether that is only the limit.
+    pub at_most: bool,
+}
+
+/// How long a run is likely to take.
+pub fn expected(planned: &Planned) -> Expected {
+    let known = |time: Duration| Expected { time: time.min(planned.limit), at_most: false };
+    let at_most = Expected { time: planned.limit, at_most: true };
+    let printed = planned.messages.iter().map(|message| {
+        let seconds = ["seconds", "seconds_more_than"].map(|key| message.paper.get(key).copied());
+        seconds.into_iter().flatten().next()
+    });
+    let times = planned.loads.iter().filter_map(|load| Some(load.time?.0 + load.start.0));
+    match printed.collect::<Option<Vec<f64>>>() {
+        Some(printed) if !printed.is_empty() => {
+            let longest = printed.into_iter().fold(0.0, f64::max);
+            known(Duration::from_secs_f64(longest.clamp(0.0, 86_400.0)))
+        }
+        _ if planned.messages.is_empty() => times.max().map_or(at_most, known),
+        _ => at_most,
+    }
+}
+
+/// The expectations of experiments that were wanted whole or in part.
+fn judged(found: &Found, planned: &[Planned], rows: &[Row]) -> Vec<Verdict> {
+    let mut verdicts = study::judge(&found.study, rows);
+    verdicts.retain(|verdict| planned.iter().any(|p| p.experiment_name() == verdict.experiment));
+    verdicts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const REPEATED: &str = r#"
+title = "A load with chance in it"
+network.topology = "pair"
+[[experiment]]
+name = "load"
+title = "Chance"
+shows = "What seeds do."
+[[experiment.run]]
+name = "udp"
+limit = "10s"
+repeat = 3
+loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_percent = 50, time = "1s" }]
+"#;
+
+    fn options(ground: Ground, scale: u32) -> Options {
+        Options {
+            only: Vec::new(),
+            all: false,
+            ground,
+            scale: Scale::whole(scale),
+            seed: 7,
+            repeat: None,
+            parallel: 2,
+            path: None,
+            directory: PathBuf::new(),
+            again: false,
+            quiet: true,
+        }
+    }
+
+    #[test]
+    fn a_run_is_made_where_it_shows_something() {
+        let planned = find("isode-nato-2007").unwrap().plan().unwrap();
+        let planned = |id: &str| planned.iter().find(|planned| planned.id == id).unwrap();
+        let made = |id: &str, ground, scale| {
+            let job = job(planned(id), 1, &options(ground, scale)).unwrap();
+            (job.ground, job.scale.factor() as u32)
+        };
+        assert_eq!(made("round2-wred-loaded/immediate-1MB", Ground::Real, 10), (Ground::Real, 10));
+        // On a faster network only the programs would be measured.
+        assert_eq!(made("round1-single/1kB", Ground::Real, 10), (Ground::Real, 1));
+        assert_eq!(made("round1-parallel/five", Ground::Real, 4), (Ground::Real, 4));
+        assert_eq!(made("round1-parallel/five", Ground::Real, 5), (Ground::Virtual, 1));
+        assert_eq!(made("round1-single/1MB", Ground::Virtual, 10), (Ground::Virtual, 1));
+        assert_eq!(made("round2-loaded-routine/routine-1MB", Ground::Real, 1).0, Ground::Virtual);
+        // What is printed, else what its load lasts, else only the limit is known.
+        let time = |id: &str| {
+            let expected = expected(planned(id));
+            (expected.time.as_secs(), expected.at_most)
+        };
+        assert_eq!(time("round1-parallel/two"), (177, false));
+        assert_eq!(time("load-alone/load"), (60, false));
+        assert_eq!(time("c3-one-queue/overlap"), (1_200, true));
+    }
+
+    #[test]
+    fn a_run_that_is_repeated_has_a_seed_and_a_file_for_each_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("study.toml");
+        std::fs::write(&file, REPEATED).unwrap();
+        let found = find(file.to_str().unwrap()).unwrap();
+        let mut options = options(Ground::Virtual, 1);
+        options.directory = directory.path().join("out");
+        let first = run(&found, &options).unwrap();
+        let seeds: Vec<u64> = first.measured.iter().map(|measured| measured.seed).collect();
+        assert_eq!((seeds, first.rows.len()), (vec![7, 8, 9], 1));
+        let row = first.rows.first().unwrap();
+        assert_eq!(row.repeats, 3);
+        let rates: Vec<f64> =
+            first.measured.iter().flat_map(|m| &m.loads).map(|load| load.kbit_s).collect();
+        let mut sorted = rates.clone();
+        sorted.sort_by(f64::total_cmp);
+        assert_eq!(row.kbit_s, sorted.get(1).copied());
+        assert_eq!(row.range["kbit_s"], (sorted.first().copied(), sorted.last().copied()));
+        assert!(sorted.first() < sorted.last(), "another seed is another run: {rates:?}");
+
+        // What is kept stands for itself, and a fourth time is one run more.
+        let kept = || std::fs::read_dir(directory.path().join("out/runs")).unwrap().count();
+        assert_eq!(kept(), 3);
+        options.repeat = Some(4);
+        let four = run(&found, &options).unwrap();
+        assert_eq!((four.measured.get(..3), kept()), (Some(&first.measured[..]), 4));
+        options.repeat = Some(1);
+        let once = run(&found, &options).unwrap();
+        assert_eq!((once.measured.first(), once.measured.len()), (first.measured.first(), 1));
+        assert_eq!(once.rows.first().map(|row| (row.repeats, row.range.len())), Some((0, 0)));
+    }
+
+    #[test]
+    fn the_studies_that_come_with_the_program_can_be_planned() {
+        for name in names() {
+            let found = find(name).unwrap();
+            let planned = found.plan().unwrap();
+            assert!(planned.len() > 10, "{name}");
+            for planned in planned {
+                let policies = &planned.policies;
+                network::Network::new(&planned.topology, policies, 1)
+                    .unwrap_or_else(|wrong| panic!("{}: {wrong}", planned.id));
+                planned.faster(Scale::whole(10)).unwrap();
+                planned.faster("0.1".parse().unwrap()).unwrap();
+            }
+        }
+        let error = find("no-such-study").unwrap_err();
+        assert!(error.is::<Usage>() && error.to_string().contains("isode-nato-2007"), "{error}");
+    }
+}

@@ -1,0 +1,220 @@
+//! Studies, topologies and policies by their names: those in files beside, and those that came with
+//! the program.
+
+use anyhow::Result;
+use std::path::{Path, PathBuf};
+use study::{Library, Study};
+use text::Usage;
+use text::toml_file::{TomlFile, read_bounded};
+
+/// Longest topology or policy, in octets.
+const MAX_TEXT: u64 = 4 << 20;
+
+/// What came with the program: name and text.
+type Shipped = &'static [(&'static str, &'static str)];
+
+/// `shipped!("directory": "name", ...)`: the files of config/lab of these names.
+macro_rules! shipped {
+    ($directory:literal: $($name:literal),* $(,)?) => {
+        &[$((
+            $name,
+            include_str!(concat!("../../../config/lab/", $directory, "/", $name, ".toml")),
+        )),*]
+    };
+}
+
+const STUDIES: Shipped = shipped!("studies": "bern-2002", "degeb-2007", "isode-nato-2007");
+const TOPOLOGIES: Shipped = shipped!("topologies": "bern", "degeb", "nato", "pair");
+const POLICIES: Shipped = shipped!(
+    "policies": "bern-ef-af", "bern-interior", "degeb-core", "degeb-edge",
+    "nato-single-queue-ordered", "nato-single-queue-wred", "nato-three-queues", "plain",
+);
+const RECOMMENDED: Shipped = shipped!(".": "recommended");
+
+/// A study, and where what it names is looked for.
+#[derive(Debug)]
+pub struct Found {
+    /// Its name: that of its file.
+    pub name: String,
+    /// What it says.
+    pub study: Study,
+    /// Where topologies and policies are looked for before those that came with the program.
+    beside: Option<PathBuf>,
+}
+
+/// The names of the studies that came with the program.
+pub fn names() -> Vec<&'static str> {
+    STUDIES.iter().map(|(name, _)| *name).collect()
+}
+
+/// A study by its name, or by its file.
+///
+/// # Errors
+/// There is none, or it says something wrong: with file, line and column ([`text::Usage`]).
+pub fn find(name_or_file: &str) -> Result<Found> {
+    let shipped = STUDIES.iter().find(|(name, _)| *name == name_or_file);
+    let (file, beside) = match shipped {
+        Some((name, text)) => (TomlFile::<Study>::parse(&format!("{name}.toml"), text), None),
+        None => {
+            let path = Path::new(name_or_file);
+            if !name_or_file.contains(['/', '.']) && !path.exists() {
+                return Err(Usage::error(format!(
+                    "no study {name_or_file}: name a file, or one of {}",
+                    names().join(", ")
+                )));
+            }
+            (TomlFile::<Study>::read(path), Some(path.parent().unwrap_or(Path::new("."))))
+        }
+    };
+    let file = file.map_err(|mistake| Usage::error(mistake.to_string()))?;
+    let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
+    Ok(Found { name: name.into_owned(), study: file.value, beside: beside.map(Path::to_path_buf) })
+}
+
+impl Found {
+    /// Gives a parameter a value in all runs that do not vary it: `NAME=VALUE`, the value as in TOML, or
+    /// a bare word for a text.
+    ///
+    /// # Errors
+    /// It is not of that form, or there is no such parameter ([`text::Usage`]).
+    pub fn set(&mut self, given: &str) -> Result<()> {
+        let wrong = |what: &str| Usage::error(format!("--set {given}: {what}"));
+        let (name, text) = given.split_once('=').ok_or_else(|| wrong("it is no NAME=VALUE"))?;
+        let (name, text) = (name.trim(), text.trim());
+        if text.is_empty() {
+            return Err(wrong("there is no value"));
+        }
+        let read = toml::from_str::<toml::Table>(&format!("value = {text}")).ok();
+        let read = read.filter(|table| table.len() == 1).and_then(|mut one| one.remove("value"));
+        let value = match read {
+            Some(value) => value,
+            None if text.contains(['"', '\'', '{', '[', '\n']) => {
+                return Err(wrong("the value is no TOML; of TOML only a bare word has no quotes"));
+            }
+            None => toml::Value::String(text.to_owned()),
+        };
+        self.study
+            .set(name, &value, "on the command line")
+            .map_err(|error| Usage::error(format!("{}: --set {error}", self.name)))
+    }
+
+    /// Its runs.
+    ///
+    /// # Errors
+    /// It says what cannot be ([`text::Usage`]).
+    pub fn plan(&self) -> Result<Vec<study::Planned>> {
+        study::plan(&self.study, self)
+            .map_err(|wrong| Usage::error(format!("{}: {wrong}", self.name)))
+    }
+
+    fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
+        // A name is no way out of the directories.
+        if name.contains(['/', '\\']) || name.starts_with('.') {
+            return Err("no name of a file".to_owned());
+        }
+        let file = format!("{name}.toml");
+        let beside = self.beside.iter().flat_map(|directory| {
+            ["", kind, &format!("../{kind}"), ".."].map(|place| directory.join(place).join(&file))
+        });
+        if let Some(path) = beside.into_iter().find(|path| path.is_file()) {
+            let octets = read_bounded(&path, MAX_TEXT)?;
+            return String::from_utf8(octets).map_err(|error| error.to_string());
+        }
+        let shipped = shipped.iter().copied().flatten().find(|(other, _)| *other == name);
+        shipped
+            .map(|(_, text)| (*text).to_owned())
+            .ok_or_else(|| format!("no file {file} beside the study, in {kind}/ or in ../{kind}/"))
+    }
+}
+
+impl Library for Found {
+    fn topology(&self, name: &str) -> Result<String, String> {
+        self.text("topologies", name, &[TOPOLOGIES])
+    }
+
+    fn policy(&self, name: &str) -> Result<String, String> {
+        self.text("policies", name, &[POLICIES, RECOMMENDED])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_files_come_with_the_program() {
+        let lab = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../config/lab");
+        let kinds = [
+            ("studies", STUDIES),
+            ("topologies", TOPOLOGIES),
+            ("policies", POLICIES),
+            (".", RECOMMENDED),
+        ];
+        for (directory, shipped) in kinds {
+            let files = std::fs::read_dir(lab.join(directory)).unwrap();
+            let files = files.map(|entry| entry.unwrap().path());
+            let files = files.filter(|path| path.extension().is_some_and(|is| is == "toml"));
+            let mut files: Vec<String> = files
+                .map(|path| path.file_stem().unwrap().to_string_lossy().into_owned())
+                .collect();
+            files.sort();
+            let names: Vec<&str> = shipped.iter().map(|(name, _)| *name).collect();
+            assert_eq!(files, names, "{directory}");
+        }
+    }
+
+    #[test]
+    fn a_parameter_can_be_set_from_outside() {
+        let value = |given: &str, name: &str| {
+            let mut found = find("isode-nato-2007").unwrap();
+            found.set(given).map(|()| found.study.parameters[name].value.clone().unwrap())
+        };
+        assert_eq!(value("delay=20ms", "delay").unwrap(), "20ms".into());
+        assert_eq!(value(" queue_limit = 7", "queue_limit").unwrap(), 7.into());
+        assert_eq!(value("preempt=true", "preempt").unwrap(), true.into());
+        let table = value("default_share={ percent = 2.5 }", "default_share").unwrap();
+        assert_eq!(table["percent"], 2.5.into());
+        for wrong in ["delay", "delay=", "dropper={ kind", "=1", "delays=1ms"] {
+            assert!(value(wrong, "delay").unwrap_err().is::<Usage>(), "{wrong}");
+        }
+        let error = value("delays=1ms", "delay").unwrap_err().to_string();
+        assert!(error.contains("delays") && error.contains("delay, dropper"), "{error}");
+        // It decides about the runs.
+        let mut found = find("isode-nato-2007").unwrap();
+        let before = found.plan().unwrap();
+        found.set("delay=20ms").unwrap();
+        assert_ne!(found.plan().unwrap().first(), before.first());
+    }
+
+    #[test]
+    fn the_study_of_the_manual_can_be_run_as_it_stands_there() {
+        let manual = include_str!("../../../docs/lab.md");
+        let directory = tempfile::tempdir().unwrap();
+        let mut blocks = manual.split("```toml\n").skip(1);
+        for name in ["voice-first.toml", "voice.toml"] {
+            assert!(manual.contains(&format!("`{name}`")));
+            let text = blocks.next().and_then(|block| block.split("```").next()).unwrap();
+            std::fs::write(directory.path().join(name), text).unwrap();
+        }
+        let found = find(directory.path().join("voice.toml").to_str().unwrap()).unwrap();
+        let planned = found.plan().unwrap();
+        assert_eq!(planned.len(), 6);
+        assert!(planned.iter().any(|run| run.policies.contains_key("voice-first")));
+    }
+
+    #[test]
+    fn what_is_beside_a_study_goes_before_what_comes_with_the_program() {
+        let directory = tempfile::tempdir().unwrap();
+        let study = directory.path().join("mine.toml");
+        let text = include_str!("../../../config/lab/studies/isode-nato-2007.toml");
+        std::fs::write(&study, text).unwrap();
+        let found = find(study.to_str().unwrap()).unwrap();
+        assert_eq!(found.name, "mine");
+        assert!(found.policy("plain").unwrap().contains("No DiffServ"));
+        std::fs::write(directory.path().join("plain.toml"), "about = 'mine'").unwrap();
+        assert_eq!(found.policy("plain").unwrap(), "about = 'mine'");
+        for name in ["../plain", ".", "none", "/etc/passwd"] {
+            assert!(found.policy(name).is_err(), "{name}");
+        }
+    }
+}

@@ -1,0 +1,331 @@
+//! The virtual ground: the same router and the same node, TCP in this program, and no clock.
+
+mod loads;
+mod probed;
+
+use super::sites::{Sites, USER, end};
+use crate::testbed_run::Tell;
+use anyhow::{Context as _, Result, bail};
+use sim::{
+    Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Sim, Site, SiteUser, Stage, Start,
+    Tcp, Udp, UserId,
+};
+use testbed::clock::is_interrupted;
+use testbed::config;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::Path;
+use std::time::Duration;
+use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::skew::Skew;
+use study::{Planned, file};
+use toml::{Table, Value};
+
+/// The port of the first load's first flow.
+const PORT: u16 = 7_000;
+/// Most steps of a series.
+const STEPS: u32 = 1_200;
+/// Shortest step of a series.
+const STEP: Duration = Duration::from_millis(100);
+/// How much virtual time passes between two looks at what else there is to do.
+const SLICE: Duration = Duration::from_secs(5);
+/// What a sync takes.
+const DISK: Duration = Duration::from_micros(500);
+
+/// Makes a run.
+///
+/// # Errors
+/// The ground cannot do what is asked of it, or someone wants this program to end.
+pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Measured> {
+    let scenario = scenario(planned, seed)?;
+    let mut sim = Sim::new(&scenario)?;
+    let skews = probed::find(planned, &mut sim)?;
+    let mut until = planned.probing() + SLICE;
+    while sim.run_until(until)? {
+        if is_interrupted() {
+            bail!("interrupted");
+        }
+        tell(&format!("{} s of at most {} s", until.as_secs(), planned.limit.as_secs()));
+        until += SLICE;
+    }
+    measured(planned, &scenario, &sim.outcome(), seed, &skews)
+}
+
+/// Whether the ground can do what is asked of it.
+///
+/// # Errors
+/// What it cannot.
+pub(super) fn check(planned: &Planned, seed: u64) -> Result<()> {
+    scenario(planned, seed).map(|_| ())
+}
+
+fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
+    let sites = match Sites::of(planned)? {
+        Some(sites) => all_sites(&sites)?,
+        None => Vec::new(),
+    };
+    let mut loads = Vec::new();
+    for (place, load) in planned.loads.iter().enumerate() {
+        loads.extend(flows(planned, load, place)?);
+    }
+    loads.extend(probed::loads(planned)?);
+    Ok(Scenario {
+        topology: planned.topology.clone(),
+        policies: planned.policies.clone(),
+        messages: messages(planned, &sites)?,
+        sites,
+        loads,
+        tcp: tcp(planned)?,
+        disk: DISK,
+        seed,
+        until: until(planned),
+        probes: probes(planned),
+    })
+}
+
+/// The MTAs, by their names; the same configuration as on the real ground.
+fn all_sites(sites: &Sites<'_>) -> Result<Vec<Site>> {
+    sites.all().map(|(name, host, ip)| site(sites, name, host, ip)).collect()
+}
+
+fn site(sites: &Sites<'_>, name: &str, host: &str, ip: std::net::IpAddr) -> Result<Site> {
+    let secret = |from: &str, to: &str| {
+        let mut table = Table::new();
+        table.insert("env".to_owned(), format!("{from} to {to}").into());
+        table
+    };
+    let mut table = config::site(name, SocketAddr::new(ip, 5010))?;
+    for (path, value) in sites.keys(name, &secret)? {
+        config::set(&mut table, &path, value)?;
+    }
+    let text = toml::to_string(&Value::Table(table))?;
+    let environment = |name: &str| Some(name.to_owned());
+    let (read, report) = ::config::read(name, &text, Path::new("."), &environment);
+    let read = read.with_context(|| format!("{name}: {}", report.render(false)))?;
+    let mut node = read.node;
+    let user = format!("{}/S={USER}", config::domain(name));
+    node.mailboxes = vec![::config::canonical_address(&user).map_err(|e| anyhow::anyhow!("{e}"))?];
+    let mut connects = BTreeMap::new();
+    for (id, socket) in &read.channels {
+        let remote: SocketAddr =
+            socket.remote.to_string().parse().context("an address to connect to")?;
+        connects.insert(*id, remote);
+    }
+    let p1 = read.listeners.iter().filter(|listener| listener.label != "p3");
+    Ok(Site {
+        host: host.to_owned(),
+        address: ip,
+        config: node,
+        connects,
+        listens: p1.map(|listener| (listener.id, listener.address.port())).collect(),
+        users: vec![SiteUser { address: user, delivery: true }],
+    })
+}
+
+fn messages(planned: &Planned, sites: &[Site]) -> Result<Vec<Message>> {
+    let Some(mail) = &planned.mail else { return Ok(Vec::new()) };
+    let place = |site: &String| mail.sites.keys().position(|name| name == site);
+    let from = UserId { site: place(&mail.from).context("no such site")?, user: 0 };
+    let to = place(&mail.to).and_then(|place| sites.get(place)).context("no such site")?;
+    let to = to.users.first().context("no user")?.address.clone();
+    let number = |name: &str| planned.messages.iter().position(|message| message.name == name);
+    let all = planned.messages.iter().map(|message| {
+        let start = match &message.start {
+            file::Start::At(at) => Start::At(planned.probing() + at.0),
+            file::Start::After(after) => Start::After {
+                message: number(&after.after).context("no such message")?,
+                stage: match after.stage {
+                    file::Stage::Accepted => Stage::Accepted,
+                    file::Stage::Started => Stage::Started,
+                    file::Stage::Delivered => Stage::Delivered,
+                },
+                delay: after.delay.0,
+            },
+        };
+        Ok(Message {
+            name: message.name.clone(),
+            from,
+            to: to.clone(),
+            precedence: message.precedence,
+            size: message.size.0,
+            start,
+        })
+    });
+    all.collect()
+}
+
+/// The end of a run: its limit, or when all loads of one without messages have ended and arrived.
+fn until(planned: &Planned) -> Duration {
+    const UNDER_WAY: Duration = Duration::from_secs(1);
+    let ends = planned.loads.iter().filter_map(|load| match load.octets {
+        Some(_) => Some(planned.limit),
+        None => Some(load.start.0 + load.time?.0 + UNDER_WAY),
+    });
+    let end = ends.max().filter(|_| planned.messages.is_empty()).unwrap_or(planned.limit);
+    planned.probing() + end.min(planned.limit)
+}
+
+/// Whether its limit came before the end of a load that has one.
+fn is_cut(planned: &Planned, outcome: &Outcome) -> bool {
+    let ends = planned.loads.iter().filter_map(|load| Some(load.start.0 + load.time?.0));
+    !outcome.complete || ends.max().is_some_and(|end| end > planned.limit)
+}
+
+/// A load's flows.
+fn flows(planned: &Planned, load: &file::Load, place: usize) -> Result<Vec<Load>> {
+    let to = end(planned, load)?;
+    let each = |flow: u16| -> Result<Load> {
+        // Loads have ports far from each other: each may have many flows.
+        let far = u16::try_from(place)?.checked_mul(512).context("too many loads")?;
+        let port = load
+            .port
+            .or(PORT.checked_add(far))
+            .and_then(|port| port.checked_add(flow))
+            .context("too many flows for the ports there are")?;
+        let (name, from) = (format!("{}-{flow}", load.name), load.from.clone());
+        let start = planned.probing() + load.start.0;
+        let stop = load.time.map(|time| start + time.0);
+        let flows = u64::from(load.flows.max(1));
+        let rate = load.rate.map(|rate| rate.bits() / flows);
+        let to = SocketAddr::new(to, port);
+        Ok(match load.protocol {
+            file::Protocol::Udp | file::Protocol::Echo => Load::Udp(Udp {
+                name,
+                from,
+                source: load.source,
+                to,
+                rate: rate.context("UDP has a rate")?,
+                payload: load.payload.into(),
+                dscp: load.dscp,
+                start,
+                stop,
+                jitter: f64::from(load.jitter_percent.min(50)) / 100.0,
+                echo: load.protocol == file::Protocol::Echo,
+                clock: probed::clock(load),
+                keeps: false,
+            }),
+            file::Protocol::Tcp => Load::Tcp(Bulk {
+                name,
+                from,
+                to,
+                dscp: load.dscp,
+                octets: load.octets.map(|octets| octets.0.div_ceil(flows)),
+                rate,
+                start,
+                stop,
+            }),
+        })
+    };
+    (0..load.flows).map(each).collect()
+}
+
+fn tcp(planned: &Planned) -> Result<Tcp> {
+    let mut tcp = Tcp::default();
+    for host in planned.topology.hosts.values() {
+        match host.congestion_control.as_deref() {
+            None => {}
+            Some("reno") => tcp.congestion = Congestion::Reno,
+            Some("cubic") => tcp.congestion = Congestion::Cubic,
+            Some(other) => bail!("in virtual time there is no congestion control {other}"),
+        }
+        // The last of three is the most.
+        let most =
+            |name: &str| host.sysctls.get(name)?.0.split_whitespace().last()?.parse::<usize>().ok();
+        if let Some(most) = most("net.ipv4.tcp_rmem") {
+            tcp.receive_buffer = most.clamp(4 << 10, 16 << 20);
+        }
+        if let Some(most) = most("net.ipv4.tcp_wmem") {
+            tcp.send_buffer = most.clamp(4 << 10, 16 << 20);
+        }
+    }
+    // A transfer that is starved is waited for, as on the real ground.
+    tcp.dead_after = Duration::from_secs(3_600);
+    Ok(tcp)
+}
+
+fn probes(planned: &Planned) -> Vec<Probe> {
+    let interval = (planned.limit / STEPS).max(STEP);
+    let routers = planned.topology.routers.iter().filter(|(_, router)| router.policy.is_some());
+    let ports =
+        routers.flat_map(|(name, router)| router.ports.keys().map(move |port| (name, port)));
+    ports
+        .map(|(router, port)| Probe { router: router.clone(), interface: port.clone(), interval })
+        .collect()
+}
+
+fn measured(
+    planned: &Planned,
+    scenario: &Scenario,
+    outcome: &Outcome,
+    seed: u64,
+    skews: &[Option<Skew>],
+) -> Result<Measured> {
+    let begin = planned.probing();
+    let seconds = |at: Option<Duration>| at.map(|at| at.saturating_sub(begin).as_secs_f64());
+    let mut messages = Vec::new();
+    for (message, times) in planned.messages.iter().zip(&outcome.messages) {
+        if let Some(why) = &times.refused {
+            bail!("{} was refused: {why}", message.name);
+        }
+        if times.delivered.is_some() && !times.intact {
+            bail!("{} was delivered otherwise than it was submitted", message.name);
+        }
+        messages.push(MessageTimes {
+            name: message.name.clone(),
+            content: Some(message.size.0),
+            submitted: seconds(times.submitted),
+            accepted: seconds(times.accepted),
+            started: seconds(times.started),
+            confirmed: seconds(times.confirmed),
+            delivered: seconds(times.delivered),
+            transferred: None,
+            transfers: u32::try_from(times.associations.len()).unwrap_or(u32::MAX),
+        });
+    }
+    let mut counts = outcome.loads.iter();
+    let loads = planned.loads.iter().zip(skews).map(|(load, skew)| {
+        let flows: Vec<_> = counts.by_ref().take(load.flows.into()).collect();
+        let measured = loads::measured(load, &flows, begin, outcome.ended);
+        LoadMeasured { skew: *skew, ..measured }
+    });
+    let control = match scenario.tcp.congestion {
+        Congestion::Reno => "reno",
+        Congestion::Cubic => "cubic",
+    };
+    let how = [("tcp", "smoltcp"), ("congestion_control", control), ("path", "in memory")];
+    Ok(Measured {
+        id: planned.id.clone(),
+        ground: Ground::Virtual,
+        scale: study::Scale::ONE,
+        how: how.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
+        seed,
+        loads: loads.collect(),
+        series: outcome.series.iter().filter_map(|of| series(of, begin)).collect(),
+        seconds: outcome.ended.saturating_sub(begin).as_secs_f64(),
+        given_up: messages.iter().any(|message: &MessageTimes| message.delivered.is_none())
+            || (messages.is_empty() && is_cut(planned, outcome)),
+        messages,
+        notes: Vec::new(),
+    })
+}
+
+/// None of a port that nothing passed after the beginning.
+fn series(of: &sim::Series, begin: Duration) -> Option<Series> {
+    let interval = of.interval.as_secs_f64();
+    let mut rows: BTreeMap<u8, Steps> = BTreeMap::new();
+    for row in of.rows.iter().filter(|row| row.at > begin) {
+        let at = row.at.saturating_sub(begin).as_secs_f64();
+        let step = (at / interval).ceil() as usize;
+        let steps = rows.entry(row.dscp.number()).or_default();
+        let before = step.saturating_sub(1);
+        steps.octets.resize(before, 0);
+        steps.dropped.resize(before, 0);
+        steps.waiting.resize(before, 0);
+        steps.octets.push(row.sent.octets);
+        steps.dropped.push(row.dropped.packets);
+        steps.waiting.push(row.waiting.packets);
+    }
+    let port = format!("{}.{}", of.router, of.interface);
+    (!rows.is_empty()).then_some(Series { port, interval, rows })
+}

@@ -1,0 +1,130 @@
+//! The real ground: processes, and the kernel's TCP.
+
+mod loads;
+mod mail;
+mod up;
+mod watch;
+
+use anyhow::{Result, bail};
+use emulator::Kind;
+use emulator::Origin;
+use loads::{Found, Loads};
+use mail::MailSites;
+use std::time::Duration;
+use study::measured::Ground;
+use study::{Measured, Planned, Scale};
+use testbed::Programs;
+use testbed::answer::elapsed;
+use testbed::clock::{Deadline, is_interrupted};
+use up::Network;
+use watch::Watch;
+
+/// How a run is told while it is made.
+pub(crate) type Tell<'a> = &'a (dyn Fn(&str) + Sync);
+
+/// What all runs have in common.
+#[derive(Clone, Debug)]
+pub(crate) struct Real {
+    pub(crate) programs: Programs,
+    pub(crate) path: Option<Kind>,
+    pub(crate) seed: u64,
+}
+
+impl Real {
+    /// Makes a run. What it needs is made for it, and goes with it.
+    ///
+    /// # Errors
+    /// Something could not be started, or ended before its time.
+    pub(crate) fn measure(
+        &self,
+        planned: &Planned,
+        scale: Scale,
+        tell: Tell<'_>,
+    ) -> Result<Measured> {
+        tell("starting");
+        let network = Network::up(self, planned)?;
+        let mut post = MailSites::start(self, &network, planned)?;
+        if planned.probing() > Duration::ZERO {
+            tell("probing");
+        }
+        let found = Found::of(self, &network, planned)?;
+        let origin = Moment::now();
+        let watch = Watch::start(&network, planned, origin)?;
+        let loads = Loads::start(self, &network, planned, scale, found, origin)?;
+        if let Some(post) = &mut post {
+            post.submit(planned)?;
+        }
+        tell("running");
+        let end = Deadline::after(planned.limit);
+        let messages = match post {
+            Some(post) => post.wait(planned, end, origin)?,
+            None => {
+                loads.wait(end, origin)?;
+                Vec::new()
+            }
+        };
+        let seconds = origin.seconds();
+        let is_late = end.has_passed();
+        let (loads, mut notes) = loads.end(origin)?;
+        if is_interrupted() {
+            bail!("interrupted");
+        }
+        let seen = watch.end();
+        notes.extend(match (&seen.path, seen.lost) {
+            (None, _) => {
+                Some("the network did not tell what passed: there is nothing over time".to_owned())
+            }
+            (Some(_), Some(after)) => {
+                Some(format!("after {after:.1} s the network told no more what passed"))
+            }
+            (Some(_), None) => None,
+        });
+        let unfinished = messages.iter().any(|message| message.delivered.is_none());
+        Ok(Measured {
+            id: planned.id.clone(),
+            ground: Ground::Real,
+            scale,
+            how: network
+                .how(planned)
+                .into_iter()
+                .chain(seen.path.map(|path| ("path".to_owned(), path)))
+                .collect(),
+            seed: self.seed,
+            messages,
+            loads,
+            series: seen.series,
+            seconds,
+            given_up: unfinished || (planned.messages.is_empty() && is_late),
+            notes,
+        })
+    }
+}
+
+/// The beginning of a run, on the clocks that its parts have.
+#[derive(Clone, Copy, Debug)]
+struct Moment {
+    origin: Origin,
+}
+
+impl Moment {
+    fn now() -> Moment {
+        Moment { origin: Origin::now() }
+    }
+
+    /// Since then.
+    fn seconds(self) -> f64 {
+        self.origin.time().0 as f64 / 1e9
+    }
+
+    /// From then to a time as the programs write it; negative where it was before.
+    fn to(self, time: &str) -> Option<f64> {
+        const DAY: f64 = 86_400.0;
+        let micros = self.origin.since_1970(router::Time::ZERO) / 1_000;
+        let zero = base::Utc(micros).to_string();
+        let seconds = elapsed(&zero, time)?.as_secs_f64();
+        Some(if seconds > DAY / 2.0 { seconds - DAY } else { seconds })
+    }
+}
+
+/// Most that something may take beside the run itself.
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -1,0 +1,162 @@
+//! What passes and waits at the ports of routers that have a policy, looked at again and again.
+
+use super::Moment;
+use super::up::Network;
+use anyhow::Result;
+use emulator::client::Client;
+use emulator::{PartStatus, Status};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+use study::Planned;
+use study::measured::{Series, Steps};
+use testbed::clock::pause;
+
+/// Most steps of a run.
+const STEPS: u32 = 1_200;
+/// Shortest step.
+const STEP: Duration = Duration::from_millis(100);
+
+#[derive(Debug)]
+pub(super) struct Watch {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<Seen>>,
+}
+
+/// What was seen.
+#[derive(Debug, Default)]
+pub(super) struct Seen {
+    pub(super) series: Vec<Series>,
+    /// The data path, where the network told anything at all.
+    pub(super) path: Option<String>,
+    /// Seconds after which it told nothing any more.
+    pub(super) lost: Option<f64>,
+}
+
+impl Watch {
+    pub(super) fn start(network: &Network, planned: &Planned, origin: Moment) -> Result<Watch> {
+        let with_policy = planned.topology.routers.iter().filter(|(_, is)| is.policy.is_some());
+        let routers: Vec<String> = with_policy.map(|(name, _)| name.clone()).collect();
+        let step = (planned.limit / STEPS).max(STEP);
+        let stop = Arc::new(AtomicBool::new(false));
+        let (client, stopping) = (network.client().clone(), Arc::clone(&stop));
+        let watching = move || watch(&client, &routers, step, origin, &stopping);
+        let thread = std::thread::Builder::new().name("watch".to_owned()).spawn(watching)?;
+        Ok(Watch { stop, thread: Some(thread) })
+    }
+
+    /// What was seen until now.
+    pub(super) fn end(mut self) -> Seen {
+        self.stop.store(true, Ordering::Relaxed);
+        let seen = self.thread.take().and_then(|thread| thread.join().ok());
+        seen.unwrap_or_default()
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Of a code point at a port, so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sum {
+    octets: u64,
+    /// Packets that came and have not left.
+    stayed: u64,
+    waiting: u64,
+}
+
+impl Sum {
+    fn dropped(self) -> u64 {
+        self.stayed.saturating_sub(self.waiting)
+    }
+}
+
+fn watch(
+    client: &Client,
+    routers: &[String],
+    step: Duration,
+    origin: Moment,
+    stop: &AtomicBool,
+) -> Seen {
+    let (mut path, mut lost) = (None, None);
+    let mut before: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
+    let mut all: BTreeMap<String, Series> = BTreeMap::new();
+    let mut steps = 0usize;
+    let mut last = false;
+    while !last {
+        let due = step.as_secs_f64() * (steps + 1) as f64;
+        while origin.seconds() < due && !stop.load(Ordering::Relaxed) {
+            pause(Duration::from_secs_f64((due - origin.seconds()).clamp(0.001, 0.05)));
+        }
+        last = stop.load(Ordering::Relaxed);
+        let Ok(status) = client.status() else {
+            lost = Some(origin.seconds());
+            break;
+        };
+        path.get_or_insert_with(|| status.path.to_string());
+        let now = sums(&status, routers);
+        for (port, rows) in &now {
+            let series = all.entry(port.clone()).or_insert_with(|| Series {
+                port: port.clone(),
+                interval: step.as_secs_f64(),
+                rows: BTreeMap::new(),
+            });
+            for (dscp, sum) in rows {
+                let was = before.get(port).and_then(|rows| rows.get(dscp)).copied();
+                add(series.rows.entry(*dscp).or_default(), steps, *sum, was.unwrap_or_default());
+            }
+        }
+        before = now;
+        steps += 1;
+    }
+    // Where nothing ever passed there is nothing to see.
+    let series = all.into_values().filter(|series| !series.rows.is_empty()).collect();
+    Seen { series, path, lost }
+}
+
+fn add(to: &mut Steps, step: usize, now: Sum, was: Sum) {
+    // A code point that was not seen before has had nothing until now.
+    to.octets.resize(step, 0);
+    to.dropped.resize(step, 0);
+    to.waiting.resize(step, 0);
+    to.octets.push(now.octets.saturating_sub(was.octets));
+    to.dropped.push(now.dropped().saturating_sub(was.dropped()));
+    to.waiting.push(now.waiting);
+}
+
+/// By port, what the queueing there has sent, dropped and holds.
+fn sums(status: &Status, routers: &[String]) -> BTreeMap<String, BTreeMap<u8, Sum>> {
+    let mut ports: BTreeMap<String, BTreeMap<u8, Sum>> = BTreeMap::new();
+    for node in status.nodes.iter().filter(|node| routers.contains(&node.name)) {
+        for part in &node.parts {
+            let Some((port, behind)) = part.part.split_once('/') else { continue };
+            if behind != "queueing" && !behind.starts_with("queueing/") {
+                continue;
+            }
+            let rows = ports.entry(format!("{}.{port}", node.name)).or_default();
+            take(rows, part, behind == "queueing");
+        }
+    }
+    ports
+}
+
+/// What came and left is counted at the root, what waits where it does; what did neither was dropped
+/// somewhere between.
+fn take(rows: &mut BTreeMap<u8, Sum>, part: &PartStatus, is_root: bool) {
+    for row in &part.rows {
+        let sum = rows.entry(row.dscp).or_default();
+        if is_root {
+            sum.octets += row.went.bytes;
+            sum.stayed += row.came.packets.saturating_sub(row.went.packets);
+        }
+        sum.waiting += row.queue.map_or(0, |queue| queue.packets);
+    }
+}

@@ -1,0 +1,34 @@
+//! Sites on this machine: real daemons with their own configuration, users and ports, started,
+//! watched and stopped. The demo, the end-to-end tests and the benchmarks use it.
+//!
+//! A [`Site`] is one `mta` with its directory; a [`Pair`] is two of them that are each other's peer.
+//! Every site has its own loopback address, and ports that were free when it was made. So any number
+//! of sites run side by side, whatever else listens on the machine. The processes of a site end with
+//! it, by their id.
+//!
+//! Sites can also have their own [`Namespace`]s, joined by a [`Cable`]. A cable can be shaped, cut,
+//! captured ([`Capture`]), or led over a device that clears marks. The program `lab` runs inside the
+//! namespaces.
+
+pub mod clock;
+mod net;
+mod process;
+mod site;
+
+pub use net::cable::{Addresses, Cable, End};
+pub use net::capture::{Capture, Packet};
+pub use net::frame::Segment;
+pub use net::netns::{Netns, Rights};
+pub use net::ns::{Entrance, Namespace, Unavailable};
+pub use net::packet_socket::PacketSocket;
+pub use net::place::Place;
+pub use net::probe::Probe;
+pub use net::{batch, capture, frame, middle, netns, ns, packet_socket, probe, tun};
+pub use process::programs::Programs;
+pub use process::{child, tool};
+pub use site::config::{Connection, Link};
+pub use site::event::Event;
+pub use site::memory::{Memory, processor_time};
+pub use site::pair::{Pair, PairBuilder};
+pub use site::{Client, Run, Site, SiteBuilder};
+pub use site::{answer, config, password};

@@ -1,0 +1,64 @@
+//! The program `lab` at work in a namespace.
+
+use crate::net::ns::Namespace;
+use crate::process::programs::Programs;
+use anyhow::{Context, Result, bail};
+use std::io::{BufRead as _, BufReader, Read as _};
+use std::os::unix::process::CommandExt as _;
+use std::process::{Child, Stdio};
+
+/// What the program says once it is at work.
+pub const READY: &str = "ready";
+
+/// A running `lab`. It works until its standard input ends, thus at the latest with us.
+#[derive(Debug)]
+pub(crate) struct Tool {
+    child: Child,
+}
+
+impl Tool {
+    /// Starts it inside, and waits until it is at work.
+    pub(crate) fn start(
+        namespace: &Namespace,
+        programs: &Programs,
+        arguments: &[&str],
+    ) -> Result<Tool> {
+        let mut command = namespace.entrance().command(&programs.lab);
+        command.args(arguments).process_group(0);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let child = command.spawn().context("starting lab")?;
+        let mut tool = Tool { child };
+        let stdout = tool.child.stdout.as_mut().context("lab has no standard output")?;
+        let mut line = String::new();
+        BufReader::new(stdout).read_line(&mut line)?;
+        if line.trim_end() != READY {
+            bail!("lab {}: {}", arguments.join(" "), tool.complaint());
+        }
+        Ok(tool)
+    }
+
+    /// Lets it finish.
+    pub(crate) fn finish(mut self) -> Result<()> {
+        drop(self.child.stdin.take());
+        let status = self.child.wait().context("the end of lab")?;
+        if !status.success() {
+            bail!("lab ended with {status}: {}", self.complaint());
+        }
+        Ok(())
+    }
+
+    fn complaint(&mut self) -> String {
+        let mut said = String::new();
+        if let Some(stderr) = &mut self.child.stderr {
+            let _ = stderr.read_to_string(&mut said);
+        }
+        said.trim().to_owned()
+    }
+}
+
+impl Drop for Tool {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

@@ -1,0 +1,26 @@
+//! Load: UDP at a constant bit rate and TCP limited to a rate, in many flows of any code point, and
+//! what becomes of them at the receiver.
+//!
+//! A [`Plan`] says what a [`Sender`] sends; a [`Receiver`] gives what it [`Measured`]. Each is bounded
+//! in time. Times in packets are nanoseconds of CLOCK_MONOTONIC, which all network namespaces of a
+//! machine share, or of CLOCK_REALTIME between machines ([`Clock`]).
+
+pub mod clock;
+pub mod measure;
+mod payload;
+mod plan;
+mod receive;
+mod report;
+mod send;
+
+pub use clock::Clock;
+pub use measure::spread::Summary;
+pub use measure::{
+    Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s,
+};
+pub use payload::{HEADER, Header};
+pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};
+pub use receive::{Ending, Received, Receiver, Reception};
+pub use report::{csv, received_json, received_table, sent_json, sent_table};
+pub use send::pace::{MAX_JITTER, Pace};
+pub use send::{Sender, Sent, SentFlow};

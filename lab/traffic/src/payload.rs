@@ -1,0 +1,154 @@
+//! What a load's packets and blocks begin with: 40 octets, all numbers in network order.
+//!
+//! ```text
+//!  0  "XLOD"            4  version, 1        5  flags: 1 the end, 2 of CLOCK_REALTIME, 4 sent back
+//!  6  zero, 2 octets    8  run, u32         12  flow, u32
+//! 16  sequence, u64    24  sent, ns, u64    32  length with header, u32   36  zero, 4 octets
+//! ```
+//!
+//! A packet that ends a flow has as its sequence how many were sent before it.
+
+use crate::clock::Clock;
+
+/// Octets of the header: the least a payload has.
+pub const HEADER: usize = 40;
+
+const MAGIC: &[u8; 4] = b"XLOD";
+const VERSION: u8 = 1;
+const END: u8 = 1;
+const REALTIME: u8 = 2;
+const ANSWER: u8 = 4;
+
+/// Whether a packet was sent back to its sender.
+pub(super) fn is_answer(packet: &[u8]) -> bool {
+    packet.get(5).is_some_and(|flags| flags & ANSWER != 0)
+}
+
+/// Makes of a packet of ours one that is sent back; false where that makes no sense: it is one
+/// already, or none of ours, or ends its flow.
+pub(super) fn make_answer(packet: &mut [u8]) -> bool {
+    let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
+    match packet.get_mut(5) {
+        Some(flags) if is_plain => *flags |= ANSWER,
+        _ => return false,
+    }
+    true
+}
+
+/// The header of a packet, or of a block in a stream.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Tells the runs of senders apart.
+    pub run: u32,
+    /// The flow's number in its plan.
+    pub flow: u32,
+    /// From 0, by one for each.
+    pub sequence: u64,
+    /// When it was sent, in nanoseconds of the clock.
+    pub sent: u64,
+    /// The clock.
+    pub clock: Clock,
+    /// Octets with the header: of the payload, or of the block.
+    pub length: u32,
+    /// The flow ends here; `sequence` says how many were sent.
+    pub end: bool,
+}
+
+impl Header {
+    /// Its octets.
+    pub fn write(&self) -> [u8; HEADER] {
+        let flags = u8::from(self.end) * END + u8::from(self.clock == Clock::Realtime) * REALTIME;
+        let parts: [&[u8]; 8] = [
+            MAGIC,
+            &[VERSION, flags, 0, 0],
+            &self.run.to_be_bytes(),
+            &self.flow.to_be_bytes(),
+            &self.sequence.to_be_bytes(),
+            &self.sent.to_be_bytes(),
+            &self.length.to_be_bytes(),
+            &[0; 4],
+        ];
+        let mut octets = [0; HEADER];
+        for (to, from) in octets.iter_mut().zip(parts.into_iter().flatten()) {
+            *to = *from;
+        }
+        octets
+    }
+
+    /// The header that these octets begin with; `None` where they are none of ours.
+    pub fn read(octets: &[u8]) -> Option<Header> {
+        let u32_at = |at: usize| -> Option<u32> {
+            Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
+        };
+        let u64_at = |at: usize| -> Option<u64> {
+            Some(u64::from_be_bytes(octets.get(at..at + 8)?.try_into().ok()?))
+        };
+        let (magic, flags) = (octets.get(..4)?, *octets.get(5)?);
+        if magic != MAGIC || octets.get(4) != Some(&VERSION) || octets.len() < HEADER {
+            return None;
+        }
+        let length = u32_at(32)?;
+        let clock = if flags & REALTIME == 0 { Clock::Monotonic } else { Clock::Realtime };
+        (length as usize >= HEADER).then_some(Header {
+            run: u32_at(8)?,
+            flow: u32_at(12)?,
+            sequence: u64_at(16)?,
+            sent: u64_at(24)?,
+            clock,
+            length,
+            end: flags & END != 0,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn headers_are_read_as_they_were_written(
+            (run, flow, sequence, sent) in any::<(u32, u32, u64, u64)>(),
+            length in 40u32.., end in any::<bool>(), real in any::<bool>(), cut in 0usize..40,
+        ) {
+            let clock = if real { Clock::Realtime } else { Clock::Monotonic };
+            let header = Header { run, flow, sequence, sent, clock, length, end };
+            let octets = header.write();
+            prop_assert_eq!(Header::read(&octets), Some(header));
+            prop_assert_eq!(Header::read(&octets[..cut]), None);
+            let mut foreign = octets;
+            foreign[0] ^= 1;
+            prop_assert_eq!(Header::read(&foreign), None);
+        }
+    }
+
+    #[test]
+    fn a_packet_is_sent_back_once_and_an_end_never() {
+        let clock = Clock::Monotonic;
+        let header =
+            Header { run: 1, flow: 2, sequence: 3, sent: 4, clock, length: 40, end: false };
+        let mut octets = header.write();
+        assert!(!is_answer(&octets));
+        assert!(make_answer(&mut octets) && is_answer(&octets));
+        assert_eq!(Header::read(&octets), Some(header));
+        assert!(!make_answer(&mut octets));
+        assert!(!make_answer(&mut Header { end: true, ..header }.write()));
+        assert!(!make_answer(&mut [0; 64]) && !make_answer(&mut []));
+    }
+
+    #[test]
+    fn a_block_shorter_than_its_header_is_none() {
+        let header = Header {
+            run: 1,
+            flow: 2,
+            sequence: 3,
+            sent: 4,
+            clock: Clock::Monotonic,
+            length: 39,
+            end: false,
+        };
+        assert_eq!(Header::read(&header.write()), None);
+        assert_eq!(&header.write()[..8], b"XLOD\x01\0\0\0");
+    }
+}
