@@ -49,11 +49,10 @@ pub enum Input {
         /// For the log and the status.
         error: String,
     },
-    /// A peer or a user connected. The edge chooses the identifier with
-    /// [`crate::Node::admit`], or closes the connection where that gives none.
+    /// A peer or a user connected; answered with [`Output::Admitted`] before anything else.
     Accepted {
-        /// The new association.
-        association: AssociationId,
+        /// The edge's number for the connection.
+        connection: u64,
         /// Where.
         listener: ListenerId,
         /// From where.
@@ -210,6 +209,13 @@ pub enum Output {
         association: AssociationId,
         /// The channel whose `remote`, `dscp` and socket options apply.
         channel: ChannelId,
+    },
+    /// Answers [`Input::Accepted`].
+    Admitted {
+        /// The edge's number for the connection.
+        connection: u64,
+        /// Its association; none where sockets have run out: it is closed without a word.
+        association: Option<AssociationId>,
     },
     /// Write to the connection, in order.
     Write {

@@ -3,7 +3,7 @@
 use crate::admission::Admission;
 use crate::admission::refusals::short;
 use crate::api::Output;
-use crate::association::Phase;
+use crate::association::State;
 use crate::commits::pending::{Pending, VerifiedBind};
 use crate::context::Context;
 use crate::ids::{Principal, Secret};
@@ -20,9 +20,8 @@ impl Admission {
     pub(crate) fn connected(&self, cx: &mut Context, now: Now, id: AssociationId) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let Some(channel) = link.channel() else { return };
-        link.phase = Phase::Opening;
         // One deadline for all the answers together.
-        link.bind_deadline = Some(now.mono + cx.config.limits.bind_timeout);
+        link.state = State::Opening { until: Some(now.mono + cx.config.limits.bind_timeout) };
         let request = match cx.recovery.offer(channel, id) {
             Some((reference, received)) => Request::Recover { reference, received },
             None => Request::Open { bind: self.bind_argument(cx, channel) },
@@ -34,8 +33,8 @@ impl Admission {
     /// peer is known once he has bound.
     pub(crate) fn mark_seen(&self, cx: &mut Context, id: AssociationId, seen: Dscp) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
-        let is_first = link.dscp_seen.replace(seen).is_none();
-        if is_first && (link.is_initiator() || link.phase == Phase::Open) {
+        let is_first = link.connection.dscp_seen.replace(seen).is_none();
+        if is_first && (link.is_initiator() || link.is_open()) {
             self.compare_marks(cx, id);
         }
     }
@@ -44,8 +43,9 @@ impl Admission {
     /// compared to.
     pub(crate) fn compare_marks(&self, cx: &mut Context, id: AssociationId) {
         let Some(link) = cx.associations.get(&id) else { return };
-        let (Some(channel), Some(seen)) = (link.channel(), link.dscp_seen) else { return };
-        if let Some(expected) = link.mark.filter(|expected| *expected != seen) {
+        let (Some(p1), Some(seen)) = (link.p1(), link.connection.dscp_seen) else { return };
+        let (channel, expected) = (p1.channel, p1.mark);
+        if expected != seen {
             let detail = format!("the peer's handshake came with {seen}, not with {expected}");
             cx.event(Level::Warning, Kind::MarkMismatch, detail)
                 .association(id)
@@ -143,7 +143,7 @@ impl Admission {
             .association(id)
             .channel(Some(channel));
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.given_up = Some(why.to_owned());
+            link.end.given_up = Some(why.to_owned());
         }
         cx.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }

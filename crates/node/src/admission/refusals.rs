@@ -1,7 +1,7 @@
 //! Binds that are refused: what the peer hears, and what the log says.
 
 use crate::admission::Admission;
-use crate::association::Phase;
+use crate::association::State;
 use crate::config::limits::Limit;
 use crate::context::Context;
 use crate::log::event::Level;
@@ -50,8 +50,8 @@ impl Admission {
         refusal: Refusal,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
-        let (channel, origin) = (link.channel(), link.origin);
-        let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let (channel, origin) = (link.channel(), link.connection.origin);
+        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             Refusal::Wrong(_) => MtaBindError::AuthenticationError,
             Refusal::Context => MtaBindError::UnacceptableSecurityContext,
@@ -98,8 +98,7 @@ impl Admission {
     pub(crate) fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
         cx.connections.checked(id);
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.bind_deadline = None;
-            link.phase = Phase::Refusing;
+            link.state = State::Refusing;
         }
     }
 
@@ -112,8 +111,8 @@ impl Admission {
         why: &str,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
-        let (channel, origin) = (link.channel(), link.origin);
-        let from = link.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let (channel, origin) = (link.channel(), link.connection.origin);
+        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let detail = format!("recover{from} (X.228 7.8): {why}");
         let line = Repeated { level: Level::Info, ..refused(channel, detail) };
         cx.hushed(now, Why::Bind, origin, Some(id), why, line);
@@ -130,7 +129,7 @@ impl Admission {
         refusal: Refusal,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
-        let (origin, remote) = (link.origin, link.remote);
+        let (origin, remote) = (link.connection.origin, link.connection.remote);
         let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
         let error = match refusal {
             Refusal::Wrong(_) => MtsBindError::AuthenticationError,

@@ -3,7 +3,7 @@
 use crate::admission::Admission;
 use crate::admission::access::{Name, PeerBind};
 use crate::admission::refusals::Refusal;
-use crate::association::{Association, Phase};
+use crate::association::Association;
 use crate::commits::pending::VerifiedBind;
 use crate::config::address_prefix::Origin;
 use crate::context::Context;
@@ -19,8 +19,8 @@ impl Admission {
     /// Whom a bind on this association is counted against.
     pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, Name) {
         let link = cx.associations.get(&id);
-        let name = link.and_then(|l| l.presented).unwrap_or_else(|| Name::of(""));
-        (link.and_then(|l| l.origin).unwrap_or(Origin::Others), name)
+        let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| Name::of(""));
+        (link.and_then(|l| l.connection.origin).unwrap_or(Origin::Others), name)
     }
 
     pub(crate) fn check_origin(
@@ -29,7 +29,7 @@ impl Admission {
         id: AssociationId,
         peer: PeerId,
     ) -> Result<(), String> {
-        let remote = cx.associations.get(&id).and_then(|l| l.remote);
+        let remote = cx.associations.get(&id).and_then(|l| l.connection.remote);
         match (cx.config.peer(peer), remote) {
             (Some(p), Some(remote))
                 if !p.from.is_empty() && !p.from.iter().any(|prefix| prefix.contains(remote)) =>
@@ -43,9 +43,7 @@ impl Admission {
     pub(crate) fn mark_open(&self, cx: &mut Context, now: Now, id: AssociationId, detail: &str) {
         let channel = cx.associations.get(&id).and_then(Association::channel);
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.phase = Phase::Open;
-            link.bind_deadline = None;
-            link.idle_since = now.mono;
+            link.open(now.mono);
         }
         match channel {
             Some(channel) => cx.connections.on_channel(id, channel),
@@ -73,7 +71,7 @@ impl Admission {
         mut next: Option<PeerBind>,
     ) {
         while let Some(PeerBind { link, channel, presented, password }) = next {
-            if cx.associations.get(&link).is_some_and(|l| l.phase == Phase::Opening) {
+            if cx.associations.get(&link).is_some_and(|l| l.is_binding()) {
                 if self.access.may_try(now.mono, origin, name) {
                     let digest = Name::of_octets(&password.0);
                     let bind = VerifiedBind::Initiator { origin, name, password: digest };
@@ -103,8 +101,8 @@ impl Admission {
         };
         let name = Name::of(&presented);
         let origin = cx.associations.get_mut(&id).and_then(|link| {
-            link.presented = Some(name);
-            link.origin
+            link.p1_mut()?.presented = Some(name);
+            link.connection.origin
         });
         if let Some(origin) = origin
             && !self.access.may_try(now.mono, origin, name)

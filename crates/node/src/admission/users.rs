@@ -4,7 +4,6 @@ use crate::admission::Admission;
 use crate::admission::access::{Name, Waiting};
 use crate::admission::refusals::Refusal;
 use crate::api::Output;
-use crate::association::{Phase, Purpose};
 use crate::commits::pending::{Pending, VerifiedBind};
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
@@ -70,10 +69,10 @@ impl Admission {
         password: Secret,
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
-        if let Purpose::User { takes_deliveries: slot, .. } = &mut link.purpose {
-            *slot = takes_deliveries;
+        if let Some(p3) = link.p3_mut() {
+            p3.takes_deliveries = takes_deliveries;
         }
-        let origin = link.origin.unwrap_or(Origin::Others);
+        let origin = link.connection.origin.unwrap_or(Origin::Others);
         if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
             return self.refuse_user(cx, now, id, Refusal::TooMany(mailbox));
         }
@@ -88,8 +87,7 @@ impl Admission {
     pub(crate) fn verify_waiting(&mut self, cx: &mut Context, now: Now) {
         loop {
             let links = &cx.associations;
-            let is_there =
-                |id: AssociationId| links.get(&id).is_some_and(|l| l.phase == Phase::Opening);
+            let is_there = |id: AssociationId| links.get(&id).is_some_and(|l| l.is_binding());
             let next = self.access.next(now.mono, is_there);
             for put_last in self.access.take_put_last() {
                 cx.connections.checked(put_last);
@@ -127,7 +125,8 @@ impl Admission {
         let ids: Vec<AssociationId> = numbers.flat_map(|n| cx.connections.users(n)).collect();
         for id in &ids {
             if let Some(link) = cx.associations.get_mut(id) {
-                link.transport_error = Some("the user is gone, or has another password".to_owned());
+                link.connection.error =
+                    Some("the user is gone, or has another password".to_owned());
             }
         }
         for id in ids {
@@ -175,10 +174,8 @@ impl Admission {
         result.messages_waiting = Some(waiting);
         let mut writer = Writer::new();
         result.write(&mut writer);
-        if let Some(link) = cx.associations.get_mut(&id)
-            && let Purpose::User { mailbox: slot, .. } = &mut link.purpose
-        {
-            *slot = Some(mailbox.to_owned());
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.mailbox = Some(mailbox.to_owned());
         }
         cx.request(id, Request::Accept { bind: writer.into_vec().into() });
         self.mark_open(cx, now, id, &format!("user {mailbox}"));

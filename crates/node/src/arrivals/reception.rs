@@ -56,13 +56,12 @@ impl Arrivals {
     }
 
     pub(crate) fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
-        let suspended = cx.associations.get_mut(&id).and_then(|l| l.suspended.take());
+        let suspended = cx.p1_mut(id).and_then(|p1| p1.suspended.take());
         let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
         match suspended.filter(sound) {
             Some(spool) => {
                 if let Some(link) = cx.associations.get_mut(&id) {
-                    link.receiving = Some(spool);
-                    link.turn_deadline = None;
+                    link.receive(spool);
                 }
             }
             // Refused before it was interrupted: there is nothing to go on with.
@@ -92,8 +91,8 @@ impl Arrivals {
             return;
         };
         if may_resume && arrival.is_sound() && !arrival.ended {
-            if let Some(link) = cx.associations.get_mut(&id) {
-                link.suspended = Some(spool);
+            if let Some(p1) = cx.p1_mut(id) {
+                p1.suspended = Some(spool);
             }
         } else if !arrival.ended || !arrival.is_sound() {
             self.drop_arrival(cx, spool);
@@ -113,12 +112,11 @@ impl Arrivals {
                 Some(channel) => Payer::Peer(channel.peer),
                 None => {
                     let mailbox = Name::of(link.mailbox().unwrap_or_default());
-                    Payer::User(link.origin.unwrap_or(Origin::Others), mailbox)
+                    Payer::User(link.connection.origin.unwrap_or(Origin::Others), mailbox)
                 }
             };
             arrival.held = Some(Charge::new(payer, least.unwrap_or(Precedence::Deferred)));
-            link.receiving = Some(arrival.spool);
-            link.turn_deadline = None;
+            link.receive(arrival.spool);
             self.open.insert(arrival.spool, arrival);
         }
     }
@@ -271,7 +269,7 @@ impl Arrivals {
     }
 
     pub(crate) fn drop_suspended(&mut self, cx: &mut Context, id: AssociationId) {
-        if let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.suspended.take()) {
+        if let Some(spool) = cx.p1_mut(id).and_then(|p1| p1.suspended.take()) {
             self.drop_arrival(cx, spool);
         }
     }

@@ -25,11 +25,12 @@ impl Arrivals {
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         let state = link.stack.take_interrupted().filter(|_| was_open);
-        let (remote, ours, channel) = (link.remote, link.is_initiator(), link.channel());
-        let (lost_on, idle_since) = (link.reference.clone(), link.idle_since);
+        let (remote, ours, channel) = (link.connection.remote, link.is_initiator(), link.channel());
+        let idle_since = link.idle_since;
+        let lost_on = link.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
         // What we released, or do not open again, the peer cannot go on with.
-        let may = !ours || (lost && !cx.life.stopping && link.drain.is_none());
-        let spool = link.receiving.take().or_else(|| link.suspended.take());
+        let may = !ours || (lost && !cx.life.stopping && link.end.drain.is_none());
+        let spool = link.receiving.take().or_else(|| link.p1_mut()?.suspended.take());
         self.drop_suspended(cx, id);
         let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
         let kept_until = arrival.as_ref().and_then(|a| a.kept_until);
@@ -100,8 +101,8 @@ impl Arrivals {
         if let Some(arrival) = self.open.get_mut(&spool) {
             arrival.link = id;
         }
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.suspended = Some(spool);
+        if let Some(p1) = cx.p1_mut(id) {
+            p1.suspended = Some(spool);
         }
     }
 

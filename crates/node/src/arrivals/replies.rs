@@ -27,8 +27,8 @@ impl Arrivals {
     }
 
     pub(crate) fn answered(&self, cx: &mut Context, id: AssociationId) {
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.unanswered = link.unanswered.saturating_sub(1);
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.unanswered = p3.unanswered.saturating_sub(1);
         }
     }
 

@@ -3,7 +3,7 @@
 use crate::api::Output;
 use crate::arrivals::Arrivals;
 use crate::arrivals::arrival::{Arrival, Head, Parsing};
-use crate::association::{Phase, Unit};
+use crate::association::p3::Unit;
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::Context;
 use crate::context::steps::Taken;
@@ -34,8 +34,8 @@ pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
 
 impl Arrivals {
     pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: Unit) {
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.unit = unit;
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.unit = unit;
         }
     }
 
@@ -48,18 +48,20 @@ impl Arrivals {
         operation: i64,
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
-        link.unit = Unit::Invocation;
-        link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
-        let parsing = if link.phase != Phase::Open || link.unanswered >= MAX_PENDING {
+        let is_open = link.is_open();
+        let Some(p3) = link.p3_mut() else { return };
+        p3.unit = Unit::Invocation;
+        p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        let parsing = if !is_open || p3.unanswered >= MAX_PENDING {
             let problem = RESOURCE_LIMITATION;
             cx.request(id, Request::Reject { invoke: Some(invoke), problem });
             Parsing::Ignoring
         } else if operation == operation::MESSAGE_SUBMISSION {
-            link.unanswered += 1;
+            p3.unanswered += 1;
             let most = cx.config.limits.envelope;
             Parsing::Submission(SubmissionParser::default().envelope_limit(most))
         } else {
-            link.unanswered += 1;
+            p3.unanswered += 1;
             Parsing::Operation(Vec::new())
         };
         let peek = cx.config.classify.peek_content;
@@ -72,14 +74,16 @@ impl Arrivals {
     /// Gives the user more time where an argument got on.
     pub(crate) fn set_pace(&mut self, cx: &mut Context, now: Now, id: AssociationId, last: bool) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
+        let receiving = link.receiving;
+        let Some(p3) = link.p3_mut() else { return };
         if last {
-            link.argument_deadline = None;
+            p3.argument_deadline = None;
             return;
         }
-        let arrival = link.receiving.and_then(|spool| self.open.get_mut(&spool));
+        let arrival = receiving.and_then(|spool| self.open.get_mut(&spool));
         if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
             arrival.paced = arrival.length + PACE;
-            link.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+            p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
         }
     }
 

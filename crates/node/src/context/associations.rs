@@ -1,6 +1,8 @@
 //! Associations by channel, and how one is brought to its end.
 
-use crate::association::{Association, Drain, Phase, Purpose};
+use crate::association::p1::P1;
+use crate::association::p3::P3;
+use crate::association::{Association, Drain, State};
 use crate::config::{Channel, Connection, Peer};
 use crate::context::Context;
 use crate::context::recovery::KEPT;
@@ -27,39 +29,53 @@ impl Context {
         self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
     }
 
+    /// What P1 needs of this association, if it is one.
+    pub(crate) fn p1_mut(&mut self, id: AssociationId) -> Option<&mut P1> {
+        self.associations.get_mut(&id)?.p1_mut()
+    }
+
+    /// What P3 needs of this association, if it is one.
+    pub(crate) fn p3_mut(&mut self, id: AssociationId) -> Option<&mut P3> {
+        self.associations.get_mut(&id)?.p3_mut()
+    }
+
     /// Brings an association with a connection to its end: releases it where idle, interrupts a
     /// long transfer at its next checkpoint, lets the rest finish.
     pub(crate) fn finish(&mut self, id: AssociationId) {
         let Some(link) = self.associations.get(&id) else { return };
-        let interrupts = self.life.stopping || link.leaving || link.drain == Some(Drain::Removed);
-        match link.phase {
-            Phase::Opening => {
+        let interrupts =
+            self.life.stopping || link.end.leaving || link.end.drain == Some(Drain::Removed);
+        match link.state {
+            State::Opening { .. } => {
                 self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
-            Phase::Open if link.is_idle() => self.release(id),
-            Phase::Open => {
+            State::Open { .. } if link.is_idle() => self.release(id),
+            State::Open { .. } => {
                 let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
                 let is_p1 = link.channel().is_some();
                 // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
-                if sends && is_p1 && interrupts && !link.interrupting {
+                if sends && is_p1 && interrupts && !link.end.interrupting {
                     if let Some(link) = self.associations.get_mut(&id) {
-                        link.interrupting = true;
+                        link.end.interrupting = true;
                     }
                     self.request(id, stack::Request::Interrupt);
                 }
             }
-            Phase::Connecting | Phase::Releasing | Phase::Refusing | Phase::Over => {}
+            State::Connecting | State::Releasing { .. } | State::Refusing | State::Over => {}
         }
     }
 
     pub(crate) fn release(&mut self, id: AssociationId) {
         if let Some(link) = self.associations.get_mut(&id) {
-            link.phase = Phase::Releasing;
+            if let State::Open { since } = link.state {
+                link.state = State::Releasing { since };
+            }
             // Who did not open a P1 association, or has not the turn, may not release it
             // (X.228 7.2.1): it aborts.
-            let request = match link.purpose {
-                Purpose::Initiator { .. } if link.turn => stack::Request::Release,
-                _ => stack::Request::Abort(stack::AbortReason::TemporaryProblem),
+            let request = if link.is_initiator() && link.has_turn() {
+                stack::Request::Release
+            } else {
+                stack::Request::Abort(stack::AbortReason::TemporaryProblem)
             };
             self.request(id, request);
         }
@@ -70,8 +86,11 @@ impl Context {
         let channel = self.associations.get(&id).and_then(Association::channel);
         let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
         if let (Some(link), Some(wait)) = (self.associations.get_mut(&id), wait) {
-            let waits = link.turn_wanted && link.receiving.is_none();
-            link.turn_deadline = waits.then_some(now.mono + wait);
+            let receives = link.receiving.is_some();
+            if let Some(p1) = link.p1_mut() {
+                let waits = p1.turn.wanted && !receives;
+                p1.turn.deadline = waits.then_some(now.mono + wait);
+            }
         }
     }
 

@@ -13,7 +13,7 @@ pub(crate) struct Issued {
 }
 
 impl Issued {
-    /// An identifier for a connection the edge accepted.
+    /// An identifier for a new association.
     pub(crate) fn next_association(&mut self) -> AssociationId {
         self.association += 1;
         AssociationId(self.association)

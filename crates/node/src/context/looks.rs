@@ -18,15 +18,15 @@ impl Context {
     pub(crate) fn plan_look(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.associations.get(&id) else { return };
         let awaits = link.stack.outstanding() > 0;
-        if awaits == link.look_at.is_some() {
+        if awaits == link.looks.at.is_some() {
             return;
         }
         let timer = self.progress_timer(link);
         let pause = (timer / 4).max(LEAST).min(timer / 2).max(LEAST_EVER);
         if let Some(link) = self.associations.get_mut(&id) {
-            link.look_at = awaits.then_some(now.mono + pause);
+            link.looks.at = awaits.then_some(now.mono + pause);
             if !awaits {
-                link.looked = None;
+                link.looks.last = None;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What follows when a user answers a delivery.
 
-use crate::association::Unit;
+use crate::association::p3::Unit;
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::Context;
 use crate::delivery::Delivery;
@@ -89,8 +89,8 @@ impl Delivery {
         id: AssociationId,
         unit: Unit,
     ) -> Option<EntryId> {
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.delivery_deadline = None;
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.delivery_deadline = None;
         }
         let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
         match unit {
@@ -121,7 +121,9 @@ impl Delivery {
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
-        link.delivery_deadline = None;
+        if let Some(p3) = link.p3_mut() {
+            p3.delivery_deadline = None;
+        }
         let Some(sending) = link.sending.take() else { return };
         let (entry, bytes) = (sending.entry, sending.bytes());
         cx.event(Level::Warning, Kind::DeliveryFailed, why)

@@ -1,6 +1,6 @@
 //! What a user hears of his mailbox when he binds.
 
-use crate::association::{Association, Purpose};
+use crate::association::Association;
 use crate::context::Context;
 use crate::delivery::Delivery;
 use base::{AssociationId, Now, Precedence};
@@ -17,9 +17,7 @@ impl Delivery {
         id: AssociationId,
         mailbox: u32,
     ) -> MessagesWaiting {
-        let takes =
-            |l: &Association| matches!(l.purpose, Purpose::User { takes_deliveries: true, .. });
-        if cx.associations.get(&id).is_some_and(takes) {
+        if cx.associations.get(&id).is_some_and(Association::takes_deliveries) {
             self.end_delivery_waits(cx, now, mailbox);
         }
         self.messages_waiting(cx, mailbox)

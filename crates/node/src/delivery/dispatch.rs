@@ -1,6 +1,6 @@
 //! Deliveries to users.
 
-use crate::association::{Association, Phase, Purpose};
+use crate::association::Association;
 use crate::context::Context;
 use crate::delivery::{DELIVERY_TIMEOUT, Delivery};
 use base::{AssociationId, Now};
@@ -13,8 +13,8 @@ impl Delivery {
     /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
     pub(crate) fn dispatch_mailbox(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
         let takes = |link: &Association| {
-            let free = link.phase == Phase::Open && link.sending.is_none() && link.drain.is_none();
-            free && matches!(&link.purpose, Purpose::User { takes_deliveries: true, .. })
+            let free = link.is_open() && link.sending.is_none() && link.end.drain.is_none();
+            free && link.takes_deliveries()
         };
         let users = cx.connections.users(mailbox);
         let free: Vec<AssociationId> =
@@ -41,9 +41,10 @@ impl Delivery {
             return;
         };
         let Some(link) = cx.associations.get_mut(&id) else { return };
-        let invoke = link.next_invoke;
-        link.next_invoke += 1;
-        link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+        let Some(p3) = link.p3_mut() else { return };
+        let invoke = p3.next_invoke;
+        p3.next_invoke += 1;
+        p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
         if let Some(sending) = &mut link.sending {
             sending.invoke = invoke;
             sending.content_length = delivery.payload.content_length;

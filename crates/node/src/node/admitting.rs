@@ -10,7 +10,9 @@
 
 use crate::admission::levels;
 use crate::api::Output;
-use crate::association::{Association, Phase, Purpose};
+use crate::association::p1::{Opener, P1};
+use crate::association::p3::P3;
+use crate::association::{Association, Protocol, State};
 use crate::config::ListenerService;
 use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
@@ -37,10 +39,9 @@ pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
 }
 
 impl Node {
-    /// An identifier for a connection the edge accepted, to be handed in with
-    /// [`crate::Input::Accepted`]; or `None`: it is closed without a word, for sockets have run
-    /// out. Costs nothing but a line in the log.
-    pub fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
+    /// An identifier for a connection the edge accepted; or `None`: it is closed without a word, for
+    /// sockets have run out. Costs nothing but a line in the log.
+    pub(crate) fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
         if self.cx.associations.len() < self.cx.config.limits.sockets {
             return Some(self.cx.issued.next_association());
         }
@@ -70,29 +71,28 @@ impl Node {
                     let stack = crate::config::association_config(
                         peer, config, dialogue, checkpoint, reference,
                     );
-                    (stack, Purpose::Responder { listener, channel }, Some(config.dscp))
+                    let p1 = P1::new(channel, Opener::Peer(listener), config.dscp);
+                    (stack, Protocol::P1(p1))
                 })
             }
             Some(ListenerService::P3 { local }) => Some((
                 crate::config::access_config(local, &self.cx.config.limits),
-                Purpose::User { listener, mailbox: None, takes_deliveries: false },
-                None,
+                Protocol::P3(P3::new(listener)),
             )),
             None => None,
         };
-        let Some((config, purpose, mark)) = made else {
+        let Some((config, protocol)) = made else {
             let detail = format!("{remote}: not accepting");
             self.cx.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
             self.cx.output(Output::Close { association: id });
             return;
         };
-        let p3 = matches!(purpose, Purpose::User { .. });
         let remote = remote.to_canonical();
         let (origin, known) = self.admission.whose(&self.cx, remote);
         let limits = self.cx.config.limits;
-        let channel = match purpose {
-            Purpose::Responder { channel, .. } => Some(channel),
-            _ => None,
+        let channel = match &protocol {
+            Protocol::P1(p1) => Some(p1.channel),
+            Protocol::P3(_) => None,
         };
         let level = channel
             .and_then(|c| self.cx.peer_and_channel(c))
@@ -104,11 +104,12 @@ impl Node {
             self.turn_away(now, id, listener, config);
             return;
         }
-        let mut link = Association::new(id, Stack::new(config, Role::Responder), purpose, now.mono);
-        (link.remote, link.origin, link.mark) = (Some(remote), Some(origin), mark);
-        link.bind_deadline = Some(now.mono + limits.bind_timeout);
+        let state = State::Opening { until: Some(now.mono + limits.bind_timeout) };
+        let stack = Stack::new(config, Role::Responder);
+        let mut link = Association::new(id, stack, protocol, state, now.mono);
+        (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
         self.cx.associations.insert(id, link);
-        self.cx.connections.arrived(id, origin, known, p3);
+        self.cx.connections.arrived(id, origin, known, channel.is_none());
         self.cx.work.touch(id);
     }
 
@@ -171,7 +172,7 @@ impl Node {
         let reason = self.cx.config.limits.describe(limit);
         let detail = format!(
             "{origin}: no bind after {:.1} s, made room for another: {reason}",
-            now.mono.since(link.accepted).as_secs_f64(),
+            now.mono.since(link.connection.accepted).as_secs_f64(),
         );
         let line = refused(link.channel(), detail);
         self.cx.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
@@ -193,10 +194,9 @@ impl Node {
             self.cx.output(Output::Drop { association: oldest });
         }
         let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
-        let purpose = Purpose::User { listener, mailbox: None, takes_deliveries: false };
+        let protocol = Protocol::P3(P3::new(listener));
         let stack = Stack::new(config, Role::Responder);
-        let mut link = Association::new(id, stack, purpose, now.mono);
-        link.phase = Phase::Refusing;
+        let link = Association::new(id, stack, protocol, State::Refusing, now.mono);
         self.cx.associations.insert(id, link);
         self.admission.turned_away.insert(id);
         self.cx.work.touch(id);

@@ -2,7 +2,7 @@
 
 use crate::admission::access::{Name, PeerBind};
 use crate::admission::refusals::Refusal;
-use crate::association::{Association, Phase};
+use crate::association::Association;
 use crate::commits::pending::{Pending, VerifiedBind};
 use crate::config::address_prefix::Origin;
 use crate::ids::Token;
@@ -21,9 +21,8 @@ impl Node {
     ) {
         match indication {
             Indication::Open { bind, reference, dialogue, .. } => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.reference = reference;
-                    link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.proposed(reference, dialogue);
                 }
                 match self.admission.check_initiator(&mut self.cx, now, id, channel, &bind) {
                     Ok((presented, password)) => {
@@ -40,9 +39,8 @@ impl Node {
                 }
             }
             Indication::RecoverAsked { reference, association, dialogue } => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.reference = association;
-                    link.two_way = dialogue == osi::api::Dialogue::TwoWayAlternate;
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.proposed(association, dialogue);
                 }
                 self.recover_asked(now, id, channel, reference);
             }
@@ -62,7 +60,7 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.peer_failed(now.mono, origin, name, password),
         }
-        let link = self.cx.associations.get(&id).filter(|link| link.phase == Phase::Opening);
+        let link = self.cx.associations.get(&id).filter(|link| link.is_binding());
         match (link.and_then(Association::channel), right) {
             (Some(channel), true) => {
                 if self.admission.responder_open(&mut self.cx, now, id, channel) {
@@ -94,7 +92,7 @@ impl Node {
             true => self.admission.access.succeeded(now.mono, origin, name),
             false => self.admission.access.failed(now.mono, origin, name, true),
         }
-        if self.cx.associations.get(&id).is_some_and(|link| link.phase == Phase::Opening) {
+        if self.cx.associations.get(&id).is_some_and(|link| link.is_binding()) {
             if right {
                 let number = self.cx.queue.mailbox(mailbox);
                 if self.admission.user_has_room(&mut self.cx, now, id, number) {
@@ -124,7 +122,7 @@ impl Node {
             VerifiedBind::Responder => {}
         }
         let Some(link) = self.cx.associations.get(&id) else { return };
-        if link.phase != Phase::Opening {
+        if !link.is_binding() {
             return;
         }
         match (link.channel(), right) {

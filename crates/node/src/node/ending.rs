@@ -1,7 +1,7 @@
 //! What follows for all machines when an association ends.
 
 use crate::api::Output;
-use crate::association::{Association, Phase, Purpose};
+use crate::association::{Association, State};
 use crate::config::Reopen;
 use crate::log::event::{Kind, Level};
 use crate::log::rate::{Repeated, Why};
@@ -38,26 +38,32 @@ impl Node {
         detail: &str,
     ) {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.phase == Phase::Over {
+        if link.state == State::Over {
             return;
         }
-        let was_open = matches!(link.phase, Phase::Open | Phase::Releasing);
+        let opened = match link.state {
+            State::Open { since } | State::Releasing { since } => Some(since),
+            _ => None,
+        };
+        let was_open = opened.is_some();
         // What was refused was told already, and what we ended ourselves is no loss.
-        let refused = link.phase == Phase::Refusing;
-        let ending =
-            (self.cx.life.stopping || link.drain.is_some()) && link.phase == Phase::Releasing;
+        let refused = link.state == State::Refusing;
+        let releasing = matches!(link.state, State::Releasing { .. });
+        let ending = (self.cx.life.stopping || link.end.drain.is_some()) && releasing;
         // Perhaps the peer drains it too, and was first.
-        let drained = link.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
+        let drained = link.end.drain.is_some() && link.sending.as_ref().is_none_or(|s| s.confirmed);
         let kind = match kind {
-            Kind::AssociationLost if ending || drained || link.leaving => Kind::AssociationReleased,
+            Kind::AssociationLost if ending || drained || link.end.leaving => {
+                Kind::AssociationReleased
+            }
             kind => kind,
         };
-        let lived = link.opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
-        let given_up = link.given_up.take();
-        let drained = link.drain.is_some();
-        let leaving = link.leaving;
-        link.phase = Phase::Over;
-        let error = link.transport_error.take();
+        let lived = opened.is_some_and(|at| at + LONG_LIVED <= now.mono);
+        let given_up = link.end.given_up.take();
+        let drained = link.end.drain.is_some();
+        let leaving = link.end.leaving;
+        link.state = State::Over;
+        let error = link.connection.error.take();
         let reason = error.clone().unwrap_or_else(|| detail.to_owned());
         let detail = match error {
             Some(error) => format!("{detail}: {error}"),
@@ -65,14 +71,13 @@ impl Node {
         };
         let detail = detail.as_str();
         link.requests.clear();
-        link.bind_deadline = None;
         let channel = link.channel();
-        let initiated = matches!(link.purpose, Purpose::Initiator { .. });
+        let initiated = link.is_initiator();
         let level = if kind == Kind::AssociationReleased { Level::Info } else { Level::Warning };
-        let origin = link.origin;
+        let origin = link.connection.origin;
         if origin.is_some() && !was_open && !refused {
             // Anybody can connect and go, as often as he likes.
-            let detail = match link.remote {
+            let detail = match link.connection.remote {
                 Some(remote) => format!("{remote}, nobody had bound: {detail}"),
                 None => detail.to_owned(),
             };
@@ -123,9 +128,10 @@ impl Node {
         self.outbound.agenda.gone(id, link.channel());
         self.cx.work.dirty.remove(&id);
         self.admission.turned_away.remove(&id);
-        self.cx.connections.gone(id, link.channel(), link.origin);
-        if let Some(origin) = link.origin {
-            self.admission.access.forget(id, origin, link.presented);
+        self.cx.connections.gone(id, link.channel(), link.connection.origin);
+        if let Some(origin) = link.connection.origin {
+            let presented = link.p1().and_then(|p1| p1.presented);
+            self.admission.access.forget(id, origin, presented);
         }
         self.operations.is_drained(&mut self.cx, id);
         Some(link)
@@ -134,12 +140,12 @@ impl Node {
     pub(crate) fn closed(&mut self, now: Now, id: AssociationId, error: Option<&str>) {
         if let Some(link) = self.cx.associations.get_mut(&id) {
             // What made us end it says more than how it ended.
-            let why = link.transport_error.take();
-            link.transport_error = why.or_else(|| error.map(str::to_owned));
+            let why = link.connection.error.take();
+            link.connection.error = why.or_else(|| error.map(str::to_owned));
         }
         self.feed(now, id, stack::Input::Eof);
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        if link.phase != Phase::Over {
+        if link.state != State::Over {
             // The stack said nothing: the connection went before it was of any use.
             self.association_over(now, id, Kind::AssociationLost, "the connection closed");
         }
@@ -154,7 +160,7 @@ impl Node {
         let ids: Vec<AssociationId> = self.cx.associations.keys().copied().collect();
         for id in ids {
             if again
-                && self.cx.associations.get(&id).is_some_and(|link| link.phase != Phase::Connecting)
+                && self.cx.associations.get(&id).is_some_and(|link| link.state != State::Connecting)
             {
                 self.cx.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             } else {
@@ -166,10 +172,10 @@ impl Node {
     /// Brings one association to its end, even if its connection is still being made.
     pub(crate) fn wind_down(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get(&id) else { return };
-        if link.phase != Phase::Connecting {
+        if link.state != State::Connecting {
             return self.cx.finish(id);
         }
-        let why = match (self.cx.life.stopping, link.leaving) {
+        let why = match (self.cx.life.stopping, link.end.leaving) {
             (true, _) => "stopping",
             (false, true) => "its window has ended",
             (false, false) => "its channel has changed",

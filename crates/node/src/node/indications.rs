@@ -1,7 +1,9 @@
 //! What the stack of an association indicates, given to the machine that it is for.
 
 use crate::arrivals::arrival::Arrival;
-use crate::association::{Purpose, Unit};
+use crate::association::Protocol;
+use crate::association::p1::{Opener, P1};
+use crate::association::p3::Unit;
 use crate::delivery::DELIVERY_TIMEOUT;
 use crate::log::event::{Kind, Level};
 use crate::node::Node;
@@ -16,14 +18,14 @@ const MAX_RESULT: usize = 64 << 10;
 impl Node {
     pub(crate) fn indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         let Some(link) = self.cx.associations.get(&id) else { return };
-        match link.purpose {
-            Purpose::Initiator { channel } => {
-                self.initiator_indication(now, id, channel, indication);
+        match &link.protocol {
+            Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => {
+                self.initiator_indication(now, id, *channel, indication);
             }
-            Purpose::Responder { channel, .. } => {
-                self.responder_indication(now, id, channel, indication);
+            Protocol::P1(P1 { channel, opener: Opener::Peer(_), .. }) => {
+                self.responder_indication(now, id, *channel, indication);
             }
-            Purpose::User { .. } => self.user_indication(now, id, indication),
+            Protocol::P3(_) => self.user_indication(now, id, indication),
         }
     }
 
@@ -67,8 +69,8 @@ impl Node {
                 }
             }
             Indication::NeedContent { offset, max } => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+                if let Some(p3) = self.cx.p3_mut(id) {
+                    p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
                 }
                 self.cx.need_content(id, offset, max);
             }
@@ -90,7 +92,8 @@ impl Node {
 
     fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        match &mut link.unit {
+        let Some(p3) = link.p3_mut() else { return };
+        match &mut p3.unit {
             Unit::None => {}
             Unit::Invocation => {
                 self.arrivals.arrival_data(&mut self.cx, id, bytes);
@@ -105,7 +108,7 @@ impl Node {
                     octets.extend_from_slice(bytes);
                 }
                 if last {
-                    let unit = std::mem::take(&mut link.unit);
+                    let unit = std::mem::take(&mut p3.unit);
                     if let Some(entry) =
                         self.delivery.delivery_answered(&mut self.cx, now, id, unit)
                     {
@@ -120,15 +123,16 @@ impl Node {
     /// user's is none.
     fn break_off(&mut self, now: Now, id: AssociationId) {
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        link.argument_deadline = None;
-        match std::mem::take(&mut link.unit) {
+        let Some(p3) = link.p3_mut() else { return };
+        p3.argument_deadline = None;
+        match std::mem::take(&mut p3.unit) {
             Unit::None => {}
             Unit::Invocation => {
                 let Some(spool) = link.receiving.take() else { return };
                 // What was refused on the way is answered already.
                 let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
-                if let Some(link) = self.cx.associations.get_mut(&id).filter(|_| waits) {
-                    link.unanswered = link.unanswered.saturating_sub(1);
+                if waits {
+                    self.arrivals.answered(&mut self.cx, id);
                 }
                 self.arrivals.drop_arrival(&mut self.cx, spool);
             }
@@ -152,8 +156,8 @@ impl Node {
     ) {
         match indication {
             Indication::Opened { bind, reference } => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.reference = reference;
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.reference = reference;
                 }
                 if self.cx.recovery.is_offered(id) {
                     self.association_recovered(now, id, channel);
@@ -201,16 +205,18 @@ impl Node {
                 self.outbound.transfer_failed(&mut self.cx, now, id, refused, &detail);
             }
             Indication::TurnPlease(_) => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.turn_asked = true;
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.turn.asked = true;
                 }
             }
             Indication::TurnGiven => {
                 if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.turn = true;
-                    link.turn_wanted = false;
-                    link.turn_deadline = None;
                     link.idle_since = now.mono;
+                    if let Some(p1) = link.p1_mut() {
+                        p1.turn.ours = true;
+                        p1.turn.wanted = false;
+                        p1.turn.deadline = None;
+                    }
                 }
                 self.outbound.resume_in_turn(&mut self.cx, now, id);
             }
@@ -218,8 +224,8 @@ impl Node {
                 self.association_over(now, id, Kind::AssociationReleased, "released");
             }
             Indication::Aborted { reason, detail } => {
-                if let Some(link) = self.cx.associations.get_mut(&id) {
-                    link.abort = reason;
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.abort = reason;
                 }
                 self.association_over(now, id, Kind::AssociationLost, &detail);
             }

@@ -55,11 +55,6 @@ impl Node {
         }
     }
 
-    /// An identifier for a connection the edge accepted.
-    pub fn next_association(&mut self) -> AssociationId {
-        self.cx.issued.next_association()
-    }
-
     /// The names of a channel's peer and of the channel, for the log.
     pub fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
         self.cx.place(id)
@@ -94,8 +89,12 @@ impl Node {
             Input::ConnectFailed { association, error } => {
                 self.connect_failed(now, association, &error);
             }
-            Input::Accepted { association, listener, remote } => {
-                self.accepted(now, association, listener, remote);
+            Input::Accepted { connection, listener, remote } => {
+                let association = self.admit(now, remote);
+                self.cx.output(Output::Admitted { connection, association });
+                if let Some(association) = association {
+                    self.accepted(now, association, listener, remote);
+                }
             }
             Input::MarkSeen { association, dscp } => {
                 self.admission.mark_seen(&mut self.cx, association, dscp)

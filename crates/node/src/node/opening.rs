@@ -1,7 +1,6 @@
 //! Associations that are wanted, as many at once as may be.
 
 use crate::api::Output;
-use crate::association::Phase;
 use crate::log::event::Kind;
 use crate::node::Node;
 use crate::outbound::channels::agenda::Rank;
@@ -32,12 +31,12 @@ impl Node {
     /// least makes room for one that matters more: dead peers must not keep a Flash out.
     fn make_place(&mut self, now: Now, rank: Rank, channel: ChannelId) -> bool {
         let most = self.cx.config.limits.opening.max(1);
-        let mut opening: Vec<(AssociationId, Phase, ChannelId)> = Vec::new();
+        let mut opening: Vec<(AssociationId, bool, ChannelId)> = Vec::new();
         for link in
             self.outbound.agenda.wishes.opening().filter_map(|id| self.cx.associations.get(&id))
         {
-            if let (Phase::Connecting | Phase::Opening, Some(of)) = (link.phase, link.channel()) {
-                opening.push((link.id, link.phase, of));
+            if let Some(of) = link.channel().filter(|_| link.is_opening()) {
+                opening.push((link.id, link.is_binding(), of));
             }
         }
         // Channels that keep failing leave one place to the others.
@@ -52,10 +51,10 @@ impl Node {
             opening.retain(|(_, _, of)| failing(of));
         }
         let mut lower = Vec::new();
-        for (id, phase, of) in opening {
+        for (id, connected, of) in opening {
             let theirs = self.outbound.rank(&mut self.cx, now, of);
             if theirs < rank {
-                lower.push((theirs, phase, id));
+                lower.push((theirs, connected, id));
             }
         }
         // Of equals one whose transport connection is not there yet.
@@ -66,7 +65,7 @@ impl Node {
 
     fn stop_opening(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.leaving = true; // what it was to recover is kept
+            link.end.leaving = true; // what it was to recover is kept
         }
         let why = "makes room for a channel that matters more (limits.opening)";
         self.association_over(now, id, Kind::AssociationReleased, why);

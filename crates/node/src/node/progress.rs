@@ -20,23 +20,24 @@ impl Node {
         let Some(link) = self.cx.associations.get(&id) else { return };
         let least = least_progress(self.cx.progress_timer(link));
         let Some(link) = self.cx.associations.get_mut(&id) else { return };
-        let sample = link.looked.filter(|(at, from)| {
+        let sample = link.looks.last.filter(|(at, from)| {
             now.mono.since(*at) >= SAMPLE.0 || octets.saturating_sub(*from) >= SAMPLE.1
         });
         if after == 0 {
-            link.looked = None;
-        } else if link.looked.is_none() || sample.is_some() {
-            link.looked = Some((now.mono, octets));
+            link.looks.last = None;
+        } else if link.looks.last.is_none() || sample.is_some() {
+            link.looks.last = Some((now.mono, octets));
         }
         if after >= before {
             return;
         }
-        let progress = after == 0 || octets.saturating_sub(link.progressed) >= least;
+        let progress = after == 0 || octets.saturating_sub(link.looks.progressed) >= least;
         if progress {
-            link.progressed = octets;
+            link.looks.progressed = octets;
         }
-        if progress && link.delivery_deadline.is_some() {
-            link.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+        let waits = link.p3_mut().and_then(|p3| p3.delivery_deadline.as_mut());
+        if let Some(at) = waits.filter(|_| progress) {
+            *at = now.mono + DELIVERY_TIMEOUT;
         }
         let entry = link.sending.as_ref().map(|sending| sending.entry);
         let channel = link.channel();

@@ -8,7 +8,7 @@
 //! | the peer | the peer | the peer recovers it |
 
 use crate::api::Output;
-use crate::association::{Association, Phase};
+use crate::association::Association;
 use crate::context::recovery::Lost;
 use crate::log::event::{Kind, Level};
 use crate::node::Node;
@@ -25,10 +25,13 @@ impl Node {
         let offered = self.cx.recovery.take_offered(id);
         let Some(link) = self.cx.associations.get_mut(&id) else { return Fault::Link };
         // Nothing is recovered for an end, nor under another configuration.
-        let lost = lost && !self.cx.life.stopping && link.drain.is_none();
-        let (channel, resumes) = (link.channel(), link.resumes.take());
-        let abort = link.abort;
-        let blames = lost && !link.leaving && !link.interrupting;
+        let lost = lost && !self.cx.life.stopping && link.end.drain.is_none();
+        let blames = lost && !link.end.leaving && !link.end.interrupting;
+        let p1 = link.p1_mut();
+        let (channel, resumes, abort) = match p1 {
+            Some(p1) => (Some(p1.channel), p1.resumes.take(), p1.abort),
+            None => (None, None, None),
+        };
         match offered {
             // The association was lost before the peer had answered: it is asked again.
             Some(offered) if lost => {
@@ -129,8 +132,8 @@ impl Node {
         channel: ChannelId,
     ) {
         let Some(offered) = self.cx.recovery.take_offered(id) else { return };
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.recovered = Some(offered.reference);
+        if let Some(p1) = self.cx.p1_mut(id) {
+            p1.recovered = Some(offered.reference);
         }
         self.outbound.initiator_open(&mut self.cx, now, id, channel);
         self.arrivals.adopt(&mut self.cx, id, offered.lost.receive.as_ref());
@@ -149,7 +152,7 @@ impl Node {
     ) {
         // A recovery carries no credentials: it must come from where the lost association came
         // from, and name it; the names we give are not to be guessed.
-        let remote = self.cx.associations.get(&id).and_then(|l| l.remote);
+        let remote = self.cx.associations.get(&id).and_then(|l| l.connection.remote);
         let allowed = self.admission.check_origin(&self.cx, id, channel.peer).is_ok();
         if allowed && let Some(limit) = self.admission.is_one_too_many(&self.cx, channel) {
             let why = format!("busy: {}", self.cx.config.limits.describe(limit));
@@ -185,7 +188,7 @@ impl Node {
             true => self.outbound.take_lost(&mut self.cx, channel, remote, &reference),
             false => Lost::default(),
         };
-        let two_way = self.cx.associations.get(&id).is_some_and(|link| link.two_way);
+        let two_way = self.cx.associations.get(&id).is_some_and(|link| link.is_two_way());
         if let Some(send) = lost.send.take_if(|_| !two_way) {
             // Who does not get the turn cannot go on.
             self.outbound.begin_again(&mut self.cx, now, send.entry);
@@ -202,9 +205,9 @@ impl Node {
         }
         self.arrivals.adopt(&mut self.cx, id, lost.receive.as_ref());
         let waits = lost.send.is_some();
-        if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.recovered = Some(reference);
-            link.resumes = lost.send;
+        if let Some(p1) = self.cx.p1_mut(id) {
+            p1.recovered = Some(reference);
+            p1.resumes = lost.send;
         }
         self.cx.request(id, Request::AcceptRecover(lost.receive.map(|lost| lost.state)));
         self.admission.mark_open(&mut self.cx, now, id, "as responder, recovered");
@@ -221,10 +224,12 @@ impl Node {
         channel: ChannelId,
         reference: &ConnectionReference,
     ) {
-        let remote = self.cx.associations.get(&asking).and_then(|l| l.remote);
+        let remote = self.cx.associations.get(&asking).and_then(|l| l.connection.remote);
         let is_it = |l: &&Association| {
-            let named = l.reference == *reference || l.recovered.as_ref() == Some(reference);
-            named && l.phase == Phase::Open && (l.is_initiator() || l.remote == remote)
+            let named = l.p1().is_some_and(|p1| {
+                p1.reference == *reference || p1.recovered.as_ref() == Some(reference)
+            });
+            named && l.is_open() && (l.is_initiator() || l.connection.remote == remote)
         };
         let stale: Vec<AssociationId> = self
             .cx
@@ -244,7 +249,7 @@ impl Node {
     /// The peer, which opened the lost association, asks for its recovery itself.
     fn stop_asking(&mut self, now: Now, id: AssociationId) {
         if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.leaving = true; // what it was to recover is kept
+            link.end.leaving = true; // what it was to recover is kept
         }
         let why = "the peer recovers the association itself";
         self.association_over(now, id, Kind::AssociationReleased, why);

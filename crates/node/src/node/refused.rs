@@ -72,7 +72,7 @@ impl Node {
     }
 
     fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
-        let refused = match self.cx.associations.get(&id).is_some_and(|link| link.two_way) {
+        let refused = match self.cx.associations.get(&id).is_some_and(|link| link.is_two_way()) {
             true => Dialogue::TwoWayAlternate,
             false => Dialogue::Monologue,
         };
@@ -95,7 +95,7 @@ impl Node {
             .association(id)
             .channel(Some(channel));
         if let Some(link) = self.cx.associations.get_mut(&id) {
-            link.given_up = Some(text);
+            link.end.given_up = Some(text);
         }
         self.association_over(now, id, Kind::AssociationRefused, "refused");
     }

@@ -9,7 +9,7 @@
 //! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
 //! successors. One in transfer has its turn when it comes back.
 
-use crate::association::{Association, Drain, Phase};
+use crate::association::{Association, Drain};
 use crate::config::changes::{Changes, EdgeChanges};
 use crate::config::configured::Configured;
 use crate::config::{NodeConfig, Peer};
@@ -59,7 +59,7 @@ impl Node {
         }
         let is_due = |id: &&AssociationId| {
             // A user waits for answers to what was submitted.
-            let due = |l: &Association| l.phase == Phase::Open && l.unanswered == 0;
+            let due = |l: &Association| l.is_open() && l.p3().is_none_or(|p3| p3.unanswered == 0);
             self.operations.draining.contains(*id) && self.cx.associations.get(id).is_some_and(due)
         };
         let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
@@ -77,8 +77,8 @@ impl Node {
             .collect();
         for (id, drain) in drained {
             let Some(link) = self.cx.associations.get_mut(&id) else { continue };
-            link.drain = link.drain.max(Some(drain));
-            let is_open = link.phase == Phase::Open;
+            link.end.drain = link.end.drain.max(Some(drain));
+            let is_open = link.is_open();
             // What has not begun begins elsewhere.
             if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
                 self.cx.queue.scheduler.put_back(now.mono, sending.entry);

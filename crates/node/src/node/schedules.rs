@@ -82,7 +82,7 @@ impl Node {
             self.cx.associations_of(channel).filter(|l| l.is_initiator()).map(|l| l.id).collect();
         for id in ours {
             if let Some(link) = self.cx.associations.get_mut(&id) {
-                link.leaving = true;
+                link.end.leaving = true;
             }
             self.wind_down(now, id);
         }

@@ -2,7 +2,7 @@
 
 use crate::api::Output;
 use crate::node::Node;
-use base::{AssociationId, Instant, Now};
+use base::{AssociationId, Now};
 use osi::api as stack;
 
 impl Node {
@@ -81,21 +81,8 @@ impl Node {
                 self.cx.look(id);
             }
             if let Some(link) = self.cx.associations.get_mut(&id) {
-                let late = |at: Option<Instant>| at.is_some_and(|at| at <= now.mono);
-                let late_with = [
-                    (&mut link.bind_deadline, "no association in time (limits.bind_timeout)"),
-                    (&mut link.delivery_deadline, "the user did not answer a delivery in time"),
-                    (&mut link.argument_deadline, "an argument did not come in time"),
-                    (&mut link.turn_deadline, "the peer did not give the turn in time"),
-                ];
-                let why = late_with.into_iter().find_map(|(at, why)| {
-                    late(*at).then(|| {
-                        *at = None;
-                        why
-                    })
-                });
-                if let Some(why) = why {
-                    link.transport_error = Some(why.to_owned());
+                if let Some(why) = link.take_overdue(now.mono) {
+                    link.connection.error = Some(why.to_owned());
                     link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
                 }
             }

@@ -1,6 +1,7 @@
 //! Removed channels, as long as there are associations of them.
 
-use crate::association::{Association, Drain, Purpose};
+use crate::association::p1::{Opener, P1};
+use crate::association::{Association, Drain, Protocol};
 use crate::config::changes::Changes;
 use crate::config::{ListenerService, NodeConfig};
 use crate::context::Context;
@@ -47,9 +48,9 @@ impl Operations {
         changes: &ChannelChanges,
     ) -> Option<Drain> {
         let serves = |listener| cx.config.listener(listener).map(|l| &l.service);
-        match &link.purpose {
-            Purpose::Initiator { channel } => changes.of_channel(*channel),
-            Purpose::Responder { listener, channel } => {
+        match &link.protocol {
+            Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => changes.of_channel(*channel),
+            Protocol::P1(P1 { channel, opener: Opener::Peer(listener), .. }) => {
                 let still = match serves(*listener) {
                     Some(ListenerService::P1 { peer, channel: index }) => {
                         *channel == ChannelId { peer: *peer, index: *index }
@@ -58,8 +59,8 @@ impl Operations {
                 };
                 changes.of_channel(*channel).or((!still).then_some(Drain::Reopened))
             }
-            Purpose::User { listener, .. } => {
-                let still = matches!(serves(*listener), Some(ListenerService::P3 { .. }));
+            Protocol::P3(p3) => {
+                let still = matches!(serves(p3.listener), Some(ListenerService::P3 { .. }));
                 (!still).then_some(Drain::Reopened)
             }
         }

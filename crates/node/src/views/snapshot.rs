@@ -1,6 +1,6 @@
 //! The status an operator asks for.
 
-use crate::association::{Association, Phase, Purpose};
+use crate::association::{Association, State};
 use crate::clock::watch::step;
 use crate::config::{Channel, Peer};
 use crate::node::Node;
@@ -144,26 +144,24 @@ impl Node {
 
     fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
         let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
-        let state = match link.phase {
-            Phase::Connecting => "connecting",
-            Phase::Opening => "opening",
-            Phase::Open if link.sending.is_some() => "sending",
-            Phase::Open if link.receiving.is_some() => "receiving",
-            Phase::Open => "idle",
-            Phase::Releasing | Phase::Refusing | Phase::Over => "releasing",
+        let state = match link.state {
+            State::Connecting => "connecting",
+            State::Opening { .. } => "opening",
+            State::Open { .. } if link.sending.is_some() => "sending",
+            State::Open { .. } if link.receiving.is_some() => "receiving",
+            State::Open { .. } => "idle",
+            State::Releasing { .. } | State::Refusing | State::Over => "releasing",
         };
+        let mark = link.p1().map_or(dscp, |p1| p1.mark);
         AssociationStatus {
             id: link.id.to_string(),
-            role: match link.purpose {
-                Purpose::Initiator { .. } => "initiator".to_owned(),
-                _ => "responder".to_owned(),
-            },
+            role: if link.is_initiator() { "initiator" } else { "responder" }.to_owned(),
             state: state.to_owned(),
-            draining: link.drain.is_some(),
-            dscp_expected: link.mark.unwrap_or(dscp),
-            dscp_expected_name: link.mark.unwrap_or(dscp).to_string(),
-            dscp_seen: link.dscp_seen,
-            dscp_seen_name: link.dscp_seen.map(|seen| seen.to_string()),
+            draining: link.end.drain.is_some(),
+            dscp_expected: mark,
+            dscp_expected_name: mark.to_string(),
+            dscp_seen: link.connection.dscp_seen,
+            dscp_seen_name: link.connection.dscp_seen.map(|seen| seen.to_string()),
             message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
             precedence: link.sending.as_ref().map(|s| s.precedence),
             bytes_confirmed: link.sending.as_ref().and_then(|s| s.meter.octets()),

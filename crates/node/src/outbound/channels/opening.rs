@@ -1,7 +1,8 @@
 //! How associations are opened, and the marks that handshakes arrive with.
 
 use crate::api::Output;
-use crate::association::{Association, Phase, Purpose};
+use crate::association::p1::{Opener, P1};
+use crate::association::{Association, Protocol, State};
 use crate::config::Channel;
 use crate::context::Context;
 use crate::log::event::{Kind, Level};
@@ -24,9 +25,7 @@ impl Outbound {
         self.answer_failed(cx, now, channel);
         let asked = self.channels.get(&channel).is_some_and(|state| !state.asked.is_empty());
         // One that is there already has been opened without a recovery.
-        let opening = |link: &Association| {
-            link.is_initiator() && matches!(link.phase, Phase::Connecting | Phase::Opening)
-        };
+        let opening = |link: &Association| link.is_initiator() && link.is_opening();
         let wanted = cx.queue.scheduler.is_wanted(now.mono, channel)
             || ((asked || cx.recovery.wants(channel)) && !cx.associations_of(channel).any(opening));
         let has_trial = wanted && self.has_trial(cx, now, channel);
@@ -71,10 +70,10 @@ impl Outbound {
             crate::config::association_config(peer, config, dialogue, checkpoint, reference),
             Role::Initiator,
         );
-        let mut link = Association::new(id, stack, Purpose::Initiator { channel }, now.mono);
-        link.phase = Phase::Connecting;
-        link.two_way = dialogue == Dialogue::TwoWayAlternate;
-        link.mark = Some(config.dscp);
+        let mut p1 = P1::new(channel, Opener::Us, config.dscp);
+        p1.turn.two_way = dialogue == Dialogue::TwoWayAlternate;
+        let protocol = Protocol::P1(p1);
+        let link = Association::new(id, stack, protocol, State::Connecting, now.mono);
         cx.associations.insert(id, link);
         self.agenda.wishes.is_opening(id, true);
         cx.connections.on_channel(id, channel);
@@ -115,13 +114,13 @@ impl Outbound {
         id: AssociationId,
         channel: ChannelId,
     ) {
-        let recovered = cx.associations.get(&id).is_some_and(|l| l.recovered.is_some());
+        let mut recovered = false;
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.phase = Phase::Open;
-            link.opened = Some(now.mono);
-            link.bind_deadline = None;
-            link.turn = true;
-            link.idle_since = now.mono;
+            link.open(now.mono);
+            if let Some(p1) = link.p1_mut() {
+                p1.turn.ours = true;
+                recovered = p1.recovered.is_some();
+            }
         }
         if let Some(state) = self.channels.get_mut(&channel) {
             state.failures = 0;

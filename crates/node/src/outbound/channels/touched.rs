@@ -1,6 +1,6 @@
 //! Which channels and associations are looked at after an input, and when they are due.
 
-use crate::association::{Association, Phase};
+use crate::association::Association;
 use crate::config::Connection;
 use crate::context::Context;
 use crate::outbound::Outbound;
@@ -13,7 +13,7 @@ impl Outbound {
     pub(crate) fn closes_at(&self, cx: &Context, link: &Association) -> Option<Instant> {
         match cx.config.channel(link.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
-                let idle = link.is_initiator() && link.is_idle() && link.turn;
+                let idle = link.is_initiator() && link.is_idle() && link.has_turn();
                 idle.then(|| link.idle_since + idle_close)
             }
             Connection::Permanent | Connection::Scheduled { .. } => None,
@@ -50,7 +50,7 @@ impl Outbound {
                 continue;
             };
             let closes_at = self.closes_at(cx, link);
-            let opening = matches!(link.phase, Phase::Connecting | Phase::Opening);
+            let opening = link.is_opening();
             self.agenda.wishes.is_opening(id, opening && link.is_initiator());
             self.agenda.idle.set(id, closes_at);
             self.agenda.peers.insert(channel.peer);

@@ -2,7 +2,7 @@
 //! and an operator who wants it opened (`mta channel connect`).
 
 use crate::api::Output;
-use crate::association::{Association, Phase};
+use crate::association::Association;
 use crate::config::Peer;
 use crate::context::Context;
 use crate::log::event::{Kind, Level};
@@ -27,7 +27,7 @@ impl Outbound {
         request: u64,
         channel: ChannelId,
     ) {
-        let open = |link: &&Association| link.is_initiator() && link.phase == Phase::Open;
+        let open = |link: &&Association| link.is_initiator() && link.is_open();
         let associations = cx.associations_of(channel).filter(open).count();
         let failed = match self.channels.get(&channel) {
             _ if cx.life.stopping => Some("the MTA is stopping".to_owned()),
@@ -153,10 +153,10 @@ impl Outbound {
         for id in ids {
             // One on which the peer goes on sending is of use again.
             if let Some(link) = cx.associations.get_mut(&id)
-                && link.phase == Phase::Open
-                && !link.interrupting
+                && link.is_open()
+                && !link.end.interrupting
             {
-                link.leaving = false;
+                link.end.leaving = false;
             }
         }
     }

@@ -1,6 +1,6 @@
 //! What the associations that are free do next, and who has their turn.
 
-use crate::association::{Association, Phase};
+use crate::association::{Association, State};
 use crate::config::{Channel, Peer};
 use crate::context::Context;
 use crate::log::event::{Kind, Level};
@@ -24,20 +24,20 @@ impl Outbound {
         let barred = self.channels.get(&channel).is_some_and(|state| state.is_barred(now.mono));
         let mut seen = Associations { failing, barred, ..Associations::default() };
         for link in cx.associations_of(channel) {
-            if link.drain.is_some() && link.phase == Phase::Open {
+            if link.end.drain.is_some() && link.is_open() {
                 continue; // another one takes its place at once
             }
             let ours = link.is_initiator();
-            match link.phase {
-                Phase::Connecting | Phase::Opening | Phase::Releasing if ours => {
+            match link.state {
+                State::Connecting | State::Opening { .. } | State::Releasing { .. } if ours => {
                     seen.ours += 1;
                     seen.changing += 1;
                 }
-                Phase::Open => {
+                State::Open { .. } => {
                     seen.ours += u32::from(ours);
                     // What ends with the hours of its channel carries nothing more.
                     let ends = barred && link.is_ending();
-                    if (ours || link.two_way) && !ends {
+                    if (ours || link.is_two_way()) && !ends {
                         seen.usable += 1;
                         seen.free += u32::from(link.is_free());
                         seen.receiving += u32::from(link.receiving.is_some());
@@ -89,7 +89,7 @@ impl Outbound {
             .map(|l| l.id)
             .collect();
         for id in free {
-            if cx.associations.get(&id).is_some_and(|l| l.can_send() && l.failed.is_some()) {
+            if cx.associations.get(&id).is_some_and(|l| l.can_send() && l.has_failed()) {
                 self.after_failure(cx, now, id);
                 if cx.associations.get(&id).is_none_or(|l| !l.can_send()) {
                     continue;
@@ -99,7 +99,7 @@ impl Outbound {
             }
             let Some(link) = cx.associations.get(&id) else { continue };
             if !link.can_send() {
-                let may_ask = link.two_way && !link.turn_wanted;
+                let may_ask = link.p1().is_some_and(|p1| p1.turn.two_way && !p1.turn.wanted);
                 if may_ask && cx.queue.scheduler.peek(now.mono, channel).is_some() {
                     self.want_turn(cx, now, id);
                 }
@@ -121,7 +121,7 @@ impl Outbound {
         if !cx.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
-        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.turn;
+        let free = |l: &&Association| l.is_initiator() && l.is_free() && l.has_turn();
         let youngest = cx.associations_of(channel).rfind(free).map(|l| l.id);
         if let Some(id) = youngest {
             cx.release(id);
@@ -144,7 +144,7 @@ impl Outbound {
     pub(crate) fn release_leaving(&self, cx: &mut Context, channel: ChannelId) {
         let done: Vec<AssociationId> = cx
             .associations_of(channel)
-            .filter(|l| l.leaving && l.is_idle())
+            .filter(|l| l.end.leaving && l.is_idle())
             .map(|l| l.id)
             .collect();
         for id in done {

@@ -21,7 +21,7 @@ impl Outbound {
     pub(crate) fn take_failed(&self, cx: &mut Context, id: AssociationId) -> Option<Failed> {
         let link = cx.associations.get_mut(&id)?;
         let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
-            return link.failed.take();
+            return link.p1_mut()?.failed.take();
         };
         let paused = cx.queue.scheduler.is_paused(sending.entry);
         let goes_on = sending.goes_on().filter(|_| sending.resumes < MAX_RESUMES || paused);
@@ -45,8 +45,10 @@ impl Outbound {
         until: Option<base::Instant>,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };
-        let (ours, remote) = (link.is_initiator(), link.remote);
-        goes_on.lost_with(&link.reference);
+        let (ours, remote) = (link.is_initiator(), link.connection.remote);
+        if let Some(p1) = link.p1() {
+            goes_on.lost_with(&p1.reference);
+        }
         let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
         let asks_at = (!ours && resume == Resume::Either).then(|| now.mono + PEERS_LEAD);
         let usual = if ours || asks_at.is_some() { KEPT } else { PEERS_TURN };
@@ -106,7 +108,7 @@ impl Outbound {
         if link.is_ending() {
             return;
         }
-        if let Some(send) = link.resumes.take() {
+        if let Some(send) = link.p1_mut().and_then(|p1| p1.resumes.take()) {
             self.go_on(cx, now, id, send.entry, send.goes_on);
         }
     }

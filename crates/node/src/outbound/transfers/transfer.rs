@@ -21,12 +21,12 @@ impl Outbound {
         detail: &str,
     ) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
-        let (channel, interrupted) = (link.channel(), link.interrupting);
+        let (channel, interrupted) = (link.channel(), link.end.interrupting);
         let Some(sending) = link.sending.take() else { return };
         link.idle_since = now.mono;
         // One that may go on does so here, or on the association that recovers this one; but one
         // that failed again after it went on waits its turn.
-        let keeps = !interrupted || link.leaving;
+        let keeps = !interrupted || link.end.leaving;
         let (again, point) = (sending.resumes > 0, sending.goes_on());
         let goes_on = point.clone().filter(|_| keeps && !again);
         // A pause kept it from moving: losing its association once more is no fault of its.
@@ -37,7 +37,10 @@ impl Outbound {
             let (entry, place) = (sending.entry, sending.place(&link.stack).filter(|_| !paused));
             let message = sending.message.clone();
             let record = sending.record.map(Box::new);
-            link.failed = Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+            if let Some(p1) = link.p1_mut() {
+                p1.failed =
+                    Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+            }
         }
         cx.event(Level::Warning, Kind::TransferFailed, detail)
             .association(id)
@@ -187,7 +190,7 @@ impl Outbound {
     /// What follows a transfer that failed on an association that lives on: it goes on where it
     /// may, else it is tried again later.
     pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
-        let Some(failed) = cx.associations.get_mut(&id).and_then(|l| l.failed.take()) else {
+        let Some(failed) = cx.p1_mut(id).and_then(|p1| p1.failed.take()) else {
             return;
         };
         match failed.goes_on {

@@ -8,8 +8,8 @@ use scheduler::ChannelId;
 
 impl Outbound {
     pub(crate) fn want_turn(&self, cx: &mut Context, now: Now, id: AssociationId) {
-        if let Some(link) = cx.associations.get_mut(&id) {
-            link.turn_wanted = true;
+        if let Some(p1) = cx.p1_mut(id) {
+            p1.turn.wanted = true;
         }
         cx.await_turn(now, id);
         // Priority 0 is highest (X.228 7.5); transfers of any precedence ask alike here, the
@@ -21,13 +21,13 @@ impl Outbound {
     pub(crate) fn give_turns(&self, cx: &mut Context, channel: ChannelId) {
         let giving: Vec<AssociationId> = cx
             .associations_of(channel)
-            .filter(|l| l.can_send() && l.turn_asked)
+            .filter(|l| l.can_send() && l.p1().is_some_and(|p1| p1.turn.asked))
             .map(|l| l.id)
             .collect();
         for id in giving {
-            if let Some(link) = cx.associations.get_mut(&id) {
-                link.turn = false;
-                link.turn_asked = false;
+            if let Some(p1) = cx.p1_mut(id) {
+                p1.turn.ours = false;
+                p1.turn.asked = false;
             }
             cx.request(id, Request::TurnGive);
         }
