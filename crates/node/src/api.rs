@@ -5,38 +5,22 @@
 //! Contract: `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
 //! [`Input::Tick`]. Every output that names a `token` is answered with an input of that token.
 
-use crate::changes::EdgeChanges;
 use crate::config::NodeConfig;
-use base::{AssociationId, BodyId, EntryId, PeerId, Precedence, Utc};
+use crate::config::changes::EdgeChanges;
+use crate::ids::{ListenerId, Principal, Secret, Token};
+use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
 use engine::journal::{Batch, Digest, SpoolId};
 pub use scheduler::{ChannelId, Scope};
 use std::net::IpAddr;
 
-/// A configured listener ([`crate::config::Listener::id`]).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ListenerId(pub u32);
-
-/// Pairs an output with the input that answers it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Token(pub u64);
-
-/// Whose password is to be checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Principal {
-    /// A peer MTA that binds to us.
-    Peer(PeerId),
-    /// A user, by the canonical text of the O/R address.
-    User(String),
-}
-
 /// What the node is told.
 #[derive(Debug)]
 pub enum Input {
-    /// The value of [`crate::operator::HELD`] found in the store at start, before the entries.
+    /// The value of [`crate::operations::operator::HELD`] found in the store at start, before the entries.
     RecoveredHolds(Bytes),
-    /// The value of [`crate::wall::CLOCK`] found in the store at start, before the entries.
+    /// The value of [`crate::clock::wall::CLOCK`] found in the store at start, before the entries.
     RecoveredClock(Bytes),
     /// One queue entry found in the store at start; all come before the first [`Input::Started`].
     Recovered {
@@ -65,11 +49,10 @@ pub enum Input {
         /// For the log and the status.
         error: String,
     },
-    /// A peer or a user connected. The edge chooses the identifier with
-    /// [`crate::Node::admit`], or closes the connection where that gives none.
+    /// A peer or a user connected; answered with [`Output::Admitted`] before anything else.
     Accepted {
-        /// The new association.
-        association: AssociationId,
+        /// The edge's number for the connection.
+        connection: u64,
         /// Where.
         listener: ListenerId,
         /// From where.
@@ -227,6 +210,13 @@ pub enum Output {
         /// The channel whose `remote`, `dscp` and socket options apply.
         channel: ChannelId,
     },
+    /// Answers [`Input::Accepted`].
+    Admitted {
+        /// The edge's number for the connection.
+        connection: u64,
+        /// Its association; none where sockets have run out: it is closed without a word.
+        association: Option<AssociationId>,
+    },
     /// Write to the connection, in order.
     Write {
         /// Which.
@@ -345,27 +335,17 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// What became of each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, crate::operator::Outcome)>, String>,
+        result: Result<Vec<(EntryId, crate::operations::operator::Outcome)>, String>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {
         /// Which request.
         request: u64,
         /// What came of it.
-        outcome: crate::connect::Connected,
+        outcome: crate::outbound::channels::connect::Connected,
     },
     /// For the log.
-    Event(crate::event::Event),
+    Event(crate::log::event::Event),
     /// All associations are closed after [`Input::Stop`].
     Stopped,
-}
-
-/// Octets that no log, dump or status ever shows.
-#[derive(Clone, Default, PartialEq, Eq)]
-pub struct Secret(pub Bytes);
-
-impl std::fmt::Debug for Secret {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Secret(…)")
-    }
 }

@@ -357,9 +357,8 @@ fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() 
         rig.connect(P3, &format!("203.0.113.{n}"));
     }
     let remote = STRANGER.parse().unwrap();
-    let now = rig.clock();
-    assert_eq!(rig.node.admit(now, remote), None);
-    rig.feed(node::Input::Tick);
+    rig.feed(node::Input::Accepted { connection: 0, listener: P3, remote });
+    assert_eq!(rig.admitted, None);
     assert!(rig.refusals().last().unwrap().contains("closed at once: no socket is free (most 70"));
 }
 

@@ -64,6 +64,8 @@ struct Exchange {
     ours: BTreeMap<AssociationId, ChannelId>,
     /// Peers that took a transfer in and were not told yet to confirm it.
     unconfirmed: VecDeque<AssociationId>,
+    /// Who connected last.
+    admitted: Option<AssociationId>,
     delivered: u64,
     sent: u64,
     /// Most steps of each kind of input.
@@ -124,6 +126,7 @@ impl Exchange {
             ends: BTreeMap::new(),
             ours: BTreeMap::new(),
             unconfirmed: VecDeque::new(),
+            admitted: None,
             delivered: 0,
             sent: 0,
             most: BTreeMap::new(),
@@ -186,6 +189,7 @@ impl Exchange {
                 }
                 self.answer(association, inputs);
             }
+            Output::Admitted { connection: _, association } => self.admitted = association,
             Output::Close { association } | Output::Drop { association } => {
                 self.ends.remove(&association);
                 inputs.push_back(Input::Closed { association, error: None });
@@ -283,7 +287,6 @@ impl Exchange {
     }
 
     fn bind(&mut self, n: u32) -> AssociationId {
-        let association = self.node.next_association();
         let remote = "192.0.2.1".parse().unwrap();
         let name = ORName::from(user(n).parse::<ORAddress>().unwrap());
         let bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple("secret"));
@@ -291,8 +294,9 @@ impl Exchange {
         bind.write(&mut writer);
         let config = profiles::p3(Selectors::default(), Selectors::default(), Default::default());
         let stack = Association::new(config, Role::Initiator);
+        self.feed(Input::Accepted { connection: 0, listener: P3, remote });
+        let association = self.admitted.take().unwrap();
         self.ends.insert(association, End::User(stack, None));
-        self.feed(Input::Accepted { association, listener: P3, remote });
         self.ask(association, Request::Open { bind: writer.into_vec().into() });
         association
     }

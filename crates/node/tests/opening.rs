@@ -68,6 +68,8 @@ struct Switchboard {
     /// Connections that do not come, and when they are given up.
     silent: BTreeMap<AssociationId, Instant>,
     channel_of: BTreeMap<AssociationId, u32>,
+    /// Who connected last.
+    admitted: Option<AssociationId>,
     peers: BTreeMap<AssociationId, Association>,
     proposed: Vec<Dialogue>,
     /// How often we asked for a recovery.
@@ -171,6 +173,7 @@ impl Switchboard {
             tries: Vec::new(),
             silent: BTreeMap::new(),
             channel_of: BTreeMap::new(),
+            admitted: None,
             peers: BTreeMap::new(),
             proposed: Vec::new(),
             recoveries: 0,
@@ -249,6 +252,7 @@ impl Switchboard {
                     inputs.push_back(Input::Connected { association });
                 }
             }
+            Output::Admitted { connection: _, association } => self.admitted = association,
             Output::Write { association, bytes } => {
                 let channel = self.channel_of[&association];
                 let Some(peer) = self.peers.get_mut(&association) else { return };
@@ -408,7 +412,6 @@ impl Switchboard {
 
     /// The peer binds to us on channel 0.
     fn peer_binds(&mut self) {
-        let association = self.node.next_association();
         let reference = ConnectionReference {
             user: Bytes::from_static(b"\x04\x01a"),
             common: Bytes::from_static(b"\x17\x0D260102030405Z"),
@@ -421,9 +424,10 @@ impl Switchboard {
         MtaBindArgument::Authenticated(who).write(&mut writer);
         let bind = writer.into_vec().into();
         stack.handle(self.now, osi::api::Input::Request(Request::Open { bind }));
-        self.channel_of.insert(association, 0);
         let remote = "192.0.2.10".parse().unwrap();
-        self.feed(Input::Accepted { association, listener: ListenerId(0), remote });
+        self.feed(Input::Accepted { connection: 0, listener: ListenerId(0), remote });
+        let association = self.admitted.take().unwrap();
+        self.channel_of.insert(association, 0);
         let Some(osi::api::Output::Send(bytes)) = stack.poll() else { panic!() };
         self.peers.insert(association, stack);
         self.feed(Input::Bytes { association, bytes });

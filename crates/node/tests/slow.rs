@@ -67,6 +67,8 @@ struct Line {
     events: Vec<(Instant, Event)>,
     /// Checkpoint sizes agreed on, in octets, by channel.
     agreed: Vec<(u32, Option<u64>)>,
+    /// Who connected last.
+    admitted: Option<AssociationId>,
     delivered: usize,
 }
 
@@ -106,6 +108,7 @@ impl Line {
             records: BTreeMap::new(),
             events: Vec::new(),
             agreed: Vec::new(),
+            admitted: None,
             delivered: 0,
         };
         let template = world::queued_record();
@@ -160,6 +163,10 @@ impl Line {
                 let stack = Association::new(config, Role::Responder);
                 self.wire(association, stack, Some(channel.index));
                 Input::Connected { association }
+            }
+            Output::Admitted { connection: _, association } => {
+                self.admitted = association;
+                return;
             }
             Output::Write { association, bytes } => {
                 let (now, takes) = (self.now, self.packet());
@@ -281,10 +288,11 @@ impl Line {
 
     /// A user binds, over a connection of the same line.
     fn user(&mut self, address: &str) {
-        let association = self.node.admit(self.clock(), [192, 0, 2, 7].into()).unwrap();
+        let remote = [192, 0, 2, 7].into();
+        self.feed(Input::Accepted { connection: 0, listener: P3, remote });
+        let association = self.admitted.take().unwrap();
         let config = profiles::p3(Selectors::default(), Selectors::default(), reference());
         self.wire(association, Association::new(config, Role::Initiator), None);
-        self.feed(Input::Accepted { association, listener: P3, remote: [192, 0, 2, 7].into() });
         let name = ORName::from(address.parse::<ORAddress>().unwrap());
         let bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple("secret"));
         let mut writer = Writer::new();

@@ -115,6 +115,8 @@ pub struct Site {
     /// Octets for each open connection.
     written: BTreeMap<AssociationId, Vec<u8>>,
     closed: BTreeSet<AssociationId>,
+    /// Who connected last.
+    admitted: Option<AssociationId>,
     /// Whether the peer takes calls.
     pub reachable: bool,
     /// The calls it took.
@@ -142,6 +144,7 @@ impl Site {
             spools: BTreeMap::new(),
             written: BTreeMap::new(),
             closed: BTreeSet::new(),
+            admitted: None,
             reachable: false,
             called: VecDeque::new(),
             events: Vec::new(),
@@ -152,11 +155,9 @@ impl Site {
 
     /// Somebody connects.
     pub fn accept(&mut self, listener: u32) -> AssociationId {
-        let association = self.node.next_association();
-        self.written.insert(association, Vec::new());
         let remote = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        self.feed(Input::Accepted { association, listener: ListenerId(listener), remote });
-        association
+        self.feed(Input::Accepted { connection: 0, listener: ListenerId(listener), remote });
+        self.admitted.take().expect("a socket is free")
     }
 
     /// Hands in an input, and the answers to all that comes of it.
@@ -184,6 +185,10 @@ impl Site {
             Output::Connect { association, .. } => {
                 let error = "no route to host".to_owned();
                 self.inputs.push_back(Input::ConnectFailed { association, error });
+            }
+            Output::Admitted { connection: _, association } => {
+                self.written.extend(association.map(|association| (association, Vec::new())));
+                self.admitted = association;
             }
             Output::Write { association, bytes } => {
                 let written = self.written.get_mut(&association);

@@ -33,6 +33,13 @@ struct UserSlot {
     association: Option<AssociationId>,
 }
 
+/// Who connects.
+#[derive(Clone, Copy, Debug)]
+enum Arriving {
+    Peer(ConnectionId),
+    User(usize),
+}
+
 /// What a station tells of messages.
 #[derive(Debug)]
 pub(crate) enum StationEvent {
@@ -64,6 +71,9 @@ pub(crate) struct Station {
     connections: BTreeMap<AssociationId, ConnectionId>,
     wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
     slots: Vec<UserSlot>,
+    /// What the node is being told of that arrived, and its association.
+    arriving: Option<Arriving>,
+    admitted: Option<AssociationId>,
     told: VecDeque<(usize, StationEvent)>,
     due: Option<Time>,
     unsound: Option<Unsound>,
@@ -111,6 +121,8 @@ impl Station {
             connections: BTreeMap::new(),
             wanted: BTreeMap::new(),
             slots: slots.collect(),
+            arriving: None,
+            admitted: None,
             told: VecDeque::new(),
             due: None,
             unsound: None,
@@ -231,6 +243,7 @@ impl Station {
             Output::Connect { association, channel } => {
                 self.connect(ground, association, channel);
             }
+            Output::Admitted { connection: _, association } => self.admit(ground, association),
             Output::Write { association, bytes } => self.write(ground, association, bytes),
             Output::Measure { association } => self.measure(ground, association),
             Output::Close { association } => self.close(ground, association),
@@ -318,6 +331,20 @@ impl Station {
     fn own(&mut self, ground: &mut Ground, association: AssociationId, id: ConnectionId) {
         self.connections.insert(association, id);
         ground.owners.insert((self.host, id), Owner::Site { site: self.place, association });
+    }
+
+    /// The node gave what arrives an association, or none.
+    fn admit(&mut self, ground: &mut Ground, admitted: Option<AssociationId>) {
+        self.admitted = admitted;
+        match (self.arriving.take(), admitted) {
+            (Some(Arriving::Peer(id)), Some(association)) => self.own(ground, association, id),
+            (Some(Arriving::User(user)), Some(association)) => {
+                if let Some(slot) = self.slots.get_mut(user) {
+                    slot.association = Some(association);
+                }
+            }
+            (_, None) | (None, _) => {}
+        }
     }
 
     fn disown(&mut self, ground: &mut Ground, association: AssociationId) -> Option<ConnectionId> {
@@ -413,18 +440,17 @@ impl Station {
         remote: IpAddr,
         seen: Option<Dscp>,
     ) {
-        let admitted = self.node.admit(ground.clock(), remote);
-        self.drain(ground);
-        let Some(association) = admitted else {
-            let now = ground.now;
-            if let Some(host) = ground.host(self.host) {
-                host.drop_now(now, id);
+        self.arriving = Some(Arriving::Peer(id));
+        self.feed(ground, Input::Accepted { connection: id.0, listener, remote });
+        match self.admitted.take() {
+            Some(association) => self.mark_seen(ground, association, seen),
+            None => {
+                let now = ground.now;
+                if let Some(host) = ground.host(self.host) {
+                    host.drop_now(now, id);
+                }
             }
-            return;
-        };
-        self.own(ground, association, id);
-        self.feed(ground, Input::Accepted { association, listener, remote });
-        self.mark_seen(ground, association, seen);
+        }
     }
 
     fn mark_seen(&mut self, ground: &mut Ground, association: AssociationId, seen: Option<Dscp>) {

@@ -55,7 +55,7 @@ use node::{ChannelId, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
 use socket::Connected;
 use std::collections::BTreeMap;
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -104,6 +104,13 @@ struct IncomingConnection {
     remote: SocketAddr,
 }
 
+/// A connection that the node is being told of.
+struct Arriving {
+    listener: ListenerId,
+    stream: TcpStream,
+    remote: IpAddr,
+}
+
 /// The transport connection of an association.
 enum Transport {
     /// Being opened, on this channel.
@@ -118,6 +125,10 @@ struct Driver {
     clock: Clock,
     labels: Labels,
     transports: BTreeMap<AssociationId, Transport>,
+    last_connection: u64,
+    arriving: Option<Arriving>,
+    /// The association of the connection that arrived last, until it is taken note of.
+    admitted: Option<AssociationId>,
     disk: StoreThreads,
     verifier: Verifier,
     pcap: Option<Pcap>,
@@ -188,6 +199,9 @@ async fn serve(
         node,
         labels: Labels::from_site(&site),
         transports: BTreeMap::new(),
+        last_connection: 0,
+        arriving: None,
+        admitted: None,
         disk: StoreThreads::start(Arc::clone(store), Arc::clone(&inbox))?,
         verifier: Verifier::new(site.expected.clone(), users, site.node.limits.verifications)?,
         pcap,
@@ -472,10 +486,24 @@ impl Driver {
     fn accepted(&mut self, IncomingConnection { listener, connected, remote }: IncomingConnection) {
         let Connected { stream, seen } = connected;
         let remote = remote.ip().to_canonical();
-        let now = self.clock.now();
-        let admitted = self.node.admit(now, remote);
-        self.drain(now);
-        let Some(association) = admitted else { return };
+        self.last_connection += 1;
+        let connection = self.last_connection;
+        self.arriving = Some(Arriving { listener, stream, remote });
+        self.input(Input::Accepted { connection, listener, remote });
+        if let Some(association) = self.admitted.take() {
+            self.level(association);
+            self.mark_seen(association, seen);
+        }
+    }
+
+    /// The node gave an incoming connection an association, or none: then it is closed.
+    fn admitted(&mut self, admitted: Option<AssociationId>) {
+        self.admitted = admitted;
+        let arriving = self.arriving.take();
+        let (Some(association), Some(Arriving { listener, stream, remote })) = (admitted, arriving)
+        else {
+            return;
+        };
         let socket = self.site.listener(listener);
         let (label, tos) = socket.map_or(("", 0), |s| (s.label.as_str(), s.tcp.dscp.tos()));
         let tap = tap(self.pcap.as_ref(), &stream, label, Opener::Remote, tos);
@@ -483,9 +511,6 @@ impl Driver {
         let who = (association, self.node.level(association));
         let connection = Connection::start(who, stream, &self.inbox, share, tap);
         self.transports.insert(association, Transport::Open(connection));
-        self.input(Input::Accepted { association, listener, remote });
-        self.level(association);
-        self.mark_seen(association, seen);
     }
 
     fn arrival(&mut self, arrival: Arrival) {
@@ -602,6 +627,7 @@ impl Driver {
     fn perform(&mut self, now: Now, output: Output) {
         match output {
             Output::Connect { association, channel } => self.connect(association, channel),
+            Output::Admitted { connection: _, association } => self.admitted(association),
             Output::Write { association, bytes } => {
                 self.level(association);
                 if let Some(Transport::Open(connection)) = self.transports.get(&association) {

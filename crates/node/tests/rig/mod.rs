@@ -67,6 +67,8 @@ pub(crate) struct Rig {
     /// Octets the node wrote.
     pub(crate) written: BTreeMap<AssociationId, Vec<u8>>,
     pub(crate) dropped: BTreeSet<AssociationId>,
+    /// Who connected last, if a socket was free.
+    pub(crate) admitted: Option<AssociationId>,
     pub(crate) closed: BTreeSet<AssociationId>,
     /// Passwords to be checked.
     pub(crate) verify: VecDeque<(Token, Principal, Secret)>,
@@ -185,6 +187,7 @@ impl Rig {
             events: Vec::new(),
             written: BTreeMap::new(),
             dropped: BTreeSet::new(),
+            admitted: None,
             closed: BTreeSet::new(),
             verify: VecDeque::new(),
             verifies: true,
@@ -220,6 +223,7 @@ impl Rig {
                     self.written.entry(association).or_default().extend_from_slice(&bytes);
                     self.to_clients.push_back((association, bytes));
                 }
+                Output::Admitted { connection: _, association } => self.admitted = association,
                 Output::Close { association } => {
                     self.closed.insert(association);
                 }
@@ -268,11 +272,8 @@ impl Rig {
     /// Somebody connects and says nothing.
     pub(crate) fn connect(&mut self, listener: ListenerId, from: &str) -> AssociationId {
         let remote: IpAddr = from.parse().unwrap();
-        let admitted = self.node.admit(self.clock(), remote);
-        self.carry_out();
-        let association = admitted.expect("a socket");
-        self.feed(Input::Accepted { association, listener, remote });
-        association
+        self.feed(Input::Accepted { connection: 0, listener, remote });
+        self.admitted.expect("a socket")
     }
 
     /// Somebody connects and sends these octets; what is answered.

@@ -28,6 +28,9 @@ pub(crate) const ACT: usize = 1;
 /// Of [`World::with_relay`] only.
 pub(crate) const RELAY: usize = 2;
 
+/// The number of the first pipe that comes: those of associations are below.
+const COMING: u64 = 1 << 32;
+
 const NAMES: [&str; 3] = ["naples", "act", "relay"];
 
 /// One end of a pipe. Numbers of associations begin again with each start of a process, and a user
@@ -134,6 +137,8 @@ pub(crate) struct World {
     what: BTreeMap<u64, Happening>,
     sequence: u64,
     pipes: BTreeMap<End, End>,
+    /// Pipes that came to a site.
+    comings: u64,
     /// The channel of a pipe between the sites.
     channels: BTreeMap<End, u32>,
     /// When the last octets sent toward an end arrive: order is kept.
@@ -356,6 +361,7 @@ impl World {
             what: BTreeMap::new(),
             sequence: 0,
             pipes: BTreeMap::new(),
+            comings: 0,
             channels: BTreeMap::new(),
             arrives: BTreeMap::new(),
         };
@@ -437,6 +443,10 @@ impl World {
         match output {
             Output::Connect { association, channel } => {
                 self.connect(site, association, channel);
+            }
+            Output::Admitted { connection, association } => {
+                let association = association.expect("a socket is free");
+                self.admitted(site, connection, association);
             }
             Output::Write { association, bytes } => {
                 self.send(self.end(site, association), bytes);
@@ -584,11 +594,27 @@ impl World {
             let error = "no route to host".to_owned();
             return self.answer(site, self.latency, Input::ConnectFailed { association, error });
         };
-        let there = self.sites[other].node.next_association();
-        let (a, b) = (self.end(site, association), self.end(other, there));
+        let (a, b) = (self.end(site, association), self.coming(other));
         self.join(a, b);
         self.channels.extend([(a, channel), (b, channel)]);
         self.later(self.latency, Happening::Connected(a, b, listener));
+    }
+
+    /// The end of a pipe that a site has not accepted yet.
+    fn coming(&mut self, site: usize) -> End {
+        self.comings += 1;
+        self.end(site, AssociationId(COMING + self.comings))
+    }
+
+    /// A site accepted the pipe of this number.
+    fn admitted(&mut self, site: usize, connection: u64, association: AssociationId) {
+        let coming = self.end(site, AssociationId(connection));
+        let Some(other) = self.pipes.remove(&coming) else { return };
+        let end = self.end(site, association);
+        self.join(other, end);
+        if let Some(channel) = self.channels.remove(&coming) {
+            self.channels.insert(end, channel);
+        }
     }
 
     pub(crate) fn join(&mut self, a: End, b: End) {
@@ -841,8 +867,8 @@ impl World {
         if !self.pipes.contains_key(&a) || !self.pipes.contains_key(&b) {
             return;
         }
-        if let End::Node(site, _, association) = b {
-            self.feed(site, Input::Accepted { association, listener, remote });
+        if let End::Node(site, _, AssociationId(connection)) = b {
+            self.feed(site, Input::Accepted { connection, listener, remote });
         }
         match a {
             End::Node(site, _, association) => self.feed(site, Input::Connected { association }),
@@ -856,8 +882,7 @@ impl World {
     }
 
     pub(crate) fn plug_user(&mut self, user: usize, site: usize) {
-        let there = self.sites[site].node.next_association();
-        let (a, b) = (self.users[user].end, self.end(site, there));
+        let (a, b) = (self.users[user].end, self.coming(site));
         self.join(a, b);
         self.later(self.latency, Happening::Connected(a, b, P3));
     }

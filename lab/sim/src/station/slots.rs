@@ -1,6 +1,6 @@
 //! The users of a station, each bound by a pipe inside the host.
 
-use super::{PIPE, Station, StationEvent};
+use super::{Arriving, PIPE, Station, StationEvent};
 use crate::ground::{Ground, Happening};
 use crate::user::{Submission, User, UserEvent};
 use base::AssociationId;
@@ -19,14 +19,12 @@ impl Station {
         if self.slots.get(user).is_none_or(|slot| slot.association.is_some()) {
             return;
         }
-        let admitted = self.node.admit(ground.clock(), remote);
-        self.drain(ground);
-        let site = self.place;
-        let (Some(association), Some(slot)) = (admitted, self.slots.get_mut(user)) else {
+        self.arriving = Some(Arriving::User(user));
+        self.feed(ground, Input::Accepted { connection: user as u64, listener, remote });
+        if self.admitted.take().is_none() {
+            let site = self.place;
             return ground.later(BIND_AGAIN, Happening::Bind { site, user });
-        };
-        slot.association = Some(association);
-        self.feed(ground, Input::Accepted { association, listener, remote });
+        }
         let now = ground.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.connected(now);

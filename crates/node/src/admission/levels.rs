@@ -1,0 +1,107 @@
+//! What is kept for higher levels, so that lower ones cannot take it all.
+//!
+//! Of a limit each level keeps a share: as long as it has less, lower levels leave the rest of it
+//! free. Of associations, the level is that of the channel, its highest precedence; of memory (see
+//! [`crate::memory`]), that of the message.
+
+use crate::config::{Channel, NodeConfig};
+use base::{PeerId, Precedence};
+use scheduler::ChannelId;
+use std::collections::BTreeMap;
+
+/// Of the associations of one peer, each level keeps one in so many.
+const OF_PEER: usize = 8;
+
+/// Of all associations.
+const OF_ALL: usize = 16;
+
+/// How many associations each level has, of those that are configured.
+#[derive(Debug, Default)]
+pub(crate) struct Levels(BTreeMap<Precedence, usize>);
+
+/// How much is kept from this level, or from all where there is none: what higher levels lack of
+/// their shares. So much is left at least.
+pub(crate) fn kept<'a>(
+    has: impl IntoIterator<Item = (Precedence, &'a usize)>,
+    level: Option<Precedence>,
+    share: usize,
+    most: usize,
+    least: usize,
+) -> usize {
+    let higher = has.into_iter().filter(|(of, _)| level.is_none_or(|level| *of > level));
+    let kept: usize = higher.map(|(_, has)| share.saturating_sub(*has)).sum();
+    kept.min(most.saturating_sub(least))
+}
+
+/// The level of a channel: its highest precedence; not one it only stands in for.
+pub(crate) fn of_channel(channel: &Channel) -> Option<Precedence> {
+    channel.precedences.iter().max().copied()
+}
+
+/// The level that what comes on a channel has at least.
+pub(crate) fn least_of_channel(channel: &Channel) -> Option<Precedence> {
+    channel.precedences.iter().min().copied()
+}
+
+impl Levels {
+    /// Those of a peer's channels, or of all; `count` gives the associations of a channel.
+    pub(crate) fn of(
+        config: &NodeConfig,
+        peer: Option<PeerId>,
+        count: impl Fn(ChannelId) -> usize,
+    ) -> Levels {
+        let mut levels = BTreeMap::new();
+        let peers = config.peers.iter().filter(|p| peer.is_none_or(|id| p.id() == id));
+        for (id, channel) in peers.flat_map(|peer| peer.channels()) {
+            if let Some(level) = of_channel(channel) {
+                *levels.entry(level).or_default() += count(id);
+            }
+        }
+        Levels(levels)
+    }
+
+    /// One place is left at least.
+    fn kept(&self, level: Option<Precedence>, share: usize, most: usize) -> usize {
+        kept(self.0.iter().map(|(of, has)| (*of, has)), level, share, most, 1)
+    }
+
+    /// Of the associations of one peer.
+    pub(crate) fn kept_of_peer(&self, level: Precedence, most: usize) -> usize {
+        self.kept(Some(level), share_of_peer(most), most)
+    }
+
+    /// Of all associations; from users a quarter at most, for three quarters are theirs.
+    pub(crate) fn kept_of_all(&self, level: Option<Precedence>, most: usize) -> usize {
+        let kept = self.kept(level, (most / OF_ALL).max(1), most);
+        if level.is_none() { kept.min(most / 4) } else { kept }
+    }
+
+    /// Whether a level has its share of a peer's associations.
+    pub(crate) fn has_share(&self, level: Precedence, most: usize) -> bool {
+        self.0.get(&level).is_some_and(|has| *has >= share_of_peer(most))
+    }
+}
+
+fn share_of_peer(most: usize) -> usize {
+    (most / OF_PEER).max(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_higher_levels_lack_of_their_shares_is_kept() {
+        use Precedence::{Flash, Immediate, Override, Routine};
+        let levels = Levels(BTreeMap::from([(Routine, 90), (Immediate, 10), (Flash, 40)]));
+        assert_eq!(levels.kept_of_peer(Routine, 256), 22, "32 less 10, and Flash has its share");
+        assert_eq!(levels.kept_of_peer(Immediate, 256), 0);
+        assert!(levels.has_share(Flash, 256) && !levels.has_share(Immediate, 256));
+        assert_eq!(levels.kept_of_all(Some(Routine), 1_024), 54 + 24);
+        let idle = Levels(BTreeMap::from([(Routine, 0), (Flash, 0), (Override, 0)]));
+        assert_eq!(idle.kept_of_peer(Routine, 2), 1, "one is left");
+        assert_eq!(idle.kept_of_peer(Routine, 1), 0);
+        assert_eq!(idle.kept_of_all(None, 16), 3);
+        assert_eq!(idle.kept_of_all(None, 8), 2, "users have three quarters");
+    }
+}

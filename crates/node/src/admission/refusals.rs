@@ -1,0 +1,148 @@
+//! Binds that are refused: what the peer hears, and what the log says.
+
+use crate::admission::Admission;
+use crate::association::State;
+use crate::config::limits::Limit;
+use crate::context::Context;
+use crate::log::event::Level;
+use crate::log::rate::{Repeated, Why};
+use crate::node::admitting::refused;
+use base::ber::Writer;
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use osi::api::{RefuseReason, Request};
+use p1::bind::MtaBindError;
+use p1::p3::MtsBindError;
+
+/// Why a bind is refused.
+#[derive(Debug)]
+pub(crate) enum Refusal {
+    /// authentication-error; the text is for the log only.
+    Wrong(String),
+    /// unacceptable-security-context: there is one.
+    Context,
+    /// busy: too many binds under this name failed from there.
+    TooMany(String),
+    /// busy: over a limit.
+    Full(Limit),
+}
+
+/// What strangers wrote, cut to a length fit for a log.
+pub(crate) fn short(text: &str) -> String {
+    const MAX: usize = 200;
+    match text.char_indices().nth(MAX) {
+        Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
+        None => text.to_owned(),
+    }
+}
+
+impl Admission {
+    /// Refuses a peer's bind, as X.411 12.1.1 has it: authentication-error, whatever of name,
+    /// password and address was wrong, or where the argument cannot be read (credentials not
+    /// acceptable, or improperly specified: there is no error for the form alone);
+    /// unacceptable-security-context for any security-context, since we hold no association to one;
+    /// or busy. The log says what it was.
+    pub(crate) fn refuse_bind(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        refusal: Refusal,
+    ) {
+        let Some(link) = cx.associations.get(&id) else { return };
+        let (channel, origin) = (link.channel(), link.connection.origin);
+        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let error = match refusal {
+            Refusal::Wrong(_) => MtaBindError::AuthenticationError,
+            Refusal::Context => MtaBindError::UnacceptableSecurityContext,
+            Refusal::TooMany(_) | Refusal::Full(_) => MtaBindError::Busy,
+        };
+        let (why, told) = self.log_refusal(cx, refusal);
+        let line = refused(channel, format!("bind{from}: {error} (X.411 12.1.1): {told}"));
+        cx.hushed(now, why, origin, Some(id), &told, line);
+        self.refuse(cx, id, error);
+    }
+
+    /// A refusal in words, of a length whoever binds does not choose.
+    pub(crate) fn log_refusal(&self, cx: &Context, refusal: Refusal) -> (Why, String) {
+        let limits = &cx.config.limits;
+        match refusal {
+            Refusal::Wrong(why) => (Why::Bind, short(&why)),
+            Refusal::Context => (
+                Why::Bind,
+                "security-context: none can be held to, none may be asked for".to_owned(),
+            ),
+            Refusal::TooMany(name) => {
+                let told = format!(
+                    "as {:?}, where {} binds failed lately: not looked at \
+                     (limits.failures, one more every {:?})",
+                    short(&name),
+                    limits.failures,
+                    limits.failure_refill
+                );
+                (Why::Busy, told)
+            }
+            Refusal::Full(limit) => (Why::Limit(limit), limits.describe(limit)),
+        }
+    }
+
+    pub(crate) fn refuse(&self, cx: &mut Context, id: AssociationId, error: MtaBindError) {
+        let mut writer = Writer::new();
+        error.write(&mut writer);
+        self.begin_refusing(cx, id);
+        let bind_error = Some(Bytes::from(writer.into_vec()));
+        cx.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
+    }
+
+    /// It was refused: nothing more is expected of it, and it may have to make room.
+    pub(crate) fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
+        cx.connections.checked(id);
+        if let Some(link) = cx.associations.get_mut(&id) {
+            link.state = State::Refusing;
+        }
+    }
+
+    pub(crate) fn refuse_recovery(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        reason: RefuseReason,
+        why: &str,
+    ) {
+        let Some(link) = cx.associations.get(&id) else { return };
+        let (channel, origin) = (link.channel(), link.connection.origin);
+        let from = link.connection.remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let detail = format!("recover{from} (X.228 7.8): {why}");
+        let line = Repeated { level: Level::Info, ..refused(channel, detail) };
+        cx.hushed(now, Why::Bind, origin, Some(id), why, line);
+        self.begin_refusing(cx, id);
+        cx.request(id, Request::Refuse { reason, bind_error: None });
+    }
+
+    /// Refuses a user's bind (X.411 8.1.1), with the errors of `refuse_bind`.
+    pub(crate) fn refuse_user(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        refusal: Refusal,
+    ) {
+        let Some(link) = cx.associations.get(&id) else { return };
+        let (origin, remote) = (link.connection.origin, link.connection.remote);
+        let from = remote.map(|r| format!(" from {r}")).unwrap_or_default();
+        let error = match refusal {
+            Refusal::Wrong(_) => MtsBindError::AuthenticationError,
+            Refusal::Context => MtsBindError::UnacceptableSecurityContext,
+            Refusal::TooMany(_) | Refusal::Full(_) => MtsBindError::Busy,
+        };
+        let (why, told) = self.log_refusal(cx, refusal);
+        let line = refused(None, format!("bind{from}: {error} (X.411 8.1.1): {told}"));
+        cx.hushed(now, why, origin, Some(id), &told, line);
+        let mut writer = Writer::new();
+        error.write(&mut writer);
+        self.begin_refusing(cx, id);
+        let bind_error = Some(Bytes::from(writer.into_vec()));
+        cx.request(id, Request::Refuse { reason: RefuseReason::Bind, bind_error });
+    }
+}

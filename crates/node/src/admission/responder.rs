@@ -1,0 +1,149 @@
+//! P1 associations a peer opens: who may bind, and recovery.
+
+use crate::admission::Admission;
+use crate::admission::access::{Name, PeerBind};
+use crate::admission::refusals::Refusal;
+use crate::association::Association;
+use crate::commits::pending::VerifiedBind;
+use crate::config::address_prefix::Origin;
+use crate::context::Context;
+use crate::ids::Secret;
+use crate::log::event::{Kind, Level};
+use base::ber::Element;
+use base::{AssociationId, Now, PeerId};
+use osi::api::Request;
+use p1::bind::{MtaBindArgument, MtaBindResult};
+use scheduler::ChannelId;
+
+impl Admission {
+    /// Whom a bind on this association is counted against.
+    pub(crate) fn who_binds(&self, cx: &Context, id: AssociationId) -> (Origin, Name) {
+        let link = cx.associations.get(&id);
+        let name = link.and_then(|l| l.p1()?.presented).unwrap_or_else(|| Name::of(""));
+        (link.and_then(|l| l.connection.origin).unwrap_or(Origin::Others), name)
+    }
+
+    pub(crate) fn check_origin(
+        &self,
+        cx: &Context,
+        id: AssociationId,
+        peer: PeerId,
+    ) -> Result<(), String> {
+        let remote = cx.associations.get(&id).and_then(|l| l.connection.remote);
+        match (cx.config.peer(peer), remote) {
+            (Some(p), Some(remote))
+                if !p.from.is_empty() && !p.from.iter().any(|prefix| prefix.contains(remote)) =>
+            {
+                Err(format!("{remote} is not where peer {} connects from (peer.from)", p.name))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn mark_open(&self, cx: &mut Context, now: Now, id: AssociationId, detail: &str) {
+        let channel = cx.associations.get(&id).and_then(Association::channel);
+        if let Some(link) = cx.associations.get_mut(&id) {
+            link.open(now.mono);
+        }
+        match channel {
+            Some(channel) => cx.connections.on_channel(id, channel),
+            None => self.note_user(cx, id),
+        }
+        cx.event(Level::Info, Kind::AssociationOpened, detail).association(id).channel(channel);
+        self.compare_marks(cx, id);
+    }
+
+    /// A peer's password is checked after those that came before it under that name from there.
+    pub(crate) fn queue_peer(&mut self, cx: &mut Context, now: Now, bind: PeerBind) {
+        cx.connections.checking(bind.link);
+        let (origin, name) = self.who_binds(cx, bind.link);
+        let next = self.access.peer_waits(origin, name, bind);
+        self.check_peers(cx, now, origin, name, next);
+    }
+
+    /// Has this password checked, or the next one where that is not worth it.
+    pub(crate) fn check_peers(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        origin: Origin,
+        name: Name,
+        mut next: Option<PeerBind>,
+    ) {
+        while let Some(PeerBind { link, channel, presented, password }) = next {
+            if cx.associations.get(&link).is_some_and(|l| l.is_binding()) {
+                if self.access.may_try(now.mono, origin, name) {
+                    let digest = Name::of_octets(&password.0);
+                    let bind = VerifiedBind::Initiator { origin, name, password: digest };
+                    return self.verify_peer(cx, link, channel, password, bind);
+                }
+                // Those before it failed.
+                self.refuse_bind(cx, now, link, Refusal::TooMany(presented));
+            }
+            next = self.access.next_peer(origin, name);
+        }
+    }
+
+    pub(crate) fn check_initiator(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        bind: &[u8],
+    ) -> Result<(String, Secret), Refusal> {
+        let argument = Element::parse(bind)
+            .and_then(|e| MtaBindArgument::read(&e))
+            .map_err(|e| Refusal::Wrong(format!("MTABindArgument: {e}")))?;
+        let presented = match &argument {
+            MtaBindArgument::Unauthenticated => String::new(),
+            MtaBindArgument::Authenticated(who) => who.name.0.clone(),
+        };
+        let name = Name::of(&presented);
+        let origin = cx.associations.get_mut(&id).and_then(|link| {
+            link.p1_mut()?.presented = Some(name);
+            link.connection.origin
+        });
+        if let Some(origin) = origin
+            && !self.access.may_try(now.mono, origin, name)
+        {
+            return Err(Refusal::TooMany(presented));
+        }
+        // Before all that is secret: the answer tells nothing of it.
+        if matches!(&argument, MtaBindArgument::Authenticated(who) if who.security_context.is_some())
+        {
+            return Err(Refusal::Context);
+        }
+        self.check_origin(cx, id, channel.peer).map_err(Refusal::Wrong)?;
+        match argument {
+            MtaBindArgument::Unauthenticated => {
+                Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
+            }
+            MtaBindArgument::Authenticated(who) => {
+                let password = self.peer_password(cx, channel, &who).map_err(Refusal::Wrong)?;
+                Ok((presented, password))
+            }
+        }
+    }
+
+    /// The peer's password is right. Gives whether it is bound now.
+    pub(crate) fn responder_open(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+    ) -> bool {
+        if let Some(limit) = self.is_one_too_many(cx, channel) {
+            self.refuse_bind(cx, now, id, Refusal::Full(limit));
+            return false;
+        }
+        let Some((peer, _)) = cx.peer_and_channel(channel) else { return false };
+        let result = MtaBindResult::Authenticated(crate::config::authentication(peer));
+        let mut writer = base::ber::Writer::new();
+        result.write(&mut writer);
+        cx.request(id, Request::Accept { bind: writer.into_vec().into() });
+        self.mark_open(cx, now, id, "as responder");
+        true
+    }
+}

@@ -1,0 +1,183 @@
+//! Binds of users.
+
+use crate::admission::Admission;
+use crate::admission::access::{Name, Waiting};
+use crate::admission::refusals::Refusal;
+use crate::api::Output;
+use crate::commits::pending::{Pending, VerifiedBind};
+use crate::config::address_prefix::Origin;
+use crate::config::limits::Limit;
+use crate::context::Context;
+use crate::ids::{Principal, Secret};
+use base::ber::{Element, Writer};
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use osi::api::{AbortReason, Request};
+use osi::profiles::abstract_syntax;
+use p1::bind::Credentials;
+use p1::p3::{MessagesWaiting, MtsBind, ObjectName};
+
+impl Admission {
+    pub(crate) fn user_bind(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        bind: &[u8],
+        syntaxes: &[base::ber::Oid],
+    ) {
+        let takes_deliveries = syntaxes.contains(&abstract_syntax::mdse_88());
+        let parsed = Element::parse(bind).and_then(|e| MtsBind::read(&e));
+        let wrong = match parsed {
+            Err(error) => format!("MTSBindArgument: {error}"),
+            Ok(bind) if bind.security_context.is_some() => {
+                return self.refuse_user(cx, now, id, Refusal::Context);
+            }
+            Ok(bind) => match (bind.name, bind.credentials) {
+                (
+                    ObjectName::UserAgent(name) | ObjectName::MessageStore(name),
+                    Credentials::Simple(password),
+                ) => {
+                    let password = Secret(Bytes::copy_from_slice(password.octets()));
+                    let mailbox = engine::canonical(&name.address);
+                    return self.queue_verification(
+                        cx,
+                        now,
+                        id,
+                        takes_deliveries,
+                        mailbox,
+                        password,
+                    );
+                }
+                (ObjectName::Mta(name), _) => {
+                    format!("initiator-name: MTA {:?} binds over P1, not over P3", name.0)
+                }
+                _ => "initiator-credentials: only simple ones are supported".to_owned(),
+            },
+        };
+        self.refuse_user(cx, now, id, Refusal::Wrong(wrong));
+    }
+
+    /// A user's password is checked in its turn, unless too many were wrong.
+    pub(crate) fn queue_verification(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        takes_deliveries: bool,
+        mailbox: String,
+        password: Secret,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        if let Some(p3) = link.p3_mut() {
+            p3.takes_deliveries = takes_deliveries;
+        }
+        let origin = link.connection.origin.unwrap_or(Origin::Others);
+        if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
+            return self.refuse_user(cx, now, id, Refusal::TooMany(mailbox));
+        }
+        // What waits for all others may have to make room.
+        if self.access.wait(now.mono, origin, Waiting { link: id, mailbox, password }) {
+            cx.connections.checking(id);
+        }
+        self.verify_waiting(cx, now);
+    }
+
+    /// Has the next passwords checked, as many at once as may be.
+    pub(crate) fn verify_waiting(&mut self, cx: &mut Context, now: Now) {
+        loop {
+            let links = &cx.associations;
+            let is_there = |id: AssociationId| links.get(&id).is_some_and(|l| l.is_binding());
+            let next = self.access.next(now.mono, is_there);
+            for put_last in self.access.take_put_last() {
+                cx.connections.checked(put_last);
+            }
+            let Some((origin, Waiting { link, mailbox, password })) = next else { return };
+            cx.connections.checking(link);
+            if !self.access.may_try(now.mono, origin, Name::of(&mailbox)) {
+                // Those before it failed.
+                self.access.ended();
+                self.refuse_user(cx, now, link, Refusal::TooMany(mailbox));
+                continue;
+            }
+            let bind = VerifiedBind::User { mailbox: mailbox.clone(), origin, stale: false };
+            let token = cx.token(Pending::Verify { link, bind });
+            let principal = Principal::User(mailbox);
+            cx.output(Output::Verify { token, principal, password });
+        }
+    }
+
+    /// These mailboxes are gone, or have another password: who bound with the old one is aborted,
+    /// and nobody binds with it any more.
+    pub(crate) fn end_users(&mut self, cx: &mut Context, changed: &[String]) {
+        if changed.is_empty() {
+            return;
+        }
+        let names: Vec<Name> = changed.iter().map(|mailbox| Name::of(mailbox)).collect();
+        self.access.unprove(&names);
+        for pending in cx.commits.pending.values_mut() {
+            if let Pending::Verify { bind: VerifiedBind::User { mailbox, stale, .. }, .. } = pending
+            {
+                *stale |= changed.contains(mailbox);
+            }
+        }
+        let numbers = changed.iter().filter_map(|mailbox| cx.queue.mailbox_number(mailbox));
+        let ids: Vec<AssociationId> = numbers.flat_map(|n| cx.connections.users(n)).collect();
+        for id in &ids {
+            if let Some(link) = cx.associations.get_mut(id) {
+                link.connection.error =
+                    Some("the user is gone, or has another password".to_owned());
+            }
+        }
+        for id in ids {
+            cx.request(id, Request::Abort(AbortReason::PermanentProblem));
+        }
+    }
+
+    /// A user has bound.
+    pub(crate) fn note_user(&self, cx: &mut Context, id: AssociationId) {
+        let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        if let Some(mailbox) = mailbox {
+            let number = cx.queue.mailbox(&mailbox);
+            cx.connections.user(id, number);
+        }
+    }
+
+    /// Whether one more association of this mailbox may be bound; else it is refused.
+    pub(crate) fn user_has_room(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        mailbox: u32,
+    ) -> bool {
+        let most = cx.config.limits.associations_per_user;
+        let has_room = cx.connections.users(mailbox).count() < most;
+        if !has_room {
+            self.refuse_user(cx, now, id, Refusal::Full(Limit::PerUser));
+        }
+        has_room
+    }
+
+    /// The user's password is right.
+    pub(crate) fn user_open(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        mailbox: &str,
+        waiting: MessagesWaiting,
+    ) {
+        // responder-credentials must be there; users authenticate us by the connection they made.
+        let name = ObjectName::Mta(cx.config.mta.clone());
+        let mut result = MtsBind::new(name, Credentials::simple(""));
+        result.messages_waiting = Some(waiting);
+        let mut writer = Writer::new();
+        result.write(&mut writer);
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.mailbox = Some(mailbox.to_owned());
+        }
+        cx.request(id, Request::Accept { bind: writer.into_vec().into() });
+        self.mark_open(cx, now, id, &format!("user {mailbox}"));
+    }
+}

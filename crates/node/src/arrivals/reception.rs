@@ -1,0 +1,318 @@
+//! Receiving: from the first octet to the durable commit, alike for a peer's transfer and a user's
+//! submission. Nothing is acknowledged before its commit.
+
+use crate::admission::access::Name;
+use crate::admission::levels;
+use crate::api::Output;
+use crate::arrivals::Arrivals;
+use crate::arrivals::arrival::{Arrival, Parsing};
+use crate::arrivals::memory::{Charge, Payer};
+use crate::commits::pending::{Pending, SyncFor};
+use crate::config::address_prefix::Origin;
+use crate::context::Context;
+use crate::ids::Token;
+use crate::log::event::{Kind, Level};
+use base::ber::Fault;
+use base::{AssociationId, Now, Precedence};
+use bytes::Bytes;
+use engine::journal::SpoolId;
+use osi::api::{AbortReason, Indication, Request};
+use p1::ApduParser;
+use scheduler::ChannelId;
+
+impl Arrivals {
+    pub(crate) fn receive_indication(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::TransferStart { .. } => {
+                self.drop_suspended(cx, id);
+                let parser = ApduParser::new(cx.config.limits.envelope);
+                let spool = cx.issued.next_spool();
+                let mut arrival = Arrival::new(id, Some(channel), Parsing::Transfer(parser), spool);
+                arrival.peek = cx.config.classify.peek_content;
+                self.begin_arrival(cx, id, arrival);
+            }
+            Indication::TransferResumed { .. } => self.transfer_resumed(cx, id),
+            Indication::Data { bytes, last: _ } => self.arrival_data(cx, id, &bytes),
+            Indication::Checkpoint { octets } => self.checkpoint(cx, id, octets),
+            Indication::TransferEnd => self.transfer_end(cx, now, id),
+            Indication::TransferStopped { may_resume } => {
+                self.transfer_stopped(cx, now, id, may_resume);
+            }
+            Indication::TransferFaulty { detail } => {
+                if let Some(arrival) = self.arriving(cx, id) {
+                    let spool = arrival.spool;
+                    self.refuse_arrival(cx, spool, AbortReason::PermanentProblem, &detail);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    pub(crate) fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
+        let suspended = cx.p1_mut(id).and_then(|p1| p1.suspended.take());
+        let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
+        match suspended.filter(sound) {
+            Some(spool) => {
+                if let Some(link) = cx.associations.get_mut(&id) {
+                    link.receive(spool);
+                }
+            }
+            // Refused before it was interrupted: there is nothing to go on with.
+            None => {
+                if let Some(spool) = suspended {
+                    self.drop_arrival(cx, spool);
+                }
+                cx.request(id, Request::TransferRefused(AbortReason::UnrecognizedActivity));
+            }
+        }
+    }
+
+    pub(crate) fn transfer_stopped(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        may_resume: bool,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let taken = link.receiving.take();
+        cx.await_turn(now, id);
+        let Some(spool) = taken else { return };
+        let Some(arrival) = self.open.get(&spool) else {
+            // It had ended and is being committed: the peer will hear that it was taken before.
+            return;
+        };
+        if may_resume && arrival.is_sound() && !arrival.ended {
+            if let Some(p1) = cx.p1_mut(id) {
+                p1.suspended = Some(spool);
+            }
+        } else if !arrival.ended || !arrival.is_sound() {
+            self.drop_arrival(cx, spool);
+        }
+    }
+
+    pub(crate) fn begin_arrival(
+        &mut self,
+        cx: &mut Context,
+        id: AssociationId,
+        mut arrival: Arrival,
+    ) {
+        let channel = arrival.channel.and_then(|channel| cx.peer_and_channel(channel));
+        let least = channel.and_then(|(_, channel)| levels::least_of_channel(channel));
+        if let Some(link) = cx.associations.get_mut(&id) {
+            let payer = match arrival.channel {
+                Some(channel) => Payer::Peer(channel.peer),
+                None => {
+                    let mailbox = Name::of(link.mailbox().unwrap_or_default());
+                    Payer::User(link.connection.origin.unwrap_or(Origin::Others), mailbox)
+                }
+            };
+            arrival.held = Some(Charge::new(payer, least.unwrap_or(Precedence::Deferred)));
+            link.receive(arrival.spool);
+            self.open.insert(arrival.spool, arrival);
+        }
+    }
+
+    /// What the association is receiving now.
+    pub(crate) fn arriving(&mut self, cx: &mut Context, id: AssociationId) -> Option<&mut Arrival> {
+        let spool = cx.associations.get(&id)?.receiving?;
+        self.open.get_mut(&spool)
+    }
+
+    pub(crate) fn arrival_data(&mut self, cx: &mut Context, id: AssociationId, bytes: &Bytes) {
+        let limits = cx.config.limits;
+        let Some(arrival) = self.arriving(cx, id) else { return };
+        let (spool, sound) = (arrival.spool, arrival.is_sound());
+        let parsed = arrival.parsed_size();
+        match arrival.take(bytes, &limits) {
+            Ok(pieces) => {
+                let content: usize = pieces.iter().map(Bytes::len).sum();
+                let more = bytes.len() - content + arrival.parsed_size() - parsed;
+                self.note_level(cx, spool);
+                if sound && let Err(limit) = self.hold(cx, spool, more) {
+                    let why = format!("the envelope finds no memory: {limit}");
+                    return self.refuse_arrival(cx, spool, AbortReason::TemporaryProblem, &why);
+                }
+                let Some(arrival) = self.open.get_mut(&spool) else { return };
+                let begin = !arrival.spool_open && !pieces.is_empty();
+                arrival.spool_open |= begin;
+                if begin {
+                    cx.output(Output::SpoolOpen { spool });
+                }
+                for bytes in pieces {
+                    cx.output(Output::SpoolAppend { spool, association: id, bytes });
+                }
+            }
+            Err(error) => {
+                // Beyond our limits is not wrongly encoded, and no better the next time.
+                let reason = match error.fault {
+                    Fault::TooLong(_) | Fault::TooMany(_) | Fault::TooDeep(_) => {
+                        AbortReason::PermanentProblem
+                    }
+                    _ => AbortReason::InvalidParameter,
+                };
+                self.refuse_arrival(cx, spool, reason, &error.to_string());
+            }
+        }
+    }
+
+    /// So many more octets of an arrival are held in memory, if that is within the limits.
+    pub(crate) fn hold(
+        &mut self,
+        cx: &mut Context,
+        spool: SpoolId,
+        octets: usize,
+    ) -> Result<(), String> {
+        let Some(arrival) = self.open.get_mut(&spool) else { return Ok(()) };
+        let Some(held) = arrival.held.as_mut() else { return Ok(()) };
+        self.memory.take(held, arrival.level, octets, &cx.config.limits)
+    }
+
+    /// What is held for an arrival is free again.
+    pub(crate) fn free_memory(&mut self, arrival: &mut Arrival) {
+        if let Some(held) = &mut arrival.held {
+            self.memory.give(held);
+        }
+    }
+
+    /// This arrival cannot be taken: who sent it is told and keeps it.
+    pub(crate) fn refuse_arrival(
+        &mut self,
+        cx: &mut Context,
+        spool: SpoolId,
+        reason: AbortReason,
+        why: &str,
+    ) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        if !arrival.is_sound() {
+            return;
+        }
+        arrival.parsing = Parsing::Ignoring;
+        arrival.head = None;
+        if let Some(held) = &mut arrival.held {
+            self.memory.give(held);
+        }
+        let (id, channel, invoke) = (arrival.link, arrival.channel, arrival.invoke);
+        if std::mem::take(&mut arrival.spool_open) {
+            cx.output(Output::SpoolDiscard { spool });
+        }
+        let kind = if channel.is_some() { Kind::ReceiveFailed } else { Kind::SubmissionRefused };
+        cx.event(Level::Warning, kind, why).association(id).channel(channel);
+        let current = cx.associations.get(&id).is_some_and(|l| l.receiving == Some(spool));
+        match channel {
+            Some(_) if current => cx.request(id, Request::TransferRefused(reason)),
+            Some(_) => {}
+            None => self.refuse_malformed(cx, id, invoke, reason),
+        }
+        // Nothing more comes for one that has ended and that no association holds any more.
+        let ended = self.open.get(&spool).is_some_and(|a| a.ended);
+        if ended && !current {
+            self.drop_arrival(cx, spool);
+        } else {
+            self.free_keys(cx, spool);
+        }
+    }
+
+    /// Confirms a checkpoint once what came before it is stored; one sync at a time, the newest
+    /// checkpoint waiting: its confirm covers the earlier ones.
+    pub(crate) fn checkpoint(&mut self, cx: &mut Context, id: AssociationId, octets: u64) {
+        let Some(arrival) = self.arriving(cx, id) else { return };
+        let spool = arrival.spool;
+        arrival.kept_until = None;
+        if !arrival.spool_open {
+            // Nothing but envelope so far: it is held in memory, within its limit, and after a lost
+            // process the peer begins again.
+            cx.request(id, Request::Stored { octets });
+        } else if arrival.syncing.is_some() {
+            arrival.checkpoint_waiting = Some(octets);
+        } else {
+            self.sync(cx, spool, SyncFor::Checkpoint(octets));
+        }
+    }
+
+    pub(crate) fn sync(&mut self, cx: &mut Context, spool: SpoolId, purpose: SyncFor) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.syncing = Some(purpose);
+        let association = arrival.link;
+        let token = cx.token(Pending::Sync { spool, purpose });
+        cx.output(Output::SpoolSync { spool, association, token });
+    }
+
+    pub(crate) fn transfer_end(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(arrival) = self.arriving(cx, id) else { return };
+        let spool = arrival.spool;
+        arrival.ended = true;
+        if let Err(error) = arrival.finish() {
+            self.refuse_arrival(cx, spool, AbortReason::InvalidParameter, &error.to_string());
+            return;
+        }
+        self.prepare(cx, now, spool);
+    }
+
+    /// Forgets an arrival and its spool.
+    pub(crate) fn drop_arrival(&mut self, cx: &mut Context, spool: SpoolId) {
+        self.free_keys(cx, spool);
+        cx.recovery.not_secured(spool);
+        let Some(mut arrival) = self.open.remove(&spool) else { return };
+        self.free_memory(&mut arrival);
+        if arrival.spool_open {
+            cx.output(Output::SpoolDiscard { spool });
+        }
+    }
+
+    pub(crate) fn drop_suspended(&mut self, cx: &mut Context, id: AssociationId) {
+        if let Some(spool) = cx.p1_mut(id).and_then(|p1| p1.suspended.take()) {
+            self.drop_arrival(cx, spool);
+        }
+    }
+
+    pub(crate) fn synced(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        token: Token,
+        result: Result<u64, String>,
+    ) {
+        let Some(Pending::Sync { spool, purpose }) = cx.commits.pending.remove(&token) else {
+            return;
+        };
+        if let Err(error) = result {
+            return self.spool_failed(cx, spool, &error);
+        }
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.syncing = None;
+        let (id, ended, waiting) = (arrival.link, arrival.ended, arrival.checkpoint_waiting.take());
+        match purpose {
+            SyncFor::Checkpoint(octets) => cx.request(id, Request::Stored { octets }),
+            SyncFor::End => {
+                arrival.stored = true;
+                return self.try_commit(cx, now, spool);
+            }
+        }
+        if ended {
+            self.sync(cx, spool, SyncFor::End);
+        } else if let Some(octets) = waiting {
+            self.sync(cx, spool, SyncFor::Checkpoint(octets));
+        }
+    }
+
+    pub(crate) fn spool_failed(&mut self, cx: &mut Context, spool: SpoolId, error: &str) {
+        let Some(arrival) = self.open.get(&spool) else { return };
+        let (id, channel) = (arrival.link, arrival.channel);
+        cx.event(Level::Error, Kind::StoreFailed, error).association(id).channel(channel);
+        self.refuse_arrival(
+            cx,
+            spool,
+            AbortReason::LocalSystemProblem,
+            "the content could not be stored",
+        );
+    }
+}

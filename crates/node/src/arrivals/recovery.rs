@@ -1,0 +1,126 @@
+//! What was arriving on an association that ended.
+
+use crate::arrivals::Arrivals;
+use crate::context::Context;
+use crate::context::recovery::{Held, KEPT, Lost, LostReceive};
+use crate::operations::channel_changes::ChannelChanges;
+use base::{AssociationId, Instant, Now};
+use scheduler::ChannelId;
+use std::time::Duration;
+
+/// A transfer to us is kept no longer than this: it takes room in the store.
+const RECEIVE_KEPT: Duration = Duration::from_hours(24);
+
+impl Arrivals {
+    /// The association ended: what was arriving is kept for a recovery where that is possible, else
+    /// thrown away. What had ended goes on to its commit: nobody hears of it, and the peer is told
+    /// when it recovers the association, or its repetition is recognised.
+    pub(crate) fn drop_receiving(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        was_open: bool,
+        lost: bool,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let state = link.stack.take_interrupted().filter(|_| was_open);
+        let (remote, ours, channel) = (link.connection.remote, link.is_initiator(), link.channel());
+        let idle_since = link.idle_since;
+        let lost_on = link.p1().map(|p1| p1.reference.clone()).unwrap_or_default();
+        // What we released, or do not open again, the peer cannot go on with.
+        let may = !ours || (lost && !cx.life.stopping && link.end.drain.is_none());
+        let spool = link.receiving.take().or_else(|| link.p1_mut()?.suspended.take());
+        self.drop_suspended(cx, id);
+        let arrival = spool.and_then(|spool| self.open.get_mut(&spool));
+        let kept_until = arrival.as_ref().and_then(|a| a.kept_until);
+        let held = match (spool, arrival) {
+            (Some(spool), Some(a)) if !a.is_sound() || !a.ended => {
+                Some((Held::Part(spool), a.is_sound()))
+            }
+            (Some(spool), _) => Some((Held::Ended(spool), true)),
+            (None, _) => Some((Held::Secured, state.as_ref().is_some_and(|s| s.is_completed()))),
+        };
+        let Some((held, sound)) = held else { return };
+        let timeout = channel.and_then(|c| cx.peer_and_channel(c));
+        let timeout = timeout.map(|(_, c)| c.rts.transfer_timeout).unwrap_or_default();
+        // Whoever has not heard of the end for so long has given up itself.
+        let recent = held != Held::Secured || now.mono.since(idle_since) <= timeout;
+        let state = state.filter(|s| s.serial() > 0 && sound && may && recent);
+        let dropped = match (channel, state) {
+            (Some(channel), Some(state)) => {
+                let until = kept_until.unwrap_or_else(|| self.receive_kept_until(cx, now, channel));
+                if let Held::Part(spool) = held
+                    && let Some(arrival) = self.open.get_mut(&spool)
+                {
+                    arrival.kept_until = Some(until);
+                }
+                cx.recovery.keep_receive(LostReceive {
+                    channel,
+                    state,
+                    held,
+                    remote,
+                    ours,
+                    lost_on,
+                    until,
+                    asked: 0,
+                })
+            }
+            _ => match held {
+                Held::Part(spool) => Some(spool),
+                Held::Ended(_) | Held::Secured => None,
+            },
+        };
+        if let Some(spool) = dropped {
+            self.drop_arrival(cx, spool);
+        }
+    }
+
+    /// What was lost is not recovered, for reasons of ours.
+    pub(crate) fn let_lost_go(&mut self, cx: &mut Context, now: Now, lost: Lost) {
+        if let Some(send) = lost.send {
+            cx.queue.scheduler.put_back(now.mono, send.entry);
+        }
+        self.drop_lost(cx, lost.receive.as_ref());
+    }
+
+    pub(crate) fn drop_lost(&mut self, cx: &mut Context, receive: Option<&LostReceive>) {
+        if let Some(LostReceive { held: Held::Part(spool), .. }) = receive {
+            self.drop_arrival(cx, *spool);
+        }
+    }
+
+    /// A transfer to us may go on on this association.
+    pub(crate) fn adopt(
+        &mut self,
+        cx: &mut Context,
+        id: AssociationId,
+        receive: Option<&LostReceive>,
+    ) {
+        let Some(Held::Part(spool)) = receive.map(|lost| lost.held) else { return };
+        if let Some(arrival) = self.open.get_mut(&spool) {
+            arrival.link = id;
+        }
+        if let Some(p1) = cx.p1_mut(id) {
+            p1.suspended = Some(spool);
+        }
+    }
+
+    /// The same for a transfer to us.
+    pub(crate) fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
+        cx.kept_until(now, channel, KEPT, now.mono + RECEIVE_KEPT)
+    }
+
+    /// What was cut off waits no longer for its channel.
+    pub(crate) fn leave_channels(&mut self, cx: &mut Context, now: Now, changes: &ChannelChanges) {
+        let leaves =
+            |channel| changes.removed.contains(&channel) || changes.rebound.contains(&channel);
+        let recoded = |channel| leaves(channel) || changes.recoded.contains(&channel);
+        for entry in cx.recovery.let_go(.., |channel, _| recoded(channel)) {
+            cx.queue.scheduler.put_back(now.mono, entry);
+        }
+        for spool in cx.recovery.let_go_receives(leaves) {
+            self.drop_arrival(cx, spool);
+        }
+    }
+}

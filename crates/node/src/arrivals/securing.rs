@@ -1,0 +1,276 @@
+//! An arrival that has come whole: its keys, its commit, and the answer to who sent it.
+//!
+//! What grows with the recipients of a message is done a step at a time ([`crate::context::steps`]).
+
+use crate::api::Output;
+use crate::arrivals::Arrivals;
+use crate::arrivals::arrival::{Arrival, Head};
+use crate::arrivals::memory::Charge;
+use crate::commits::pending::{AfterCommit, Pending, PendingRetry, SyncFor};
+use crate::context::Context;
+use crate::context::steps::{SLICE, Step, Taken};
+use crate::log::draft::Copies;
+use crate::log::event::{Kind, Level};
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use engine::NewEntry;
+use engine::journal::{BodySource, Digest, Op, SpoolId};
+use osi::api::{AbortReason, Request};
+
+impl Arrivals {
+    /// Finds keys and routes of the next recipients of what has ended.
+    pub(crate) fn prepare(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        // Refused meanwhile, or gone, it needs no more.
+        let Some(Head::Transfer(head)) = &arrival.head else { return };
+        let prepared = arrival.prepared.get_or_insert_with(|| cx.engine.begin(head));
+        if cx.engine.prepare(prepared, head, SLICE) {
+            let keys = prepared.keys();
+            self.secure(cx, now, spool, keys);
+        } else {
+            cx.steps.push_back((now.mono, Step::Prepare(spool)));
+        }
+    }
+
+    /// Commits what was accepted: where it is long, in another step.
+    pub(crate) fn commit_taken(&mut self, cx: &mut Context, now: Now, taken: Taken) {
+        if taken.is_long() {
+            cx.steps.push_back((now.mono, Step::Commit(Box::new(taken))));
+        } else {
+            self.commit_now(cx, taken);
+        }
+    }
+
+    pub(crate) fn commit_now(&mut self, cx: &mut Context, taken: Taken) {
+        let Taken { mut arrival, accepted, message, result, notes } = taken;
+        let batch = self.batch_with_body(cx, &arrival, &accepted);
+        let spool = Self::committed_spool(&batch);
+        let charge = self.charge(&mut arrival, &batch);
+        let (link, keys) = (arrival.link, arrival.keys);
+        let after = match result {
+            None => AfterCommit::Secure { arrival: arrival.spool, keys, message, spool, notes },
+            Some(result) => {
+                let (invoke, operation) = (arrival.invoke, arrival.operation);
+                AfterCommit::SubmissionResult {
+                    spool,
+                    invoke,
+                    operation,
+                    result,
+                    keys,
+                    message,
+                    notes,
+                }
+            }
+        };
+        let entries = accepted.entries;
+        let level = self.level_with_arrival(cx, link);
+        cx.commit_for(level, batch, Pending::Commit { link, entries, after, charge });
+    }
+
+    /// What is held for an arrival is held until this batch of it is committed, and the batch too:
+    /// where many next hops get a copy, it is larger than what came.
+    pub(crate) fn charge(&mut self, arrival: &mut Arrival, batch: &[Op]) -> Option<Charge> {
+        let mut held = arrival.held.take()?;
+        self.memory.add(&mut held, batch.iter().map(Op::held).sum());
+        Some(held)
+    }
+
+    /// Lets others use the keys of an arrival that is done with.
+    pub(crate) fn free_keys(&mut self, cx: &mut Context, spool: SpoolId) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        if std::mem::take(&mut arrival.reserved) {
+            let keys = std::mem::take(&mut arrival.keys);
+            cx.keys.release_keys(&keys);
+        }
+    }
+
+    /// Arrivals that waited for keys of others try again.
+    pub(crate) fn retry_blocked(&mut self, cx: &mut Context, now: Now) {
+        if !std::mem::take(&mut cx.keys.unblock) {
+            return;
+        }
+        for spool in std::mem::take(&mut cx.keys.blocked) {
+            let Some(arrival) = self.open.get_mut(&spool) else { continue };
+            let keys = std::mem::take(&mut arrival.keys);
+            self.secure(cx, now, spool, keys);
+        }
+    }
+
+    /// Makes the content durable and asks what was taken before under these keys, both at once. The
+    /// keys are reserved until the commit is done: where another arrival has one of them (the same
+    /// message, sent again after its association was lost), this one waits for its outcome.
+    pub(crate) fn secure(&mut self, cx: &mut Context, now: Now, spool: SpoolId, keys: Vec<Digest>) {
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.keys.clone_from(&keys);
+        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
+            cx.keys.blocked.push(spool);
+            return;
+        }
+        cx.keys.committing.extend(keys.iter().copied());
+        arrival.reserved = true;
+        arrival.stored = !arrival.spool_open;
+        let sync_now = arrival.spool_open && arrival.syncing.is_none();
+        if keys.is_empty() {
+            arrival.seen = Some(Vec::new());
+        } else {
+            let precedence = self.classified(cx, spool);
+            let token = cx.token(Pending::LookUp { spool });
+            cx.output(Output::LookUp { token, precedence, keys });
+        }
+        if sync_now {
+            self.sync(cx, spool, SyncFor::End);
+        }
+        self.try_commit(cx, now, spool);
+    }
+
+    /// Commits an arrival once its content is stored and the look-up is answered.
+    pub(crate) fn try_commit(&mut self, cx: &mut Context, now: Now, spool: SpoolId) {
+        let ready =
+            self.open.get(&spool).is_some_and(|a| a.stored && a.seen.is_some() && a.head.is_some());
+        if !ready {
+            return;
+        }
+        let Some(mut arrival) = self.open.remove(&spool) else { return };
+        let seen = arrival.seen.take().unwrap_or_default();
+        match arrival.head.take() {
+            Some(Head::Transfer(head)) => self.commit_transfer(cx, now, arrival, *head, &seen),
+            Some(Head::Submission(envelope)) => {
+                self.commit_submission(cx, now, arrival, &envelope, &seen);
+            }
+            None => self.free_memory(&mut arrival),
+        }
+    }
+
+    pub(crate) fn commit_transfer(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        mut arrival: Arrival,
+        head: p1::MtsApduHead,
+        seen: &[Option<Bytes>],
+    ) {
+        let content = arrival.content();
+        let taken = match arrival.prepared.take() {
+            Some(done) => cx.engine.accept_prepared(now.utc, head, &content, done, seen),
+            None => cx.engine.accept(now.utc, head, &content, seen),
+        };
+        let engine::Arrival { accepted, message, notes } = taken;
+        self.commit_taken(cx, now, Taken { arrival, accepted, message, result: None, notes });
+    }
+
+    /// The changes that accept an arrival, its content from the spool; a spool nobody needs is
+    /// thrown away.
+    pub(crate) fn batch_with_body(
+        &self,
+        cx: &mut Context,
+        arrival: &Arrival,
+        accepted: &engine::Accepted,
+    ) -> Vec<Op> {
+        let source = if arrival.spool_open {
+            BodySource::Spool(arrival.spool)
+        } else {
+            BodySource::Octets(Bytes::new())
+        };
+        let batch = engine::batch(accepted, source);
+        if arrival.spool_open && Self::committed_spool(&batch).is_none() {
+            cx.output(Output::SpoolDiscard { spool: arrival.spool });
+        }
+        batch
+    }
+
+    /// The spool a batch uses up.
+    pub(crate) fn committed_spool(batch: &[Op]) -> Option<SpoolId> {
+        batch.iter().find_map(|op| match op {
+            Op::PutBody { source: BodySource::Spool(spool), .. } => Some(*spool),
+            _ => None,
+        })
+    }
+
+    pub(crate) fn commit_failed(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        entries: Vec<NewEntry>,
+        after: AfterCommit,
+        error: &str,
+    ) {
+        cx.event(Level::Error, Kind::StoreFailed, error).association(id);
+        if let AfterCommit::Secure { spool: Some(spool), .. }
+        | AfterCommit::SubmissionResult { spool: Some(spool), .. } = &after
+        {
+            cx.output(Output::SpoolDiscard { spool: *spool });
+        }
+        match after {
+            AfterCommit::Secure { arrival, .. } => {
+                cx.recovery.not_secured(arrival);
+                let refused = Request::TransferRefused(AbortReason::LocalSystemProblem);
+                self.arrival_over(cx, now, id, arrival, refused);
+            }
+            AfterCommit::SubmissionResult { invoke, .. } => {
+                self.refuse_malformed(cx, id, invoke, AbortReason::LocalSystemProblem);
+            }
+            AfterCommit::Sent { batch, bodies } => {
+                // The peer has it, the store still does: what is owed is tried again until done.
+                cx.commits.retry_later(now, PendingRetry { batch, entries, bodies });
+                cx.sent(now, id);
+            }
+        }
+    }
+
+    /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
+    /// and perhaps sends another one; it will be told then that it was taken before.
+    pub(crate) fn arrival_over(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        arrival: SpoolId,
+        answer: Request,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        if link.receiving != Some(arrival) {
+            return;
+        }
+        link.receiving = None;
+        link.idle_since = now.mono;
+        cx.request(id, answer);
+        cx.await_turn(now, id);
+        if cx.life.stopping {
+            cx.finish(id);
+        }
+    }
+
+    /// What was committed is durable: says so to whom it came from.
+    pub(crate) fn after_commit(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        after: AfterCommit,
+        copies: Copies,
+    ) {
+        match after {
+            AfterCommit::Secure { arrival, message, notes, .. } => {
+                let channel = cx.associations.get(&id).and_then(|l| l.channel());
+                cx.event(Level::Info, Kind::Received, "")
+                    .association(id)
+                    .channel(channel)
+                    .committed(message.clone(), copies);
+                cx.log_notes(Some(id), channel, &message, &notes);
+                self.arrival_over(cx, now, id, arrival, Request::TransferSecured);
+            }
+            AfterCommit::SubmissionResult { invoke, operation, result, message, notes, .. } => {
+                cx.event(Level::Info, Kind::Submitted, "")
+                    .association(id)
+                    .committed(message.clone(), copies);
+                cx.log_notes(Some(id), None, &message, &notes);
+                self.answer(cx, id, invoke, operation, result);
+            }
+            AfterCommit::Sent { bodies, .. } => {
+                cx.release_bodies(bodies);
+                cx.sent(now, id);
+            }
+        }
+    }
+}

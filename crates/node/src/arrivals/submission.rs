@@ -1,0 +1,239 @@
+//! Operations that a user invokes.
+
+use crate::api::Output;
+use crate::arrivals::Arrivals;
+use crate::arrivals::arrival::{Arrival, Head, Parsing};
+use crate::association::p3::Unit;
+use crate::commits::pending::{AfterCommit, Pending};
+use crate::context::Context;
+use crate::context::steps::Taken;
+use crate::log::event::{Kind, Level};
+use base::ber::Element;
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use engine::Submitted;
+use osi::api::{AbortReason, Problem, Request};
+use p1::p3::{self, AccessError, MessageSubmissionEnvelope, SubmissionParser, operation};
+use std::time::Duration;
+
+/// Longest wait for the whole argument of an operation or, in a submission, for what precedes the
+/// content; then for each [`PACE`] octets of content. Octets alone do not prolong it: what is held
+/// in memory for a user who dawdles is kept from others.
+const ARGUMENT_TIMEOUT: Duration = Duration::from_secs(120);
+
+/// See [`ARGUMENT_TIMEOUT`].
+const PACE: u64 = 16 << 10;
+
+/// Most invocations of a user that may wait for their answer.
+const MAX_PENDING: u32 = 64;
+
+/// Invoke problems of a ROSE reject (X.229 clause 9).
+const UNRECOGNIZED_OPERATION: Problem = Problem { kind: 1, value: 1 };
+
+pub(crate) const RESOURCE_LIMITATION: Problem = Problem { kind: 1, value: 3 };
+
+impl Arrivals {
+    pub(crate) fn set_unit(&self, cx: &mut Context, id: AssociationId, unit: Unit) {
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.unit = unit;
+        }
+    }
+
+    pub(crate) fn invoked(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        invoke: i64,
+        operation: i64,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let is_open = link.is_open();
+        let Some(p3) = link.p3_mut() else { return };
+        p3.unit = Unit::Invocation;
+        p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        let parsing = if !is_open || p3.unanswered >= MAX_PENDING {
+            let problem = RESOURCE_LIMITATION;
+            cx.request(id, Request::Reject { invoke: Some(invoke), problem });
+            Parsing::Ignoring
+        } else if operation == operation::MESSAGE_SUBMISSION {
+            p3.unanswered += 1;
+            let most = cx.config.limits.envelope;
+            Parsing::Submission(SubmissionParser::default().envelope_limit(most))
+        } else {
+            p3.unanswered += 1;
+            Parsing::Operation(Vec::new())
+        };
+        let peek = cx.config.classify.peek_content;
+        let spool = cx.issued.next_spool();
+        let mut arrival = Arrival::new(id, None, parsing, spool);
+        (arrival.invoke, arrival.operation, arrival.peek) = (invoke, operation, peek);
+        self.begin_arrival(cx, id, arrival);
+    }
+
+    /// Gives the user more time where an argument got on.
+    pub(crate) fn set_pace(&mut self, cx: &mut Context, now: Now, id: AssociationId, last: bool) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let receiving = link.receiving;
+        let Some(p3) = link.p3_mut() else { return };
+        if last {
+            p3.argument_deadline = None;
+            return;
+        }
+        let arrival = receiving.and_then(|spool| self.open.get_mut(&spool));
+        if let Some(arrival) = arrival.filter(|a| a.head.is_some() && a.length >= a.paced) {
+            arrival.paced = arrival.length + PACE;
+            p3.argument_deadline = Some(now.mono + ARGUMENT_TIMEOUT);
+        }
+    }
+
+    pub(crate) fn invocation_complete(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(spool) = cx.associations.get_mut(&id).and_then(|l| l.receiving.take()) else {
+            return;
+        };
+        let mailbox = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned));
+        let Some(arrival) = self.open.get_mut(&spool) else { return };
+        arrival.ended = true;
+        if !arrival.is_sound() {
+            self.drop_arrival(cx, spool);
+            return;
+        }
+        if let Err(error) = arrival.finish() {
+            self.refuse_arrival(cx, spool, AbortReason::InvalidParameter, &error.to_string());
+            self.drop_arrival(cx, spool);
+            return;
+        }
+        if matches!(arrival.parsing, Parsing::Operation(_)) {
+            if let Some(mut arrival) = self.open.remove(&spool) {
+                self.operate(cx, now, id, &mut arrival);
+                self.free_memory(&mut arrival);
+            }
+            return;
+        }
+        let keys = match &arrival.head {
+            Some(Head::Submission(envelope)) => {
+                let digest = arrival.content().digest;
+                let originator = mailbox.unwrap_or_default();
+                engine::submission_key(&originator, envelope, &digest).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        self.secure(cx, now, spool, keys);
+    }
+
+    pub(crate) fn commit_submission(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        mut arrival: Arrival,
+        envelope: &MessageSubmissionEnvelope,
+        seen: &[Option<Bytes>],
+    ) {
+        let id = arrival.link;
+        let Some(mailbox) = cx.associations.get(&id).and_then(|l| l.mailbox().map(str::to_owned))
+        else {
+            self.give_up_arrival(cx, &mut arrival);
+            return;
+        };
+        if let Some(result) = seen.first().and_then(|r| r.as_deref()) {
+            // The same submission again: answered as the first time (DESIGN section 6).
+            self.give_up_arrival(cx, &mut arrival);
+            cx.event(Level::Info, Kind::DuplicateDropped, "resubmission").association(id);
+            self.answer(cx, id, arrival.invoke, arrival.operation, Bytes::copy_from_slice(result));
+            return;
+        }
+        let content = arrival.content();
+        match cx.engine.submit(now.utc, &mailbox, envelope, &content, &arrival.keys) {
+            Err(error) => {
+                self.give_up_arrival(cx, &mut arrival);
+                self.refuse_submission(cx, id, arrival.invoke, &error);
+            }
+            Ok(submitted) => {
+                let Submitted { accepted, message, result, notes } = submitted;
+                self.commit_taken(
+                    cx,
+                    now,
+                    Taken { arrival, accepted, message, result: Some(result), notes },
+                );
+            }
+        }
+    }
+
+    /// Forgets an arrival that comes to no commit.
+    pub(crate) fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
+        self.free_memory(arrival);
+        cx.keys.release_keys(&arrival.keys);
+        if arrival.spool_open {
+            cx.output(Output::SpoolDiscard { spool: arrival.spool });
+        }
+    }
+
+    /// Operations without a content.
+    pub(crate) fn operate(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        arrival: &mut Arrival,
+    ) {
+        let Parsing::Operation(argument) = &arrival.parsing else { return };
+        let (invoke, operation) = (arrival.invoke, arrival.operation);
+        let mailbox = cx
+            .associations
+            .get(&id)
+            .and_then(|l| l.mailbox().map(str::to_owned))
+            .unwrap_or_default();
+        match operation {
+            operation::PROBE_SUBMISSION => {
+                let probe =
+                    Element::parse(argument).and_then(|e| p3::ProbeSubmissionEnvelope::read(&e));
+                match probe.map(|p| cx.engine.submit_probe(now.utc, &mailbox, &p)) {
+                    Err(error) => {
+                        cx.event(Level::Warning, Kind::SubmissionRefused, error.to_string())
+                            .association(id);
+                        self.refuse_malformed(cx, id, invoke, AbortReason::InvalidParameter);
+                    }
+                    Ok(Err(error)) => self.refuse_submission(cx, id, invoke, &error),
+                    Ok(Ok(submitted)) => {
+                        let batch = self.batch_with_body(cx, arrival, &submitted.accepted);
+                        let charge = self.charge(arrival, &batch);
+                        let after = AfterCommit::SubmissionResult {
+                            spool: None,
+                            invoke,
+                            operation,
+                            result: submitted.result,
+                            keys: Vec::new(),
+                            message: submitted.message,
+                            notes: submitted.notes,
+                        };
+                        let entries = submitted.accepted.entries;
+                        let level = self.level_with_arrival(cx, id);
+                        let pending = Pending::Commit { link: id, entries, after, charge };
+                        cx.commit_for(level, batch, pending);
+                    }
+                }
+            }
+            operation::DELIVERY_CONTROL => {
+                // Controls would hold deliveries back; nothing is held, so none waits for them.
+                self.answer_error(cx, id, invoke, &AccessError::ControlViolatesRegistration);
+            }
+            operation::CANCEL_DEFERRED_DELIVERY => {
+                self.answer_error(
+                    cx,
+                    id,
+                    invoke,
+                    &AccessError::DeferredDeliveryCancellationRejected,
+                );
+            }
+            operation::REGISTER => {
+                self.answer_error(cx, id, invoke, &AccessError::RegisterRejected)
+            }
+            operation::CHANGE_CREDENTIALS => {
+                self.answer_error(cx, id, invoke, &AccessError::NewCredentialsUnacceptable);
+            }
+            _ => {
+                self.reject(cx, id, invoke, UNRECOGNIZED_OPERATION);
+            }
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! One association and the transport connection below it, as the node sees them.
+
+pub(crate) mod meter;
+pub(crate) mod p1;
+pub(crate) mod p3;
+pub(crate) mod transfer;
+
+use crate::association::p1::{Opener, P1};
+use crate::association::p3::P3;
+use crate::association::transfer::Sending;
+use crate::config::address_prefix::Origin;
+use base::{AssociationId, Instant};
+use dscp::Dscp;
+use engine::journal::SpoolId;
+use osi::stack::Association as Stack;
+use scheduler::ChannelId;
+use std::collections::VecDeque;
+use std::net::IpAddr;
+
+#[derive(Debug)]
+pub(crate) struct Association {
+    pub id: AssociationId,
+    pub stack: Stack,
+    /// Requests to hand to the stack, one after each drain.
+    pub requests: VecDeque<osi::api::Request>,
+    pub connection: Connection,
+    pub protocol: Protocol,
+    pub state: State,
+    pub sending: Option<Sending>,
+    /// What is arriving now.
+    pub receiving: Option<SpoolId>,
+    /// No transfer since.
+    pub idle_since: Instant,
+    pub end: End,
+    pub looks: Looks,
+}
+
+/// What is spoken on an association, with what that needs.
+#[derive(Debug)]
+pub(crate) enum Protocol {
+    P1(P1),
+    P3(P3),
+}
+
+/// How far an association has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// The transport connection is being made.
+    Connecting,
+    /// Layers above are being opened, or a bind is awaited or checked: until then, if it was not
+    /// aborted meanwhile (X.411 8.1.1 sets no bound; ours).
+    Opening { until: Option<Instant> },
+    /// Open since then.
+    Open { since: Instant },
+    /// A release was asked for of one that was open since then.
+    Releasing { since: Instant },
+    /// We refused the bind, and said so in the log.
+    Refusing,
+    /// Over: only the end of the connection is awaited.
+    Over,
+}
+
+/// The transport connection.
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub remote: Option<IpAddr>,
+    /// Whom it is counted against, where somebody else opened it.
+    pub origin: Option<Origin>,
+    /// When it was accepted, or asked for.
+    pub accepted: Instant,
+    /// The mark the peer's handshake arrived with, where it could be seen.
+    pub dscp_seen: Option<Dscp>,
+    /// What the edge said of its end, or why we ended it.
+    pub error: Option<String>,
+}
+
+/// Why an association takes nothing new and ends after what is in transfer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Drain {
+    /// Another one takes its place, with what the configuration says now.
+    Reopened,
+    /// Its channel is no more: a transfer of ours ends at its next checkpoint.
+    Removed,
+}
+
+/// Why nothing more begins on an association.
+#[derive(Debug, Default)]
+pub(crate) struct End {
+    /// The transfer is to be interrupted at its next checkpoint.
+    pub interrupting: bool,
+    /// It takes nothing new and ends, for the configuration changed.
+    pub drain: Option<Drain>,
+    /// The hours of its channel are over: nothing more begins on it, and it is released.
+    pub leaving: bool,
+    /// Why we give the peer up for a while.
+    pub given_up: Option<String>,
+}
+
+impl End {
+    /// Whether nothing more begins.
+    fn is_near(&self) -> bool {
+        self.interrupting || self.leaving || self.drain.is_some()
+    }
+}
+
+/// What the peer's transport has taken.
+#[derive(Debug, Default)]
+pub(crate) struct Looks {
+    /// When to ask how much it has taken.
+    pub at: Option<Instant>,
+    /// How much it had at an earlier time since which something was always outstanding.
+    pub last: Option<(Instant, u64)>,
+    /// How much it had taken when that was last progress.
+    pub progressed: u64,
+}
+
+impl Association {
+    pub(crate) fn new(
+        id: AssociationId,
+        stack: Stack,
+        protocol: Protocol,
+        state: State,
+        now: Instant,
+    ) -> Association {
+        Association {
+            id,
+            stack,
+            requests: VecDeque::new(),
+            connection: Connection {
+                remote: None,
+                origin: None,
+                accepted: now,
+                dscp_seen: None,
+                error: None,
+            },
+            protocol,
+            state,
+            sending: None,
+            receiving: None,
+            idle_since: now,
+            end: End::default(),
+            looks: Looks::default(),
+        }
+    }
+
+    pub(crate) fn request(&mut self, request: osi::api::Request) {
+        self.requests.push_back(request);
+    }
+
+    pub(crate) fn p1(&self) -> Option<&P1> {
+        match &self.protocol {
+            Protocol::P1(p1) => Some(p1),
+            Protocol::P3(_) => None,
+        }
+    }
+
+    pub(crate) fn p1_mut(&mut self) -> Option<&mut P1> {
+        match &mut self.protocol {
+            Protocol::P1(p1) => Some(p1),
+            Protocol::P3(_) => None,
+        }
+    }
+
+    pub(crate) fn p3(&self) -> Option<&P3> {
+        match &self.protocol {
+            Protocol::P1(_) => None,
+            Protocol::P3(p3) => Some(p3),
+        }
+    }
+
+    pub(crate) fn p3_mut(&mut self) -> Option<&mut P3> {
+        match &mut self.protocol {
+            Protocol::P1(_) => None,
+            Protocol::P3(p3) => Some(p3),
+        }
+    }
+
+    /// The channel it belongs to, where it is P1.
+    pub(crate) fn channel(&self) -> Option<ChannelId> {
+        self.p1().map(|p1| p1.channel)
+    }
+
+    pub(crate) fn is_initiator(&self) -> bool {
+        self.p1().is_some_and(|p1| p1.opener == Opener::Us)
+    }
+
+    /// The bound user's mailbox.
+    pub(crate) fn mailbox(&self) -> Option<&str> {
+        self.p3()?.mailbox.as_deref()
+    }
+
+    /// Whether it is a user's who takes deliveries on it.
+    pub(crate) fn takes_deliveries(&self) -> bool {
+        self.p3().is_some_and(|p3| p3.takes_deliveries)
+    }
+
+    pub(crate) fn is_open(&self) -> bool {
+        matches!(self.state, State::Open { .. })
+    }
+
+    /// Whether its connection is there and its bind is not done.
+    pub(crate) fn is_binding(&self) -> bool {
+        matches!(self.state, State::Opening { .. })
+    }
+
+    /// Whether it is on its way to be open.
+    pub(crate) fn is_opening(&self) -> bool {
+        matches!(self.state, State::Connecting | State::Opening { .. })
+    }
+
+    /// Whether nothing is in transfer in either direction.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.is_open() && self.sending.is_none() && self.receiving.is_none()
+    }
+
+    /// Whether nothing more begins on it.
+    pub(crate) fn is_ending(&self) -> bool {
+        self.end.is_near()
+    }
+
+    /// Whether RTSE's turn is ours.
+    pub(crate) fn has_turn(&self) -> bool {
+        self.p1().is_some_and(|p1| p1.turn.ours)
+    }
+
+    /// Whether RTSE lets either end have the turn.
+    pub(crate) fn is_two_way(&self) -> bool {
+        self.p1().is_some_and(|p1| p1.turn.two_way)
+    }
+
+    /// Whether a transfer of ours failed on it, and it is not clear what follows.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.p1().is_some_and(|p1| p1.failed.is_some())
+    }
+
+    /// Whether it could take the next transfer, once the turn is ours.
+    pub(crate) fn is_free(&self) -> bool {
+        self.is_idle() && !self.is_ending() && !self.has_failed()
+    }
+
+    /// Whether a transfer could begin now.
+    pub(crate) fn can_send(&self) -> bool {
+        self.is_idle() && self.has_turn() && !self.is_ending()
+    }
+
+    /// Something begins to arrive, or goes on.
+    pub(crate) fn receive(&mut self, spool: SpoolId) {
+        self.receiving = Some(spool);
+        if let Some(p1) = self.p1_mut() {
+            p1.turn.deadline = None;
+        }
+    }
+
+    /// It is open from now on, and idle.
+    pub(crate) fn open(&mut self, now: Instant) {
+        self.state = State::Open { since: now };
+        self.idle_since = now;
+    }
+
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        let opening = match self.state {
+            State::Opening { until } => until,
+            _ => None,
+        };
+        let of_protocol = match &self.protocol {
+            Protocol::P1(p1) => [p1.turn.deadline, None],
+            Protocol::P3(p3) => [p3.delivery_deadline, p3.argument_deadline],
+        };
+        let own = [opening, self.looks.at, self.stack.deadline()];
+        own.into_iter().chain(of_protocol).flatten().min()
+    }
+
+    /// What did not come in time, if anything; it is awaited no more.
+    pub(crate) fn take_overdue(&mut self, now: Instant) -> Option<&'static str> {
+        let overdue = |at: &mut Option<Instant>| at.take_if(|at| *at <= now).is_some();
+        if let State::Opening { until } = &mut self.state
+            && overdue(until)
+        {
+            return Some("no association in time (limits.bind_timeout)");
+        }
+        match &mut self.protocol {
+            Protocol::P1(p1) => {
+                overdue(&mut p1.turn.deadline).then_some("the peer did not give the turn in time")
+            }
+            Protocol::P3(p3) => {
+                if overdue(&mut p3.delivery_deadline) {
+                    return Some("the user did not answer a delivery in time");
+                }
+                overdue(&mut p3.argument_deadline).then_some("an argument did not come in time")
+            }
+        }
+    }
+
+    /// A look at its connection is due.
+    pub(crate) fn take_due_look(&mut self, now: Instant) -> bool {
+        self.looks.at.take_if(|at| *at <= now).is_some()
+    }
+}

@@ -1,0 +1,51 @@
+//! What P3 needs of an association.
+
+use crate::ids::ListenerId;
+use base::Instant;
+
+#[derive(Debug)]
+pub(crate) struct P3 {
+    pub listener: ListenerId,
+    /// Known once bound.
+    pub mailbox: Option<String>,
+    /// Whether the user takes deliveries on this association (message delivery was proposed).
+    pub takes_deliveries: bool,
+    /// What data now arriving belongs to.
+    pub unit: Unit,
+    /// How many invocations wait for our answer.
+    pub unanswered: u32,
+    pub next_invoke: i64,
+    /// Ends an association whose user does not answer a delivery.
+    pub delivery_deadline: Option<Instant>,
+    /// Ends an association whose user does not get on with an argument.
+    pub argument_deadline: Option<Instant>,
+}
+
+impl P3 {
+    pub(crate) fn new(listener: ListenerId) -> P3 {
+        P3 {
+            listener,
+            mailbox: None,
+            takes_deliveries: false,
+            unit: Unit::None,
+            unanswered: 0,
+            next_invoke: 1,
+            delivery_deadline: None,
+            argument_deadline: None,
+        }
+    }
+}
+
+/// What data now arriving on an association belongs to.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Unit {
+    /// Nothing expected, or refused.
+    #[default]
+    None,
+    /// An invocation of the user's: it is the association's arrival.
+    Invocation,
+    /// The result of our delivery.
+    Result { invoke: i64, octets: Vec<u8> },
+    /// The error our delivery met.
+    Error { invoke: i64, code: i64, octets: Vec<u8> },
+}

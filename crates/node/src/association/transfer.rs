@@ -1,0 +1,151 @@
+//! A message on its way out on an association, and one that was cut off.
+
+use crate::association::meter::Meter;
+use crate::outbound::faults::blame::Place;
+use base::{BodyId, EntryId, Instant, Precedence, Utc};
+use engine::Record;
+use osi::api::ResumePoint;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association as Stack;
+use p1::Dialect;
+use scheduler::StartReason;
+
+/// A message on its way out: to a peer in an activity, or to a user in a delivery operation.
+#[derive(Debug)]
+pub(crate) struct Sending {
+    /// Tells it from other transfers: what was read for one never goes into another.
+    pub number: u64,
+    pub entry: EntryId,
+    pub precedence: Precedence,
+    /// The durable record, once loaded.
+    pub record: Option<Record>,
+    /// What besides the order let it start.
+    pub reason: StartReason,
+    pub body: Option<BodyId>,
+    pub content_length: u64,
+    pub handed_out: u64,
+    /// Octets that the association had written before it.
+    pub written_before: u64,
+    /// When its transfer began, and how fast it goes.
+    pub started: Option<Instant>,
+    /// Octets that were confirmed then, where it went on.
+    pub started_at: u64,
+    pub meter: Meter,
+    /// Where it may go on if the association is lost.
+    pub resume: Option<ResumePoint>,
+    /// How often it went on after having been cut off, with no checkpoint confirmed since.
+    pub resumes: u8,
+    /// The associations it was lost with, the latest last.
+    pub tried: Vec<ConnectionReference>,
+    /// The form of extension fields in which it began: what goes on is the same octets.
+    pub dialect: Option<Dialect>,
+    /// Confirmed; the commit that forgets it is under way.
+    pub confirmed: bool,
+    /// It stands behind a checkpoint, by rule 8.
+    pub paused: bool,
+    /// P3: the invoke identifier of the delivery, and when it was invoked.
+    pub invoke: i64,
+    pub delivery_time: Option<Utc>,
+    /// MTS identifier as text, once the record is loaded.
+    pub message: String,
+}
+
+impl Sending {
+    pub(crate) fn new(
+        entry: EntryId,
+        precedence: Precedence,
+        body: Option<BodyId>,
+        reason: StartReason,
+    ) -> Sending {
+        Sending {
+            number: 0,
+            entry,
+            precedence,
+            reason,
+            record: None,
+            body,
+            content_length: 0,
+            handed_out: 0,
+            written_before: 0,
+            started: None,
+            started_at: 0,
+            meter: Meter::default(),
+            resume: None,
+            resumes: 0,
+            tried: Vec::new(),
+            dialect: None,
+            confirmed: false,
+            paused: false,
+            invoke: 0,
+            delivery_time: None,
+            message: String::new(),
+        }
+    }
+}
+
+impl Sending {
+    /// Where it may go on.
+    pub(crate) fn goes_on(&self) -> Option<GoesOn> {
+        Some(GoesOn {
+            point: self.resume.clone()?,
+            dialect: self.dialect,
+            tried: self.tried.clone(),
+            resumes: self.resumes,
+        })
+    }
+
+    /// How far it came on this association, once anything of it was sent.
+    pub(crate) fn place(&self, stack: &Stack) -> Option<Place> {
+        let confirmed = self.resume.as_ref().map_or(0, |point| point.octets);
+        let taken = stack.taken().saturating_sub(self.written_before);
+        let sent = self.started.is_some() && stack.written() > self.written_before;
+        sent.then_some(Place { confirmed, taken })
+    }
+
+    /// Octets of its content, where it has one and is loaded.
+    pub(crate) fn bytes(&self) -> Option<u64> {
+        (self.body.is_some() && self.record.is_some()).then_some(self.content_length)
+    }
+}
+
+/// Most associations remembered of one transfer.
+const MAX_TRIED: usize = 8;
+
+/// Where a transfer may go on, and what has to be as it was.
+#[derive(Clone, Debug)]
+pub(crate) struct GoesOn {
+    pub point: ResumePoint,
+    /// As in [`Sending`].
+    pub dialect: Option<Dialect>,
+    pub tried: Vec<ConnectionReference>,
+    pub resumes: u8,
+}
+
+impl GoesOn {
+    /// It was lost with this association, too.
+    pub(crate) fn lost_with(&mut self, reference: &ConnectionReference) {
+        if !self.tried.contains(reference) {
+            if self.tried.len() >= MAX_TRIED {
+                self.tried.remove(0);
+            }
+            self.tried.push(reference.clone());
+        }
+    }
+}
+
+/// A transfer that failed.
+#[derive(Debug)]
+pub(crate) struct Failed {
+    pub entry: EntryId,
+    /// Where it may go on.
+    pub goes_on: Option<GoesOn>,
+    /// Where it may go on if it turns out that the association was lost.
+    pub if_lost: Option<GoesOn>,
+    /// How far it had come, where anything of it was sent.
+    pub place: Option<Place>,
+    /// The peer said that it will never take it.
+    pub refused: bool,
+    /// Its record, for its report where it is given up, and its MTS identifier.
+    pub record: Option<Box<Record>>,
+    pub message: String,
+}

@@ -1,0 +1,4 @@
+//! The wall clock, which may be wrong.
+
+pub mod wall;
+pub(crate) mod watch;

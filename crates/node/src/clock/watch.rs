@@ -1,0 +1,274 @@
+//! The wall clock against the clock of timers. Deferral, expiry and alerts are wall-clock times, but
+//! waited for by timers: where somebody sets the wall clock, as NTP does on a machine that started
+//! without the time, what is queued follows it.
+//!
+//! A clock that jumped may be wrong, and what is given up by it is given up for good. So after a
+//! step beyond a bound the clock is *doubted*: nothing expires, no key is forgotten, and no order of
+//! MINIMIZE ends, until the clock was steady for a while or an operator says that it is right. Steps
+//! within the bound that follow each other count together. The queue follows a step back at once,
+//! since it only gives more time, and a step forward once the clock is trusted.
+//!
+//! The time by the clock that was trusted last is durable, so that a start with a wrong clock is
+//! noticed, too. Until a clock that is ahead at a start is trusted, what is queued goes by the time at
+//! which the MTA last ran: nothing leaves early.
+
+use crate::clock::wall::{CLOCK, Doubt, reckoned};
+use crate::commits::committing::FORGET_EVERY;
+use crate::commits::pending::{Pending, PendingRetry};
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use base::{Instant, Now, Utc};
+use bytes::Bytes;
+use engine::journal::{Batch, Op};
+use scheduler::Shift;
+use std::time::Duration;
+
+/// How far the clocks may part, at most, before what is queued follows.
+const APART: Duration = Duration::from_secs(2);
+
+/// How often we look where nothing happens.
+const LOOK_AGAIN: Duration = Duration::from_secs(60);
+
+/// How often the time is made durable, where something waits; else every [`FORGET_EVERY`].
+const WRITE_EVERY: Duration = Duration::from_secs(60);
+
+/// How far a clock is from where another standing would have it.
+pub(crate) fn step(from: Now, to: Now) -> Shift {
+    let expected = reckoned(from, to.mono);
+    if to.utc >= expected {
+        Shift::Sooner(to.utc.since(expected))
+    } else {
+        Shift::Later(expected.since(to.utc))
+    }
+}
+
+pub(crate) fn size(shift: Shift) -> Duration {
+    let (Shift::Sooner(by) | Shift::Later(by)) = shift;
+    by
+}
+
+pub(crate) fn way(shift: Shift) -> &'static str {
+    match shift {
+        Shift::Sooner(_) => "forward",
+        Shift::Later(_) => "back",
+    }
+}
+
+impl Context {
+    /// Looks at the clocks before anything else is done. Gives the time that what happens now is
+    /// stamped with.
+    pub(crate) fn watch_clock(&mut self, now: Now) -> Now {
+        let (wall, rules) = (&mut self.queue.wall, self.config.times.clock);
+        wall.looked = now.mono;
+        let Some(at) = wall.at else {
+            (wall.at, wall.trusted) = (Some(now), Some(now));
+            return now;
+        };
+        if let Some(doubt) = &mut wall.doubt {
+            let again = step(doubt.steady, now);
+            if size(again) > APART {
+                doubt.steady = now;
+                self.set_while_doubted(now, again);
+            } else if now.mono.since(doubt.steady.mono) >= rules.steady {
+                self.trust_clock(now, "it was steady");
+            }
+            return self.queue.wall.stamp(now);
+        }
+        let shift = step(at, now);
+        if size(shift) <= APART {
+            return now;
+        }
+        if now.mono.since(wall.last_step) >= rules.steady {
+            wall.stepped = Duration::ZERO;
+        }
+        (wall.stepped, wall.last_step) = (wall.stepped + size(shift), now.mono);
+        if wall.stepped > rules.step {
+            let (whole, by) = (wall.stepped.as_secs(), size(shift).as_secs());
+            let together =
+                if whole == by { String::new() } else { format!(" ({whole} s together)") };
+            let because = format!("it was set {} by {by} s{together}", way(shift));
+            self.doubt_clock(now, Level::Warning, because);
+            if let Shift::Later(_) = shift {
+                self.follow(now);
+            }
+        } else {
+            self.queue.wall.trusted = Some(now);
+            self.log_clock_set(shift);
+            self.follow(now);
+        }
+        self.queue.wall.stamp(now)
+    }
+
+    pub(crate) fn log_clock_set(&mut self, shift: Shift) {
+        let (count, by) = (self.queue.scheduler.len(), size(shift).as_secs());
+        let way = way(shift);
+        let detail =
+            format!("the wall clock was set {way} by {by} s: {count} queued messages follow it");
+        self.event(Level::Warning, Kind::ClockSet, detail);
+    }
+
+    /// It was set once more.
+    pub(crate) fn set_while_doubted(&mut self, now: Now, shift: Shift) {
+        let (way, by) = (way(shift), size(shift).as_secs());
+        let until = self.waits_until(now);
+        let detail = format!("the wall clock was set {way} by {by} s again; {until}");
+        self.event(Level::Warning, Kind::ClockDoubted, detail);
+        let at = self.queue.wall.at.unwrap_or(now);
+        if let Shift::Later(by) = step(at, now)
+            && by > APART
+        {
+            self.follow(now);
+        }
+    }
+
+    /// What is queued goes by the wall clock as it is now.
+    pub(crate) fn follow(&mut self, now: Now) {
+        let at = self.queue.wall.at.replace(now).unwrap_or(now);
+        let shift = step(at, now);
+        if !size(shift).is_zero() {
+            self.queue.scheduler.shift(now.mono, shift);
+        }
+    }
+
+    pub(crate) fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
+        self.log_doubt(now, level, &because);
+        self.begin_doubt(now, because);
+    }
+
+    pub(crate) fn begin_doubt(&mut self, now: Now, because: String) {
+        self.queue.scheduler.let_expiry_wait(now.mono, true);
+        self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
+    }
+
+    pub(crate) fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
+        let until = self.waits_until(now);
+        let detail = format!("the wall clock is not trusted: {because}; {until}");
+        self.event(level, Kind::ClockDoubted, detail);
+    }
+
+    pub(crate) fn waits_until(&self, now: Now) -> String {
+        let steady = self.config.times.clock.steady;
+        format!(
+            "nothing expires before it was steady for {} s, at {}, or an operator says that it is \
+             right (mta clock accept)",
+            steady.as_secs(),
+            now.utc + steady
+        )
+    }
+
+    /// The clock is right: what it says happens.
+    pub(crate) fn trust_clock(&mut self, now: Now, because: &str) {
+        if self.queue.wall.doubt.take().is_none() {
+            return;
+        }
+        let wall = &mut self.queue.wall;
+        (wall.trusted, wall.stepped) = (Some(now), Duration::ZERO);
+        self.follow(now);
+        let late = self.queue.scheduler.spared_count();
+        self.queue.scheduler.let_expiry_wait(now.mono, false);
+        let detail = format!("the wall clock is trusted again: {because}; {late} messages expire");
+        self.event(Level::Info, Kind::ClockTrusted, detail);
+        self.write_clock(now);
+    }
+
+    /// An operator says that the clock is right.
+    pub(crate) fn accept_clock(&mut self, now: Now) {
+        // Not the time that is stamped meanwhile.
+        let right = self.queue.wall.doubt.as_ref().map(|doubt| reckoned(doubt.steady, now.mono));
+        let now = Now { utc: right.unwrap_or(now.utc), ..now };
+        self.trust_clock(now, "an operator said that it is right");
+    }
+
+    /// What the store has of the time we were last there; before the entries.
+    pub(crate) fn recovered_clock(&mut self, now: Now, value: &[u8]) {
+        let Ok(octets) = value.try_into() else { return };
+        let then = Now { mono: now.mono, utc: Utc(u64::from_be_bytes(octets)) };
+        let (shift, most) = (step(then, now), self.config.times.clock.step);
+        let by = size(shift).as_secs();
+        match shift {
+            // It ran on after it had noted the time.
+            Shift::Sooner(ahead) if ahead > most + WRITE_EVERY => {
+                // It may be the wrong time: nothing leaves by it.
+                (self.queue.wall.at, self.queue.wall.trusted) = (Some(then), Some(then));
+                let because = format!(
+                    "it is {by} s ahead of when this MTA last ran, which was stopped so long if the \
+                     clock is right"
+                );
+                self.begin_doubt(now, because);
+            }
+            Shift::Later(behind) if behind > most => {
+                self.queue.wall.trusted = Some(then);
+                let because = format!("it is {by} s behind of when this MTA last ran");
+                self.begin_doubt(now, because);
+            }
+            Shift::Sooner(_) | Shift::Later(_) => {}
+        }
+    }
+
+    /// All that was stored is there. An MTA with nothing in its queue notes the time every
+    /// [`FORGET_EVERY`] only: that it ran until then and was killed is no reason for a doubt.
+    pub(crate) fn log_clock_at_start(&mut self, now: Now) {
+        let wall = &mut self.queue.wall;
+        let Some(Doubt { steady, because, .. }) = wall.doubt.clone() else {
+            return self.write_clock(now);
+        };
+        let shift = wall.believed(steady.mono).map(|utc| step(Now { utc, ..steady }, steady));
+        let most = self.config.times.clock.step + FORGET_EVERY;
+        match shift {
+            Some(Shift::Sooner(by)) if by <= most && self.queue.scheduler.is_empty() => {
+                let now = Now { utc: reckoned(steady, now.mono), ..now };
+                (wall.at, wall.trusted, wall.doubt) = (Some(now), Some(now), None);
+                self.queue.scheduler.let_expiry_wait(now.mono, false);
+                self.write_clock(now);
+            }
+            Some(Shift::Later(_)) => self.log_doubt(now, Level::Warning, &because),
+            _ => self.log_doubt(now, Level::Info, &because),
+        }
+    }
+
+    /// What makes the time durable, in a commit that is made anyway, if it is time.
+    pub(crate) fn put_clock(&mut self, batch: &mut Batch) {
+        let wall = &mut self.queue.wall;
+        let due = |written: Instant| wall.looked.since(written) >= WRITE_EVERY;
+        // While it is doubted, the last time it was trusted stays: another start doubts it, too.
+        if wall.doubt.is_some() || !wall.written.is_none_or(due) {
+            return;
+        }
+        let Some(utc) = wall.believed(wall.looked) else { return };
+        wall.written = Some(wall.looked);
+        let value = Bytes::copy_from_slice(&utc.0.to_be_bytes());
+        batch.push(Op::PutMeta { name: CLOCK.to_owned(), value });
+    }
+
+    /// Makes the time durable where something waits and nothing else is committed: a start after a
+    /// kill is then no jump.
+    pub(crate) fn keep_clock(&mut self, now: Now) {
+        let due = |written: Instant| now.mono.since(written) >= WRITE_EVERY;
+        let waits = self.life.started && !self.life.stopping && !self.queue.scheduler.is_empty();
+        if waits && self.queue.wall.written.is_none_or(due) {
+            self.write_clock(now);
+        }
+    }
+
+    /// Makes the time durable now: when stopping, and when it is trusted again.
+    pub(crate) fn write_clock(&mut self, now: Now) {
+        self.queue.wall.looked = now.mono;
+        self.queue.wall.written = None;
+        if !self.queue.wall.is_doubted() {
+            // It is put into every commit that is due for it.
+            let retry =
+                PendingRetry { batch: Batch::new(), entries: Vec::new(), bodies: Vec::new() };
+            self.commit(Batch::new(), Pending::Retry(retry));
+        }
+    }
+
+    /// When to look at the clocks though nothing happens.
+    pub(crate) fn clock_deadline(&self) -> Option<Instant> {
+        let wall = &self.queue.wall;
+        let waits = self.life.started && (wall.is_doubted() || !self.queue.scheduler.is_empty());
+        let look = waits.then(|| wall.looked + LOOK_AGAIN);
+        let writes = waits && !wall.is_doubted() && !self.life.stopping;
+        let write = wall.written.filter(|_| writes).map(|at| at + WRITE_EVERY);
+        look.into_iter().chain(write).chain(wall.trusted_at(&self.config.times.clock)).min()
+    }
+}

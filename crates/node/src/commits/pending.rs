@@ -1,0 +1,122 @@
+//! What the node waits for: one continuation for each token it gave out.
+
+use crate::admission::access::Name;
+use crate::arrivals::memory::Charge;
+use crate::config::address_prefix::Origin;
+use crate::operations::operator::Operation;
+use base::{AssociationId, BodyId, EntryId};
+use bytes::Bytes;
+use engine::journal::{Batch, Digest, SpoolId};
+use engine::{NewEntry, Note, Record};
+
+/// Why a spool is being synced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum SyncFor {
+    /// A checkpoint at this many user octets.
+    Checkpoint(u64),
+    /// The end of the content: the commit follows.
+    End,
+}
+
+/// What follows once a commit is done.
+#[derive(Debug)]
+pub(crate) enum AfterCommit {
+    /// Confirm the activity (RTSE), if the association still waits for this very arrival.
+    Secure {
+        /// The arrival.
+        arrival: SpoolId,
+        /// The keys that were being committed.
+        keys: Vec<Digest>,
+        /// MTS identifier, for the log.
+        message: String,
+        /// The spool the commit uses up, to be thrown away if it fails.
+        spool: Option<SpoolId>,
+        /// What came of it, for the log.
+        notes: Vec<Note>,
+    },
+    /// Answer the submission with this result.
+    SubmissionResult {
+        invoke: i64,
+        operation: i64,
+        result: Bytes,
+        /// The keys that were being committed.
+        keys: Vec<Digest>,
+        /// MTS identifier, for the log.
+        message: String,
+        /// The spool the commit uses up, to be thrown away if it fails.
+        spool: Option<SpoolId>,
+        /// What came of it, for the log.
+        notes: Vec<Note>,
+    },
+    /// A peer confirmed a transfer, or a user a delivery: it is forgotten here, with this batch.
+    Sent {
+        batch: Batch,
+        /// Its content, where other copies may still need it; once for each hold on it.
+        bodies: Vec<BodyId>,
+    },
+}
+
+#[derive(Debug)]
+pub(crate) enum Pending {
+    /// A password is being checked.
+    Verify { link: AssociationId, bind: VerifiedBind },
+    /// A spool is being synced.
+    Sync { spool: SpoolId, purpose: SyncFor },
+    /// Keys are being looked up for what is in this spool.
+    LookUp { spool: SpoolId },
+    /// Changes are being committed.
+    Commit {
+        link: AssociationId,
+        entries: Vec<NewEntry>,
+        after: AfterCommit,
+        /// What is held in memory until then.
+        charge: Option<Charge>,
+    },
+    /// What an operator changed is being committed.
+    Operation(Operation),
+    /// A record is being read, to be sent on this link.
+    Load { link: AssociationId, entry: EntryId },
+    /// Keys are being looked up for an entry that is routed again, perhaps to a mailbox.
+    RerouteLookUp { entry: EntryId, record: Box<Record>, keys: Vec<Digest> },
+    /// The record of an entry whose peer is no more is being read, to be routed again.
+    Unrouted { entry: EntryId },
+    /// A record is being read of an entry that has expired or is late.
+    Late { entry: EntryId, why: crate::outbound::queued::late::Why },
+    /// Part of a content is being read for the transfer of this number.
+    Content { link: AssociationId, transfer: u64 },
+    /// What is owed to the store is being tried again.
+    Retry(PendingRetry),
+}
+
+/// A change that must be made: tried again until it is.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingRetry {
+    pub batch: Batch,
+    /// What is queued once it is made.
+    pub entries: Vec<NewEntry>,
+    /// As in [`AfterCommit::Sent`].
+    pub bodies: Vec<BodyId>,
+}
+
+/// What goes on once a password was found right.
+#[derive(Debug)]
+pub(crate) enum VerifiedBind {
+    /// Accept the peer's bind.
+    Initiator {
+        /// Whom a failure is counted against, whether or not the association is still there.
+        origin: Origin,
+        name: Name,
+        /// Digest of what was presented: the same again is not counted again.
+        password: Name,
+    },
+    /// The responder's credentials in a bind result were checked.
+    Responder,
+    /// Accept the user's bind for this mailbox.
+    User {
+        mailbox: String,
+        /// As above.
+        origin: Origin,
+        /// The password changed meanwhile: whatever comes out was found by the old one.
+        stale: bool,
+    },
+}

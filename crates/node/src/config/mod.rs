@@ -1,0 +1,353 @@
+//! What a node is configured with: plain data, checked by the edge before it gets here.
+
+pub(crate) mod address_prefix;
+pub mod changes;
+pub(crate) mod configured;
+pub(crate) mod limits;
+pub(crate) mod minimize;
+pub(crate) mod numbers;
+pub(crate) mod times;
+
+pub use crate::config::address_prefix::{NoPrefix, Prefix};
+pub use crate::config::limits::Limits;
+pub use crate::config::minimize::Minimize;
+pub use crate::config::numbers::Numbers;
+pub use crate::config::times::{Alerts, ClockRules, Times};
+use crate::ids::{ListenerId, Secret};
+use base::{PeerId, Precedence, Windows};
+use dscp::Dscp;
+pub use engine::Periods;
+use osi::api::{Dialogue, RtseParameters, Selectors};
+use osi::session::service::ConnectionReference;
+use p1::bind::{Credentials, MtaAuthentication, Password, PasswordForm};
+use p1::extension::Dialect;
+use p1::names::{GlobalDomainId, MtaName, ORAddress};
+use scheduler::{ChannelId, ChannelRules};
+pub use scheduler::{Hold, Policy as HoldPolicy, Retry};
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// A whole MTA.
+#[derive(Clone, Debug)]
+pub struct NodeConfig {
+    /// Our name.
+    pub mta: MtaName,
+    /// Our domain.
+    pub domain: GlobalDomainId,
+    /// Peers, in configuration order; no two have the same [`PeerId`].
+    pub peers: Vec<Peer>,
+    /// Where we accept connections.
+    pub listeners: Vec<Listener>,
+    /// O/R address prefixes and where they lead; the longest match wins.
+    pub routes: Vec<Route>,
+    /// Canonical addresses of the local mailboxes.
+    pub mailboxes: Vec<String>,
+    /// How the precedence of a message is found.
+    pub classify: engine::classify::Policy,
+    /// When a higher message holds the lower ones for the same peer.
+    pub hold: HoldPolicy,
+    /// How long copies may wait: until they are late, and until they are given up.
+    pub times: Times,
+    /// When only what is urgent goes out.
+    pub minimize: Option<Minimize>,
+    /// Limits.
+    pub limits: Limits,
+    /// Seeds backoff jitter.
+    pub seed: u64,
+    /// Number of this start of the MTA, durable and never used before.
+    pub epoch: u32,
+}
+
+/// [`Peer::message_aborts`] where nothing else is configured.
+pub const MESSAGE_ABORTS: u32 = 4;
+
+/// A peer MTA.
+#[derive(Clone, Debug)]
+pub struct Peer {
+    /// Name in configuration, log and status.
+    pub name: String,
+    /// The MTA name it must bind with.
+    pub mta: MtaName,
+    /// The MTA name we bind to it with.
+    pub own_name: MtaName,
+    /// The password we bind to it with.
+    pub own_password: Secret,
+    /// Send credentials as OCTET STRING instead of IA5String.
+    pub octet_credentials: bool,
+    /// Where it may connect from; empty for anywhere.
+    pub from: Vec<Prefix>,
+    /// Where its channels connect to, as far as those are addresses and not names: with `from`, the
+    /// addresses for which places are kept.
+    pub addresses: Vec<IpAddr>,
+    /// The form of all extension fields it is sent, and of none but the standard ones where it is
+    /// that of 1988.
+    pub dialect: Dialect,
+    /// Who asks for the recovery of an association that it opened and we were sending on.
+    pub resume: Resume,
+    /// Our selectors toward it.
+    pub local: Selectors,
+    /// Its selectors.
+    pub remote: Selectors,
+    /// Largest TPDU proposed or accepted; `None` for RFC 1006's default.
+    pub tpdu_size: Option<u32>,
+    /// Most octets of content it takes, where that is known: what is longer is reported at once.
+    pub content_max: Option<u64>,
+    /// Transfers of one message that the peer may abort, saying that it is for the message, before it
+    /// is given up; 0 for any number.
+    pub message_aborts: u32,
+    /// Its channels, in configuration order.
+    pub channels: Vec<Channel>,
+}
+
+/// Who may ask for the recovery of an association on which a transfer was cut off.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Resume {
+    /// Who opened it, as X.228 7.8.3 has it.
+    #[default]
+    Initiator,
+    /// Who opened it, and after a while the sender too.
+    Either,
+}
+
+impl Peer {
+    /// Its identifier, which follows from its name.
+    pub fn id(&self) -> PeerId {
+        PeerId::of_name(&self.name)
+    }
+}
+
+impl Peer {
+    /// Its channels with their identifiers.
+    pub fn channels(&self) -> impl Iterator<Item = (ChannelId, &Channel)> {
+        let peer = self.id();
+        self.channels.iter().map(move |c| (ChannelId { peer, index: c.index }, c))
+    }
+}
+
+impl NodeConfig {
+    /// The peer of this identifier.
+    pub fn peer(&self, id: PeerId) -> Option<&Peer> {
+        self.peers.iter().find(|p| p.id() == id)
+    }
+
+    /// The channel of this identifier, with its peer.
+    pub fn channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+        let peer = self.peer(id.peer)?;
+        Some((peer, peer.channels.iter().find(|c| c.index == id.index)?))
+    }
+
+    /// The listener of this identifier.
+    pub fn listener(&self, id: ListenerId) -> Option<&Listener> {
+        self.listeners.iter().find(|l| l.id == id)
+    }
+}
+
+/// One of several independent ways to the same peer.
+#[derive(Clone, Debug)]
+pub struct Channel {
+    /// Its number, which no other channel of this peer has or had before it: what refers to a
+    /// channel goes on doing so when the configuration changes.
+    pub index: u32,
+    /// Name in configuration, log and status.
+    pub name: String,
+    /// Which precedences may use it.
+    pub precedences: Vec<Precedence>,
+    /// Precedences it may carry while every channel of theirs is down.
+    pub fallback: Vec<Precedence>,
+    /// The mark of its connections in both directions, which the edge sets.
+    pub dscp: Dscp,
+    /// Kept open, opened by traffic, or open at certain hours.
+    pub connection: Connection,
+    /// How long to wait before opening again.
+    pub reopen: Reopen,
+    /// Most associations we open on it.
+    pub associations_max: u32,
+    /// A further one is opened only when so many of equal precedence wait, 1 or more.
+    pub grow_at: u32,
+    /// One of several is released once one was free for so long without a break.
+    pub associations_keep: Duration,
+    /// When only what is urgent goes out on it.
+    pub minimize: Option<Minimize>,
+    /// Checkpoints, window, dialogue mode.
+    pub rts: RtseParameters,
+    /// Whether the checkpoint follows the rate that was measured on the channel: then that of `rts`
+    /// is the largest, and holds until something was measured.
+    pub checkpoint_adapts: bool,
+    /// Wait for each answer while opening and releasing.
+    pub setup_timeout: Duration,
+}
+
+/// How long to wait before an association that was lost or could not be opened is opened again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reopen {
+    /// After the first failure; doubled with each that follows.
+    pub first: Duration,
+    /// Longest wait after a failure.
+    pub longest: Duration,
+    /// Where the peer refused who we are, or we whom it says it is: somebody has to change a
+    /// configuration first.
+    pub refused: Duration,
+}
+
+impl Default for Reopen {
+    fn default() -> Reopen {
+        Reopen {
+            first: Duration::from_secs(1),
+            longest: Duration::from_secs(60),
+            refused: Duration::from_secs(600),
+        }
+    }
+}
+
+/// When a channel's associations exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Connection {
+    /// Always; reopened when lost.
+    Permanent,
+    /// Opened by traffic.
+    OnDemand {
+        /// Released after so long without a transfer.
+        idle_close: Duration,
+    },
+    /// As permanent within these hours; outside them we open none, and the channel counts as down.
+    Scheduled {
+        /// The hours.
+        windows: Windows,
+    },
+}
+
+impl Connection {
+    /// Whether it is kept open without traffic, at least at certain hours.
+    pub(crate) fn is_kept(&self) -> bool {
+        !matches!(self, Connection::OnDemand { .. })
+    }
+}
+
+/// Where connections arrive.
+#[derive(Clone, Debug)]
+pub struct Listener {
+    /// Its number, which no other listener has or had before it.
+    pub id: ListenerId,
+    /// What is spoken there.
+    pub service: ListenerService,
+}
+
+/// What is spoken on a listener.
+#[derive(Clone, Debug)]
+pub enum ListenerService {
+    /// P1 with one peer on one channel.
+    P1 {
+        /// The peer.
+        peer: PeerId,
+        /// [`Channel::index`] of the channel.
+        channel: u32,
+    },
+    /// P3 with any user.
+    P3 {
+        /// Our selectors.
+        local: Selectors,
+    },
+}
+
+/// One line of the routing table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Route {
+    /// Every attribute given here must be the recipient's.
+    pub prefix: ORAddress,
+    /// Where to.
+    pub to: Target,
+}
+
+/// Where a route leads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// A peer.
+    Peer(PeerId),
+    /// This MTA: the recipient must have a mailbox here.
+    Local,
+}
+
+/// What the scheduler needs of it.
+pub(crate) fn channel_rules(config: &NodeConfig) -> Vec<ChannelRules> {
+    let rules = |peer: &Peer, id: ChannelId, channel: &Channel| {
+        // A message without any channel would wait for ever: the first stands in, though the
+        // configuration was checked to have one for each.
+        let covered = |p: &Precedence| peer.channels.iter().any(|c| c.precedences.contains(p));
+        let is_first = peer.channels.first().is_some_and(|first| first.index == id.index);
+        let bare = Precedence::ALL.into_iter().filter(|p| is_first && !covered(p));
+        ChannelRules {
+            id,
+            precedences: channel.precedences.iter().copied().chain(bare).collect(),
+            fallback: channel.fallback.clone(),
+            permanent: channel.connection.is_kept(),
+            max: channel.associations_max.max(1),
+            grow_at: channel.grow_at.max(1),
+            keep: channel.associations_keep,
+        }
+    };
+    let of_peer =
+        |peer: &Peer| peer.channels().map(|(id, c)| rules(peer, id, c)).collect::<Vec<_>>();
+    config.peers.iter().flat_map(of_peer).collect()
+}
+
+/// What the engine needs of it.
+pub(crate) fn engine_config(config: &NodeConfig) -> engine::Config {
+    let routes = config.routes.iter().map(|route| engine::Route {
+        prefix: route.prefix.clone(),
+        to: match route.to {
+            Target::Peer(peer) => engine::RouteTarget::Peer(peer),
+            Target::Local => engine::RouteTarget::Local,
+        },
+    });
+    engine::Config {
+        mta: config.mta.clone(),
+        domain: config.domain.clone(),
+        routes: routes.collect(),
+        mailboxes: config.mailboxes.iter().cloned().collect(),
+        content_max: config
+            .peers
+            .iter()
+            .filter_map(|peer| Some((peer.id(), peer.content_max?)))
+            .collect(),
+        dialects: config.peers.iter().map(|peer| (peer.id(), peer.dialect)).collect(),
+        expire: config.times.expire,
+        classify: config.classify,
+        epoch: config.epoch,
+    }
+}
+
+/// Our name and password toward a peer, in an argument and in a result alike.
+pub(crate) fn authentication(peer: &Peer) -> MtaAuthentication {
+    let form = if peer.octet_credentials { PasswordForm::Octets } else { PasswordForm::Ia5 };
+    MtaAuthentication {
+        name: peer.own_name.clone(),
+        credentials: Credentials::Simple(Password::new(peer.own_password.0.clone(), form)),
+        security_context: None,
+        unknown: Vec::new(),
+    }
+}
+
+/// The stack of a P1 association with a peer, either role, with this checkpoint size.
+pub(crate) fn association_config(
+    peer: &Peer,
+    channel: &Channel,
+    dialogue: Dialogue,
+    checkpoint_size: u32,
+    reference: ConnectionReference,
+) -> osi::api::Config {
+    let rts = RtseParameters { dialogue, checkpoint_size, ..channel.rts.clone() };
+    osi::api::Config {
+        service: osi::api::Service::Rtse(rts),
+        tpdu_size: peer.tpdu_size,
+        setup_timeout: channel.setup_timeout,
+        ..osi::profiles::p1(peer.local.clone(), peer.remote.clone(), reference)
+    }
+}
+
+/// The stack of a P3 association, as its responder.
+pub(crate) fn access_config(local: &Selectors, limits: &Limits) -> osi::api::Config {
+    osi::api::Config {
+        setup_timeout: limits.bind_timeout,
+        ..osi::profiles::p3(local.clone(), Selectors::default(), ConnectionReference::default())
+    }
+}

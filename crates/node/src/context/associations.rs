@@ -1,0 +1,132 @@
+//! Associations by channel, and how one is brought to its end.
+
+use crate::association::p1::P1;
+use crate::association::p3::P3;
+use crate::association::{Association, Drain, State};
+use crate::config::{Channel, Connection, Peer};
+use crate::context::Context;
+use crate::context::recovery::KEPT;
+use base::{AssociationId, Instant, Now};
+use osi::api as stack;
+use scheduler::ChannelId;
+use std::time::Duration;
+
+impl Context {
+    pub(crate) fn peer_and_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+        self.config.channel(id).or_else(|| self.former_channel(id))
+    }
+
+    /// The names of a channel's peer and of the channel, for the log.
+    pub(crate) fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
+        self.peer_and_channel(id).map(|(peer, channel)| (peer.name.as_str(), channel.name.as_str()))
+    }
+
+    /// The associations of a channel, oldest first: ours, and the peer's that are bound.
+    pub(crate) fn associations_of(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = &Association> {
+        self.connections.channel(channel).filter_map(|id| self.associations.get(&id))
+    }
+
+    /// What P1 needs of this association, if it is one.
+    pub(crate) fn p1_mut(&mut self, id: AssociationId) -> Option<&mut P1> {
+        self.associations.get_mut(&id)?.p1_mut()
+    }
+
+    /// What P3 needs of this association, if it is one.
+    pub(crate) fn p3_mut(&mut self, id: AssociationId) -> Option<&mut P3> {
+        self.associations.get_mut(&id)?.p3_mut()
+    }
+
+    /// Brings an association with a connection to its end: releases it where idle, interrupts a
+    /// long transfer at its next checkpoint, lets the rest finish.
+    pub(crate) fn finish(&mut self, id: AssociationId) {
+        let Some(link) = self.associations.get(&id) else { return };
+        let interrupts =
+            self.life.stopping || link.end.leaving || link.end.drain == Some(Drain::Removed);
+        match link.state {
+            State::Opening { .. } => {
+                self.request(id, stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+            }
+            State::Open { .. } if link.is_idle() => self.release(id),
+            State::Open { .. } => {
+                let sends = link.sending.as_ref().is_some_and(|s| !s.confirmed);
+                let is_p1 = link.channel().is_some();
+                // A peer's transfer to us, or a delivery, may finish; the edge bounds the wait.
+                if sends && is_p1 && interrupts && !link.end.interrupting {
+                    if let Some(link) = self.associations.get_mut(&id) {
+                        link.end.interrupting = true;
+                    }
+                    self.request(id, stack::Request::Interrupt);
+                }
+            }
+            State::Connecting | State::Releasing { .. } | State::Refusing | State::Over => {}
+        }
+    }
+
+    pub(crate) fn release(&mut self, id: AssociationId) {
+        if let Some(link) = self.associations.get_mut(&id) {
+            if let State::Open { since } = link.state {
+                link.state = State::Releasing { since };
+            }
+            // Who did not open a P1 association, or has not the turn, may not release it
+            // (X.228 7.2.1): it aborts.
+            let request = if link.is_initiator() && link.has_turn() {
+                stack::Request::Release
+            } else {
+                stack::Request::Abort(stack::AbortReason::TemporaryProblem)
+            };
+            self.request(id, request);
+        }
+    }
+
+    /// An idle peer that was asked for the turn has to give it in time.
+    pub(crate) fn await_turn(&mut self, now: Now, id: AssociationId) {
+        let channel = self.associations.get(&id).and_then(Association::channel);
+        let wait = channel.and_then(|c| self.peer_and_channel(c)).map(|(_, c)| c.setup_timeout);
+        if let (Some(link), Some(wait)) = (self.associations.get_mut(&id), wait) {
+            let receives = link.receiving.is_some();
+            if let Some(p1) = link.p1_mut() {
+                let waits = p1.turn.wanted && !receives;
+                p1.turn.deadline = waits.then_some(now.mono + wait);
+            }
+        }
+    }
+
+    /// How long a transfer of ours that was cut off now may go on later: until its channel's next
+    /// window has begun, but not beyond its expiry.
+    pub(crate) fn kept_until(
+        &self,
+        now: Now,
+        channel: ChannelId,
+        usual: Duration,
+        expires: Instant,
+    ) -> Instant {
+        let usual = now.mono + usual;
+        self.opens_next(now, channel).map_or(usual, |at| (at + KEPT).min(expires).max(usual))
+    }
+
+    /// When a channel that is outside its windows, or will be before a transfer that is cut off now
+    /// is given up, is within them again.
+    pub(crate) fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
+        let (_, config) = self.peer_and_channel(channel)?;
+        let Connection::Scheduled { windows } = &config.connection else { return None };
+        let change = windows.next_change(now.utc)?;
+        let opens = match windows.is_open(now.utc) {
+            true if change.since(now.utc) < KEPT => windows.next_change(change)?,
+            true => return None,
+            false => change,
+        };
+        Some(now.mono + opens.since(now.utc))
+    }
+
+    /// A channel that is configured, or was while some association of it is there.
+    pub(crate) fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+        let of = |peer: &'_ &Peer| peer.id() == id.peer;
+        self.former
+            .iter()
+            .filter(of)
+            .find_map(|peer| Some((peer, peer.channels.iter().find(|c| c.index == id.index)?)))
+    }
+}

@@ -1,0 +1,234 @@
+//! Who is here: associations by channel and by address, so that nothing has to look through all of
+//! them, and half-open ones by age.
+//!
+//! *Half-open* is a connection that somebody else opened and on which nobody has bound yet. They
+//! stand apart: however many there are, work for channels and mailboxes does not see them.
+
+use crate::config::address_prefix::Origin;
+use base::{AssociationId, PeerId};
+use scheduler::ChannelId;
+use scheduler::steps::step;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// What one address holds.
+#[derive(Debug, Default)]
+struct Tally {
+    /// Connections, bound or not.
+    all: usize,
+    /// Those half-open, and of them the ones that may have to make room: not those whose password
+    /// is being checked.
+    half_open: usize,
+    idle: BTreeSet<AssociationId>,
+    /// Of these the future users.
+    idle_users: BTreeSet<AssociationId>,
+}
+
+impl Tally {
+    fn idle(&self, users: bool) -> &BTreeSet<AssociationId> {
+        if users { &self.idle_users } else { &self.idle }
+    }
+
+    fn set_idle(&mut self, id: AssociationId, user: bool) {
+        self.idle.insert(id);
+        if user {
+            self.idle_users.insert(id);
+        }
+    }
+
+    fn not_idle(&mut self, id: AssociationId) {
+        self.idle.remove(&id);
+        self.idle_users.remove(&id);
+    }
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct ConnectionTable {
+    /// P1: ours from the first, the peers' once bound.
+    channels: BTreeMap<ChannelId, BTreeSet<AssociationId>>,
+    /// P3, once bound, with the number of their mailbox; and by that.
+    users: BTreeMap<AssociationId, u32>,
+    mailboxes: BTreeMap<u32, BTreeSet<AssociationId>>,
+    /// Half-open ones that want to become users.
+    future_users: BTreeSet<AssociationId>,
+    origins: BTreeMap<Origin, Tally>,
+    /// Half-open ones, and whether their address stands in the configuration.
+    half_open: BTreeMap<AssociationId, (Origin, bool)>,
+    strangers: usize,
+}
+
+impl ConnectionTable {
+    /// Somebody connected.
+    pub(crate) fn arrived(&mut self, id: AssociationId, origin: Origin, known: bool, p3: bool) {
+        let tally = self.origins.entry(origin).or_default();
+        tally.all += 1;
+        tally.half_open += 1;
+        tally.set_idle(id, p3);
+        self.half_open.insert(id, (origin, known));
+        self.strangers += usize::from(!known);
+        if p3 {
+            self.future_users.insert(id);
+        }
+    }
+
+    /// Its password is being checked: it need not make room.
+    pub(crate) fn checking(&mut self, id: AssociationId) {
+        if let Some((origin, _)) = self.half_open.get(&id)
+            && let Some(tally) = self.origins.get_mut(origin)
+        {
+            tally.not_idle(id);
+        }
+    }
+
+    /// It was refused and only has to go.
+    pub(crate) fn checked(&mut self, id: AssociationId) {
+        if let Some((origin, _)) = self.half_open.get(&id)
+            && let Some(tally) = self.origins.get_mut(origin)
+        {
+            tally.set_idle(id, self.future_users.contains(&id));
+        }
+    }
+
+    fn is_half_open_no_more(&mut self, id: AssociationId) {
+        let Some((origin, known)) = self.half_open.remove(&id) else { return };
+        self.strangers -= usize::from(!known);
+        self.future_users.remove(&id);
+        if let Some(tally) = self.origins.get_mut(&origin) {
+            tally.half_open = tally.half_open.saturating_sub(1);
+            tally.not_idle(id);
+        }
+    }
+
+    /// A peer bound, or we open one.
+    pub(crate) fn on_channel(&mut self, id: AssociationId, channel: ChannelId) {
+        self.is_half_open_no_more(id);
+        self.channels.entry(channel).or_default().insert(id);
+    }
+
+    /// A user bound to the mailbox of this number.
+    pub(crate) fn user(&mut self, id: AssociationId, mailbox: u32) {
+        self.is_half_open_no_more(id);
+        self.users.insert(id, mailbox);
+        self.mailboxes.entry(mailbox).or_default().insert(id);
+    }
+
+    /// It is gone.
+    pub(crate) fn gone(
+        &mut self,
+        id: AssociationId,
+        channel: Option<ChannelId>,
+        origin: Option<Origin>,
+    ) {
+        self.is_half_open_no_more(id);
+        if let Some(mailbox) = self.users.remove(&id)
+            && let Some(users) = self.mailboxes.get_mut(&mailbox)
+        {
+            users.remove(&id);
+            if users.is_empty() {
+                self.mailboxes.remove(&mailbox);
+            }
+        }
+        if let Some(channel) = channel
+            && let Some(ids) = self.channels.get_mut(&channel)
+        {
+            ids.remove(&id);
+            if ids.is_empty() {
+                self.channels.remove(&channel);
+            }
+        }
+        if let Some(origin) = origin
+            && let Some(tally) = self.origins.get_mut(&origin)
+        {
+            tally.all = tally.all.saturating_sub(1);
+            if tally.all == 0 {
+                self.origins.remove(&origin);
+            }
+        }
+    }
+
+    // ----- counts ---------------------------------------------------------------------------------
+
+    /// The associations of a channel, oldest first.
+    pub(crate) fn channel(
+        &self,
+        channel: ChannelId,
+    ) -> impl DoubleEndedIterator<Item = AssociationId> + use<'_> {
+        self.channels.get(&channel).into_iter().flatten().copied().inspect(|_| step())
+    }
+
+    /// The associations of a peer, channel by channel.
+    pub(crate) fn peer(&self, peer: PeerId) -> impl Iterator<Item = AssociationId> + use<'_> {
+        let first = ChannelId { peer, index: 0 };
+        let last = ChannelId { peer, index: u32::MAX };
+        self.channels.range(first..=last).flat_map(|(_, ids)| ids).copied().inspect(|_| step())
+    }
+
+    /// The users bound to a mailbox, oldest first.
+    pub(crate) fn users(&self, mailbox: u32) -> impl Iterator<Item = AssociationId> + use<'_> {
+        self.mailboxes.get(&mailbox).into_iter().flatten().copied().inspect(|_| step())
+    }
+
+    /// The mailbox that a user is bound to.
+    pub(crate) fn mailbox(&self, id: AssociationId) -> Option<u32> {
+        self.users.get(&id).copied()
+    }
+
+    /// All that are bound, peers and users.
+    #[cfg(debug_assertions)]
+    pub(crate) fn bound(&self) -> BTreeSet<AssociationId> {
+        let peers = self.channels.values().flatten().copied();
+        peers.chain(self.users.keys().copied()).collect()
+    }
+
+    /// Users bound or about to.
+    pub(crate) fn user_count(&self) -> usize {
+        self.users.len() + self.future_users.len()
+    }
+
+    /// Half-open ones on the channels of peers.
+    pub(crate) fn future_peers(&self) -> usize {
+        self.half_open.len() - self.future_users.len()
+    }
+
+    /// Associations with a peer.
+    pub(crate) fn of_peer(&self, peer: PeerId) -> usize {
+        self.peer(peer).count()
+    }
+
+    /// Connections from an address.
+    pub(crate) fn from(&self, origin: Origin) -> usize {
+        self.origins.get(&origin).map_or(0, |tally| tally.all)
+    }
+
+    /// Half-open ones from an address.
+    pub(crate) fn half_open_from(&self, origin: Origin) -> usize {
+        self.origins.get(&origin).map_or(0, |tally| tally.half_open)
+    }
+
+    /// Half-open ones in all, and how many of them come from addresses nobody configured.
+    pub(crate) fn half_open(&self) -> (usize, usize) {
+        (self.half_open.len(), self.strangers)
+    }
+
+    /// The oldest half-open one of an address that may have to make room; of future users, if asked.
+    pub(crate) fn oldest_from(&self, origin: Origin, users: bool) -> Option<AssociationId> {
+        self.origins.get(&origin)?.idle(users).first().copied()
+    }
+
+    /// The oldest of the address that holds the most of them, among strangers or all.
+    pub(crate) fn oldest(
+        &self,
+        strangers_only: bool,
+        users: bool,
+    ) -> Option<(AssociationId, Origin)> {
+        let candidates = self.origins.iter().filter_map(|(origin, tally)| {
+            let idle = tally.idle(users);
+            let oldest = idle.first()?;
+            // All of an origin are known, or none.
+            let (_, known) = self.half_open.get(oldest)?;
+            (!strangers_only || !known).then_some((idle.len(), *oldest, *origin))
+        });
+        // Of equals the one whose oldest is the oldest of all.
+        let most = candidates.max_by_key(|(count, oldest, _)| (*count, std::cmp::Reverse(*oldest)));
+        most.map(|(_, oldest, origin)| (oldest, origin))
+    }
+}

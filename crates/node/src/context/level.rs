@@ -1,0 +1,24 @@
+//! Which precedence an association serves, and a change to the store is for: the edge takes what is
+//! higher first.
+
+use crate::context::Context;
+use base::{AssociationId, Precedence};
+
+/// What a user submits has this level until its envelope tells: the highest that is not urgent. It
+/// overtakes nothing urgent, whatever it turns out to be; and a Flash waits, among what is not urgent,
+/// only for what is as high and came before it.
+pub(crate) const UNKNOWN: Precedence = Precedence::HIGHEST_NOT_URGENT;
+
+impl Context {
+    /// The same, where a message of this precedence arrives.
+    pub(crate) fn level_of(&self, id: AssociationId, arriving: Option<Precedence>) -> Precedence {
+        let Some(link) = self.associations.get(&id) else { return UNKNOWN };
+        let sending = link.sending.as_ref().map(|sending| sending.precedence);
+        if let Some(level) = sending.max(arriving) {
+            return level;
+        }
+        let channel = link.channel().and_then(|channel| self.peer_and_channel(channel));
+        let highest = channel.and_then(|(_, channel)| channel.precedences.iter().max());
+        highest.copied().unwrap_or(UNKNOWN)
+    }
+}

@@ -1,0 +1,51 @@
+//! When to ask how much the peer of an association has taken.
+
+use crate::api::Output;
+use crate::association::Association;
+use crate::context::Context;
+use crate::delivery::DELIVERY_TIMEOUT;
+use base::{AssociationId, Now};
+use std::time::Duration;
+
+/// Least time between two looks at what a connection has outstanding.
+const LEAST: Duration = Duration::from_secs(1);
+
+/// The same where a timer is so short that it would expire between two.
+const LEAST_EVER: Duration = Duration::from_millis(250);
+
+impl Context {
+    /// Files when to look at an association's connection: while there is anything to be seen.
+    pub(crate) fn plan_look(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.associations.get(&id) else { return };
+        let awaits = link.stack.outstanding() > 0;
+        if awaits == link.looks.at.is_some() {
+            return;
+        }
+        let timer = self.progress_timer(link);
+        let pause = (timer / 4).max(LEAST).min(timer / 2).max(LEAST_EVER);
+        if let Some(link) = self.associations.get_mut(&id) {
+            link.looks.at = awaits.then_some(now.mono + pause);
+            if !awaits {
+                link.looks.last = None;
+            }
+        }
+    }
+
+    /// Within how long what the peer owes must make progress.
+    pub(crate) fn progress_timer(&self, link: &Association) -> Duration {
+        match link.channel().and_then(|channel| self.peer_and_channel(channel)) {
+            Some((_, channel)) => channel.rts.transfer_timeout.min(self.config.hold.stall),
+            None => DELIVERY_TIMEOUT,
+        }
+    }
+
+    /// Asks how much the peer has taken.
+    pub(crate) fn look(&mut self, id: AssociationId) {
+        self.output(Output::Measure { association: id });
+    }
+
+    /// Octets that the peer has not taken yet.
+    pub(crate) fn outstanding(&self, id: AssociationId) -> u64 {
+        self.associations.get(&id).map_or(0, |link| link.stack.outstanding())
+    }
+}

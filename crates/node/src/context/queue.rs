@@ -1,0 +1,151 @@
+//! The node's light index of the durable queue: what waits for whom, and which content is still
+//! needed. Records stay on disk until they are sent.
+
+use crate::clock::wall::Wall;
+use crate::config::times::Times;
+use base::{BodyId, EntryId, Instant, Now, Precedence};
+use engine::journal::Op;
+use engine::{Brief, NextHop, Record};
+use scheduler::{ChannelRules, Destination, Item, NEVER, Policy, Scheduler};
+use std::collections::{BTreeMap, BTreeSet};
+
+#[derive(Debug)]
+pub(crate) struct Queue {
+    /// What the times of all entries are reckoned by.
+    pub wall: Wall,
+    /// It knows all entries.
+    pub scheduler: Scheduler,
+    /// Entries that an operator holds, some of them perhaps gone.
+    pub held: BTreeSet<EntryId>,
+    /// Records of what was queued by the input that is being handled: what starts at once needs no
+    /// other look at the disk.
+    pub fresh: BTreeMap<EntryId, Record>,
+    /// How many entries need each content.
+    bodies: BTreeMap<BodyId, u32>,
+    mailbox_numbers: BTreeMap<String, u32>,
+    mailbox_names: Vec<String>,
+}
+
+impl Queue {
+    pub(crate) fn new(rules: Vec<ChannelRules>, policy: Policy) -> Queue {
+        Queue {
+            wall: Wall::default(),
+            scheduler: Scheduler::new(rules, policy),
+            held: BTreeSet::new(),
+            fresh: BTreeMap::new(),
+            bodies: BTreeMap::new(),
+            mailbox_numbers: BTreeMap::new(),
+            mailbox_names: Vec::new(),
+        }
+    }
+
+    /// The number that stands for a mailbox, given out on first use.
+    pub(crate) fn mailbox(&mut self, address: &str) -> u32 {
+        if let Some(number) = self.mailbox_numbers.get(address) {
+            return *number;
+        }
+        let number = u32::try_from(self.mailbox_names.len()).unwrap_or(u32::MAX);
+        self.mailbox_names.push(address.to_owned());
+        self.mailbox_numbers.insert(address.to_owned(), number);
+        number
+    }
+
+    /// The number of a mailbox for which there was something once.
+    pub(crate) fn mailbox_number(&self, address: &str) -> Option<u32> {
+        self.mailbox_numbers.get(address).copied()
+    }
+
+    pub(crate) fn mailboxes(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.mailbox_names.iter().zip(0..).map(|(name, number)| (number, name.as_str()))
+    }
+
+    /// Takes up an entry that is durable. `precedence` is the one of its key.
+    pub(crate) fn insert(
+        &mut self,
+        now: Now,
+        id: EntryId,
+        precedence: Precedence,
+        brief: &Brief<'_>,
+        times: &Times,
+    ) {
+        let item = self.item(id, precedence, brief, times);
+        if self.scheduler.insert(now.mono, item)
+            && let Some(body) = item.body
+        {
+            *self.bodies.entry(body).or_default() += 1;
+        }
+    }
+
+    /// Takes up anew an entry that the scheduler has given up, with the times of today.
+    pub(crate) fn begin_again(&mut self, now: Now, id: EntryId, record: &Record, times: &Times) {
+        let Some(old) = self.scheduler.finished(id) else { return };
+        let item = self.item(id, old.precedence, &record.brief(), times);
+        self.scheduler.insert(now.mono, item);
+    }
+
+    fn item(
+        &mut self,
+        id: EntryId,
+        precedence: Precedence,
+        brief: &Brief<'_>,
+        times: &Times,
+    ) -> Item {
+        let destination = match &*brief.next_hop {
+            NextHop::Peer(peer) => Destination::Peer(*peer),
+            NextHop::Mailbox(address) => Destination::Mailbox(self.mailbox(address)),
+        };
+        let wall = &self.wall;
+        let waits_from = brief.not_before.map_or(brief.accepted, |at| at.max(brief.accepted));
+        Item {
+            id,
+            destination,
+            precedence,
+            size: brief.size,
+            accepted: brief.accepted,
+            not_before: brief.not_before.map_or(Instant(0), |at| wall.instant(at)),
+            expires: brief.expires(&times.expire).map_or(NEVER, |at| wall.instant(at)),
+            alert_at: wall.instant(waits_from + *times.alert.0.get(precedence)),
+            body: brief.body,
+        }
+    }
+
+    pub(crate) fn get(&self, id: EntryId) -> Option<Item> {
+        self.scheduler.get(id)
+    }
+
+    /// Forgets an entry: the durable changes that do so, and its content where other copies need
+    /// it still. A content goes with its last copy, in the same commit; of copies confirmed at the
+    /// same time none is the last, and [`Queue::release`] says when it is time.
+    pub(crate) fn forget(&mut self, id: EntryId) -> (Vec<Op>, Vec<BodyId>) {
+        let Some(item) = self.scheduler.finished(id) else { return Default::default() };
+        let mut ops = vec![Op::DeleteEntry { precedence: item.precedence, id }];
+        let Some(body) = item.body else { return (ops, Vec::new()) };
+        if self.bodies.get(&body).is_some_and(|copies| *copies > 1) {
+            return (ops, vec![body]);
+        }
+        self.bodies.remove(&body);
+        ops.push(Op::DeleteBody { id: body });
+        (ops, Vec::new())
+    }
+
+    /// Whether a copy needs this content, or it is held.
+    pub(crate) fn needs(&self, body: BodyId) -> bool {
+        self.bodies.contains_key(&body)
+    }
+
+    /// Keeps a content from going with an entry's copy, until [`Queue::release`].
+    pub(crate) fn hold(&mut self, body: BodyId) {
+        *self.bodies.entry(body).or_default() += 1;
+    }
+
+    /// A copy is durably forgotten: what drops its content, if no other copy needs it.
+    pub(crate) fn release(&mut self, body: BodyId) -> Option<Op> {
+        let copies = self.bodies.get_mut(&body)?;
+        *copies -= 1;
+        if *copies > 0 {
+            return None;
+        }
+        self.bodies.remove(&body);
+        Some(Op::DeleteBody { id: body })
+    }
+}

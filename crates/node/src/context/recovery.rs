@@ -1,0 +1,420 @@
+//! Transfers that were cut off, waiting for their association to be recovered (X.228 7.8).
+//!
+//! The recovery is asked for by who opened the association, whoever sent on it; the other end waits
+//! for that. Where the peer's profile allows it, a sender that waited for a while asks itself.
+//!
+//! Both ends keep this in memory only: after a restart a `recover` is refused and the transfer
+//! begins again, which the receiver's duplicate check makes harmless.
+
+use crate::association::transfer::GoesOn;
+use crate::context::marks::Due;
+use base::{AssociationId, EntryId, Instant, PeerId};
+use engine::journal::SpoolId;
+use osi::rtse::InterruptedReceive;
+use osi::session::service::ConnectionReference;
+use scheduler::ChannelId;
+use std::collections::{BTreeMap, VecDeque};
+use std::net::IpAddr;
+use std::ops::RangeBounds;
+use std::time::Duration;
+
+/// How long a transfer that was cut off may be taken up again; on a scheduled channel, how long
+/// after its next window has begun.
+pub(crate) const KEPT: Duration = Duration::from_secs(600);
+
+/// How long a transfer of ours waits for a peer that alone may recover its association.
+pub(crate) const PEERS_TURN: Duration = Duration::from_secs(60);
+
+/// How long it waits for the peer where we may ask as well: usually the peer is faster, and one of
+/// two that ask at once is in vain.
+pub(crate) const PEERS_LEAD: Duration = Duration::from_secs(5);
+
+/// Most transfers kept of those we were receiving from one peer.
+const MAX_RECEIVES: usize = 64;
+
+/// How often a recovery is asked for whose answer does not come: some peers know none.
+const MAX_ASKED: u8 = 5;
+
+/// A transfer of ours that was cut off.
+#[derive(Clone, Debug)]
+pub(crate) struct LostSend {
+    pub entry: EntryId,
+    pub goes_on: GoesOn,
+    /// Where its association came from, if the peer opened it.
+    pub remote: Option<IpAddr>,
+    /// Whether we opened its association.
+    pub ours: bool,
+    /// Whether we may ask for its recovery now.
+    pub asks: bool,
+    pub until: Instant,
+    /// How often that was asked without an answer.
+    pub asked: u8,
+}
+
+impl LostSend {
+    /// Whether the peer may mean it by this association: it need not know of the latest attempt, nor
+    /// we of a confirm in it.
+    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
+        self.goes_on.point.reference == *reference || self.goes_on.tried.contains(reference)
+    }
+}
+
+/// What there is of a transfer to us.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
+    /// A part of it.
+    Part(SpoolId),
+    /// All of it; its commit is under way.
+    Ended(SpoolId),
+    /// It is ours, only the peer may not know.
+    Secured,
+}
+
+/// A transfer to us that was cut off.
+#[derive(Clone, Debug)]
+pub(crate) struct LostReceive {
+    pub channel: ChannelId,
+    pub state: InterruptedReceive,
+    pub held: Held,
+    /// Where its association came from, if the peer opened it.
+    pub remote: Option<IpAddr>,
+    /// Whether we opened its association, and so have to ask for its recovery.
+    pub ours: bool,
+    /// The association it was lost with.
+    pub lost_on: ConnectionReference,
+    pub until: Instant,
+    /// How often that was asked without an answer.
+    pub asked: u8,
+}
+
+impl LostReceive {
+    fn asks(&self) -> bool {
+        self.ours && !matches!(self.held, Held::Ended(_))
+    }
+
+    fn is_known_by(&self, reference: &ConnectionReference) -> bool {
+        // A transfer that was cut off twice is known by the names of both associations.
+        self.lost_on == *reference || self.state.is_known_by(reference)
+    }
+}
+
+/// What one association is to recover, or recovers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Lost {
+    pub send: Option<LostSend>,
+    pub receive: Option<LostReceive>,
+}
+
+impl Lost {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.send.is_none() && self.receive.is_none()
+    }
+}
+
+/// What a channel asks for the recovery of.
+#[derive(Clone, Debug)]
+pub(crate) struct Offered {
+    pub channel: ChannelId,
+    /// The association that is named.
+    pub reference: ConnectionReference,
+    pub lost: Lost,
+}
+
+#[derive(Debug, Default)]
+pub(crate) struct Recovery {
+    sends: BTreeMap<ChannelId, VecDeque<LostSend>>,
+    /// Given to associations that are asking for the recovery now.
+    offered: BTreeMap<AssociationId, Offered>,
+    /// The peer chose the reference: it is told apart from others' by the peer.
+    receives: BTreeMap<Key, LostReceive>,
+    /// Until when each is kept; not what is offered.
+    ends: Due<Kept>,
+    /// From when on we ask for what the peer was to ask for.
+    asks: Due<(ChannelId, EntryId)>,
+}
+
+type Key = (PeerId, ConnectionReference);
+
+/// What is kept for a time.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Kept {
+    Send(ChannelId, EntryId),
+    Receive(Key),
+}
+
+impl Recovery {
+    /// Keeps a transfer of ours; where we may not ask yet for its recovery, we do from `asks_at` on.
+    pub(crate) fn keep_send(
+        &mut self,
+        channel: ChannelId,
+        lost: LostSend,
+        asks_at: Option<Instant>,
+    ) {
+        self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+        self.asks.set((channel, lost.entry), asks_at.filter(|_| !lost.asks));
+        self.sends.entry(channel).or_default().push_back(lost);
+    }
+
+    /// Whether a channel has something to ask the recovery of.
+    pub(crate) fn wants(&self, channel: ChannelId) -> bool {
+        self.first(channel).is_some()
+            || self.receives_of(channel.peer).any(|(_, l)| l.channel == channel && l.asks())
+    }
+
+    /// The transfer that a channel goes on with first.
+    pub(crate) fn first(&self, channel: ChannelId) -> Option<EntryId> {
+        self.sends.get(&channel)?.iter().find(|lost| lost.asks).map(|lost| lost.entry)
+    }
+
+    /// Channels on which we may ask from now on for what the peer did not.
+    pub(crate) fn start_asking(&mut self, now: Instant) -> Vec<ChannelId> {
+        let mut channels = Vec::new();
+        while let Some((channel, entry)) = self.asks.pop(now) {
+            let sends = self.sends.get_mut(&channel).into_iter().flatten();
+            for lost in sends.filter(|lost| lost.entry == entry) {
+                lost.asks = true;
+            }
+            channels.push(channel);
+        }
+        channels
+    }
+
+    fn take_send(
+        &mut self,
+        channel: ChannelId,
+        meant: impl Fn(&LostSend) -> bool,
+    ) -> Option<LostSend> {
+        let sends = self.sends.get_mut(&channel)?;
+        let lost = sends.iter().position(meant).and_then(|at| sends.remove(at))?;
+        self.ends.set(Kept::Send(channel, lost.entry), None);
+        self.asks.set((channel, lost.entry), None);
+        Some(lost)
+    }
+
+    /// Gives up those of our transfers on these channels for which `leaves` says so: they begin again elsewhere.
+    pub(crate) fn let_go(
+        &mut self,
+        of: impl RangeBounds<ChannelId>,
+        leaves: impl Fn(ChannelId, EntryId) -> bool,
+    ) -> Vec<EntryId> {
+        let mut left = Vec::new();
+        for (channel, sends) in self.sends.range_mut(of) {
+            sends.retain(|lost| {
+                let leaving = leaves(*channel, lost.entry);
+                if leaving {
+                    self.ends.set(Kept::Send(*channel, lost.entry), None);
+                    self.asks.set((*channel, lost.entry), None);
+                    left.push(lost.entry);
+                }
+                !leaving
+            });
+        }
+        left
+    }
+}
+
+impl Recovery {
+    /// Keeps a transfer to us; gives one of the same peer that has to make room.
+    pub(crate) fn keep_receive(&mut self, lost: LostReceive) -> Option<SpoolId> {
+        let peer = lost.channel.peer;
+        let key = (peer, lost.state.reference());
+        self.ends.set(Kept::Receive(key.clone()), Some(lost.until));
+        let replaced = self.receives.insert(key, lost);
+        if self.receives_of(peer).count() <= MAX_RECEIVES {
+            return replaced.as_ref().and_then(part);
+        }
+        let oldest = self.receives_of(peer).min_by_key(|(_, lost)| lost.until);
+        let oldest = oldest.map(|(key, _)| key.clone());
+        oldest.and_then(|key| self.remove_receive(&key)).as_ref().and_then(part)
+    }
+
+    /// Those of one peer.
+    fn receives_of(&self, peer: PeerId) -> impl Iterator<Item = (&Key, &LostReceive)> {
+        let from = (peer, ConnectionReference::default());
+        self.receives.range(from..).take_while(move |((of, _), _)| *of == peer)
+    }
+
+    fn remove_receive(&mut self, key: &Key) -> Option<LostReceive> {
+        self.ends.set(Kept::Receive(key.clone()), None);
+        self.receives.remove(key)
+    }
+
+    fn take_receive(
+        &mut self,
+        channel: ChannelId,
+        meant: impl Fn(&LostReceive) -> bool,
+    ) -> Option<LostReceive> {
+        let of = self.receives_of(channel.peer);
+        let found = of.filter(|(_, l)| l.channel == channel).find(|(_, l)| meant(l));
+        let key = found.map(|(key, _)| key.clone())?;
+        self.remove_receive(&key)
+    }
+
+    /// Gives up transfers to us on these channels.
+    pub(crate) fn let_go_receives(&mut self, leaves: impl Fn(ChannelId) -> bool) -> Vec<SpoolId> {
+        let left: Vec<(Key, LostReceive)> =
+            self.receives.extract_if(.., |_, lost| leaves(lost.channel)).collect();
+        for (key, _) in &left {
+            self.ends.set(Kept::Receive(key.clone()), None);
+        }
+        left.iter().filter_map(|(_, lost)| part(lost)).collect()
+    }
+
+    /// A transfer whose association was lost as it ended is secured; gives its channel.
+    pub(crate) fn secured(&mut self, spool: SpoolId) -> Option<ChannelId> {
+        let ended = |l: &&mut LostReceive| l.held == Held::Ended(spool);
+        let lost = self.receives.values_mut().find(ended)?;
+        lost.held = Held::Secured;
+        lost.state.complete();
+        Some(lost.channel)
+    }
+
+    /// A transfer whose association was lost as it ended could not be secured: it has to begin again.
+    pub(crate) fn not_secured(&mut self, spool: SpoolId) {
+        let ended = self.receives.iter().find(|(_, l)| l.held == Held::Ended(spool));
+        if let Some(key) = ended.map(|(key, _)| key.clone()) {
+            self.remove_receive(&key);
+        }
+    }
+}
+
+/// What would have to be thrown away.
+fn part(lost: &LostReceive) -> Option<SpoolId> {
+    match lost.held {
+        Held::Part(spool) => Some(spool),
+        Held::Ended(_) | Held::Secured => None,
+    }
+}
+
+impl Recovery {
+    /// What this new association of the channel is to ask the recovery of, if there is anything:
+    /// the lost association, and what is left of a transfer to us on it.
+    pub(crate) fn offer(
+        &mut self,
+        channel: ChannelId,
+        id: AssociationId,
+    ) -> Option<(ConnectionReference, Option<InterruptedReceive>)> {
+        let mut send = self.take_send(channel, |lost| lost.asks);
+        let (reference, mut receive) = match &send {
+            Some(lost) => {
+                let reference = lost.goes_on.point.reference.clone();
+                let same = |l: &LostReceive| l.asks() && l.is_known_by(&reference);
+                let receive = self.take_receive(channel, same);
+                (reference, receive)
+            }
+            None => {
+                let lost = self.take_receive(channel, LostReceive::asks)?;
+                (lost.lost_on.clone(), Some(lost))
+            }
+        };
+        let asked = send.iter_mut().map(|l| &mut l.asked);
+        for asked in asked.chain(receive.iter_mut().map(|l| &mut l.asked)) {
+            *asked += 1;
+        }
+        let state = receive.as_ref().map(|lost| lost.state.clone());
+        let lost = Lost { send, receive };
+        self.offered.insert(id, Offered { channel, reference: reference.clone(), lost });
+        Some((reference, state))
+    }
+
+    /// Keeps what was offered and not decided, as long as it was to be kept; gives what was asked
+    /// for too often, which is given up, and what has to make room.
+    pub(crate) fn keep_again(&mut self, offered: Offered) -> (Lost, Option<SpoolId>) {
+        let Offered { channel, lost: Lost { send, receive }, .. } = offered;
+        let (mut given_up, mut replaced) = (Lost::default(), None);
+        if let Some(lost) = send {
+            if lost.asked >= MAX_ASKED {
+                given_up.send = Some(lost);
+            } else {
+                self.ends.set(Kept::Send(channel, lost.entry), Some(lost.until));
+                self.sends.entry(channel).or_default().push_front(lost);
+            }
+        }
+        if let Some(lost) = receive {
+            if lost.asked >= MAX_ASKED {
+                given_up.receive = Some(lost);
+            } else {
+                replaced = self.keep_receive(lost);
+            }
+        }
+        (given_up, replaced)
+    }
+
+    /// The peer answers, if only that it is busy: it knows recoveries.
+    pub(crate) fn was_answered(&mut self, id: AssociationId) {
+        if let Some(Offered { lost: Lost { send, receive }, .. }) = self.offered.get_mut(&id) {
+            let asked = send.iter_mut().map(|l| &mut l.asked);
+            for asked in asked.chain(receive.iter_mut().map(|l| &mut l.asked)) {
+                *asked = 0;
+            }
+        }
+    }
+
+    /// Whether this association is asking for a recovery.
+    pub(crate) fn is_offered(&self, id: AssociationId) -> bool {
+        self.offered.contains_key(&id)
+    }
+
+    /// What this association was to recover, once that is decided.
+    pub(crate) fn take_offered(&mut self, id: AssociationId) -> Option<Offered> {
+        self.offered.remove(&id)
+    }
+
+    /// The association by which we ask for the recovery that the peer asks for as well, and whether
+    /// it is for us to ask.
+    pub(crate) fn asked_by_us(
+        &self,
+        channel: ChannelId,
+        reference: &ConnectionReference,
+    ) -> Option<(AssociationId, bool)> {
+        self.offered.iter().filter(|(_, o)| o.channel == channel).find_map(|(id, offered)| {
+            let Lost { send, receive } = &offered.lost;
+            let send = send.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
+            let receive = receive.as_ref().filter(|l| l.is_known_by(reference)).map(|l| l.ours);
+            Some((*id, send.or(receive)?))
+        })
+    }
+
+    /// Whether a transfer to us on this association has ended and is being committed.
+    pub(crate) fn is_committing(&self, channel: ChannelId, of: &ConnectionReference) -> bool {
+        let ended = |l: &LostReceive| matches!(l.held, Held::Ended(_));
+        self.receives_of(channel.peer)
+            .any(|(_, l)| l.channel == channel && l.is_known_by(of) && ended(l))
+    }
+
+    /// What was lost with this association of the channel, if `may` says that the peer may have it,
+    /// by who opened it and where it came from: a recovery carries no password.
+    pub(crate) fn take(
+        &mut self,
+        channel: ChannelId,
+        reference: &ConnectionReference,
+        may: impl Fn(bool, Option<IpAddr>) -> bool,
+    ) -> Lost {
+        let send = self.take_send(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
+        let receive =
+            self.take_receive(channel, |l| l.is_known_by(reference) && may(l.ours, l.remote));
+        Lost { send, receive }
+    }
+
+    /// When something is to be done.
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.ends.first(), self.asks.first()].into_iter().flatten().min()
+    }
+
+    /// Gives up what was kept long enough: entries that have to begin again, arrivals to forget.
+    pub(crate) fn expire(&mut self, now: Instant) -> (Vec<(ChannelId, LostSend)>, Vec<SpoolId>) {
+        let (mut entries, mut spools) = (Vec::new(), Vec::new());
+        while let Some(kept) = self.ends.pop(now) {
+            match kept {
+                Kept::Send(channel, entry) => {
+                    let lost = self.take_send(channel, |lost| lost.entry == entry);
+                    entries.extend(lost.map(|lost| (channel, lost)));
+                }
+                Kept::Receive(key) => {
+                    spools.extend(self.receives.remove(&key).as_ref().and_then(part));
+                }
+            }
+        }
+        (entries, spools)
+    }
+}

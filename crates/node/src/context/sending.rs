@@ -1,0 +1,109 @@
+//! What an association takes up to send, to a peer or to a user.
+
+use crate::api::Output;
+use crate::association::transfer::Sending;
+use crate::commits::pending::Pending;
+use crate::context::Context;
+use crate::ids::Token;
+use crate::log::event::{Kind, Level};
+use base::{AssociationId, EntryId, Now};
+use bytes::Bytes;
+use engine::Record;
+use osi::api::Request;
+use scheduler::StartReason;
+
+impl Context {
+    /// Takes an entry in hand. Its record is read first, unless it was accepted just now and is
+    /// still here, and given: a Flash need not wait for the disk a second time.
+    pub(crate) fn take_up(
+        &mut self,
+        id: AssociationId,
+        entry: EntryId,
+        reason: StartReason,
+    ) -> Option<Record> {
+        let Some(record) = self.queue.fresh.remove(&entry) else {
+            self.load_to_send(id, entry, reason);
+            return None;
+        };
+        let known = self.queue.get(entry)?;
+        let number = self.issued.next_number();
+        let link = self.associations.get_mut(&id)?;
+        let mut sending = Sending::new(entry, known.precedence, known.body, reason);
+        sending.number = number;
+        link.sending = Some(sending);
+        Some(record)
+    }
+
+    /// Has the record of an entry read, to be sent.
+    pub(crate) fn load_to_send(&mut self, id: AssociationId, entry: EntryId, reason: StartReason) {
+        let Some(known) = self.queue.get(entry) else {
+            self.queue.scheduler.finished(entry);
+            return;
+        };
+        let token = self.token(Pending::Load { link: id, entry });
+        if let Some(link) = self.associations.get_mut(&id) {
+            let mut sending = Sending::new(entry, known.precedence, known.body, reason);
+            sending.number = token.0;
+            link.sending = Some(sending);
+        }
+        self.output(Output::Load { token, precedence: known.precedence, id: entry });
+    }
+
+    pub(crate) fn need_content(&mut self, id: AssociationId, offset: u64, max: usize) {
+        let Some(sending) = self.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        let Some(body) = sending.body else {
+            self.request(id, Request::ContentFailed);
+            return;
+        };
+        let left = sending.content_length.saturating_sub(offset);
+        let len = max.min(usize::try_from(left).unwrap_or(usize::MAX));
+        sending.handed_out = offset + len as u64;
+        let transfer = sending.number;
+        let token = self.token(Pending::Content { link: id, transfer });
+        self.output(Output::ReadContent { token, association: id, body, offset, len });
+    }
+
+    /// Whether this association took up this entry, and has it still.
+    pub(crate) fn is_sending(&self, id: AssociationId, entry: EntryId) -> bool {
+        let sending = self.associations.get(&id).and_then(|link| link.sending.as_ref());
+        sending.is_some_and(|sending| sending.entry == entry)
+    }
+
+    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {
+        let Some(Pending::Content { link: id, transfer }) = self.commits.pending.remove(&token)
+        else {
+            return;
+        };
+        let sending = self.associations.get(&id).and_then(|l| l.sending.as_ref());
+        if sending.is_none_or(|s| s.number != transfer) {
+            // The transfer it was read for failed meanwhile.
+            return;
+        }
+        match result {
+            Ok(octets) => self.request(id, Request::Content(octets)),
+            Err(error) => {
+                let about = sending.map(|s| (s.message.clone(), s.entry, s.precedence));
+                let draft = self.event(Level::Error, Kind::StoreFailed, error).association(id);
+                if let Some((message, entry, precedence)) = about {
+                    draft.message(message).entry(entry).precedence(precedence);
+                } else {
+                    drop(draft);
+                }
+                self.request(id, Request::ContentFailed);
+            }
+        }
+    }
+
+    /// The association is done with what it was sending.
+    pub(crate) fn sent(&mut self, now: Now, id: AssociationId) {
+        if let Some(link) = self.associations.get_mut(&id) {
+            link.sending = None;
+            link.idle_since = now.mono;
+        }
+        if self.life.stopping {
+            self.finish(id);
+        }
+    }
+}

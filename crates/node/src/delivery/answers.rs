@@ -1,0 +1,139 @@
+//! What follows when a user answers a delivery.
+
+use crate::association::p3::Unit;
+use crate::commits::pending::{AfterCommit, Pending};
+use crate::context::Context;
+use crate::delivery::Delivery;
+use crate::log::event::{Kind, Level};
+use base::ber::Element;
+use base::{AssociationId, EntryId, Now};
+use engine::NextHop;
+use p1::p3::AccessError;
+
+impl Delivery {
+    pub(crate) fn delivery_confirmed(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+    ) -> Option<EntryId> {
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        sending.confirmed = true;
+        let (entry, precedence) = (sending.entry, sending.precedence);
+        let record = sending.record.take()?;
+        let time = sending.delivery_time.unwrap_or(now.utc);
+        // Who it is, for each recipient here has an entry of its own.
+        let to = match &record.next_hop {
+            NextHop::Mailbox(mailbox) => format!("to {mailbox}"),
+            NextHop::Peer(_) => String::new(),
+        };
+        cx.event(Level::Info, Kind::Delivered, to)
+            .association(id)
+            .message(record.message.clone())
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(record.body.map(|_| record.size));
+        let concluded = cx.engine.delivered(now.utc, time, &record);
+        self.conclude(cx, id, entry, &record.message, concluded);
+        Some(entry)
+    }
+
+    /// Forgets an entry, and queues what comes of it.
+    pub(crate) fn conclude(
+        &self,
+        cx: &mut Context,
+        id: AssociationId,
+        entry: EntryId,
+        message: &str,
+        concluded: engine::Concluded,
+    ) {
+        cx.log_notes(Some(id), None, message, &concluded.notes);
+        let (mut batch, bodies) = cx.queue.forget(entry);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
+        let entries = concluded.entries;
+        let level = cx.level_of(id, None);
+        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+    }
+
+    /// The user's error is one that no repetition helps: the originator is told.
+    pub(crate) fn delivery_refused(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        code: i64,
+        why: &str,
+    ) -> Option<EntryId> {
+        let (reason, diagnostic) = engine::permanent(code)?;
+        let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
+        let record = sending.record.take()?;
+        sending.confirmed = true;
+        let entry = sending.entry;
+        cx.event(Level::Warning, Kind::DeliveryFailed, format!("for good: {why}"))
+            .association(id)
+            .message(record.message.clone())
+            .entry(entry)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
+        let concluded = cx.engine.undeliverable(now.utc, &record, reason, diagnostic, why);
+        self.conclude(cx, id, entry, &record.message, concluded);
+        Some(entry)
+    }
+
+    /// The user answered a delivery. Gives the entry that is done with, if it is.
+    pub(crate) fn delivery_answered(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        unit: Unit,
+    ) -> Option<EntryId> {
+        if let Some(p3) = cx.p3_mut(id) {
+            p3.delivery_deadline = None;
+        }
+        let mine = cx.associations.get(&id).and_then(|l| l.sending.as_ref()).map(|s| s.invoke);
+        match unit {
+            Unit::Result { invoke, .. } if Some(invoke) == mine => {
+                self.delivery_confirmed(cx, now, id)
+            }
+            Unit::Error { invoke, code, octets } if Some(invoke) == mine => {
+                let parameter = Element::parse(&octets).ok();
+                let name = AccessError::read(code, parameter.as_ref()).map(|e| e.name());
+                let text = name.unwrap_or("an error with a malformed parameter");
+                let why = format!("error {code}: {text}");
+                let refused = self.delivery_refused(cx, now, id, code, &why);
+                if refused.is_none() {
+                    self.delivery_failed(cx, now, id, &why);
+                }
+                refused
+            }
+            _ => None,
+        }
+    }
+
+    pub(crate) fn delivery_failed(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        why: &str,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        if let Some(p3) = link.p3_mut() {
+            p3.delivery_deadline = None;
+        }
+        let Some(sending) = link.sending.take() else { return };
+        let (entry, bytes) = (sending.entry, sending.bytes());
+        cx.event(Level::Warning, Kind::DeliveryFailed, why)
+            .association(id)
+            .message(sending.message)
+            .entry(entry)
+            .precedence(sending.precedence)
+            .bytes(bytes);
+        let seed = cx.rng.next_u64();
+        cx.queue.scheduler.retry(now.mono, entry, seed);
+        self.waits_for_bind(cx, entry);
+    }
+}

@@ -1,0 +1,52 @@
+//! What a user hears of his mailbox when he binds.
+
+use crate::association::Association;
+use crate::context::Context;
+use crate::delivery::Delivery;
+use base::{AssociationId, Now, Precedence};
+use p1::p3::{DeliveryQueue, MessagesWaiting};
+use std::collections::BTreeMap;
+
+impl Delivery {
+    /// A user binds: what waits for that waits no more, where he takes deliveries. Gives what waits
+    /// for him.
+    pub(crate) fn user_binds(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        mailbox: u32,
+    ) -> MessagesWaiting {
+        if cx.associations.get(&id).is_some_and(Association::takes_deliveries) {
+            self.end_delivery_waits(cx, now, mailbox);
+        }
+        self.messages_waiting(cx, mailbox)
+    }
+
+    /// How many deliveries wait, by the three grades of delivery (X.411 8.1.1.1.2.1): for this
+    /// association, or for another try; not for a time or an operator, for who waits for those waits
+    /// in vain.
+    pub(crate) fn messages_waiting(&self, cx: &Context, mailbox: u32) -> MessagesWaiting {
+        let status = cx.queue.scheduler.mailbox_status(mailbox);
+        let mut failed = BTreeMap::<Precedence, u64>::new();
+        self.failed_and_waiting(cx, mailbox)
+            .for_each(|level| *failed.entry(level).or_default() += 1);
+        let queue = |levels: [Precedence; 2]| DeliveryQueue {
+            messages: levels
+                .iter()
+                .map(|p| {
+                    let level = status.level(*p);
+                    let others = (level.delayed + level.operator)
+                        .saturating_sub(failed.get(p).copied().unwrap_or_default());
+                    level.queued.saturating_sub(others)
+                })
+                .fold(0, |sum: i64, n| sum.saturating_add_unsigned(n)),
+            octets: None,
+        };
+        MessagesWaiting {
+            urgent: queue([Precedence::Flash, Precedence::Override]),
+            normal: queue([Precedence::Priority, Precedence::Immediate]),
+            non_urgent: queue([Precedence::Deferred, Precedence::Routine]),
+        }
+    }
+}

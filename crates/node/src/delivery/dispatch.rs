@@ -1,0 +1,68 @@
+//! Deliveries to users.
+
+use crate::association::Association;
+use crate::context::Context;
+use crate::delivery::{DELIVERY_TIMEOUT, Delivery};
+use base::{AssociationId, Now};
+use engine::Record;
+use osi::api::{Payload, Request};
+use osi::profiles::abstract_syntax;
+use scheduler::StartReason;
+
+impl Delivery {
+    /// Gives every user of this mailbox that takes deliveries and waits for none the next of it.
+    pub(crate) fn dispatch_mailbox(&mut self, cx: &mut Context, now: Now, mailbox: u32) {
+        let takes = |link: &Association| {
+            let free = link.is_open() && link.sending.is_none() && link.end.drain.is_none();
+            free && link.takes_deliveries()
+        };
+        let users = cx.connections.users(mailbox);
+        let free: Vec<AssociationId> =
+            users.filter(|id| cx.associations.get(id).is_some_and(takes)).collect();
+        for id in free {
+            let next = cx.queue.scheduler.next_for_mailbox(now.mono, mailbox);
+            let Some(entry) = next else { return };
+            if let Some(record) = cx.take_up(id, entry, StartReason::default()) {
+                self.start_delivery(cx, now, id, record);
+            }
+        }
+    }
+
+    /// The record of an entry that is to be delivered to this user.
+    pub(crate) fn start_delivery(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: Record,
+    ) {
+        let Some(delivery) = cx.engine.delivery_argument(now.utc, &record) else {
+            self.delivery_failed(cx, now, id, "the queue holds what cannot be delivered");
+            return;
+        };
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let Some(p3) = link.p3_mut() else { return };
+        let invoke = p3.next_invoke;
+        p3.next_invoke += 1;
+        p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+        if let Some(sending) = &mut link.sending {
+            sending.invoke = invoke;
+            sending.content_length = delivery.payload.content_length;
+            sending.message.clone_from(&record.message);
+            sending.delivery_time = Some(now.utc);
+            sending.record = Some(record);
+        }
+        let argument = Payload {
+            head: delivery.payload.head,
+            content_length: delivery.payload.content_length,
+            tail: delivery.payload.tail,
+        };
+        let request = Request::Invoke {
+            invoke,
+            syntax: abstract_syntax::mdse_88(),
+            operation: delivery.operation,
+            argument,
+        };
+        cx.request(id, request);
+    }
+}

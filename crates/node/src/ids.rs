@@ -1,0 +1,31 @@
+//! Names that node and edge use for things.
+
+use base::PeerId;
+use bytes::Bytes;
+
+/// A configured listener ([`crate::config::Listener::id`]).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ListenerId(pub u32);
+
+/// Pairs an output with the input that answers it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Token(pub u64);
+
+/// Whose password is to be checked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Principal {
+    /// A peer MTA that binds to us.
+    Peer(PeerId),
+    /// A user, by the canonical text of the O/R address.
+    User(String),
+}
+
+/// Octets that no log, dump or status ever shows.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub Bytes);
+
+impl std::fmt::Debug for Secret {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Secret(…)")
+    }
+}

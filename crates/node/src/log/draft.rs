@@ -1,0 +1,122 @@
+//! An event of the log, put together and given out.
+
+use crate::api::Output;
+use crate::log::event::{Event, Kind, Level};
+use crate::log::tally::Tally;
+use base::{AssociationId, EntryId, Precedence};
+use engine::NewEntry;
+use scheduler::ChannelId;
+use std::collections::VecDeque;
+
+/// What the log says of the copies of a message that were committed together.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Copies {
+    /// The one, where there is no other.
+    entry: Option<EntryId>,
+    precedence: Option<Precedence>,
+    bytes: Option<u64>,
+}
+
+impl Copies {
+    pub(crate) fn of(message: &str, entries: &[NewEntry]) -> Copies {
+        let mut its = entries.iter().filter(|entry| entry.record.message == message);
+        let Some(first) = its.next() else { return Copies::default() };
+        Copies {
+            entry: its.next().is_none().then_some(first.id),
+            precedence: Some(first.precedence),
+            bytes: first.record.body.map(|_| first.record.size),
+        }
+    }
+}
+
+/// An event being put together; it is given out when dropped.
+pub(crate) struct EventDraft<'a> {
+    event: Event,
+    outputs: &'a mut VecDeque<Output>,
+    tally: &'a mut Tally,
+}
+
+/// Most octets of an event's detail: it may quote what a peer sent.
+const MAX_DETAIL: usize = 500;
+
+/// The beginning of a text that is too long for the log, marked as one.
+fn bounded(mut detail: String) -> String {
+    if detail.len() > MAX_DETAIL {
+        detail.truncate(detail.floor_char_boundary(MAX_DETAIL));
+        detail.push('…');
+    }
+    detail
+}
+
+impl<'a> EventDraft<'a> {
+    pub(crate) fn new(
+        level: Level,
+        kind: Kind,
+        detail: String,
+        outputs: &'a mut VecDeque<Output>,
+        tally: &'a mut Tally,
+    ) -> EventDraft<'a> {
+        let event = Event {
+            level,
+            kind,
+            association: None,
+            channel: None,
+            message: None,
+            entry: None,
+            precedence: None,
+            bytes: None,
+            detail: bounded(detail),
+        };
+        EventDraft { event, outputs, tally }
+    }
+
+    pub(crate) fn association(mut self, id: AssociationId) -> Self {
+        self.event.association = Some(id);
+        self
+    }
+    pub(crate) fn channel(mut self, channel: Option<ChannelId>) -> Self {
+        self.event.channel = channel;
+        self
+    }
+    pub(crate) fn message(mut self, message: impl Into<String>) -> Self {
+        self.event.message = Some(message.into());
+        self
+    }
+    pub(crate) fn entry(mut self, entry: EntryId) -> Self {
+        self.event.entry = Some(entry);
+        self
+    }
+    pub(crate) fn precedence(mut self, precedence: Precedence) -> Self {
+        self.event.precedence = Some(precedence);
+        self
+    }
+    pub(crate) fn bytes(mut self, bytes: Option<u64>) -> Self {
+        self.event.bytes = bytes;
+        self
+    }
+    /// A message and what was committed for it.
+    pub(crate) fn committed(mut self, message: String, copies: Copies) -> Self {
+        self.event.entry = copies.entry;
+        self.event.precedence = copies.precedence;
+        self.event.bytes = copies.bytes;
+        self.message(message)
+    }
+}
+
+impl Drop for EventDraft<'_> {
+    fn drop(&mut self) {
+        let blank = Event {
+            level: Level::Info,
+            kind: self.event.kind,
+            association: None,
+            channel: None,
+            message: None,
+            entry: None,
+            precedence: None,
+            bytes: None,
+            detail: String::new(),
+        };
+        self.tally.count(&self.event);
+        self.outputs.push_back(Output::Event(std::mem::replace(&mut self.event, blank)));
+    }
+}

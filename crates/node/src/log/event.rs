@@ -1,0 +1,300 @@
+//! What happens, for the log: structured, in the field's terms, without secrets or content.
+
+use base::{AssociationId, EntryId, Precedence, Utc, shown};
+use scheduler::ChannelId;
+use serde::Serialize;
+use std::borrow::Cow;
+
+/// How much an operator should care.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Everyday steps.
+    Info,
+    /// Worth a look.
+    Warning,
+    /// Something is wrong here.
+    Error,
+}
+
+/// One event.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// How much an operator should care.
+    pub level: Level,
+    /// What happened.
+    pub kind: Kind,
+    /// On which association, where there is one.
+    pub association: Option<AssociationId>,
+    /// On which channel, where there is one.
+    pub channel: Option<ChannelId>,
+    /// About which message: its MTS identifier as text.
+    pub message: Option<String>,
+    /// About which queue entry.
+    pub entry: Option<EntryId>,
+    /// At which precedence.
+    pub precedence: Option<Precedence>,
+    /// Octets of its content, where they are known and it has one.
+    pub bytes: Option<u64>,
+    /// What else there is to say.
+    pub detail: String,
+}
+
+impl Event {
+    /// Whether it is about one message, or a copy of one.
+    pub fn is_about_a_message(&self) -> bool {
+        self.message.is_some() || self.entry.is_some()
+    }
+
+    /// Itself as a line of the event log: `place` is the name of its peer and of its channel.
+    pub fn line<'a>(
+        &'a self,
+        utc: Utc,
+        mta: &'a str,
+        place: Option<(&'a str, &'a str)>,
+    ) -> Line<'a> {
+        Line {
+            time: utc.to_string(),
+            time_us: utc.0,
+            mta,
+            event: self.kind.name(),
+            mts_id: self.message.as_deref().map(shown::line),
+            entry: self.entry.map(|entry| entry.to_string()),
+            precedence: self.precedence,
+            peer: place.map(|(peer, _)| peer),
+            channel: place.map(|(_, channel)| channel),
+            association: self.association.map(|association| association.to_string()),
+            bytes: self.bytes,
+            detail: (!self.detail.is_empty()).then(|| shown::line(&self.detail)),
+        }
+    }
+}
+
+/// A line of the event log, for JSON: what happened to a message, so that lines of several MTAs can
+/// be joined by the MTS identifier and put on one clock. What is not known is left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Line<'a> {
+    /// When the node handled it: RFC 3339 UTC with microseconds.
+    pub time: String,
+    /// The same in microseconds since 1970.
+    pub time_us: u64,
+    /// Our MTA name.
+    pub mta: &'a str,
+    /// [`Kind::name`].
+    pub event: &'static str,
+    /// MTS identifier.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mts_id: Option<Cow<'a, str>>,
+    /// Queue entry, here.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    /// Its level.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<Precedence>,
+    /// From or to which peer.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub peer: Option<&'a str>,
+    /// On which of its channels.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub channel: Option<&'a str>,
+    /// On which association.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub association: Option<String>,
+    /// Octets of content.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<u64>,
+    /// What else there is to say.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detail: Option<Cow<'a, str>>,
+}
+
+/// A line of the event log that stands for lines which are missing there.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Gap<'a> {
+    /// When writing went on: RFC 3339 UTC with microseconds.
+    pub time: String,
+    /// The same in microseconds since 1970.
+    pub time_us: u64,
+    /// Our MTA name.
+    pub mta: &'a str,
+    /// Always `lines_lost`.
+    pub event: &'static str,
+    /// How many.
+    pub count: u64,
+}
+
+impl Gap<'_> {
+    /// So many lines could not be written before this one.
+    pub fn new(utc: Utc, mta: &str, count: u64) -> Gap<'_> {
+        Gap { time: utc.to_string(), time_us: utc.0, mta, event: "lines_lost", count }
+    }
+}
+
+/// What happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Kind {
+    /// The wall clock was set while we ran: the times of what is queued follow it.
+    ClockSet,
+    /// The wall clock jumped, and is not trusted: nothing expires.
+    ClockDoubted,
+    /// It is trusted again: it was steady, or an operator says that it is right.
+    ClockTrusted,
+    /// A trace tells a time that is not believed: somebody's clock is wrong.
+    TraceDoubted,
+    /// An association is open.
+    AssociationOpened,
+    /// A peer or user was refused.
+    AssociationRefused,
+    /// An association ended in order.
+    AssociationReleased,
+    /// An association was aborted or lost.
+    AssociationLost,
+    /// A channel is tried before its wait is over; the detail says why.
+    WaitEnded,
+    /// The hours of a scheduled channel began or ended.
+    WindowChanged,
+    /// A user submitted a message; the commit is done.
+    Submitted,
+    /// A submission was refused.
+    SubmissionRefused,
+    /// A message, probe or report arrived over P1; the commit is done.
+    Received,
+    /// A transfer repeated what was taken before; nothing was stored twice.
+    DuplicateDropped,
+    /// The identifier of what was delivered came again with another content, which is delivered too.
+    IdentifierReused,
+    /// An arrival could not be taken.
+    ReceiveFailed,
+    /// A message has waited for longer than its precedence allows; it waits on.
+    Overdue,
+    /// The time of a message is over: it is given up.
+    Expired,
+    /// A transfer stands behind a checkpoint while a higher one is in transfer.
+    Paused,
+    /// A transfer that was paused goes on.
+    Resumed,
+    /// MINIMIZE begins, changes or ends.
+    Minimize,
+    /// A message could start but for a higher one to the same peer; said once for each.
+    Held,
+    /// An operator holds a message.
+    OperatorHeld,
+    /// An operator released a message.
+    OperatorReleased,
+    /// A transfer to a peer began; the detail names the rule where one beside order let it.
+    TransferStarted,
+    /// The peer confirmed a transfer.
+    TransferConfirmed,
+    /// A transfer did not succeed; it will be tried again.
+    TransferFailed,
+    /// A message or report was delivered to its user.
+    Delivered,
+    /// A transfer failed by the fault of its message, or at the same place again: it alone is delayed.
+    MessageBlamed,
+    /// Different messages failed on a channel, and none got through in between: it backs off.
+    ChannelBlamed,
+    /// Transfers of a message failed too often while others got through: it is given up.
+    GivenUp,
+    /// A delivery did not succeed.
+    DeliveryFailed,
+    /// A report was made.
+    ReportMade,
+    /// Recipients could not be served; a report says so where one was asked for.
+    NonDelivery,
+    /// The configuration changed; the detail says of what and how.
+    Reconfigured,
+    /// An entry goes another way, because its peer is configured no more.
+    Rerouted,
+    /// A report was thrown away, or, at the start, contents that no copy needs.
+    Discarded,
+    /// A peer's handshake arrived with another mark than its channel's.
+    MarkMismatch,
+    /// The store failed.
+    StoreFailed,
+}
+
+impl Kind {
+    /// snake_case name, as in JSON.
+    pub fn name(self) -> &'static str {
+        match self {
+            Kind::ClockSet => "clock_set",
+            Kind::ClockDoubted => "clock_doubted",
+            Kind::ClockTrusted => "clock_trusted",
+            Kind::TraceDoubted => "trace_doubted",
+            Kind::AssociationOpened => "association_opened",
+            Kind::AssociationRefused => "association_refused",
+            Kind::AssociationReleased => "association_released",
+            Kind::AssociationLost => "association_lost",
+            Kind::WaitEnded => "wait_ended",
+            Kind::WindowChanged => "window_changed",
+            Kind::Submitted => "submitted",
+            Kind::SubmissionRefused => "submission_refused",
+            Kind::Received => "received",
+            Kind::DuplicateDropped => "duplicate_dropped",
+            Kind::IdentifierReused => "identifier_reused",
+            Kind::ReceiveFailed => "receive_failed",
+            Kind::Overdue => "overdue",
+            Kind::Expired => "expired",
+            Kind::Paused => "paused",
+            Kind::Resumed => "resumed",
+            Kind::Minimize => "minimize",
+            Kind::Held => "held",
+            Kind::OperatorHeld => "operator_held",
+            Kind::OperatorReleased => "operator_released",
+            Kind::TransferStarted => "transfer_started",
+            Kind::TransferConfirmed => "transfer_confirmed",
+            Kind::TransferFailed => "transfer_failed",
+            Kind::MessageBlamed => "message_blamed",
+            Kind::ChannelBlamed => "channel_blamed",
+            Kind::GivenUp => "given_up",
+            Kind::Delivered => "delivered",
+            Kind::DeliveryFailed => "delivery_failed",
+            Kind::ReportMade => "report_made",
+            Kind::NonDelivery => "non_delivery",
+            Kind::Reconfigured => "reconfigured",
+            Kind::Rerouted => "rerouted",
+            Kind::Discarded => "discarded",
+            Kind::MarkMismatch => "mark_mismatch",
+            Kind::StoreFailed => "store_failed",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_has_what_is_known_and_no_more() {
+        let mut event = Event {
+            level: Level::Info,
+            kind: Kind::TransferStarted,
+            association: Some(AssociationId(7)),
+            channel: None,
+            message: Some("[/C=IT/;a\n\u{9b}2J]".to_owned()),
+            entry: Some(EntryId(9)),
+            precedence: Some(Precedence::Flash),
+            bytes: Some(1_000),
+            detail: "1000 octets of content".to_owned(),
+        };
+        assert!(event.is_about_a_message());
+        let line = event.line(Utc(1_767_323_045_678_901), "MTA-A", Some(("act", "flash")));
+        assert_eq!(
+            serde_json::to_string(&line).unwrap(),
+            "{\"time\":\"2026-01-02T03:04:05.678901Z\",\"time_us\":1767323045678901,\
+             \"mta\":\"MTA-A\",\"event\":\"transfer_started\",\
+             \"mts_id\":\"[/C=IT/;a\\\\n\\\\u{9b}2J]\",\"entry\":\"e9\",\"precedence\":\"flash\",\
+             \"peer\":\"act\",\"channel\":\"flash\",\"association\":\"a7\",\"bytes\":1000,\
+             \"detail\":\"1000 octets of content\"}"
+        );
+        event = Event { message: None, association: None, precedence: None, bytes: None, ..event };
+        event.detail.clear();
+        assert!(event.is_about_a_message());
+        assert_eq!(
+            serde_json::to_string(&event.line(Utc(0), "MTA-A", None)).unwrap(),
+            "{\"time\":\"1970-01-01T00:00:00.000000Z\",\"time_us\":0,\"mta\":\"MTA-A\",\
+             \"event\":\"transfer_started\",\"entry\":\"e9\"}"
+        );
+        event.entry = None;
+        assert!(!event.is_about_a_message());
+    }
+}

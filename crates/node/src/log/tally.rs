@@ -1,0 +1,132 @@
+//! What has happened since the start, counted: every event once, as it is given out.
+
+use crate::log::event::{Event, Kind};
+use crate::views::status::Counters;
+use base::{PeerId, Precedence};
+use scheduler::ChannelId;
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+/// Upper bounds of the classes of a duration, in seconds.
+pub(crate) const BOUNDS: [f64; 14] =
+    [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 300.0, 1_800.0];
+
+/// How often it happened, and with how many octets of content.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Count {
+    pub events: u64,
+    pub bytes: u64,
+}
+
+/// Durations by class; the last class has no bound.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub(crate) struct Durations {
+    pub classes: [u64; BOUNDS.len() + 1],
+    pub seconds: f64,
+}
+
+impl Durations {
+    fn add(&mut self, duration: Duration) {
+        let seconds = duration.as_secs_f64();
+        let class = BOUNDS.iter().position(|bound| seconds <= *bound).unwrap_or(BOUNDS.len());
+        if let Some(count) = self.classes.get_mut(class) {
+            *count += 1;
+        }
+        self.seconds += seconds;
+    }
+}
+
+/// Of what kind, on which channel, at which precedence.
+type Key = (Kind, Option<ChannelId>, Option<Precedence>);
+
+#[derive(Debug, Default)]
+pub(crate) struct Tally {
+    counts: BTreeMap<Key, Count>,
+    durations: BTreeMap<Precedence, Durations>,
+    /// Peer and channel of those that are configured no more: what they counted stays theirs.
+    former: BTreeMap<ChannelId, (String, String)>,
+}
+
+impl Tally {
+    /// A channel was removed.
+    pub(crate) fn remember(&mut self, id: ChannelId, peer: &str, channel: &str) {
+        self.former.insert(id, (peer.to_owned(), channel.to_owned()));
+    }
+
+    /// The names of one that was removed.
+    pub(crate) fn former(&self, id: ChannelId) -> Option<(&str, &str)> {
+        self.former.get(&id).map(|(peer, channel)| (peer.as_str(), channel.as_str()))
+    }
+
+    /// The name of a peer of which a channel was removed.
+    pub(crate) fn former_peer(&self, id: PeerId) -> Option<&str> {
+        let first = ChannelId { peer: id, index: 0 };
+        let (of, (peer, _)) = self.former.range(first..).next()?;
+        (of.peer == id).then_some(peer.as_str())
+    }
+
+    pub(crate) fn count(&mut self, event: &Event) {
+        // What was late at the start is told in one line, and counted one by one.
+        if event.kind == Kind::Overdue && event.entry.is_none() {
+            return;
+        }
+        let count = self.counts.entry((event.kind, event.channel, event.precedence)).or_default();
+        count.events += 1;
+        count.bytes = count.bytes.saturating_add(event.bytes.unwrap_or(0));
+    }
+
+    /// A copy was late already when we started.
+    pub(crate) fn overdue_at_start(&mut self, precedence: Option<Precedence>) {
+        self.counts.entry((Kind::Overdue, None, precedence)).or_default().events += 1;
+    }
+
+    /// A transfer of this precedence took so long, from its start to the peer's confirm.
+    pub(crate) fn transfer_took(&mut self, precedence: Precedence, duration: Duration) {
+        self.durations.entry(precedence).or_default().add(duration);
+    }
+
+    /// What was counted of a kind, by its [`Kind::name`].
+    pub(crate) fn of(
+        &self,
+        name: &str,
+    ) -> impl Iterator<Item = (Option<ChannelId>, Option<Precedence>, Count)> {
+        let its = self.counts.iter().filter(move |((kind, _, _), _)| kind.name() == name);
+        its.map(|((_, channel, precedence), count)| (*channel, *precedence, *count))
+    }
+
+    /// The same in a few numbers.
+    pub(crate) fn counters(&self) -> Counters {
+        let all = |kind: Kind| self.of(kind.name()).map(|(_, _, count)| count.events).sum();
+        Counters {
+            submitted: all(Kind::Submitted),
+            received: all(Kind::Received),
+            transferred: all(Kind::TransferConfirmed),
+            delivered: all(Kind::Delivered),
+            reports_made: all(Kind::ReportMade),
+            duplicates: all(Kind::DuplicateDropped),
+            expired: all(Kind::Expired),
+            overdue: all(Kind::Overdue),
+        }
+    }
+
+    pub(crate) fn durations(&self) -> impl Iterator<Item = (Precedence, &Durations)> {
+        self.durations.iter().map(|(precedence, durations)| (*precedence, durations))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_duration_is_in_the_first_class_that_takes_it() {
+        let mut durations = Durations::default();
+        for ms in [1, 10, 11, 1_000, 4_000_000] {
+            durations.add(Duration::from_millis(ms));
+        }
+        let mut expected = [0; 15];
+        (expected[0], expected[1], expected[6], expected[14]) = (2, 1, 1, 1);
+        assert_eq!(durations.classes, expected);
+        assert!((durations.seconds - 4_001.022).abs() < 1e-9);
+    }
+}

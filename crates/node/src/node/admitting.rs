@@ -1,0 +1,204 @@
+//! Who may connect: the limits on associations and on half-open ones, and what a newcomer beyond
+//! them is told.
+//!
+//! Where half-open places run out, the **oldest** half-open connection of the address that holds
+//! the most of them makes room for the newcomer. An honest one binds within a round trip or two,
+//! so it is gone from there before it is the oldest; who only holds places would keep everybody
+//! out for the price of a connection each `bind_timeout` if the newcomer were refused. One whose
+//! password is being checked never makes room. A quarter of the places is for addresses that stand
+//! in the configuration, and strangers never displace those.
+
+use crate::admission::levels;
+use crate::api::Output;
+use crate::association::p1::{Opener, P1};
+use crate::association::p3::P3;
+use crate::association::{Association, Protocol, State};
+use crate::config::ListenerService;
+use crate::config::address_prefix::Origin;
+use crate::config::limits::Limit;
+use crate::ids::ListenerId;
+use crate::log::event::{Kind, Level};
+use crate::log::rate::{Repeated, Why};
+use crate::node::Node;
+use base::{AssociationId, Now, Precedence};
+use osi::api::Role;
+use osi::stack::Association as Stack;
+use scheduler::ChannelId;
+use std::net::IpAddr;
+use std::time::Duration;
+
+/// Newcomers beyond a limit that are being told so, at once. The oldest makes room.
+const MAX_TURNED_AWAY: usize = 64;
+
+/// How long such a newcomer has for its connect request, and then for closing.
+const TURN_AWAY: Duration = Duration::from_secs(5);
+
+/// A line on a refusal.
+pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
+    Repeated { level: Level::Warning, kind: Kind::AssociationRefused, channel, detail }
+}
+
+impl Node {
+    /// An identifier for a connection the edge accepted; or `None`: it is closed without a word, for
+    /// sockets have run out. Costs nothing but a line in the log.
+    pub(crate) fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
+        if self.cx.associations.len() < self.cx.config.limits.sockets {
+            return Some(self.cx.issued.next_association());
+        }
+        let why = self.cx.config.limits.describe(Limit::Sockets);
+        let detail = format!("{remote}: closed at once: {why}");
+        let line = refused(None, detail);
+        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
+        None
+    }
+
+    pub(crate) fn accepted(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        listener: ListenerId,
+        remote: IpAddr,
+    ) {
+        let service = self.cx.config.listener(listener).map(|l| l.service.clone());
+        let made = match &service {
+            _ if self.cx.life.stopping => None,
+            Some(ListenerService::P1 { peer, channel }) => {
+                let channel = ChannelId { peer: *peer, index: *channel };
+                self.cx.config.channel(channel).map(|(peer, config)| {
+                    let dialogue = config.rts.dialogue;
+                    let reference = <_>::default();
+                    let checkpoint = self.outbound.checkpoint_size(channel, config);
+                    let stack = crate::config::association_config(
+                        peer, config, dialogue, checkpoint, reference,
+                    );
+                    let p1 = P1::new(channel, Opener::Peer(listener), config.dscp);
+                    (stack, Protocol::P1(p1))
+                })
+            }
+            Some(ListenerService::P3 { local }) => Some((
+                crate::config::access_config(local, &self.cx.config.limits),
+                Protocol::P3(P3::new(listener)),
+            )),
+            None => None,
+        };
+        let Some((config, protocol)) = made else {
+            let detail = format!("{remote}: not accepting");
+            self.cx.event(Level::Warning, Kind::AssociationRefused, detail).association(id);
+            self.cx.output(Output::Close { association: id });
+            return;
+        };
+        let remote = remote.to_canonical();
+        let (origin, known) = self.admission.whose(&self.cx, remote);
+        let limits = self.cx.config.limits;
+        let channel = match &protocol {
+            Protocol::P1(p1) => Some(p1.channel),
+            Protocol::P3(_) => None,
+        };
+        let level = channel
+            .and_then(|c| self.cx.peer_and_channel(c))
+            .map(|(_, channel)| levels::of_channel(channel).unwrap_or(Precedence::Deferred));
+        if let Err(limit) = self.find_room(now, origin, known, level) {
+            let detail = format!("{remote}: congestion (X.224 6.6): {}", limits.describe(limit));
+            let line = refused(channel, detail);
+            self.cx.hushed(now, Why::Limit(limit), Some(origin), Some(id), "", line);
+            self.turn_away(now, id, listener, config);
+            return;
+        }
+        let state = State::Opening { until: Some(now.mono + limits.bind_timeout) };
+        let stack = Stack::new(config, Role::Responder);
+        let mut link = Association::new(id, stack, protocol, state, now.mono);
+        (link.connection.remote, link.connection.origin) = (Some(remote), Some(origin));
+        self.cx.associations.insert(id, link);
+        self.cx.connections.arrived(id, origin, known, channel.is_none());
+        self.cx.work.touch(id);
+    }
+
+    /// Makes room for one more, if there can be: nobody makes room for one that is turned away.
+    fn find_room(
+        &mut self,
+        now: Now,
+        origin: Origin,
+        known: bool,
+        level: Option<Precedence>,
+    ) -> Result<(), Limit> {
+        let p3 = level.is_none();
+        let limits = self.cx.config.limits;
+        let (all, strangers) = self.cx.connections.half_open();
+        // At least one place, where there are two, stays for configured addresses.
+        let kept = (limits.half_open / 4).max(usize::from(limits.half_open > 1));
+        let half_open = all >= limits.half_open || (!known && strangers + kept >= limits.half_open);
+        // Users, of whom some are not known yet, cannot take what peers need.
+        let users_share = limits.associations - limits.associations / 4;
+        let users = p3 && self.cx.connections.user_count() >= users_share;
+        let there = self.cx.associations.len() - self.admission.turned_away.len();
+        let associations = there >= limits.associations;
+        let kept = there + self.admission.kept_for_higher(&self.cx, level) >= limits.associations;
+        let of_address = if self.cx.connections.from(origin) >= limits.associations_per_address {
+            Some(Limit::PerAddress)
+        } else if self.cx.connections.half_open_from(origin) >= limits.half_open_per_address {
+            Some(Limit::HalfOpenPerAddress)
+        } else {
+            None
+        };
+        let Some(limit) = of_address
+            .or(half_open.then_some(Limit::HalfOpen))
+            .or((users || associations).then_some(Limit::Associations))
+            .or(kept.then_some(Limit::Kept))
+        else {
+            return Ok(());
+        };
+        // One that is in the way at each limit reached: strangers first, and only they for strangers
+        // from elsewhere.
+        let users = users || (p3 && kept && !associations);
+        let found = match of_address {
+            Some(_) => {
+                self.cx.connections.oldest_from(origin, users).map(|oldest| (oldest, origin))
+            }
+            None => self
+                .cx
+                .connections
+                .oldest(true, users)
+                .or_else(|| known.then(|| self.cx.connections.oldest(false, users)).flatten()),
+        };
+        let (oldest, from) = found.ok_or(limit)?;
+        self.give_way(now, oldest, from, limit);
+        Ok(())
+    }
+
+    /// A half-open connection makes room: closed at once, whatever was under way.
+    fn give_way(&mut self, now: Now, id: AssociationId, origin: Origin, limit: Limit) {
+        let Some(link) = self.remove_association(id) else { return };
+        self.cx.output(Output::Drop { association: id });
+        let reason = self.cx.config.limits.describe(limit);
+        let detail = format!(
+            "{origin}: no bind after {:.1} s, made room for another: {reason}",
+            now.mono.since(link.connection.accepted).as_secs_f64(),
+        );
+        let line = refused(link.channel(), detail);
+        self.cx.hushed(now, Why::MadeRoom, Some(origin), Some(id), &reason, line);
+    }
+
+    /// There is no room: its connect request will be answered with a disconnect request, reason
+    /// congestion (X.224 13.5.3).
+    fn turn_away(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        listener: ListenerId,
+        config: osi::api::Config,
+    ) {
+        if self.admission.turned_away.len() >= MAX_TURNED_AWAY
+            && let Some(oldest) = self.admission.turned_away.first().copied()
+        {
+            self.remove_association(oldest);
+            self.cx.output(Output::Drop { association: oldest });
+        }
+        let config = osi::api::Config { turn_away: true, setup_timeout: TURN_AWAY, ..config };
+        let protocol = Protocol::P3(P3::new(listener));
+        let stack = Stack::new(config, Role::Responder);
+        let link = Association::new(id, stack, protocol, State::Refusing, now.mono);
+        self.cx.associations.insert(id, link);
+        self.admission.turned_away.insert(id);
+        self.cx.work.touch(id);
+    }
+}

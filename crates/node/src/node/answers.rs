@@ -1,0 +1,168 @@
+//! What the edge answers, given to the machine that asked.
+
+use crate::commits::pending::{AfterCommit, Pending};
+use crate::context::steps::Step;
+use crate::ids::Token;
+use crate::log::draft::Copies;
+use crate::log::event::{Kind, Level};
+use crate::node::Node;
+use base::{AssociationId, EntryId, Now};
+use bytes::Bytes;
+use engine::Record;
+
+/// Octets of a record beyond which to decode it is a step of its own.
+const LARGE_RECORD: usize = 128 << 10;
+
+impl Node {
+    /// Does a step; what needs several takes turns with the others.
+    pub(crate) fn step_on(&mut self, now: Now) {
+        match self.cx.steps.pop_front().map(|(_, step)| step) {
+            Some(Step::Prepare(spool)) => self.arrivals.prepare(&mut self.cx, now, spool),
+            Some(Step::Commit(taken)) => self.arrivals.commit_now(&mut self.cx, *taken),
+            Some(Step::Send(id, entry, record)) => self.send_decoded(now, id, entry, *record),
+            None => {}
+        }
+    }
+
+    /// Sends a record on the association that took up its entry: where it is long, in another step
+    /// than it is decoded.
+    pub(crate) fn send_record(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        entry: EntryId,
+        octets: &[u8],
+    ) -> Result<(), String> {
+        let record = Record::decode(octets).map_err(|e| e.to_string())?;
+        if octets.len() > LARGE_RECORD {
+            self.cx.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
+        } else {
+            self.send_decoded(now, id, entry, record);
+        }
+        Ok(())
+    }
+
+    fn send_decoded(&mut self, now: Now, id: AssociationId, entry: EntryId, record: Record) {
+        if !self.cx.is_sending(id, entry) {
+            // The association ended meanwhile; the entry was given back.
+            return;
+        }
+        match self.cx.associations.get(&id).and_then(|link| link.channel()) {
+            Some(channel) => self.outbound.start_transfer(&mut self.cx, now, id, channel, record),
+            None => self.delivery.start_delivery(&mut self.cx, now, id, record),
+        }
+    }
+
+    pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
+        let (id, entry) = match self.cx.commits.pending.remove(&token) {
+            Some(Pending::Load { link, entry }) => (link, entry),
+            Some(Pending::Unrouted { entry }) => {
+                return self.outbound.unrouted_loaded(&mut self.cx, now, entry, result);
+            }
+            Some(Pending::Late { entry, why }) => {
+                return self.outbound.late_loaded(&mut self.cx, now, entry, why, result);
+            }
+            _ => return,
+        };
+        if !self.cx.is_sending(id, entry) {
+            // The association ended meanwhile; the entry was given back.
+            return;
+        }
+        let begun = match result {
+            Ok(Some(octets)) => self.send_record(now, id, entry, &octets),
+            Ok(None) => Err("the store has no such entry".to_owned()),
+            Err(error) => Err(error),
+        };
+        if let Err(error) = begun {
+            self.cx.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
+            if let Some(link) = self.cx.associations.get_mut(&id) {
+                link.sending = None;
+            }
+            let seed = self.cx.rng.next_u64();
+            self.cx.queue.scheduler.retry(now.mono, entry, seed);
+        }
+    }
+
+    pub(crate) fn looked_up(
+        &mut self,
+        now: Now,
+        token: Token,
+        result: Result<Vec<Option<Bytes>>, String>,
+    ) {
+        let spool = match self.cx.commits.pending.remove(&token) {
+            Some(Pending::LookUp { spool }) => spool,
+            Some(Pending::RerouteLookUp { entry, record, keys }) => {
+                return self.outbound.reroute_looked_up(
+                    &mut self.cx,
+                    now,
+                    entry,
+                    &record,
+                    keys,
+                    result,
+                );
+            }
+            _ => return,
+        };
+        match result {
+            Ok(seen) => {
+                if let Some(arrival) = self.arrivals.open.get_mut(&spool) {
+                    arrival.seen = Some(seen);
+                }
+                self.arrivals.try_commit(&mut self.cx, now, spool);
+            }
+            Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error),
+        }
+    }
+
+    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
+        let (link, entries, after) = match self.cx.commits.pending.remove(&token) {
+            Some(Pending::Commit { link, entries, after, charge }) => {
+                if let Some(mut held) = charge {
+                    self.arrivals.memory.give(&mut held);
+                }
+                (link, entries, after)
+            }
+            Some(Pending::Operation(operation)) => {
+                return self.operations.operated(&mut self.cx, now, operation, result);
+            }
+            Some(Pending::Retry(retry)) => {
+                self.cx.commits.retry_answered();
+                match result {
+                    Ok(()) => {
+                        self.outbound.reroutes_made(&mut self.cx, &retry.batch);
+                        self.outbound.enqueue_new(&mut self.cx, now, retry.entries);
+                        self.cx.release_bodies(retry.bodies);
+                    }
+                    Err(_) => self.cx.commits.retry_later(now, retry),
+                }
+                return;
+            }
+            _ => return,
+        };
+        if let AfterCommit::Secure { keys, .. } | AfterCommit::SubmissionResult { keys, .. } =
+            &after
+        {
+            let keys = keys.clone();
+            self.cx.keys.release_keys(&keys);
+        }
+        match result {
+            Ok(()) => {
+                let copies = match &after {
+                    AfterCommit::Secure { message, .. }
+                    | AfterCommit::SubmissionResult { message, .. } => {
+                        Copies::of(message, &entries)
+                    }
+                    AfterCommit::Sent { .. } => Copies::default(),
+                };
+                self.outbound.enqueue_new(&mut self.cx, now, entries);
+                if let AfterCommit::Secure { arrival, .. } = &after {
+                    self.outbound.secured_late(&mut self.cx, *arrival);
+                }
+                self.arrivals.after_commit(&mut self.cx, now, link, after, copies);
+            }
+            Err(error) => {
+                self.arrivals.commit_failed(&mut self.cx, now, link, entries, after, &error)
+            }
+        }
+    }
+}

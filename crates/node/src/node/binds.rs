@@ -1,0 +1,136 @@
+//! Binds: what follows once a password was checked.
+
+use crate::admission::access::{Name, PeerBind};
+use crate::admission::refusals::Refusal;
+use crate::association::Association;
+use crate::commits::pending::{Pending, VerifiedBind};
+use crate::config::address_prefix::Origin;
+use crate::ids::Token;
+use crate::node::Node;
+use base::{AssociationId, Now};
+use osi::api::Indication;
+use scheduler::ChannelId;
+
+impl Node {
+    pub(crate) fn responder_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::Open { bind, reference, dialogue, .. } => {
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.proposed(reference, dialogue);
+                }
+                match self.admission.check_initiator(&mut self.cx, now, id, channel, &bind) {
+                    Ok((presented, password)) => {
+                        let bind = PeerBind { link: id, channel, presented, password };
+                        self.admission.queue_peer(&mut self.cx, now, bind);
+                    }
+                    Err(refusal) => {
+                        if matches!(refusal, Refusal::Wrong(_)) {
+                            let (origin, name) = self.admission.who_binds(&self.cx, id);
+                            self.admission.access.failed(now.mono, origin, name, false);
+                        }
+                        self.admission.refuse_bind(&mut self.cx, now, id, refusal);
+                    }
+                }
+            }
+            Indication::RecoverAsked { reference, association, dialogue } => {
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.proposed(association, dialogue);
+                }
+                self.recover_asked(now, id, channel, reference);
+            }
+            other => self.transfer_indication(now, id, channel, other),
+        }
+    }
+
+    /// A peer's password was checked.
+    pub(crate) fn peer_verified(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        (origin, name, password): (Origin, Name, Name),
+        right: bool,
+    ) {
+        match right {
+            true => self.admission.access.succeeded(now.mono, origin, name),
+            false => self.admission.access.peer_failed(now.mono, origin, name, password),
+        }
+        let link = self.cx.associations.get(&id).filter(|link| link.is_binding());
+        match (link.and_then(Association::channel), right) {
+            (Some(channel), true) => {
+                if self.admission.responder_open(&mut self.cx, now, id, channel) {
+                    self.outbound.peer_has_bound(&mut self.cx, now, channel.peer);
+                }
+            }
+            (Some(_), false) => {
+                let wrong = "initiator-credentials: wrong password".to_owned();
+                self.admission.refuse_bind(&mut self.cx, now, id, Refusal::Wrong(wrong));
+            }
+            (None, _) => {}
+        }
+        let next = self.admission.access.next_peer(origin, name);
+        self.admission.check_peers(&mut self.cx, now, origin, name, next);
+    }
+
+    /// A user's password was checked.
+    pub(crate) fn user_verified(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        mailbox: &str,
+        origin: Origin,
+        right: bool,
+    ) {
+        self.admission.access.ended();
+        let name = Name::of(mailbox);
+        match right {
+            true => self.admission.access.succeeded(now.mono, origin, name),
+            false => self.admission.access.failed(now.mono, origin, name, true),
+        }
+        if self.cx.associations.get(&id).is_some_and(|link| link.is_binding()) {
+            if right {
+                let number = self.cx.queue.mailbox(mailbox);
+                if self.admission.user_has_room(&mut self.cx, now, id, number) {
+                    let waiting = self.delivery.user_binds(&mut self.cx, now, id, number);
+                    self.admission.user_open(&mut self.cx, now, id, mailbox, waiting);
+                }
+            } else {
+                let wrong = format!("wrong password, or no such user: {mailbox}");
+                self.admission.refuse_user(&mut self.cx, now, id, Refusal::Wrong(wrong));
+            }
+        }
+        self.admission.verify_waiting(&mut self.cx, now);
+    }
+
+    pub(crate) fn verified(&mut self, now: Now, token: Token, right: bool) {
+        let Some(Pending::Verify { link: id, bind }) = self.cx.commits.pending.remove(&token)
+        else {
+            return;
+        };
+        match bind {
+            VerifiedBind::User { mailbox, origin, stale } => {
+                return self.user_verified(now, id, &mailbox, origin, right && !stale);
+            }
+            VerifiedBind::Initiator { origin, name, password } => {
+                return self.peer_verified(now, id, (origin, name, password), right);
+            }
+            VerifiedBind::Responder => {}
+        }
+        let Some(link) = self.cx.associations.get(&id) else { return };
+        if !link.is_binding() {
+            return;
+        }
+        match (link.channel(), right) {
+            (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
+            (Some(channel), false) => {
+                self.admission.refuse_responder(&mut self.cx, id, channel, "wrong password")
+            }
+            (None, _) => {}
+        }
+    }
+}

@@ -1,0 +1,235 @@
+//! What the stack of an association indicates, given to the machine that it is for.
+
+use crate::arrivals::arrival::Arrival;
+use crate::association::Protocol;
+use crate::association::p1::{Opener, P1};
+use crate::association::p3::Unit;
+use crate::delivery::DELIVERY_TIMEOUT;
+use crate::log::event::{Kind, Level};
+use crate::node::Node;
+use base::{AssociationId, Now};
+use bytes::Bytes;
+use osi::api::Indication;
+use scheduler::ChannelId;
+
+/// Most octets of a result or error parameter of ours to a user's liking.
+const MAX_RESULT: usize = 64 << 10;
+
+impl Node {
+    pub(crate) fn indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
+        let Some(link) = self.cx.associations.get(&id) else { return };
+        match &link.protocol {
+            Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => {
+                self.initiator_indication(now, id, *channel, indication);
+            }
+            Protocol::P1(P1 { channel, opener: Opener::Peer(_), .. }) => {
+                self.responder_indication(now, id, *channel, indication);
+            }
+            Protocol::P3(_) => self.user_indication(now, id, indication),
+        }
+    }
+
+    pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
+        match indication {
+            Indication::Open { bind, syntaxes, .. } => {
+                self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes)
+            }
+            Indication::Invoked { invoke, operation } => {
+                self.arrivals.invoked(&mut self.cx, now, id, invoke, operation)
+            }
+            Indication::Returned { invoke } => {
+                self.arrivals.set_unit(
+                    &mut self.cx,
+                    id,
+                    Unit::Result { invoke, octets: Vec::new() },
+                );
+            }
+            Indication::ReturnedError { invoke, error } => {
+                self.arrivals.set_unit(
+                    &mut self.cx,
+                    id,
+                    Unit::Error { invoke, code: error, octets: Vec::new() },
+                );
+            }
+            Indication::Data { bytes, last } => self.user_data(now, id, &bytes, last),
+            Indication::Rejected { invoke, problem } => {
+                let mine = self
+                    .cx
+                    .associations
+                    .get(&id)
+                    .and_then(|l| l.sending.as_ref())
+                    .map(|s| s.invoke);
+                if invoke.is_none() || invoke == mine {
+                    self.delivery.delivery_failed(
+                        &mut self.cx,
+                        now,
+                        id,
+                        &format!("rejected: {problem:?}"),
+                    );
+                }
+            }
+            Indication::NeedContent { offset, max } => {
+                if let Some(p3) = self.cx.p3_mut(id) {
+                    p3.delivery_deadline = Some(now.mono + DELIVERY_TIMEOUT);
+                }
+                self.cx.need_content(id, offset, max);
+            }
+            // The peer heard a reject. What was arriving breaks off; APDUs come one after the other,
+            // so no other can be meant.
+            Indication::Faulty { detail, .. } => {
+                self.break_off(now, id);
+                self.cx.event(Level::Warning, Kind::ReceiveFailed, detail).association(id);
+            }
+            Indication::Released => {
+                self.association_over(now, id, Kind::AssociationReleased, "unbound");
+            }
+            Indication::Aborted { detail, .. } => {
+                self.association_over(now, id, Kind::AssociationLost, &detail);
+            }
+            _ => {}
+        }
+    }
+
+    fn user_data(&mut self, now: Now, id: AssociationId, bytes: &Bytes, last: bool) {
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
+        let Some(p3) = link.p3_mut() else { return };
+        match &mut p3.unit {
+            Unit::None => {}
+            Unit::Invocation => {
+                self.arrivals.arrival_data(&mut self.cx, id, bytes);
+                self.arrivals.set_pace(&mut self.cx, now, id, last);
+                if last {
+                    self.arrivals.set_unit(&mut self.cx, id, Unit::None);
+                    self.arrivals.invocation_complete(&mut self.cx, now, id);
+                }
+            }
+            Unit::Result { octets, .. } | Unit::Error { octets, .. } => {
+                if octets.len() + bytes.len() <= MAX_RESULT {
+                    octets.extend_from_slice(bytes);
+                }
+                if last {
+                    let unit = std::mem::take(&mut p3.unit);
+                    if let Some(entry) =
+                        self.delivery.delivery_answered(&mut self.cx, now, id, unit)
+                    {
+                        self.outbound.blame.forget(entry);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The unit that was arriving goes no further: an argument is forgotten, an answer of the
+    /// user's is none.
+    fn break_off(&mut self, now: Now, id: AssociationId) {
+        let Some(link) = self.cx.associations.get_mut(&id) else { return };
+        let Some(p3) = link.p3_mut() else { return };
+        p3.argument_deadline = None;
+        match std::mem::take(&mut p3.unit) {
+            Unit::None => {}
+            Unit::Invocation => {
+                let Some(spool) = link.receiving.take() else { return };
+                // What was refused on the way is answered already.
+                let waits = self.arrivals.open.get(&spool).is_some_and(Arrival::is_sound);
+                if waits {
+                    self.arrivals.answered(&mut self.cx, id);
+                }
+                self.arrivals.drop_arrival(&mut self.cx, spool);
+            }
+            Unit::Result { .. } | Unit::Error { .. } => {
+                self.delivery.delivery_failed(
+                    &mut self.cx,
+                    now,
+                    id,
+                    "the answer broke off (X.229 7.5.1)",
+                );
+            }
+        }
+    }
+
+    pub(crate) fn initiator_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::Opened { bind, reference } => {
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.reference = reference;
+                }
+                if self.cx.recovery.is_offered(id) {
+                    self.association_recovered(now, id, channel);
+                } else {
+                    self.admission.check_responder(&mut self.cx, id, channel, &bind);
+                }
+            }
+            Indication::Refused { reason, bind_error, detail } => {
+                self.refused(now, id, channel, reason, bind_error.as_deref(), &detail);
+            }
+            other => self.transfer_indication(now, id, channel, other),
+        }
+    }
+
+    /// What both an initiator and a responder hear once open: either may send in its turn.
+    pub(crate) fn transfer_indication(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        indication: Indication,
+    ) {
+        match indication {
+            Indication::NeedContent { offset, max } => self.cx.need_content(id, offset, max),
+            Indication::Progress(point) => {
+                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
+                {
+                    s.meter.at(now.mono, point.octets);
+                    s.resume = Some(point);
+                    // It moved: if it is cut off again, it may go on again.
+                    s.resumes = 0;
+                    let entry = s.entry;
+                    self.cx.queue.scheduler.progress(now.mono, entry);
+                }
+            }
+            Indication::Paused => self.outbound.paused(&mut self.cx, id),
+            Indication::TransferConfirmed => {
+                self.outbound.transfer_confirmed(&mut self.cx, now, id, channel)
+            }
+            Indication::TransferFailed { resume, refused, detail } => {
+                if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())
+                {
+                    s.resume = resume;
+                }
+                self.outbound.transfer_failed(&mut self.cx, now, id, refused, &detail);
+            }
+            Indication::TurnPlease(_) => {
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.turn.asked = true;
+                }
+            }
+            Indication::TurnGiven => {
+                if let Some(link) = self.cx.associations.get_mut(&id) {
+                    link.idle_since = now.mono;
+                    if let Some(p1) = link.p1_mut() {
+                        p1.turn.ours = true;
+                        p1.turn.wanted = false;
+                        p1.turn.deadline = None;
+                    }
+                }
+                self.outbound.resume_in_turn(&mut self.cx, now, id);
+            }
+            Indication::Released => {
+                self.association_over(now, id, Kind::AssociationReleased, "released");
+            }
+            Indication::Aborted { reason, detail } => {
+                if let Some(p1) = self.cx.p1_mut(id) {
+                    p1.abort = reason;
+                }
+                self.association_over(now, id, Kind::AssociationLost, &detail);
+            }
+            other => self.arrivals.receive_indication(&mut self.cx, now, id, channel, other),
+        }
+    }
+}

@@ -1,0 +1,185 @@
+//! The node itself: dispatch of inputs, the drain of its associations, and its deadline.
+
+pub(crate) mod admitting;
+pub(crate) mod answers;
+pub(crate) mod binds;
+pub(crate) mod checked;
+pub(crate) mod dispatch;
+pub(crate) mod ending;
+pub(crate) mod indications;
+pub(crate) mod opening;
+pub(crate) mod progress;
+pub(crate) mod recovery;
+pub(crate) mod refused;
+pub(crate) mod reload;
+pub(crate) mod schedules;
+pub(crate) mod settle;
+
+use crate::admission::Admission;
+use crate::api::{Input, Output};
+use crate::arrivals::Arrivals;
+use crate::commits::committing::FORGET_EVERY;
+use crate::config::NodeConfig;
+use crate::context::Context;
+use crate::delivery::Delivery;
+use crate::operations::Operations;
+use crate::outbound::Outbound;
+use base::{AssociationId, Instant, Now, Precedence};
+use osi::api as stack;
+use scheduler::ChannelId;
+
+/// A whole MTA: machines that own their state, and what they share. It takes what comes in to the
+/// machine that it is for, and what one of them gives to another. See [`crate::api`] for the
+/// contract.
+#[derive(Debug)]
+pub struct Node {
+    pub(crate) cx: Context,
+    pub(crate) admission: Admission,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) outbound: Outbound,
+    pub(crate) delivery: Delivery,
+    pub(crate) operations: Operations,
+}
+
+impl Node {
+    /// A node that knows its configuration and nothing else: hand in what the store holds with
+    /// [`Input::Recovered`], then [`Input::Started`].
+    pub fn new(config: NodeConfig) -> Node {
+        Node {
+            admission: Admission::new(&config.limits),
+            arrivals: Arrivals::default(),
+            outbound: Outbound::new(&config),
+            delivery: Delivery::default(),
+            operations: Operations::default(),
+            cx: Context::new(config),
+        }
+    }
+
+    /// The names of a channel's peer and of the channel, for the log.
+    pub fn place(&self, id: ChannelId) -> Option<(&str, &str)> {
+        self.cx.place(id)
+    }
+
+    /// Takes one input; drain `poll` afterwards.
+    pub fn handle(&mut self, now: Now, input: Input) {
+        let clock = now;
+        let now = self.cx.watch_clock(clock);
+        self.cx.engine.clock_may_be_ahead(now.utc.since(self.cx.queue.wall.earliest(clock)));
+        match input {
+            Input::RecoveredClock(value) => self.cx.recovered_clock(now, &value),
+            Input::AcceptClock => self.cx.accept_clock(now),
+            Input::RecoveredHolds(value) => self.cx.queue.recovered_holds(&value),
+            Input::Recovered { precedence, id, record } => {
+                self.outbound.recovered(&mut self.cx, now, precedence, id, &record);
+            }
+            Input::RecoveredBodies(bodies) => self.cx.drop_unneeded(bodies),
+            Input::Started => {
+                self.cx.life.started = true;
+                self.cx.log_clock_at_start(now);
+                self.cx.life.started_at = Some(now.utc);
+                self.operations.look_at_minimize(&mut self.cx, now);
+                self.outbound.log_late_at_start(&mut self.cx, now);
+                self.keep_schedules(now);
+                self.outbound.touch_all(&mut self.cx);
+                self.cx.commits.forget_at = Some(now.mono + FORGET_EVERY);
+            }
+            Input::Connected { association } => {
+                self.admission.connected(&mut self.cx, now, association)
+            }
+            Input::ConnectFailed { association, error } => {
+                self.connect_failed(now, association, &error);
+            }
+            Input::Accepted { connection, listener, remote } => {
+                let association = self.admit(now, remote);
+                self.cx.output(Output::Admitted { connection, association });
+                if let Some(association) = association {
+                    self.accepted(now, association, listener, remote);
+                }
+            }
+            Input::MarkSeen { association, dscp } => {
+                self.admission.mark_seen(&mut self.cx, association, dscp)
+            }
+            Input::Bytes { association, bytes } => {
+                self.feed(now, association, stack::Input::Bytes(&bytes));
+            }
+            Input::Taken { association, octets } => self.taken(now, association, octets),
+            Input::Closed { association, error } => {
+                self.closed(now, association, error.as_deref());
+            }
+            Input::Synced { spool: _, token, result } => {
+                self.arrivals.synced(&mut self.cx, now, token, result)
+            }
+            Input::SpoolFailed { spool, error } => {
+                self.arrivals.spool_failed(&mut self.cx, spool, &error)
+            }
+            Input::Committed { token, result } => self.committed(now, token, result),
+            Input::Loaded { token, result } => self.loaded(now, token, result),
+            Input::LookedUp { token, result } => self.looked_up(now, token, result),
+            Input::Forgot { token, result } => self.cx.commits.forgot(now, token, &result),
+            Input::Content { token, result } => self.cx.content(token, result),
+            Input::Verified { token, right } => self.verified(now, token, right),
+            Input::Tick => self.tick(now),
+            Input::Mailboxes { addresses, changed } => {
+                self.cx.engine.set_mailboxes(addresses.iter().cloned().collect());
+                self.cx.config.mailboxes = addresses;
+                self.admission.end_users(&mut self.cx, &changed);
+            }
+            Input::Configure { config, edge } => self.configure(now, *config, &edge),
+            Input::Minimize { scope, floor, until } => {
+                self.operations.order_minimize(&mut self.cx, now, scope, floor, until);
+            }
+            Input::Operate { request, entries, hold } => {
+                let reroutes = &self.outbound.reroutes;
+                self.operations.hold_or_release(
+                    &mut self.cx,
+                    reroutes,
+                    now,
+                    request,
+                    entries,
+                    hold,
+                );
+            }
+            Input::ConnectChannel { request, channel } => {
+                self.outbound.connect_channel(&mut self.cx, now, request, channel);
+            }
+            Input::Stop => self.stop(now),
+        }
+        self.settle(now);
+    }
+
+    /// The next thing to be done, until `None`.
+    pub fn poll(&mut self) -> Option<Output> {
+        self.cx.outputs.pop_front()
+    }
+
+    /// When to hand in [`Input::Tick`].
+    pub fn deadline(&self) -> Option<Instant> {
+        let retries = self.cx.commits.retries.first_key_value().map(|((at, _), _)| *at);
+        [
+            self.cx.work.deadlines.first(),
+            self.cx.queue.scheduler.deadline(),
+            self.outbound.agenda.deadline(),
+            retries,
+            self.cx.commits.forget_at,
+            self.cx.recovery.deadline(),
+            self.outbound.unrouted_deadline(&self.cx),
+            self.cx.clock_deadline(),
+            self.cx.log_rate.deadline(),
+            self.outbound.late_deadline(&self.cx),
+            self.operations.minimizing.deadline(),
+            self.admission.access.deadline(),
+            self.cx.steps_deadline(),
+        ]
+        .into_iter()
+        .flatten()
+        .min()
+    }
+
+    /// The precedence that an association serves now: that of what it carries once that is known;
+    /// before, the highest that its channel may carry, or, where a user submits, the highest that is not
+    /// urgent.
+    #[must_use]
+    pub fn level(&self, id: AssociationId) -> Precedence {
+        self.arrivals.level_with_arrival(&self.cx, id)
+    }
+}

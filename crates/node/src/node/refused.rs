@@ -1,0 +1,102 @@
+//! What follows when a peer refuses an association.
+
+use crate::log::event::{Kind, Level};
+use crate::node::Node;
+use crate::outbound::channels::refused::{About, about};
+use base::ber::Element;
+use base::{AssociationId, Now};
+use osi::api::{Dialogue, RefuseReason};
+use osi::shown;
+use p1::bind::MtaBindError;
+use scheduler::ChannelId;
+
+pub(crate) fn name_of(dialogue: Dialogue) -> &'static str {
+    match dialogue {
+        Dialogue::Monologue => "monologue",
+        Dialogue::TwoWayAlternate => "two-way-alternate",
+    }
+}
+
+impl Node {
+    pub(crate) fn refused(
+        &mut self,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        reason: RefuseReason,
+        bind_error: Option<&[u8]>,
+        detail: &str,
+    ) {
+        let read = bind_error.map(|e| (e, Element::parse(e).and_then(|e| MtaBindError::read(&e))));
+        let (error, text) = match read {
+            Some((_, Ok(error))) => (Some(error), format!("refused: {error}: {detail}")),
+            Some((said, Err(unread))) => {
+                let said = shown::value(said);
+                (None, format!("refused: {reason:?}: {detail}; bind error: {unread}: {said}"))
+            }
+            None => (None, format!("refused: {reason:?}: {detail}")),
+        };
+        let text = self.outbound.counted_perhaps(channel, error, text);
+        let busy = reason == RefuseReason::Busy || error == Some(MtaBindError::Busy);
+        // Not a word on recoveries: the layers below refused before anybody looked at it.
+        let below = reason == RefuseReason::Unspecified && bind_error.is_none();
+        if (busy || below) && self.cx.recovery.is_offered(id) {
+            // It may recover yet: what is to go on stays as it is.
+            if busy {
+                self.cx.recovery.was_answered(id);
+            }
+            return self.association_over(now, id, Kind::AssociationRefused, &text);
+        }
+        let recovering = self.cx.recovery.take_offered(id);
+        match about(reason, error) {
+            About::Passing => self.association_over(now, id, Kind::AssociationRefused, &text),
+            About::Identity => {
+                let remedy = self.outbound.identity_remedy(&self.cx, channel);
+                if let Some(state) = self.outbound.channels.get_mut(&channel) {
+                    state.refused.identity = true;
+                }
+                self.refused_for_long(now, id, channel, format!("{text}; {remedy}"));
+            }
+            About::Dialogue => self.refused_dialogue(now, id, channel, &text),
+        }
+        if let Some(offered) = recovering {
+            // Fall back to a fresh association, sending all again.
+            self.give_up_lost(now, offered.lost);
+            // What the bind error is about, a fresh one does not change.
+            let of_recovery = matches!(about(reason, error), About::Passing) && error.is_none();
+            if let Some(state) = self.outbound.channels.get_mut(&channel).filter(|_| of_recovery) {
+                state.not_before = None;
+                state.failures = 0;
+            }
+        }
+    }
+
+    fn refused_dialogue(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: &str) {
+        let refused = match self.cx.associations.get(&id).is_some_and(|link| link.is_two_way()) {
+            true => Dialogue::TwoWayAlternate,
+            false => Dialogue::Monologue,
+        };
+        let other = self.outbound.channels.get_mut(&channel).and_then(|c| c.refused.turn(refused));
+        let Some(other) = other else {
+            let text = format!("{text}; it takes neither dialogue mode: check its configuration");
+            return self.refused_for_long(now, id, channel, text);
+        };
+        let text = format!("{text}; {} was proposed, next is {}", name_of(refused), name_of(other));
+        self.association_over(now, id, Kind::AssociationRefused, &text);
+        if let Some(state) = self.outbound.channels.get_mut(&channel) {
+            state.not_before = None;
+        }
+    }
+
+    /// It was refused for something that somebody has to change.
+    fn refused_for_long(&mut self, now: Now, id: AssociationId, channel: ChannelId, text: String) {
+        self.cx
+            .event(Level::Error, Kind::AssociationRefused, text.clone())
+            .association(id)
+            .channel(Some(channel));
+        if let Some(link) = self.cx.associations.get_mut(&id) {
+            link.end.given_up = Some(text);
+        }
+        self.association_over(now, id, Kind::AssociationRefused, "refused");
+    }
+}

@@ -1,0 +1,92 @@
+//! A changed configuration takes effect while the node runs.
+//!
+//! Associations that the change does not concern are not touched. The others are *drained*: nothing
+//! new starts on them, and they end once what is in transfer has ended. Where the channel stays,
+//! that goes on to its end and new associations are opened beside it; where it is no more, a
+//! transfer of ours is interrupted at its next checkpoint, and its message takes another channel.
+//!
+//! What is queued stays with its peer. What is queued for a peer that is gone is *unrouted*: it is read
+//! from the store, a few entries at a time, and routed again; one commit replaces an entry by its
+//! successors. One in transfer has its turn when it comes back.
+
+use crate::association::{Association, Drain};
+use crate::config::changes::{Changes, EdgeChanges};
+use crate::config::configured::Configured;
+use crate::config::{NodeConfig, Peer};
+use crate::node::Node;
+use crate::operations::channel_changes::ChannelChanges;
+use base::{AssociationId, Now};
+use std::collections::BTreeSet;
+
+impl Node {
+    /// What a changed configuration would do. Where it names keys that take a restart, it is not to
+    /// be handed in.
+    pub fn changes(&self, config: &NodeConfig, edge: &EdgeChanges) -> Changes {
+        Changes::between(&self.cx.config, config, edge)
+    }
+
+    /// Another configuration holds from now on.
+    pub(crate) fn configure(&mut self, now: Now, mut config: NodeConfig, edge: &EdgeChanges) {
+        if self.cx.life.stopping {
+            return;
+        }
+        config.mailboxes = std::mem::take(&mut self.cx.config.mailboxes);
+        (config.seed, config.epoch) = (self.cx.config.seed, self.cx.config.epoch);
+        config.limits.sockets = self.cx.config.limits.sockets;
+        let changes = Changes::between(&self.cx.config, &config, edge);
+        let channels = ChannelChanges::of(&self.cx.config, &config, edge);
+        let peers = self.cx.config.peers.iter().map(Peer::id).collect();
+        let old = std::mem::replace(&mut self.cx.config, Configured::new(config)).into_inner();
+        self.cx.engine.configure(crate::config::engine_config(&self.cx.config));
+        self.admission.access.reload(&self.cx.config.limits);
+        let rules = crate::config::channel_rules(&self.cx.config);
+        self.cx.queue.scheduler.configure(now.mono, rules, self.cx.config.hold);
+        self.outbound.change_channels(&mut self.cx, now, &channels);
+        self.operations.look_at_minimize(&mut self.cx, now);
+        self.renew_schedules(now);
+        self.operations.keep_former(&mut self.cx, old, &channels);
+        self.arrivals.leave_channels(&mut self.cx, now, &channels);
+        self.outbound.find_unrouted(&mut self.cx, &peers);
+        self.drain_associations(now, &channels);
+        self.outbound.touch_all(&mut self.cx);
+        self.operations.log_changes(&mut self.cx, &changes);
+    }
+
+    /// Ends what of these is drained and has nothing in transfer any more.
+    pub(crate) fn end_drained(&mut self, now: Now, touched: &BTreeSet<AssociationId>) {
+        if self.operations.draining.is_empty() {
+            return;
+        }
+        let is_due = |id: &&AssociationId| {
+            // A user waits for answers to what was submitted.
+            let due = |l: &Association| l.is_open() && l.p3().is_none_or(|p3| p3.unanswered == 0);
+            self.operations.draining.contains(*id) && self.cx.associations.get(id).is_some_and(due)
+        };
+        let due: Vec<AssociationId> = touched.iter().filter(is_due).copied().collect();
+        for id in due {
+            self.wind_down(now, id);
+        }
+    }
+
+    fn drain_associations(&mut self, now: Now, changes: &ChannelChanges) {
+        let drained: Vec<(AssociationId, Drain)> = self
+            .cx
+            .associations
+            .values()
+            .filter_map(|link| Some((link.id, self.operations.drain_of(&self.cx, link, changes)?)))
+            .collect();
+        for (id, drain) in drained {
+            let Some(link) = self.cx.associations.get_mut(&id) else { continue };
+            link.end.drain = link.end.drain.max(Some(drain));
+            let is_open = link.is_open();
+            // What has not begun begins elsewhere.
+            if let Some(sending) = link.sending.take_if(|s| s.record.is_none()) {
+                self.cx.queue.scheduler.put_back(now.mono, sending.entry);
+            }
+            self.operations.draining.insert(id);
+            if !is_open {
+                self.wind_down(now, id);
+            }
+        }
+    }
+}

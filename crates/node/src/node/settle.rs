@@ -1,0 +1,102 @@
+//! The associations’ stacks: drained until nothing moves any more.
+
+use crate::api::Output;
+use crate::node::Node;
+use base::{AssociationId, Now};
+use osi::api as stack;
+
+impl Node {
+    /// Hands something to an association's stack; its outputs are drained by `settle`.
+    pub(crate) fn feed(&mut self, now: Now, id: AssociationId, input: stack::Input<'_>) {
+        if let Some(link) = self.cx.associations.get_mut(&id) {
+            link.stack.handle(now.mono, input);
+            self.drain(now, id);
+            self.cx.work.dirty.insert(id);
+        }
+    }
+
+    /// Until nothing moves any more: drains every touched association, then gives idle ones work.
+    pub(crate) fn settle(&mut self, now: Now) {
+        loop {
+            while let Some(id) = self.cx.work.dirty.pop_first() {
+                self.pump(now, id);
+            }
+            self.arrivals.retry_blocked(&mut self.cx, now);
+            self.mind_channels(now);
+            let touched = self.cx.associations.take_marks();
+            self.end_drained(now, &touched);
+            self.outbound.read_unrouted(&mut self.cx, now);
+            self.outbound.note_touched(&mut self.cx, touched);
+            self.dispatch(now);
+            self.outbound.pause_and_go_on(&mut self.cx, now);
+            if self.cx.work.dirty.is_empty() && !self.outbound.has_more_to_dispatch(&self.cx) {
+                break;
+            }
+        }
+        self.cx.queue.fresh.clear();
+        #[cfg(debug_assertions)]
+        self.check_settled(now);
+        self.outbound.see_to_late(&mut self.cx, now);
+        let at_work = !self.cx.commits.pending.is_empty() || !self.cx.steps.is_empty();
+        if self.cx.life.stopping
+            && !self.cx.life.stopped
+            && self.cx.associations.is_empty()
+            && !at_work
+        {
+            self.cx.life.stopped = true;
+            self.cx.output(Output::Stopped);
+        }
+    }
+
+    /// Hands queued requests to a stack, one after each drain, and files its deadline.
+    fn pump(&mut self, now: Now, id: AssociationId) {
+        while let Some(link) = self.cx.associations.get_mut(&id) {
+            let Some(request) = link.requests.pop_front() else { break };
+            link.stack.handle(now.mono, stack::Input::Request(request));
+            self.drain(now, id);
+        }
+        self.cx.plan_look(now, id);
+        if let Some(link) = self.cx.associations.get(&id) {
+            self.cx.work.deadlines.set(id, link.deadline());
+        }
+    }
+
+    fn drain(&mut self, now: Now, id: AssociationId) {
+        while let Some(output) =
+            self.cx.associations.get_mut(&id).and_then(|link| link.stack.poll())
+        {
+            match output {
+                stack::Output::Send(bytes) => {
+                    self.cx.output(Output::Write { association: id, bytes });
+                }
+                stack::Output::Close => self.cx.output(Output::Close { association: id }),
+                stack::Output::Indication(indication) => self.indication(now, id, indication),
+            }
+        }
+    }
+
+    pub(crate) fn tick(&mut self, now: Now) {
+        while let Some(id) = self.cx.work.deadlines.pop(now.mono) {
+            if self.cx.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
+                self.cx.look(id);
+            }
+            if let Some(link) = self.cx.associations.get_mut(&id) {
+                if let Some(why) = link.take_overdue(now.mono) {
+                    link.connection.error = Some(why.to_owned());
+                    link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
+                }
+            }
+            self.feed(now, id, stack::Input::Tick);
+        }
+        self.mind_recovery(now);
+        self.mind_channels(now);
+        self.outbound.close_idle(&mut self.cx, now);
+        self.cx.log_limited(now);
+        self.admission.verify_waiting(&mut self.cx, now);
+        self.operations.tick_minimize(&mut self.cx, now);
+        self.cx.retry_due(now);
+        self.cx.forget_seen(now);
+        self.step_on(now);
+        self.cx.keep_clock(now);
+    }
+}

@@ -1,0 +1,52 @@
+//! What a changed configuration does to the channels there were.
+
+use crate::association::Drain;
+use crate::config::NodeConfig;
+use crate::config::changes::{EdgeChanges, channel_keys, peer_keys};
+use scheduler::ChannelId;
+use std::collections::BTreeSet;
+
+/// What becomes of the channels there were.
+#[derive(Debug, Default)]
+pub(crate) struct ChannelChanges {
+    pub(crate) removed: BTreeSet<ChannelId>,
+    pub(crate) reopened: BTreeSet<ChannelId>,
+    /// Of the reopened ones, those whose peer is to bind anew: no recovery without a bind.
+    pub(crate) rebound: BTreeSet<ChannelId>,
+    /// Those whose transfers have other octets from now on: what was cut off cannot go on.
+    pub(crate) recoded: BTreeSet<ChannelId>,
+}
+
+impl ChannelChanges {
+    pub(crate) fn of(old: &NodeConfig, new: &NodeConfig, edge: &EdgeChanges) -> ChannelChanges {
+        let mut changes = ChannelChanges::default();
+        for before in &old.peers {
+            let now = new.peer(before.id());
+            let rebinds = now.is_some_and(|now| peer_keys(before, now, edge).reopens);
+            for (id, channel) in before.channels() {
+                let Some((_, now)) = new.channel(id) else {
+                    changes.removed.insert(id);
+                    continue;
+                };
+                if channel.rts.indefinite_lengths != now.rts.indefinite_lengths {
+                    changes.recoded.insert(id);
+                }
+                if rebinds {
+                    changes.rebound.insert(id);
+                }
+                if rebinds || channel_keys((old, channel), (new, now), id, edge).reopens {
+                    changes.reopened.insert(id);
+                }
+            }
+        }
+        changes
+    }
+
+    pub(crate) fn of_channel(&self, channel: ChannelId) -> Option<Drain> {
+        match (self.removed.contains(&channel), self.reopened.contains(&channel)) {
+            (true, _) => Some(Drain::Removed),
+            (false, true) => Some(Drain::Reopened),
+            (false, false) => None,
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! Holds of an operator.
+
+use crate::api::Output;
+use crate::commits::pending::{Pending, PendingRetry};
+use crate::context::Context;
+use crate::context::queue::Queue;
+use crate::log::event::{Kind, Level};
+use crate::operations::Operations;
+use crate::operations::operator::{Operation, Outcome};
+use crate::outbound::queued::reroutes::Reroutes;
+use base::{EntryId, Now};
+
+/// Entries that an operator may hold at once.
+const MAX: usize = 10_000;
+
+impl Operations {
+    /// An operator holds an entry: it waits for no recovery, and begins again once released.
+    pub(crate) fn hold_lost(&self, cx: &mut Context, now: Now, id: EntryId) {
+        for entry in cx.recovery.let_go(.., |_, entry| entry == id) {
+            cx.queue.scheduler.put_back(now.mono, entry);
+        }
+    }
+
+    pub(crate) fn operated(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        operation: Operation,
+        result: Result<(), String>,
+    ) {
+        if result.is_err() {
+            self.undo(cx, now, &operation);
+            // A later operation may have written what is undone here.
+            let batch = vec![cx.queue.put_held()];
+            let retry = PendingRetry { batch, entries: Vec::new(), bodies: Vec::new() };
+            cx.commits.retry_later(now, retry);
+        }
+        let Operation { request, outcomes, changed, hold } = operation;
+        if result.is_ok() {
+            let kind = if hold { Kind::OperatorHeld } else { Kind::OperatorReleased };
+            for id in changed {
+                let precedence = cx.queue.get(id).map(|item| item.precedence);
+                let draft = cx.event(Level::Info, kind, "").entry(id);
+                if let Some(precedence) = precedence {
+                    draft.precedence(precedence);
+                }
+            }
+        }
+        let result = result.map(|()| outcomes);
+        cx.output(Output::Operated { request, result });
+    }
+
+    pub(crate) fn undo(&self, cx: &mut Context, now: Now, operation: &Operation) {
+        for id in &operation.changed {
+            self.set_held(cx, now, *id, !operation.hold);
+        }
+    }
+
+    /// Whether that changed anything.
+    pub(crate) fn set_held(&self, cx: &mut Context, now: Now, id: EntryId, hold: bool) -> bool {
+        if hold {
+            self.hold_lost(cx, now, id);
+            // Not one whose time is over: its report is being made.
+            let held = cx.queue.scheduler.hold(id);
+            if held {
+                cx.queue.held.insert(id);
+            }
+            held
+        } else {
+            let was_marked = cx.queue.held.remove(&id);
+            cx.queue.scheduler.release(now.mono, id) || was_marked
+        }
+    }
+
+    /// An operator holds these entries, or lets them go.
+    pub(crate) fn hold_or_release(
+        &self,
+        cx: &mut Context,
+        reroutes: &Reroutes,
+        now: Now,
+        request: u64,
+        entries: Vec<EntryId>,
+        hold: bool,
+    ) {
+        let mut operation = Operation { request, hold, changed: Vec::new(), outcomes: Vec::new() };
+        for id in entries {
+            let outcome = if cx.queue.scheduler.get(id).is_none() {
+                reroutes.became(id).map_or(Outcome::Unknown, |new| Outcome::Became(new.to_vec()))
+            } else if self.set_held(cx, now, id, hold) {
+                operation.changed.push(id);
+                Outcome::Done
+            } else {
+                Outcome::Unchanged
+            };
+            operation.outcomes.push((id, outcome));
+        }
+        if operation.changed.is_empty() {
+            let result = Ok(operation.outcomes);
+            return cx.output(Output::Operated { request, result });
+        }
+        // Those that went meanwhile need no mark.
+        let Queue { held, scheduler, .. } = &mut cx.queue;
+        held.retain(|id| scheduler.get(*id).is_some());
+        if hold && cx.queue.held.len() > MAX {
+            self.undo(cx, now, &operation);
+            let result = Err(format!("more than {MAX} entries would be held: release some first"));
+            return cx.output(Output::Operated { request, result });
+        }
+        let batch = vec![cx.queue.put_held()];
+        cx.commit(batch, Pending::Operation(operation));
+    }
+}

@@ -1,0 +1,20 @@
+//! Operations: what an operator orders.
+
+pub(crate) mod channel_changes;
+pub(crate) mod holding;
+pub(crate) mod minimize;
+pub(crate) mod minimizing;
+pub mod operator;
+pub(crate) mod reload;
+
+use crate::operations::minimizing::Minimizing;
+use base::AssociationId;
+use std::collections::BTreeSet;
+
+/// What an operator orders: MINIMIZE, and other configurations.
+#[derive(Debug, Default)]
+pub(crate) struct Operations {
+    /// Associations that end because the configuration changed.
+    pub(crate) draining: BTreeSet<AssociationId>,
+    pub(crate) minimizing: Minimizing,
+}

@@ -1,0 +1,33 @@
+//! Holds of an operator: durable before they are answered, so that they outlive a restart.
+//!
+//! Which entries are held is one small named value of the store, written whole: holds are few, and
+//! the records of the queue stay as they are.
+
+use base::EntryId;
+use serde::{Deserialize, Serialize};
+
+/// The name of the value in the store.
+pub const HELD: &str = "held";
+
+/// What became of one entry an operator named.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Outcome {
+    /// Held, or released, as asked.
+    Done,
+    /// It was so before.
+    Unchanged,
+    /// There is no such entry: it may have gone.
+    Unknown,
+    /// It was routed again, and is these entries now.
+    Became(Vec<EntryId>),
+}
+
+/// An operator's request, from its change in memory to its commit.
+#[derive(Debug)]
+pub(crate) struct Operation {
+    pub(crate) request: u64,
+    pub(crate) hold: bool,
+    pub(crate) changed: Vec<EntryId>,
+    pub(crate) outcomes: Vec<(EntryId, Outcome)>,
+}

@@ -1,0 +1,93 @@
+//! Removed channels, as long as there are associations of them.
+
+use crate::association::p1::{Opener, P1};
+use crate::association::{Association, Drain, Protocol};
+use crate::config::changes::Changes;
+use crate::config::{ListenerService, NodeConfig};
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use crate::operations::Operations;
+use crate::operations::channel_changes::ChannelChanges;
+use base::AssociationId;
+use scheduler::ChannelId;
+use std::collections::BTreeSet;
+
+impl Operations {
+    /// What associations of removed channels still need to know.
+    pub(crate) fn keep_former(&self, cx: &mut Context, old: NodeConfig, changes: &ChannelChanges) {
+        for mut peer in old.peers {
+            let id = peer.id();
+            let index = |c: &crate::config::Channel| ChannelId { peer: id, index: c.index };
+            peer.channels.retain(|c| changes.removed.contains(&index(c)));
+            for channel in &peer.channels {
+                cx.tally.remember(index(channel), &peer.name, &channel.name);
+            }
+            if !peer.channels.is_empty() {
+                cx.former.push(peer);
+            }
+        }
+        self.forget_former(cx);
+    }
+
+    /// Forgets removed channels without associations.
+    pub(crate) fn forget_former(&self, cx: &mut Context) {
+        let used: BTreeSet<ChannelId> =
+            cx.associations.values().filter_map(Association::channel).collect();
+        for peer in &mut cx.former {
+            let id = peer.id();
+            peer.channels.retain(|c| used.contains(&ChannelId { peer: id, index: c.index }));
+        }
+        cx.former.retain(|peer| !peer.channels.is_empty());
+    }
+
+    /// Whether an association has to end, and how.
+    pub(crate) fn drain_of(
+        &self,
+        cx: &Context,
+        link: &Association,
+        changes: &ChannelChanges,
+    ) -> Option<Drain> {
+        let serves = |listener| cx.config.listener(listener).map(|l| &l.service);
+        match &link.protocol {
+            Protocol::P1(P1 { channel, opener: Opener::Us, .. }) => changes.of_channel(*channel),
+            Protocol::P1(P1 { channel, opener: Opener::Peer(listener), .. }) => {
+                let still = match serves(*listener) {
+                    Some(ListenerService::P1 { peer, channel: index }) => {
+                        *channel == ChannelId { peer: *peer, index: *index }
+                    }
+                    _ => false,
+                };
+                changes.of_channel(*channel).or((!still).then_some(Drain::Reopened))
+            }
+            Protocol::P3(p3) => {
+                let still = matches!(serves(p3.listener), Some(ListenerService::P3 { .. }));
+                (!still).then_some(Drain::Reopened)
+            }
+        }
+    }
+
+    pub(crate) fn log_changes(&self, cx: &mut Context, changes: &Changes) {
+        for key in &changes.keys {
+            cx.event(Level::Info, Kind::Reconfigured, format!("{key} changed"));
+        }
+        for peer in &changes.peers {
+            let keys = peer.keys.join(", ");
+            for channel in &peer.channels {
+                let own = [keys.as_str(), &channel.keys.join(", ")].join(" ");
+                let own = own.trim();
+                let what = format!("{}/{}: {}", peer.name, channel.name, channel.effect.name());
+                let told = if own.is_empty() { what } else { format!("{what} ({own})") };
+                if channel.effect != crate::config::changes::Effect::Kept || !own.is_empty() {
+                    cx.event(Level::Info, Kind::Reconfigured, told);
+                }
+            }
+        }
+    }
+
+    /// An association is gone; it was perhaps the last of a removed channel.
+    pub(crate) fn is_drained(&mut self, cx: &mut Context, id: AssociationId) {
+        if self.draining.remove(&id) && !cx.former.is_empty() {
+            self.forget_former(cx);
+        }
+    }
+}

@@ -1,0 +1,145 @@
+//! What follows when a peer refuses an association of ours, by its reason.
+//!
+//! | Reason | Then |
+//! |---|---|
+//! | busy, or none that says more | the usual wait; what was to be recovered is kept, where nothing is said a few times |
+//! | who we are: authentication, validation, security context | a long wait; the channel counts as down |
+//! | dialogue mode | the other mode at once; where that is refused too, a long wait |
+//! | cannot recover | a fresh association at once, which sends all again |
+
+use osi::api::{Dialogue, RefuseReason};
+use p1::bind::MtaBindError;
+
+/// What a channel remembers of refusals.
+#[derive(Debug, Default)]
+pub(crate) struct Refused {
+    /// Trying again changes nothing before somebody changes a configuration.
+    pub(crate) down: bool,
+    /// The mode that took the place of the configured one.
+    pub(crate) dialogue: Option<Dialogue>,
+    /// Both modes were tried since an association was last open.
+    pub(crate) turned: bool,
+    /// Our name or password was refused since then.
+    pub(crate) identity: bool,
+}
+
+impl Refused {
+    /// Whether our name or password was refused since it was open last.
+    pub(crate) fn is_identity(&self) -> bool {
+        self.identity
+    }
+
+    pub(crate) fn is_down(&self) -> bool {
+        self.down
+    }
+
+    /// A long wait follows; after it, either mode may be tried again.
+    pub(crate) fn give_up(&mut self) {
+        self.down = true;
+        self.turned = false;
+    }
+
+    /// What is still so where the channel begins anew with another configuration: how the peer
+    /// counts what it refused.
+    pub(crate) fn reopened(&self) -> Refused {
+        Refused { identity: self.identity, ..Refused::default() }
+    }
+
+    /// An association is open: the mode it has is kept for the next.
+    pub(crate) fn opened(&mut self) {
+        self.down = false;
+        self.turned = false;
+        self.identity = false;
+    }
+
+    /// The mode to propose.
+    pub(crate) fn dialogue(&self, configured: Dialogue) -> Dialogue {
+        self.dialogue.unwrap_or(configured)
+    }
+
+    /// The mode to propose after this one was refused, once.
+    pub(crate) fn turn(&mut self, refused: Dialogue) -> Option<Dialogue> {
+        let other = match refused {
+            Dialogue::Monologue => Dialogue::TwoWayAlternate,
+            Dialogue::TwoWayAlternate => Dialogue::Monologue,
+        };
+        let first = !std::mem::replace(&mut self.turned, true);
+        self.dialogue = first.then_some(other);
+        self.dialogue
+    }
+}
+
+/// What a refusal is about.
+pub(crate) enum About {
+    /// It may be different next time.
+    Passing,
+    /// Our name or password, or what security it asks for.
+    Identity,
+    Dialogue,
+}
+
+pub(crate) fn about(reason: RefuseReason, error: Option<MtaBindError>) -> About {
+    match error {
+        Some(
+            MtaBindError::AuthenticationError
+            | MtaBindError::UnacceptableSecurityContext
+            | MtaBindError::InadequateAssociationConfidentiality,
+        ) => About::Identity,
+        Some(MtaBindError::UnacceptableDialogueMode) => About::Dialogue,
+        Some(MtaBindError::Busy | MtaBindError::Other(_)) => About::Passing,
+        None => match reason {
+            RefuseReason::ValidationFailure => About::Identity,
+            RefuseReason::DialogueMode => About::Dialogue,
+            RefuseReason::Busy
+            | RefuseReason::CannotRecover
+            | RefuseReason::Bind
+            | RefuseReason::ApplicationContext
+            | RefuseReason::Unspecified => About::Passing,
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_refusal_is_about_what_its_number_says() {
+        let about = |reason, number: Option<i64>| match about(
+            reason,
+            number.map(MtaBindError::from_number),
+        ) {
+            About::Passing => "passing",
+            About::Identity => "identity",
+            About::Dialogue => "dialogue",
+        };
+        let of_bind: Vec<_> = (0..7).map(|n| about(RefuseReason::Bind, Some(n))).collect();
+        let [id, pass] = ["identity", "passing"];
+        assert_eq!(of_bind, [pass, pass, id, "dialogue", id, id, pass]);
+        // X.410 has a refuseReason of the same number and no bind error.
+        assert_eq!(about(RefuseReason::ValidationFailure, None), "identity");
+        assert_eq!(about(RefuseReason::DialogueMode, None), "dialogue");
+        assert_eq!(about(RefuseReason::Busy, None), "passing");
+        assert_eq!(about(RefuseReason::Bind, None), "passing");
+    }
+
+    #[test]
+    fn each_mode_is_tried_once_until_one_works() {
+        let mut refused = Refused::default();
+        let configured = Dialogue::TwoWayAlternate;
+        assert_eq!(refused.dialogue(configured), configured);
+        assert_eq!(refused.turn(configured), Some(Dialogue::Monologue));
+        assert_eq!(refused.dialogue(configured), Dialogue::Monologue);
+        refused.opened();
+        assert_eq!(refused.dialogue(configured), Dialogue::Monologue, "remembered");
+        assert_eq!(refused.turn(Dialogue::Monologue), Some(configured), "it changed its mind");
+        assert_eq!(refused.turn(configured), None, "neither");
+        assert_eq!(refused.dialogue(configured), configured, "as configured after the long wait");
+        refused.give_up();
+        assert!(refused.is_down());
+        assert_eq!(refused.turn(configured), Some(Dialogue::Monologue), "either once more");
+        assert_eq!(refused.turn(Dialogue::Monologue), None);
+        refused.opened();
+        assert!(!refused.is_down());
+    }
+}

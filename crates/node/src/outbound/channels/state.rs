@@ -1,0 +1,57 @@
+//! How a channel stands, and what follows when one of its associations ends.
+
+use crate::outbound::channels::line::Line;
+use crate::outbound::channels::refused::Refused;
+use crate::outbound::channels::schedule::Schedule;
+use base::Instant;
+use std::time::Duration;
+
+#[derive(Debug, Default)]
+pub(crate) struct ChannelState {
+    /// Do not open before.
+    pub not_before: Option<Instant>,
+    /// When an association of ours was last tried to open.
+    pub tried: Option<Instant>,
+    /// Failures in a row.
+    pub failures: u32,
+    /// Associations in a row that did not live for [`LONG_LIVED`].
+    pub short_lived: u32,
+    /// The last error, for the status.
+    pub last_error: Option<String>,
+    /// What a peer refused that trying again does not change; the channel counts as down.
+    pub refused: Refused,
+    /// Where it has hours.
+    pub schedule: Schedule,
+    /// How fast it is.
+    pub line: Line,
+    /// When a bind of its peer ended its wait last.
+    pub peer_bound: Option<Instant>,
+    /// Operators who want it opened and were not answered yet.
+    pub asked: Vec<u64>,
+}
+
+impl ChannelState {
+    pub(crate) fn deadline(&self) -> Option<Instant> {
+        [self.not_before, self.schedule.deadline()].into_iter().flatten().min()
+    }
+
+    /// The wait before the next try is over: it is tried as soon as it may be.
+    pub(crate) fn end_wait(&mut self) {
+        self.not_before = None;
+        self.short_lived = 0;
+        self.failures = self.failures.min(1);
+    }
+
+    /// Whether nothing but time or an operator lets us open it, so that it counts as down at once.
+    pub(crate) fn is_barred(&self, now: Instant) -> bool {
+        let waits = self.not_before.is_some_and(|at| at > now);
+        !self.schedule.is_open() || (self.refused.is_down() && waits)
+    }
+}
+
+/// Between half and the whole of a wait.
+pub(crate) fn jittered(wait: Duration, seed: u64) -> Duration {
+    let half = wait / 2;
+    let span = u64::try_from(half.as_micros()).unwrap_or(u64::MAX);
+    half + Duration::from_micros(base::rng::Rng::new(seed).below(span.saturating_add(1)))
+}

@@ -1,0 +1,83 @@
+//! Which channels and associations are looked at after an input, and when they are due.
+
+use crate::association::Association;
+use crate::config::Connection;
+use crate::context::Context;
+use crate::outbound::Outbound;
+use base::{AssociationId, Instant, Now};
+use scheduler::steps::step;
+use std::collections::BTreeSet;
+
+impl Outbound {
+    /// When an association of ours that is idle is released, where its channel is opened by traffic.
+    pub(crate) fn closes_at(&self, cx: &Context, link: &Association) -> Option<Instant> {
+        match cx.config.channel(link.channel()?)?.1.connection {
+            Connection::OnDemand { idle_close } => {
+                let idle = link.is_initiator() && link.is_idle() && link.has_turn();
+                idle.then(|| link.idle_since + idle_close)
+            }
+            Connection::Permanent | Connection::Scheduled { .. } => None,
+        }
+    }
+
+    /// Releases on-demand associations that carried nothing for their channel's `idle_close`.
+    pub(crate) fn close_idle(&mut self, cx: &mut Context, now: Now) {
+        while let Some(id) = self.agenda.idle.pop(now.mono) {
+            let at = cx.associations.get(&id).and_then(|link| self.closes_at(cx, link));
+            if at.is_some_and(|at| at <= now.mono) {
+                cx.release(id);
+            } else {
+                self.agenda.idle.set(id, at);
+            }
+        }
+    }
+
+    /// Everything is to be looked at: at the start, and after a change of configuration.
+    pub(crate) fn touch_all(&mut self, cx: &mut Context) {
+        self.channels.mark_all();
+        cx.associations.mark_all();
+        self.agenda.wishes.news();
+    }
+
+    /// Notes whose associations were touched, and files when they are due.
+    pub(crate) fn note_touched(&mut self, cx: &mut Context, touched: BTreeSet<AssociationId>) {
+        for id in touched {
+            step();
+            // What is gone was noted as it went.
+            let Some(link) = cx.associations.get(&id) else { continue };
+            let Some(channel) = link.channel() else {
+                self.agenda.mailboxes.extend(cx.connections.mailbox(id));
+                continue;
+            };
+            let closes_at = self.closes_at(cx, link);
+            let opening = link.is_opening();
+            self.agenda.wishes.is_opening(id, opening && link.is_initiator());
+            self.agenda.idle.set(id, closes_at);
+            self.agenda.peers.insert(channel.peer);
+        }
+    }
+
+    /// Notes which channels were touched, and files when they are due.
+    pub(crate) fn note_channels(&mut self) {
+        for id in self.channels.take_marks() {
+            step();
+            let state = self.channels.get(&id);
+            self.agenda.looks.set(id, state.and_then(|state| state.deadline()));
+            if state.is_none() {
+                self.agenda.wishes.set(id, None);
+            }
+            self.agenda.peers.insert(id.peer);
+        }
+    }
+
+    /// Whether something was touched that is not dispatched yet.
+    pub(crate) fn has_more_to_dispatch(&self, cx: &Context) -> bool {
+        let agenda = &self.agenda;
+        let touched = cx.associations.has_marks()
+            || self.channels.has_marks()
+            || !agenda.peers.is_empty()
+            || !agenda.mailboxes.is_empty()
+            || cx.queue.scheduler.has_changes();
+        touched && cx.life.started && !cx.life.stopping
+    }
+}

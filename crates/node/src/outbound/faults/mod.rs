@@ -1,0 +1,4 @@
+//! Whose fault it is that transfers fail.
+
+pub(crate) mod blame;
+pub(crate) mod judging;

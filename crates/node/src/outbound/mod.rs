@@ -1,0 +1,46 @@
+//! Outbound: channels to peers, what is queued for them, and its transfer.
+
+pub(crate) mod channels;
+pub(crate) mod faults;
+pub(crate) mod queued;
+pub(crate) mod transfers;
+
+use crate::config::{NodeConfig, Peer};
+use crate::context::marks::Marked;
+use crate::outbound::channels::agenda::Agenda;
+use crate::outbound::channels::state::ChannelState;
+use crate::outbound::faults::blame::Blame;
+use crate::outbound::queued::late::Late;
+use crate::outbound::queued::reroutes::Reroutes;
+use crate::outbound::queued::unrouted::UnroutedEntries;
+use scheduler::ChannelId;
+
+/// Channels to peers, what goes out on them, and what is queued for them.
+#[derive(Debug)]
+pub(crate) struct Outbound {
+    pub(crate) channels: Marked<ChannelId, ChannelState>,
+    /// What is to be looked at, because something it depends on was touched or is due.
+    pub(crate) agenda: Agenda,
+    /// Whose fault it was where associations ended under transfers.
+    pub(crate) blame: Blame,
+    pub(crate) reroutes: Reroutes,
+    pub(crate) unrouted: UnroutedEntries,
+    pub(crate) late: Late,
+}
+
+impl Outbound {
+    pub(crate) fn new(config: &NodeConfig) -> Outbound {
+        let mut channels = Marked::default();
+        for (id, _) in config.peers.iter().flat_map(Peer::channels) {
+            channels.insert(id, ChannelState::default());
+        }
+        Outbound {
+            channels,
+            agenda: Agenda::default(),
+            blame: Blame::default(),
+            reroutes: Reroutes::default(),
+            unrouted: UnroutedEntries::default(),
+            late: Late::default(),
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! Rule 9 in the node: copies whose time is over, which end in a report, and copies that are late,
+//! of which the operator is told.
+//!
+//! The scheduler says which; what is to be said of them stands in their records, which are on disk.
+//! They are read a few at a time: after a long outage a whole queue may have expired.
+
+use crate::api::Output;
+use crate::commits::pending::{Pending, PendingRetry};
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use crate::outbound::Outbound;
+use crate::outbound::queued::late::Why;
+use base::{EntryId, Instant, Now};
+use bytes::Bytes;
+use engine::{NextHop, Record};
+use std::time::Duration;
+
+/// Most records read at once, or not yet durably reported.
+const MAX_READ: usize = 64;
+
+/// When one that could not be read is tried again.
+const AGAIN: Duration = Duration::from_secs(60);
+
+impl Outbound {
+    /// What was late already when we started is told in one line: it was told before, one by one.
+    pub(crate) fn log_late_at_start(&self, cx: &mut Context, now: Now) {
+        let mut late = 0u64;
+        while let Some(id) = cx.queue.scheduler.overdue(now.mono) {
+            late += 1;
+            let item = cx.queue.get(id);
+            cx.tally.overdue_at_start(item.map(|item| item.precedence));
+        }
+        if late > 0 {
+            let detail = format!("{late} messages were late already at the start");
+            cx.event(Level::Warning, Kind::Overdue, detail);
+        }
+    }
+
+    /// Where the record could not be read, who is to get it and when it came is not known here: the
+    /// alert says what is.
+    pub(crate) fn log_overdue(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        record: Option<&Record>,
+    ) {
+        let Some(item) = cx.queue.get(id) else { return };
+        let limit = *cx.config.times.alert.0.get(item.precedence);
+        // What its time counts from: our acceptance, or the end of its deferral.
+        let age = (now.mono.since(item.alert_at) + limit).as_secs();
+        let limit = limit.as_secs();
+        let mut detail = match record {
+            Some(record) => {
+                format!("for {} since {age} s, more than {limit} s", self.whom(cx, record))
+            }
+            None => format!("since {age} s, more than {limit} s; its record cannot be read"),
+        };
+        if let Some(reason) = cx.queue.scheduler.held_because(id) {
+            detail = format!("{detail}: {reason}");
+        }
+        let mut event =
+            cx.event(Level::Warning, Kind::Overdue, detail).entry(id).precedence(item.precedence);
+        if let Some(record) = record {
+            event = event.message(record.message.clone());
+        }
+        drop(event);
+    }
+
+    /// Who is to get it, for the log.
+    pub(crate) fn whom(&self, cx: &Context, record: &Record) -> String {
+        match &record.next_hop {
+            NextHop::Peer(id) => match cx.config.peer(*id) {
+                Some(peer) => format!("peer {}", peer.name),
+                None => "a peer that is configured no more".to_owned(),
+            },
+            NextHop::Mailbox(address) => format!("mailbox {address}"),
+        }
+    }
+
+    pub(crate) fn room_for_late(&self, cx: &Context) -> usize {
+        cx.room_for_retries(self.late.reading, MAX_READ)
+    }
+
+    /// When to read one again that could not be read, where there is room: what makes room wakes us.
+    pub(crate) fn late_deadline(&self, cx: &Context) -> Option<Instant> {
+        let first = self.late.again.first().map(|(at, _)| *at);
+        first.filter(|_| self.room_for_late(cx) > 0)
+    }
+
+    /// Takes up what has expired or become late.
+    pub(crate) fn see_to_late(&mut self, cx: &mut Context, now: Now) {
+        while self.room_for_late(cx) > 0 {
+            let again = self.late.again.first().copied().filter(|(at, _)| *at <= now.mono);
+            let (id, why) = if let Some((at, id)) = again {
+                self.late.again.remove(&(at, id));
+                (id, Why::Expired)
+            } else if let Some(id) = cx.queue.scheduler.expired(now.mono) {
+                (id, Why::Expired)
+            } else if let Some(id) = cx.queue.scheduler.overdue(now.mono) {
+                (id, Why::Overdue)
+            } else {
+                return;
+            };
+            let Some(item) = cx.queue.get(id) else { continue };
+            let token = cx.token(Pending::Late { entry: id, why });
+            self.late.reading += 1;
+            cx.output(Output::Load { token, precedence: item.precedence, id });
+        }
+    }
+
+    /// The record of one that has expired or is late.
+    pub(crate) fn late_loaded(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        why: Why,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.late.reading = self.late.reading.saturating_sub(1);
+        if cx.queue.get(id).is_none() {
+            return; // it went meanwhile
+        }
+        let record = match result {
+            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
+            Ok(None) => Err("the store has no such entry".to_owned()),
+            Err(error) => Err(error),
+        };
+        match (record, why) {
+            (Ok(record), Why::Expired) => self.expire(cx, now, id, &record),
+            (Ok(record), Why::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
+            (Err(error), why) => {
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                match why {
+                    Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
+                    // The alert does not wait for the store.
+                    Why::Overdue => self.log_overdue(cx, now, id, None),
+                }
+            }
+        }
+    }
+
+    /// The time of a copy is over: it is forgotten, and its report queued, in one commit.
+    pub(crate) fn expire(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
+        let expires = record.expires(&cx.config.times.expire);
+        // By the clock that the queue goes by: by another one it might expire again and again.
+        let wall = &cx.queue.wall;
+        if wall.is_doubted() || expires.is_none_or(|at| wall.instant(at) > now.mono) {
+            // The wall clock was set, or more time was allowed since.
+            cx.queue.begin_again(now, id, record, &cx.config.times);
+            if cx.queue.held.contains(&id) {
+                cx.queue.scheduler.hold(id);
+            }
+            return;
+        }
+        let age = now.utc.since(record.first_arrival).as_secs();
+        let detail = format!("not passed on to {} in time: {age} s old", self.whom(cx, record));
+        cx.event(Level::Warning, Kind::Expired, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence);
+        self.blame.forget(id);
+        let concluded = cx.engine.expire(now.utc, record);
+        cx.log_notes(None, None, &record.message, &concluded.notes);
+        let (mut batch, bodies) = cx.queue.forget(id);
+        batch.extend(engine::put_entries(&concluded.entries));
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+    }
+}

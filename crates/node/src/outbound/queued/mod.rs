@@ -1,0 +1,9 @@
+//! What is queued: taken up, late, or without a way.
+
+pub(crate) mod enqueue;
+pub(crate) mod late;
+pub(crate) mod lateness;
+pub(crate) mod reroutes;
+pub(crate) mod rerouting;
+pub(crate) mod unrouted;
+pub(crate) mod unrouted_reading;

@@ -1,0 +1,38 @@
+//! Entries that are replaced by others.
+
+use base::EntryId;
+use engine::journal::Digest;
+use std::collections::BTreeMap;
+
+/// Replaced entries that an operator may still ask for; the oldest have to make room.
+const REMEMBERED: usize = 10_000;
+
+#[derive(Debug, Default)]
+pub(crate) struct Reroutes {
+    /// Reserved keys, by the entry that is replaced: until that is durable.
+    pub(crate) keys: BTreeMap<EntryId, Vec<Digest>>,
+    /// What replaced an entry.
+    pub(crate) became: BTreeMap<EntryId, Vec<EntryId>>,
+}
+
+impl Reroutes {
+    /// The entries that this one became in this run of the daemon, if any.
+    pub(crate) fn became(&self, id: EntryId) -> Option<&[EntryId]> {
+        self.became.get(&id).map(Vec::as_slice)
+    }
+
+    pub(crate) fn remember(&mut self, id: EntryId, copies: &[EntryId]) {
+        if copies.is_empty() {
+            return;
+        }
+        self.became.insert(id, copies.to_vec());
+        if self.became.len() > REMEMBERED {
+            self.became.pop_first();
+        }
+    }
+}
+
+/// Entries in words.
+pub(crate) fn list(entries: &[EntryId]) -> String {
+    entries.iter().map(EntryId::to_string).collect::<Vec<_>>().join(", ")
+}

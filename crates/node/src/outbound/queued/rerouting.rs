@@ -1,0 +1,143 @@
+//! Another way for what is queued for a peer that is configured no more, or takes no content so long.
+//!
+//! The way may lead to a mailbox here. Then what was delivered there already is looked up first, as
+//! for an arrival: the copy may have been delivered by another way meanwhile.
+
+use crate::api::Output;
+use crate::commits::RETRY_AFTER;
+use crate::commits::pending::{Pending, PendingRetry};
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use crate::outbound::Outbound;
+use crate::outbound::queued::unrouted_reading::is_at_rest;
+use base::{EntryId, Now};
+use bytes::Bytes;
+use engine::journal::{Digest, Op};
+use engine::{NewEntry, NextHop, Record};
+
+/// Copies that the event of a reroute names.
+const MAX_TOLD: usize = 8;
+
+impl Outbound {
+    /// An entry goes where the routes lead now.
+    pub(crate) fn reroute(&mut self, cx: &mut Context, now: Now, id: EntryId, record: &Record) {
+        let keys = cx.engine.reroute_keys(record);
+        if keys.is_empty() {
+            return self.reroute_now(cx, now, id, record, &[]);
+        }
+        if keys.iter().any(|key| cx.keys.committing.contains(key)) {
+            // A copy of it is arriving: what becomes of that is known in a moment.
+            self.unrouted.read_later(now, RETRY_AFTER);
+            return;
+        }
+        cx.keys.committing.extend(keys.iter().copied());
+        self.unrouted.reading.insert(id);
+        let (precedence, record) = (record.precedence, Box::new(record.clone()));
+        let token = cx.token(Pending::RerouteLookUp { entry: id, record, keys: keys.clone() });
+        cx.output(Output::LookUp { token, precedence, keys });
+    }
+
+    pub(crate) fn reroute_looked_up(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        record: &Record,
+        keys: Vec<Digest>,
+        result: Result<Vec<Option<Bytes>>, String>,
+    ) {
+        self.unrouted.reading.remove(&id);
+        let listed = cx.queue.scheduler.listed(id);
+        let rests = listed.is_some_and(|listed| is_at_rest(listed.at));
+        match result {
+            Ok(seen) if rests => {
+                self.reroutes.keys.insert(id, keys);
+                self.reroute_now(cx, now, id, record, &seen);
+            }
+            // It expired meanwhile, or goes its old way.
+            Ok(_) => cx.keys.release_keys(&keys),
+            Err(error) => {
+                cx.keys.release_keys(&keys);
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                self.unrouted.read_later(now, RETRY_AFTER);
+            }
+        }
+    }
+
+    /// What this batch replaces is durable: others may use its keys.
+    pub(crate) fn reroutes_made(&mut self, cx: &mut Context, batch: &[Op]) {
+        if self.reroutes.keys.is_empty() {
+            return;
+        }
+        for op in batch {
+            if let Op::DeleteEntry { id, .. } = op
+                && let Some(keys) = self.reroutes.keys.remove(id)
+            {
+                cx.keys.release_keys(&keys);
+            }
+        }
+    }
+
+    pub(crate) fn reroute_now(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: EntryId,
+        record: &Record,
+        seen: &[Option<Bytes>],
+    ) {
+        let concluded = cx.engine.reroute(now.utc, record, seen);
+        // A report about it is not a copy.
+        let copies = concluded.entries.iter().filter(|e| e.record.kind() == record.kind());
+        let (ids, ways): (Vec<EntryId>, Vec<String>) =
+            copies.map(|e| (e.id, self.way_of(cx, e))).unzip();
+        let why = match record.next_hop {
+            NextHop::Peer(_) if cx.engine.would_lose_critical(record) => {
+                "its peer has no form for a critical extension"
+            }
+            NextHop::Peer(peer) if cx.config.peer(peer).is_some() => {
+                "its peer takes no content so long"
+            }
+            _ => "its peer is not configured",
+        };
+        let mut detail = format!("{why}: routed again");
+        for (n, way) in ways.iter().take(MAX_TOLD).enumerate() {
+            detail.push_str(if n == 0 { ", as " } else { ", " });
+            detail.push_str(way);
+        }
+        if ways.len() > MAX_TOLD {
+            detail.push_str(&format!(" and {} more", ways.len() - MAX_TOLD));
+        }
+        cx.event(Level::Warning, Kind::Rerouted, detail)
+            .message(record.message.clone())
+            .entry(id)
+            .precedence(record.precedence)
+            .bytes(record.body.map(|_| record.size));
+        cx.log_notes(None, None, &record.message, &concluded.notes);
+        // The content is held until the new copies are counted.
+        if let Some(body) = record.body {
+            cx.queue.hold(body);
+        }
+        self.blame.forget(id);
+        let (mut batch, mut bodies) = cx.queue.forget(id);
+        bodies.extend(record.body);
+        batch.extend(engine::put_entries(&concluded.entries));
+        batch.extend(engine::put_seen(&concluded.seen));
+        batch.extend(cx.queue.pass_on_hold(id, &ids));
+        self.reroutes.remember(id, &ids);
+        let retry = PendingRetry { batch, entries: concluded.entries, bodies };
+        cx.commit(retry.batch.clone(), Pending::Retry(retry));
+    }
+
+    /// A copy's entry and where it goes, in words.
+    pub(crate) fn way_of(&self, cx: &Context, copy: &NewEntry) -> String {
+        let id = copy.id;
+        match &copy.record.next_hop {
+            NextHop::Peer(peer) => {
+                let name = cx.config.peer(*peer).map_or("?", |peer| peer.name.as_str());
+                format!("{id} to peer {name}")
+            }
+            NextHop::Mailbox(address) => format!("{id} to mailbox {address}"),
+        }
+    }
+}

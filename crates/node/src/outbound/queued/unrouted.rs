@@ -1,0 +1,25 @@
+//! What is queued for peers that are configured no more.
+
+use base::{EntryId, Instant, Now, PeerId};
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+/// What is queued for peers that are configured no more.
+#[derive(Debug, Default)]
+pub(crate) struct UnroutedEntries {
+    /// Peers that something may be queued for.
+    pub(crate) peers: BTreeSet<PeerId>,
+    /// Entries being read to be routed again.
+    pub(crate) reading: BTreeSet<EntryId>,
+    /// Entries whose record cannot be read.
+    pub(crate) damaged: BTreeSet<EntryId>,
+    /// The store failed: none is read before.
+    pub(crate) not_before: Option<Instant>,
+}
+
+impl UnroutedEntries {
+    /// None is read before so long.
+    pub(crate) fn read_later(&mut self, now: Now, wait: Duration) {
+        self.not_before = Some(now.mono + wait);
+    }
+}

@@ -1,0 +1,140 @@
+//! What is queued for peers that are configured no more is read and routed again.
+
+use crate::api::Output;
+use crate::commits::RETRY_AFTER;
+use crate::commits::pending::Pending;
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use crate::outbound::Outbound;
+use base::{EntryId, Instant, Now, PeerId, Precedence};
+use bytes::Bytes;
+use engine::{NextHop, Record};
+use scheduler::{Destination, ItemState};
+use std::collections::BTreeSet;
+
+/// Entries being read to be routed again, or not yet durably so, at once.
+const MAX_READ: usize = 32;
+
+pub(crate) fn is_at_rest(at: ItemState) -> bool {
+    !matches!(at, ItemState::InTransfer { .. } | ItemState::Expired)
+}
+
+impl Outbound {
+    /// Peers that are gone leave what is queued for them.
+    pub(crate) fn find_unrouted(&mut self, cx: &mut Context, old: &BTreeSet<PeerId>) {
+        self.unrouted.peers.extend(old);
+        let config = &cx.config;
+        self.unrouted.peers.retain(|peer| config.peer(*peer).is_none());
+    }
+
+    /// Something is queued for this peer: is it there?
+    pub(crate) fn note_stray(&mut self, cx: &mut Context, peer: PeerId) {
+        if cx.config.peer(peer).is_none() {
+            self.unrouted.peers.insert(peer);
+        }
+    }
+
+    /// Peers that are configured no more, and for which something may be queued.
+    pub(crate) fn stray_peers(&self) -> impl Iterator<Item = PeerId> + use<'_> {
+        self.unrouted.peers.iter().copied()
+    }
+
+    /// Whether it is one of these.
+    pub(crate) fn is_stray(&self, peer: PeerId) -> bool {
+        self.unrouted.peers.contains(&peer)
+    }
+
+    pub(crate) fn room_for_unrouted(&self, cx: &Context) -> usize {
+        cx.room_for_retries(self.unrouted.reading.len(), MAX_READ)
+    }
+
+    /// When to read again after the store failed, where there is room: what makes room wakes us.
+    pub(crate) fn unrouted_deadline(&self, cx: &Context) -> Option<Instant> {
+        self.unrouted.not_before.filter(|_| self.room_for_unrouted(cx) > 0)
+    }
+
+    /// Has the next unrouted read, as many at once as may be.
+    pub(crate) fn read_unrouted(&mut self, cx: &mut Context, now: Now) {
+        if self.room_for_unrouted(cx) == 0 {
+            return;
+        }
+        if self.unrouted.not_before.is_some_and(|at| at > now.mono) {
+            return;
+        }
+        self.unrouted.not_before = None;
+        let peers: Vec<PeerId> = self.unrouted.peers.iter().copied().collect();
+        for peer in peers {
+            let mut any = false;
+            for precedence in Precedence::ALL.into_iter().rev() {
+                any |= self.read_strays_of(cx, peer, precedence);
+            }
+            if !any {
+                self.unrouted.peers.remove(&peer);
+            }
+        }
+    }
+
+    /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
+    /// comes back here or goes.
+    pub(crate) fn read_strays_of(
+        &mut self,
+        cx: &mut Context,
+        peer: PeerId,
+        precedence: Precedence,
+    ) -> bool {
+        let (mut any, mut after) = (false, None);
+        while self.room_for_unrouted(cx) > 0 {
+            let to = Destination::Peer(peer);
+            let page = cx.queue.scheduler.list(to, precedence, after, MAX_READ);
+            let Some(last) = page.last() else { break };
+            any = true;
+            after = Some((last.item.accepted, last.item.id));
+            for id in page.iter().filter(|listed| is_at_rest(listed.at)).map(|l| l.item.id) {
+                let room = self.room_for_unrouted(cx) > 0;
+                let readable = !self.unrouted.damaged.contains(&id);
+                if room && readable && self.unrouted.reading.insert(id) {
+                    let token = cx.token(Pending::Unrouted { entry: id });
+                    cx.output(Output::Load { token, precedence, id });
+                }
+            }
+        }
+        any || self.room_for_unrouted(cx) == 0
+    }
+
+    /// The record of an unrouted entry was read.
+    pub(crate) fn unrouted_loaded(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        entry: EntryId,
+        result: Result<Option<Bytes>, String>,
+    ) {
+        self.unrouted.reading.remove(&entry);
+        let listed = cx.queue.scheduler.listed(entry);
+        if listed.is_none_or(|listed| !is_at_rest(listed.at)) {
+            return; // it expired meanwhile
+        }
+        let octets = match result {
+            Ok(octets) => octets,
+            Err(error) => {
+                cx.event(Level::Error, Kind::StoreFailed, error).entry(entry);
+                self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
+                return;
+            }
+        };
+        match Record::decode(&octets.unwrap_or_default()) {
+            Ok(record) => {
+                let NextHop::Peer(peer) = record.next_hop else { return };
+                // It may be there again.
+                if cx.config.peer(peer).is_none() {
+                    self.reroute(cx, now, entry, &record);
+                }
+            }
+            Err(error) => {
+                let detail = format!("unreadable record: {error}");
+                cx.event(Level::Error, Kind::StoreFailed, detail).entry(entry);
+                self.unrouted.damaged.insert(entry);
+            }
+        }
+    }
+}

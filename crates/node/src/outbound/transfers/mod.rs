@@ -1,0 +1,7 @@
+//! Transfers: started, paused, cut off and taken up again.
+
+pub(crate) mod dispatch;
+pub(crate) mod preempt;
+pub(crate) mod recovering;
+pub(crate) mod transfer;
+pub(crate) mod turns;

@@ -1,0 +1,134 @@
+//! Transfers of ours that were cut off.
+
+use crate::association::transfer::{Failed, GoesOn, Sending};
+use crate::config::Resume;
+use crate::context::Context;
+use crate::context::recovery::{KEPT, Lost, LostSend, PEERS_LEAD, PEERS_TURN};
+use crate::log::event::{Kind, Level};
+use crate::outbound::Outbound;
+use base::{AssociationId, EntryId, Now};
+use engine::journal::SpoolId;
+use osi::session::service::ConnectionReference;
+use scheduler::{ChannelId, NEVER, StartReason};
+use std::net::IpAddr;
+
+/// How often a transfer goes on after a loss with no checkpoint confirmed in between, before it
+/// begins again.
+pub(crate) const MAX_RESUMES: u8 = 4;
+
+impl Outbound {
+    /// The transfer that an association leaves behind.
+    pub(crate) fn take_failed(&self, cx: &mut Context, id: AssociationId) -> Option<Failed> {
+        let link = cx.associations.get_mut(&id)?;
+        let Some(sending) = link.sending.take().filter(|s| !s.confirmed) else {
+            return link.p1_mut()?.failed.take();
+        };
+        let paused = cx.queue.scheduler.is_paused(sending.entry);
+        let goes_on = sending.goes_on().filter(|_| sending.resumes < MAX_RESUMES || paused);
+        self.cut_off(cx, id, &sending);
+        let place = cx.associations.get(&id).and_then(|link| sending.place(&link.stack));
+        let place = place.filter(|_| !paused);
+        let Sending { entry, message, record, .. } = sending;
+        let record = record.map(Box::new);
+        Some(Failed { entry, goes_on, if_lost: None, place, refused: false, record, message })
+    }
+
+    /// Keeps a transfer of ours that was cut off, until its association is recovered.
+    pub(crate) fn keep_lost(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        entry: EntryId,
+        mut goes_on: GoesOn,
+        until: Option<base::Instant>,
+    ) {
+        let Some(link) = cx.associations.get(&id) else { return };
+        let (ours, remote) = (link.is_initiator(), link.connection.remote);
+        if let Some(p1) = link.p1() {
+            goes_on.lost_with(&p1.reference);
+        }
+        let resume = cx.config.peer(channel.peer).map(|peer| peer.resume).unwrap_or_default();
+        let asks_at = (!ours && resume == Resume::Either).then(|| now.mono + PEERS_LEAD);
+        let usual = if ours || asks_at.is_some() { KEPT } else { PEERS_TURN };
+        let item = cx.queue.get(entry);
+        let (expires, precedence) =
+            (item.map_or(NEVER, |item| item.expires), item.map(|item| item.precedence));
+        let until = until.unwrap_or_else(|| cx.kept_until(now, channel, usual, expires));
+        if !ours {
+            let octets = goes_on.point.octets;
+            let wait = until.since(now.mono).as_secs();
+            let after = asks_at.map(|_| format!("; we ask for it ourselves after {PEERS_LEAD:?}"));
+            let detail = format!(
+                "cut off after {octets} confirmed octets: waits up to {wait} s for the peer, which \
+                 opened the association, to recover it (X.228 7.8.3){}",
+                after.unwrap_or_default()
+            );
+            let draft = cx.event(Level::Info, Kind::Held, detail).channel(Some(channel));
+            let draft = draft.association(id).entry(entry);
+            if let Some(precedence) = precedence {
+                draft.precedence(precedence);
+            }
+        }
+        let lost = LostSend { entry, goes_on, remote, ours, asks: ours, until, asked: 0 };
+        cx.recovery.keep_send(channel, lost, asks_at);
+    }
+
+    /// A transfer to us is secured; if its association was lost meanwhile, the peer can be told.
+    pub(crate) fn secured_late(&mut self, cx: &mut Context, spool: SpoolId) {
+        if let Some(channel) = cx.recovery.secured(spool) {
+            self.channels.get_mut(&channel);
+        }
+    }
+
+    /// What was lost with an association that this address may recover.
+    pub(crate) fn take_lost(
+        &self,
+        cx: &mut Context,
+        channel: ChannelId,
+        remote: Option<IpAddr>,
+        reference: &ConnectionReference,
+    ) -> Lost {
+        let (config, recovery) = (&cx.config, &mut cx.recovery);
+        let peer = config.peer(channel.peer);
+        // Where we connected to is not where it comes from, if it has several addresses.
+        let is_peers = peer.zip(remote).is_some_and(|(peer, remote)| {
+            peer.addresses.contains(&remote) || peer.from.iter().any(|f| f.contains(remote))
+        });
+        recovery.take(channel, reference, |ours, from| match ours {
+            true => is_peers,
+            false => from == remote,
+        })
+    }
+
+    /// The turn came: what was cut off goes on before anything else.
+    pub(crate) fn resume_in_turn(&self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        if link.is_ending() {
+            return;
+        }
+        if let Some(send) = link.p1_mut().and_then(|p1| p1.resumes.take()) {
+            self.go_on(cx, now, id, send.entry, send.goes_on);
+        }
+    }
+
+    /// Takes up a transfer that was cut off, on an association that is free.
+    pub(crate) fn go_on(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        entry: EntryId,
+        goes_on: GoesOn,
+    ) {
+        cx.queue.scheduler.progress(now.mono, entry);
+        cx.load_to_send(id, entry, StartReason::default());
+        if let Some(s) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) {
+            s.resume = Some(goes_on.point);
+            s.dialect = goes_on.dialect;
+            s.tried = goes_on.tried;
+            s.resumes = goes_on.resumes.saturating_add(1);
+        }
+    }
+}

@@ -1,0 +1,219 @@
+//! Transfers to a peer, from the record to the confirm.
+
+use crate::association::transfer::{Failed, Sending};
+use crate::commits::pending::{AfterCommit, Pending};
+use crate::context::Context;
+use crate::log::event::{Kind, Level};
+use crate::outbound::Outbound;
+use crate::outbound::transfers::recovering::MAX_RESUMES;
+use base::{AssociationId, EntryId, Now};
+use engine::Record;
+use osi::api::{Payload, Request};
+use scheduler::{ChannelId, StartReason};
+
+impl Outbound {
+    pub(crate) fn transfer_failed(
+        &self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        refused: bool,
+        detail: &str,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let (channel, interrupted) = (link.channel(), link.end.interrupting);
+        let Some(sending) = link.sending.take() else { return };
+        link.idle_since = now.mono;
+        // One that may go on does so here, or on the association that recovers this one; but one
+        // that failed again after it went on waits its turn.
+        let keeps = !interrupted || link.end.leaving;
+        let (again, point) = (sending.resumes > 0, sending.goes_on());
+        let goes_on = point.clone().filter(|_| keeps && !again);
+        // A pause kept it from moving: losing its association once more is no fault of its.
+        let paused = cx.queue.scheduler.is_paused(sending.entry);
+        let if_lost = point.filter(|_| sending.resumes < MAX_RESUMES || paused);
+        let bytes = sending.bytes();
+        if keeps {
+            let (entry, place) = (sending.entry, sending.place(&link.stack).filter(|_| !paused));
+            let message = sending.message.clone();
+            let record = sending.record.map(Box::new);
+            if let Some(p1) = link.p1_mut() {
+                p1.failed =
+                    Some(Failed { entry, goes_on, if_lost, place, refused, record, message });
+            }
+        }
+        cx.event(Level::Warning, Kind::TransferFailed, detail)
+            .association(id)
+            .channel(channel)
+            .message(sending.message)
+            .entry(sending.entry)
+            .precedence(sending.precedence)
+            .bytes(bytes);
+        if !keeps {
+            cx.queue.scheduler.put_back(now.mono, sending.entry);
+        }
+        if cx.life.stopping {
+            cx.finish(id);
+        }
+    }
+
+    /// Says of a message whose association ended under it that it is not through.
+    pub(crate) fn cut_off(&self, cx: &mut Context, id: AssociationId, sending: &Sending) {
+        let bytes = sending.bytes();
+        if sending.record.is_none() {
+            return; // nothing was said of it yet
+        }
+        let channel = cx.associations.get(&id).and_then(|link| link.channel());
+        let kind = if channel.is_some() { Kind::TransferFailed } else { Kind::DeliveryFailed };
+        cx.event(Level::Warning, kind, "the association ended")
+            .association(id)
+            .channel(channel)
+            .message(sending.message.clone())
+            .entry(sending.entry)
+            .precedence(sending.precedence)
+            .bytes(bytes);
+    }
+
+    /// The record of an entry that is to go out on a P1 association.
+    pub(crate) fn start_transfer(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+        record: Record,
+    ) {
+        let Some((peer, _)) = cx.peer_and_channel(channel) else { return };
+        let begun =
+            cx.associations.get(&id).and_then(|l| l.sending.as_ref()).and_then(|s| s.dialect);
+        let dialect = begun.unwrap_or(peer.dialect);
+        // One that began in another dialect than the peer has now goes on in it.
+        if begun.is_none() && cx.engine.would_lose_critical(&record) {
+            return self.route_instead(cx, now, id, &record);
+        }
+        let payload = cx.engine.transfer_payload(&record, dialect);
+        let message = record.message.clone();
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        let written = link.stack.written();
+        let Some(sending) = link.sending.as_mut() else { return };
+        sending.written_before = written;
+        sending.dialect = Some(dialect);
+        sending.content_length = payload.content_length;
+        sending.message.clone_from(&message);
+        let (entry, precedence, resume) =
+            (sending.entry, sending.precedence, sending.resume.clone());
+        let mut detail = match &resume {
+            Some(point) => format!("resumed after {} octets", point.octets),
+            None => format!("{} octets of content", payload.content_length),
+        };
+        if payload.left_out > 0 {
+            detail = format!("{detail}, {} private extensions left out", payload.left_out);
+        }
+        if sending.reason != StartReason::default() {
+            detail = format!("{detail}, {}", sending.reason);
+        }
+        sending.record = Some(record);
+        sending.started = Some(now.mono);
+        sending.started_at = resume.as_ref().map_or(0, |point| point.octets);
+        sending.meter.at(now.mono, sending.started_at);
+        let bytes = sending.bytes();
+        let payload = Payload {
+            head: payload.head,
+            content_length: payload.content_length,
+            tail: payload.tail,
+        };
+        cx.request(id, Request::Transfer { payload, resume });
+        cx.event(Level::Info, Kind::TransferStarted, detail)
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(bytes);
+        self.pause_at_start(cx, id, entry);
+    }
+
+    /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
+    /// again, which reports it.
+    pub(crate) fn route_instead(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        record: &Record,
+    ) {
+        let Some(link) = cx.associations.get_mut(&id) else { return };
+        link.idle_since = now.mono;
+        let Some(sending) = link.sending.take() else { return };
+        // At rest, where it is looked up first whether it was delivered already.
+        let seed = cx.rng.next_u64();
+        cx.queue.scheduler.retry(now.mono, sending.entry, seed);
+        self.reroute(cx, now, sending.entry, record);
+    }
+
+    pub(crate) fn transfer_confirmed(
+        &mut self,
+        cx: &mut Context,
+        now: Now,
+        id: AssociationId,
+        channel: ChannelId,
+    ) {
+        let Some(sending) = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut()) else {
+            return;
+        };
+        sending.confirmed = true;
+        let took = sending.started.map(|at| now.mono.since(at));
+        let octets = sending.content_length.saturating_sub(sending.started_at);
+        let (entry, message, precedence, bytes) =
+            (sending.entry, sending.message.clone(), sending.precedence, sending.bytes());
+        if let Some(took) = took {
+            cx.tally.transfer_took(precedence, took);
+            if let Some(state) = self.channels.get_mut(&channel) {
+                state.line.at_least(octets, took);
+            }
+        }
+        cx.event(Level::Info, Kind::TransferConfirmed, "")
+            .association(id)
+            .channel(Some(channel))
+            .message(message)
+            .entry(entry)
+            .precedence(precedence)
+            .bytes(bytes);
+        self.got_through(cx, now, channel, entry);
+        let (batch, bodies) = cx.queue.forget(entry);
+        let after = AfterCommit::Sent { batch: batch.clone(), bodies };
+        let level = cx.level_of(id, None);
+        let entries = Vec::new();
+        cx.commit_for(level, batch, Pending::Commit { link: id, entries, after, charge: None });
+    }
+
+    /// What follows a transfer that failed on an association that lives on: it goes on where it
+    /// may, else it is tried again later.
+    pub(crate) fn after_failure(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+        let Some(failed) = cx.p1_mut(id).and_then(|p1| p1.failed.take()) else {
+            return;
+        };
+        match failed.goes_on {
+            Some(goes_on) => self.go_on(cx, now, id, failed.entry, goes_on),
+            None if failed.refused && self.judge_refused(cx, now, id, &failed) => {}
+            None => {
+                let seed = cx.rng.next_u64();
+                cx.queue.scheduler.retry(now.mono, failed.entry, seed);
+            }
+        }
+    }
+
+    /// An entry whose transfer was cut off and cannot go on waits again. The first loss is the
+    /// link's; one that is lost again waits for longer, so that others get past it. Gives whether it
+    /// does.
+    pub(crate) fn begin_again(&mut self, cx: &mut Context, now: Now, entry: EntryId) -> bool {
+        let again = self.blame.was_put_back(entry);
+        if again {
+            let seed = cx.rng.next_u64();
+            cx.queue.scheduler.retry(now.mono, entry, seed);
+        } else {
+            cx.queue.scheduler.put_back(now.mono, entry);
+        }
+        again
+    }
+}

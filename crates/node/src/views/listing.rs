@@ -1,0 +1,351 @@
+//! The queue, a page at a time, as an operator sees it.
+
+use crate::config::Peer;
+use crate::node::Node;
+use crate::outbound::queued::reroutes::list;
+use base::shown::line;
+use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
+use bytes::Bytes;
+use engine::Record;
+use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
+use serde::{Deserialize, Serialize};
+
+/// Most rows of a page: each costs a look into the store.
+pub const ROWS: usize = 500;
+
+/// Octets of records read for one page, or those of one row: a record may have thousands of
+/// recipients.
+const RECORDS: usize = 8 << 20;
+
+/// Which part of the queue is asked for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct QueueRequest {
+    /// Only what goes to this peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Only what goes to this mailbox.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<String>,
+    /// Only this level.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub precedence: Option<Precedence>,
+    /// Only this entry.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<EntryId>,
+    /// What follows the last row of another page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<Cursor>,
+    /// Most rows wanted, [`ROWS`] at most.
+    pub limit: usize,
+}
+
+/// A place in the queue.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Cursor {
+    to: Place,
+    precedence: Precedence,
+    accepted: Utc,
+    entry: EntryId,
+}
+
+impl Cursor {
+    fn of(listed: &Listed) -> Cursor {
+        let item = &listed.item;
+        Cursor {
+            to: match item.destination {
+                Destination::Peer(peer) => Place::Peer(peer),
+                Destination::Mailbox(number) => Place::Mailbox(number),
+            },
+            precedence: item.precedence,
+            accepted: item.accepted,
+            entry: item.id,
+        }
+    }
+}
+
+/// Where an entry goes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Place {
+    Peer(PeerId),
+    Mailbox(u32),
+}
+
+/// Some rows of the queue: by peer in the order of the configuration, then by peer that was removed,
+/// then by mailbox; of each the
+/// highest precedence first, and within one those accepted first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct QueuePage {
+    /// The rows.
+    pub entries: Vec<QueueRow>,
+    /// Where the next page begins; absent where this is the last.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub next: Option<Cursor>,
+}
+
+/// One copy of a message, probe or report.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct QueueRow {
+    /// Its entry.
+    pub entry: String,
+    /// Its MTS identifier; absent where its record could not be read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mts_id: Option<String>,
+    /// `message`, `probe` or `report`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<String>,
+    /// Who sent it; a report has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub originator: Option<String>,
+    /// The peer it goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// Whether that peer is configured no more: the copy is about to be routed again. Where its name
+    /// is not known either, for it was removed before the start, `peer` is its identifier.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub removed: bool,
+    /// The mailbox it goes to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mailbox: Option<String>,
+    /// Its level.
+    pub precedence: Precedence,
+    /// Octets of content.
+    pub size: u64,
+    /// When we accepted it, RFC 3339.
+    pub accepted: String,
+    /// For how long it has been here.
+    pub age_seconds: f64,
+    /// `ready`, `delayed`, `held`, `held_by_operator`, `in_transfer`, `paused` or `expired`.
+    pub state: String,
+    /// The rule that holds it, and what it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub held_because: Option<String>,
+    /// It is delayed until then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delayed_until: Option<String>,
+    /// The channel it is in transfer on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// Octets the peer confirmed so far, envelope included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_confirmed: Option<u64>,
+    /// How fast, over the last 10 s.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rate_kbit_s: Option<f64>,
+    /// When it is given up; absent where it is not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires: Option<String>,
+    /// How often its transfer failed.
+    pub failures: u32,
+    /// It has waited for longer than its precedence allows.
+    pub overdue: bool,
+}
+
+impl QueueRow {
+    /// Fills in what only its record says; a malformed one says nothing.
+    pub fn describe(&mut self, record: &[u8]) {
+        // Not all of it: that takes long where there are many recipients.
+        let (Ok(brief), Ok(originator)) = (Record::peek(record), Record::originator(record)) else {
+            return;
+        };
+        self.kind = Some(format!("{:?}", brief.kind).to_lowercase());
+        self.originator = originator.map(|name| line(&name.to_string()).into_owned());
+        self.mts_id = Some(line(&brief.message).into_owned());
+    }
+}
+
+/// A page whose rows lack what only their records say.
+#[derive(Debug)]
+pub struct Page {
+    page: QueuePage,
+    /// The place of each row.
+    places: Vec<Cursor>,
+}
+
+impl Page {
+    /// Fills in what only the records say, as `record` finds them. Where they are long, the page
+    /// ends early and another one goes on from there.
+    #[must_use]
+    pub fn describe(
+        self,
+        mut record: impl FnMut((Precedence, EntryId)) -> Option<Bytes>,
+    ) -> QueuePage {
+        let Page { mut page, places } = self;
+        let (mut octets, mut rows) = (0, 0);
+        let mut last = None;
+        for (row, place) in page.entries.iter_mut().zip(places) {
+            if octets >= RECORDS {
+                page.next = last;
+                break;
+            }
+            if let Some(record) = record((place.precedence, place.entry)) {
+                octets += record.len();
+                row.describe(&record);
+            }
+            rows += 1;
+            last = Some(place);
+        }
+        page.entries.truncate(rows);
+        page
+    }
+}
+
+/// The time of day of an instant.
+fn utc(now: Now, at: Instant) -> Utc {
+    Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
+}
+
+impl Node {
+    /// A page of the queue.
+    ///
+    /// # Errors
+    /// A peer, an entry or a place to go on from that is not there, in words.
+    pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, String> {
+        let limit = asked.limit.clamp(1, ROWS);
+        if let Some(id) = asked.entry {
+            let listed = self.cx.queue.scheduler.listed(id);
+            let listed = listed.ok_or_else(|| match self.outbound.reroutes.became(id) {
+                Some(new) => {
+                    format!("there is no entry {id}: it was routed again, as {}", list(new))
+                }
+                None => format!("there is no entry {id}: it may have gone"),
+            })?;
+            return Ok(self.page(now, &[listed], false));
+        }
+        let mut found: Vec<Listed> = Vec::new();
+        let all = self.destinations(asked)?;
+        let begin = asked.after.as_ref().map(|after| match after.to {
+            Place::Peer(peer) => Destination::Peer(peer),
+            Place::Mailbox(number) => Destination::Mailbox(number),
+        });
+        if begin.is_some_and(|begin| !all.contains(&begin)) {
+            let why = "`after` names a peer or mailbox that is not listed here (any more): the queue \
+                       changed, or the page was another list's; begin again without it";
+            return Err(why.to_owned());
+        }
+        let behind = all.into_iter().skip_while(|to| begin.is_some_and(|begin| begin != *to));
+        for to in behind {
+            for precedence in Precedence::ALL.into_iter().rev() {
+                let after = asked.after.as_ref().filter(|_| begin == Some(to));
+                if asked.precedence.is_some_and(|only| only != precedence)
+                    || after.is_some_and(|after| precedence > after.precedence)
+                {
+                    continue;
+                }
+                let key = after.filter(|after| after.precedence == precedence);
+                let key = key.map(|after| (after.accepted, after.entry));
+                // One more than wanted tells whether there is another page.
+                let left = limit + 1 - found.len();
+                found.extend(self.cx.queue.scheduler.list(to, precedence, key, left));
+            }
+            if found.len() > limit {
+                break;
+            }
+        }
+        let more = found.len() > limit;
+        found.truncate(limit);
+        Ok(self.page(now, &found, more))
+    }
+
+    fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
+        match (&asked.peer, &asked.mailbox) {
+            (Some(name), _) => {
+                let removed = Some(PeerId::of_name(name)).filter(|id| self.outbound.is_stray(*id));
+                let peer = removed.map_or_else(|| self.peer_named(name).map(Peer::id), Ok)?;
+                Ok(vec![Destination::Peer(peer)])
+            }
+            (None, Some(address)) => {
+                let number = self.cx.queue.mailbox_number(address);
+                Ok(number.map(Destination::Mailbox).into_iter().collect())
+            }
+            (None, None) => {
+                let peers = self.cx.config.peers.iter().map(|peer| Destination::Peer(peer.id()));
+                let mailboxes = self.cx.queue.mailboxes().map(|(n, _)| Destination::Mailbox(n));
+                let removed = self.outbound.stray_peers().map(Destination::Peer);
+                Ok(peers.chain(removed).chain(mailboxes).collect())
+            }
+        }
+    }
+
+    /// A peer's name; its identifier where that is all we know of one that was removed.
+    fn name_of(&self, id: PeerId) -> String {
+        let former = || self.cx.tally.former_peer(id).map(str::to_owned);
+        let name = self.cx.config.peer(id).map(|peer| peer.name.clone());
+        name.or_else(former).unwrap_or_else(|| id.to_string())
+    }
+
+    fn is_removed(&self, to: Destination) -> bool {
+        matches!(to, Destination::Peer(id) if self.cx.config.peer(id).is_none())
+    }
+
+    fn page(&self, now: Now, found: &[Listed], more: bool) -> Page {
+        let places: Vec<Cursor> = found.iter().map(Cursor::of).collect();
+        let entries = found.iter().map(|listed| self.row(now, listed)).collect();
+        let next = places.last().filter(|_| more).cloned();
+        Page { page: QueuePage { entries, next }, places }
+    }
+
+    fn row(&self, now: Now, listed: &Listed) -> QueueRow {
+        let item = &listed.item;
+        let (peer, mailbox) = match item.destination {
+            Destination::Peer(id) => (Some(self.name_of(id)), None),
+            Destination::Mailbox(number) => {
+                let name = self.cx.queue.mailboxes().find(|(n, _)| *n == number);
+                (None, name.map(|(_, address)| address.to_owned()))
+            }
+        };
+        let mut row = QueueRow {
+            entry: item.id.to_string(),
+            mts_id: None,
+            kind: None,
+            originator: None,
+            peer,
+            removed: self.is_removed(item.destination),
+            mailbox,
+            precedence: item.precedence,
+            size: item.size,
+            accepted: item.accepted.to_string(),
+            age_seconds: now.utc.since(item.accepted).as_secs_f64(),
+            state: "ready".to_owned(),
+            held_because: None,
+            delayed_until: None,
+            channel: None,
+            bytes_confirmed: None,
+            rate_kbit_s: None,
+            expires: (item.expires != NEVER).then(|| utc(now, item.expires).to_string()),
+            failures: listed.failures,
+            overdue: listed.overdue,
+        };
+        self.set_state(now, &mut row, listed);
+        row
+    }
+
+    fn set_state(&self, now: Now, row: &mut QueueRow, listed: &Listed) {
+        let state = match listed.at {
+            ItemState::Ready => "ready",
+            ItemState::Held(Reason::Operator) => "held_by_operator",
+            ItemState::Held(reason) => {
+                row.held_because = Some(reason.to_string());
+                "held"
+            }
+            ItemState::Delayed(until) => {
+                row.delayed_until = Some(utc(now, until).to_string());
+                "delayed"
+            }
+            ItemState::InTransfer { channel, paused } => {
+                let names = channel.and_then(|channel| self.cx.place(channel));
+                row.channel = names.map(|(_, channel)| channel.to_owned());
+                let mut sending =
+                    self.cx.associations.values().filter_map(|link| link.sending.as_ref());
+                if let Some(sending) = sending.find(|sending| sending.entry == listed.item.id) {
+                    row.bytes_confirmed = sending.meter.octets();
+                    row.rate_kbit_s = sending.meter.kbit_s(now.mono);
+                }
+                if paused { "paused" } else { "in_transfer" }
+            }
+            ItemState::Expired => "expired",
+        };
+        row.state = state.to_owned();
+    }
+}

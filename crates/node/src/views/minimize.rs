@@ -1,0 +1,70 @@
+//! MINIMIZE as an operator orders and sees it.
+
+use crate::api::Input;
+use crate::node::Node;
+use crate::views::status::MinimizeStatus;
+use base::{Now, Precedence};
+use scheduler::Scope;
+use serde::{Deserialize, Serialize};
+use std::time::Duration;
+
+/// The longest time of an order.
+const LONGEST: Duration = Duration::from_secs(366 * 24 * 3_600);
+
+/// What an operator orders, with the names of the configuration; see [`Input::Minimize`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MinimizeOrder {
+    /// For this peer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub peer: Option<String>,
+    /// For this channel, as `peer/channel`. For all peers where neither is named.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub channel: Option<String>,
+    /// The lowest precedence that goes out.
+    pub floor: Option<Precedence>,
+    /// For so long, 366 days at most; until withdrawn where absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<u64>,
+}
+
+pub(crate) fn label((peer, channel): (&str, &str)) -> String {
+    format!("{peer}/{channel}")
+}
+
+impl Node {
+    /// What MINIMIZE there is, in force or at other hours.
+    pub fn minimize_status(&self, now: Now) -> Vec<MinimizeStatus> {
+        let told = |scope| {
+            let (floor, until, ordered) = self.operations.in_force(&self.cx, now, scope);
+            if !ordered && self.operations.minimize_of(&self.cx, scope).is_none() {
+                return None;
+            }
+            Some(MinimizeStatus {
+                on: match scope {
+                    Scope::Mta => "all peers".to_owned(),
+                    Scope::Peer(id) => self.cx.config.peer(id)?.name.clone(),
+                    Scope::Channel(id) => label(self.cx.place(id)?),
+                },
+                floor,
+                by: if ordered { "operator" } else { "windows" }.to_owned(),
+                until: until.map(|until| until.to_string()),
+            })
+        };
+        self.operations.scopes(&self.cx).into_iter().filter_map(told).collect()
+    }
+
+    /// An order as an input.
+    ///
+    /// # Errors
+    /// A name that is not in the configuration, in words.
+    pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, String> {
+        let scope = match (&order.peer, &order.channel) {
+            (None, None) => Scope::Mta,
+            (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),
+            (None, Some(name)) => Scope::Channel(self.channel_named(name)?),
+        };
+        let time = order.seconds.map(|seconds| Duration::from_secs(seconds).min(LONGEST));
+        Ok(Input::Minimize { scope, floor: order.floor, until: time.map(|time| now.utc + time) })
+    }
+}

@@ -1,0 +1,8 @@
+//! What an operator sees.
+
+pub mod listing;
+pub mod metrics;
+pub mod minimize;
+pub(crate) mod names;
+pub(crate) mod snapshot;
+pub mod status;

@@ -1,0 +1,195 @@
+//! The status an operator asks for.
+
+use crate::association::{Association, State};
+use crate::clock::watch::step;
+use crate::config::{Channel, Peer};
+use crate::node::Node;
+use crate::views::status::{
+    AssociationStatus, ChannelStatus, ClockStatus, Holds, LevelStatus, MailboxStatus, PeerStatus,
+    Status,
+};
+use base::{EntryId, Now, Precedence};
+use dscp::Dscp;
+use scheduler::{ChannelId, QueueStatus, Reason, Shift};
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+fn by_precedence(counts: &[u64; 6]) -> BTreeMap<Precedence, u64> {
+    Precedence::ALL
+        .into_iter()
+        .map(|p| (p, counts.get(usize::from(p.number())).copied().unwrap_or(0)))
+        .filter(|(_, n)| *n > 0)
+        .collect()
+}
+
+impl Node {
+    /// What goes on, as plain data.
+    pub fn status(&self, now: Now) -> Status {
+        // Channels that are no more stand here as long as an association of theirs does.
+        let gone =
+            self.cx.former.iter().filter(|former| self.cx.config.peer(former.id()).is_none());
+        let mut peers: Vec<PeerStatus> = Vec::new();
+        for config in self.cx.config.peers.iter().chain(gone) {
+            if peers.iter().any(|peer| peer.name == config.name) {
+                continue;
+            }
+            let former = self.cx.former.iter().filter(|f| f.id() == config.id());
+            let configured = self.cx.config.peer(config.id());
+            let channels = configured.into_iter().chain(former).flat_map(Peer::channels);
+            let name = config.name.clone();
+            let channels = channels.map(|(id, c)| self.channel_status(now, id, c)).collect();
+            peers.push(PeerStatus { name, channels });
+        }
+        let mailboxes = self.cx.queue.mailboxes().map(|(number, address)| MailboxStatus {
+            address: address.to_owned(),
+            queued: by_precedence(&self.cx.queue.scheduler.mailbox_status(number).queued()),
+            bound: self.cx.associations.values().filter(|l| l.mailbox() == Some(address)).count()
+                as u64,
+        });
+        Status {
+            clock: self.clock_status(now),
+            mta: self.cx.config.mta.0.clone(),
+            time: now.utc.to_string(),
+            started: self.cx.life.started_at.map(|at| at.to_string()),
+            stopping: self.cx.life.stopping,
+            peers,
+            minimize: self.minimize_status(now),
+            mailboxes: mailboxes.collect(),
+            counters: self.cx.tally.counters(),
+            events_lost: None,
+        }
+    }
+
+    /// How much is held in memory for what is under way; all zero at rest.
+    pub fn holds(&self) -> Holds {
+        Holds {
+            arrivals: self.arrivals.open.len(),
+            pending: self.cx.commits.pending.len(),
+            keys: self.cx.keys.committing.len() + self.cx.keys.blocked.len(),
+            associations: self.cx.associations.len(),
+            octets: self.arrivals.memory.total(),
+        }
+    }
+
+    fn channel_status(&self, now: Now, id: ChannelId, config: &Channel) -> ChannelStatus {
+        let queue = self.cx.queue.scheduler.status(id);
+        let floor = self.cx.queue.scheduler.floor_on(id);
+        ChannelStatus {
+            name: config.name.clone(),
+            dscp: config.dscp,
+            dscp_name: config.dscp.to_string(),
+            associations: self
+                .cx
+                .associations
+                .values()
+                .filter(|l| l.channel() == Some(id))
+                .map(|l| self.association_status(now, l, config.dscp))
+                .collect(),
+            levels: self.levels(now, config, &queue),
+            minimize: floor.map(|floor| floor.lowest),
+            minimize_because: floor.map(|floor| floor.to_string()),
+            queued: by_precedence(&queue.queued()),
+            queued_bytes: queue.bytes(),
+            held: by_precedence(&queue.held()),
+            held_because: queue.first_held().map(|(_, reason)| reason.to_string()),
+            oldest_age_seconds: queue.oldest().map(|at| now.utc.since(at).as_secs_f64()),
+            // Far below 2^53.
+            line_kbit_s: self
+                .outbound
+                .channels
+                .get(&id)
+                .and_then(|c| c.line.bit_s())
+                .map(|bit_s| bit_s as f64 / 1_000.0),
+            checkpoint_bytes: u64::from(self.outbound.checkpoint_size(id, config)) << 10,
+            closed: self.outbound.channels.get(&id).and_then(|c| c.schedule.describe()),
+            last_error: self.outbound.channels.get(&id).and_then(|c| c.last_error.clone()),
+        }
+    }
+
+    fn levels(&self, now: Now, config: &Channel, queue: &QueueStatus) -> Vec<LevelStatus> {
+        let carried = Precedence::ALL.into_iter().rev().filter(|p| config.precedences.contains(p));
+        let level = |precedence| {
+            let level = queue.level(precedence);
+            let reason = level.first_held.map(|(_, _, reason)| reason);
+            let holder = match reason {
+                Some(Reason::Waiting(_, id) | Reason::InTransfer(_, id)) => Some(id),
+                Some(Reason::Operator | Reason::Minimize(_)) | None => None,
+            };
+            LevelStatus {
+                precedence,
+                queued: level.queued,
+                queued_bytes: level.bytes,
+                oldest_age_seconds: level.oldest.map(|at| now.utc.since(at).as_secs_f64()),
+                held: level.held,
+                minimized: level.minimized,
+                held_by_operator: level.operator,
+                delayed: level.delayed,
+                held_because: reason.map(|reason| reason.to_string()),
+                held_by_entry: holder.map(|id| id.to_string()),
+                held_by_mts_id: holder.and_then(|id| self.message_in_transfer(id)),
+                in_transfer: level.in_transfer,
+                paused: level.paused,
+                overdue: level.overdue,
+            }
+        };
+        carried.map(level).collect()
+    }
+
+    /// The MTS identifier of an entry, which is known here while it is in transfer only.
+    fn message_in_transfer(&self, id: EntryId) -> Option<String> {
+        let mut sending = self.cx.associations.values().filter_map(|link| link.sending.as_ref());
+        let found = sending.find(|sending| sending.entry == id)?;
+        Some(base::shown::line(&found.message).into_owned()).filter(|message| !message.is_empty())
+    }
+
+    fn association_status(&self, now: Now, link: &Association, dscp: Dscp) -> AssociationStatus {
+        let arrival = link.receiving.and_then(|spool| self.arrivals.open.get(&spool));
+        let state = match link.state {
+            State::Connecting => "connecting",
+            State::Opening { .. } => "opening",
+            State::Open { .. } if link.sending.is_some() => "sending",
+            State::Open { .. } if link.receiving.is_some() => "receiving",
+            State::Open { .. } => "idle",
+            State::Releasing { .. } | State::Refusing | State::Over => "releasing",
+        };
+        let mark = link.p1().map_or(dscp, |p1| p1.mark);
+        AssociationStatus {
+            id: link.id.to_string(),
+            role: if link.is_initiator() { "initiator" } else { "responder" }.to_owned(),
+            state: state.to_owned(),
+            draining: link.end.drain.is_some(),
+            dscp_expected: mark,
+            dscp_expected_name: mark.to_string(),
+            dscp_seen: link.connection.dscp_seen,
+            dscp_seen_name: link.connection.dscp_seen.map(|seen| seen.to_string()),
+            message: link.sending.as_ref().map(|s| s.message.clone()).filter(|m| !m.is_empty()),
+            precedence: link.sending.as_ref().map(|s| s.precedence),
+            bytes_confirmed: link.sending.as_ref().and_then(|s| s.meter.octets()),
+            rate_kbit_s: link.sending.as_ref().and_then(|s| s.meter.kbit_s(now.mono)),
+            checkpoint_bytes: link.stack.checkpoint(),
+            bytes_done: link.sending.as_ref().map(|s| s.handed_out).or(arrival.map(|a| a.length)),
+            bytes_total: link.sending.as_ref().map(|s| s.content_length),
+        }
+    }
+
+    /// What there is to say of a clock that is not trusted.
+    pub fn clock_status(&self, now: Now) -> Option<ClockStatus> {
+        let wall = &self.cx.queue.wall;
+        let doubt = wall.doubt.as_ref()?;
+        let left = wall
+            .trusted_at(&self.cx.config.times.clock)
+            .map_or(Duration::ZERO, |at| at.since(now.mono));
+        // By the clock as it is, which the queue may not follow yet.
+        let by = match wall.at.map(|at| step(at, now)) {
+            Some(Shift::Sooner(by)) => now.mono + by,
+            _ => now.mono,
+        };
+        Some(ClockStatus {
+            since: doubt.since.to_string(),
+            because: doubt.because.clone(),
+            expiry_waits_until: (now.utc + left).to_string(),
+            believed: wall.believed(now.mono).unwrap_or(now.utc).to_string(),
+            late: self.cx.queue.scheduler.late_count(by) as u64,
+        })
+    }
+}
