@@ -38,35 +38,24 @@
 //! Disks: each sync and commit takes [`Scenario::disk`]; reading and appending take none. Passwords
 //! are believed.
 
-mod agenda;
-mod bulk;
-mod check;
-mod content;
-mod ground;
 mod host;
-mod message;
+mod load;
 mod outcome;
 mod path;
-mod probe;
 mod scenario;
 mod sim;
-mod sites;
-mod spread;
 mod station;
-mod store;
-mod udp;
-mod user;
 
-pub use ground::Captured;
 pub use host::tcp::{ConnectionCount, Usage};
+pub use outcome::probe::{Row, Series};
+pub use outcome::spread::Spread;
 pub use outcome::{LOAD_INTERVAL, LoadCount, MAX_SAMPLES, Outcome, Sum, Times, Traffic};
-pub use probe::{Row, Series};
+pub use scenario::sites::{ChannelSetup, Place, sites};
 pub use scenario::{
     Bulk, Clock, Congestion, Error, Load, Message, Probe, Scenario, Site, SiteUser, Stage, Start,
     Tcp, Udp, UserId,
 };
+pub use sim::simulated_hosts::Captured;
 pub use sim::{Sim, run};
-pub use sites::{ChannelSetup, Place, sites};
-pub use spread::Spread;
-pub use store::{Store, Unsound};
-pub use user::{Submission, User, UserEvent};
+pub use station::store::{Store, Unsound};
+pub use station::user::{Submission, User, UserEvent};

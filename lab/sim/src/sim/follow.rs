@@ -1,11 +1,11 @@
 //! What follows from what is due: everything that happens at one moment.
 
 use super::{Arriving, Sim};
-use crate::ground::{Ground, Happening, Listening, Owner};
 use crate::host::{ConnectionId, Event, Host};
+use crate::load::udp;
+use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
+use crate::station::user::{Submission, UserEvent};
 use crate::station::{Station, StationEvent};
-use crate::udp;
-use crate::user::{Submission, UserEvent};
 use p1::flags::ReportRequest;
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
 use router::Time;
@@ -13,72 +13,74 @@ use std::net::IpAddr;
 use std::time::Duration;
 
 impl Sim {
-    pub(super) fn happen(&mut self, what: Happening) {
-        let ground = &mut self.ground;
+    pub(super) fn happen(&mut self, what: ScheduledEvent) {
+        let simulated = &mut self.simulated;
         match what {
-            Happening::Looped { host, octets } => ground.arrive(host, octets),
-            Happening::Answer { site, input } => {
-                self.station(site, |station, ground| station.feed(ground, input));
+            ScheduledEvent::Looped { host, octets } => simulated.arrive(host, octets),
+            ScheduledEvent::Answer { site, input } => {
+                self.station(site, |station, simulated| station.feed(simulated, input));
             }
-            Happening::Commit { site, token, batch } => {
-                self.station(site, |station, ground| station.commit(ground, token, batch));
+            ScheduledEvent::Commit { site, token, batch } => {
+                self.station(site, |station, simulated| station.commit(simulated, token, batch));
             }
-            Happening::ToNode { site, association, bytes } => {
-                self.station(site, |station, ground| {
-                    station.node_hears(ground, association, bytes);
+            ScheduledEvent::ToNode { site, association, bytes } => {
+                self.station(site, |station, simulated| {
+                    station.node_hears(simulated, association, bytes);
                 });
             }
-            Happening::ToUser { site, association, bytes } => {
-                self.station(site, |station, ground| {
-                    station.user_hears(ground, association, &bytes);
+            ScheduledEvent::ToUser { site, association, bytes } => {
+                self.station(site, |station, simulated| {
+                    station.user_hears(simulated, association, &bytes);
                 });
             }
-            Happening::Unplugged { site, association } => {
-                self.station(site, |station, ground| station.unplugged(ground, association));
+            ScheduledEvent::Unplugged { site, association } => {
+                self.station(site, |station, simulated| station.unplugged(simulated, association));
             }
-            Happening::Bind { site, user } => {
-                self.station(site, |station, ground| station.bind(ground, user));
+            ScheduledEvent::Bind { site, user } => {
+                self.station(site, |station, simulated| station.bind(simulated, user));
             }
-            Happening::Submit { message } => self.submit(message),
-            Happening::Datagram { load } => self.datagram(load),
-            Happening::Begin { load } => {
+            ScheduledEvent::Submit { message } => self.submit(message),
+            ScheduledEvent::Datagram { load } => self.datagram(load),
+            ScheduledEvent::Begin { load } => {
                 if let Some(transfer) = self.transfers.get_mut(&load) {
-                    transfer.begin(ground);
+                    transfer.begin(simulated);
                 }
             }
-            Happening::Go { load } => {
+            ScheduledEvent::Go { load } => {
                 if let Some(transfer) = self.transfers.get_mut(&load) {
-                    transfer.go_on(ground);
+                    transfer.go_on(simulated);
                 }
             }
-            Happening::Stop { load } => {
+            ScheduledEvent::Stop { load } => {
                 if let Some(transfer) = self.transfers.get_mut(&load) {
-                    transfer.stop(ground);
+                    transfer.stop(simulated);
                 }
             }
-            Happening::Probe { probe } => {
+            ScheduledEvent::Probe { probe } => {
                 let Some(recorder) = self.recorders.get_mut(probe) else { return };
-                recorder.record(ground.since(), &ground.network);
+                recorder.record(simulated.since(), &simulated.network);
                 let interval = recorder.series.interval;
-                ground.later(interval, Happening::Probe { probe });
+                simulated.later(interval, ScheduledEvent::Probe { probe });
             }
         }
     }
 
-    fn station(&mut self, site: usize, act: impl FnOnce(&mut Station, &mut Ground)) {
+    fn station(&mut self, site: usize, act: impl FnOnce(&mut Station, &mut SimulatedHosts)) {
         if let Some(station) = self.stations.get_mut(site) {
-            act(station, &mut self.ground);
+            act(station, &mut self.simulated);
         }
     }
 
     fn datagram(&mut self, load: usize) {
         let Some(Some(source)) = self.sources.get_mut(load) else { return };
         let host = source.host;
-        if let Some(octets) = source.datagram(self.ground.now) {
-            self.ground.send(host, octets);
+        if let Some(octets) = source.datagram(self.simulated.now) {
+            self.simulated.send(host, octets);
         }
         if let Some(at) = source.next() {
-            self.ground.agenda.enter(at.max(self.ground.now), Happening::Datagram { load });
+            self.simulated
+                .agenda
+                .enter(at.max(self.simulated.now), ScheduledEvent::Datagram { load });
         }
     }
 
@@ -108,24 +110,26 @@ impl Sim {
             unknown: Vec::new(),
         };
         let submission = Submission { tag: number, envelope, size: message.size };
-        self.messages.submitted(self.ground.since(), number);
-        self.station(from.site, |station, ground| station.submit(ground, from.user, submission));
+        self.messages.submitted(self.simulated.since(), number);
+        self.station(from.site, |station, simulated| {
+            station.submit(simulated, from.user, submission);
+        });
     }
 
     /// All that follows from what happened, until nothing does.
     pub(super) fn settle(&mut self) {
         loop {
-            self.ground.exchange();
+            self.simulated.exchange();
             let mut quiet = true;
-            while let Some(packet) = self.ground.datagrams.pop_front() {
-                let answer = udp::arrive(self.ground.now, &packet, &mut self.sources);
+            while let Some(packet) = self.simulated.datagrams.pop_front() {
+                let answer = udp::arrive(self.simulated.now, &packet, &mut self.sources);
                 if let Some((host, octets)) = answer {
                     quiet = false;
-                    self.ground.send(host, octets);
+                    self.simulated.send(host, octets);
                 }
             }
-            for host in 0..self.ground.hosts.len() {
-                while let Some(event) = self.ground.hosts.get_mut(host).and_then(Host::event) {
+            for host in 0..self.simulated.hosts.len() {
+                while let Some(event) = self.simulated.hosts.get_mut(host).and_then(Host::event) {
                     quiet = false;
                     self.connection(host, event);
                 }
@@ -139,8 +143,8 @@ impl Sim {
                 }
             }
             while let Some((at, message)) = self.messages.start() {
-                let at = (Time::ZERO + at).max(self.ground.now);
-                self.ground.agenda.enter(at, Happening::Submit { message });
+                let at = (Time::ZERO + at).max(self.simulated.now);
+                self.simulated.agenda.enter(at, ScheduledEvent::Submit { message });
             }
             if quiet {
                 return;
@@ -160,15 +164,15 @@ impl Sim {
         if let Event::Accepted { port, remote, seen, .. } = event {
             return self.accepted(host, id, port, remote, seen);
         }
-        match self.ground.owners.get(&(host, id)).copied() {
+        match self.simulated.owners.get(&(host, id)).copied() {
             Some(Owner::Site { site, association }) => {
-                self.station(site, |station, ground| {
-                    station.connection(ground, association, event);
+                self.station(site, |station, simulated| {
+                    station.connection(simulated, association, event);
                 });
             }
             Some(Owner::Bulk { load, side }) => {
                 if let Some(transfer) = self.transfers.get_mut(&load) {
-                    transfer.event(&mut self.ground, side, event);
+                    transfer.event(&mut self.simulated, side, event);
                 }
             }
             None => {}
@@ -183,15 +187,15 @@ impl Sim {
         remote: IpAddr,
         seen: Option<dscp::Dscp>,
     ) {
-        match self.ground.listening.get(&(host, port)).copied() {
+        match self.simulated.listening.get(&(host, port)).copied() {
             Some(Listening::Site { site, listener }) => {
-                self.station(site, |station, ground| {
-                    station.accepted(ground, id, listener, remote, seen);
+                self.station(site, |station, simulated| {
+                    station.accepted(simulated, id, listener, remote, seen);
                 });
             }
             Some(Listening::Bulk { load }) => {
                 if let Some(transfer) = self.transfers.get(&load) {
-                    transfer.accepted(&mut self.ground, id);
+                    transfer.accepted(&mut self.simulated, id);
                 }
             }
             None => {}
@@ -199,7 +203,7 @@ impl Sim {
     }
 
     fn handle_event(&mut self, site: usize, event: StationEvent) {
-        let now = self.ground.since();
+        let now = self.simulated.since();
         match event {
             StationEvent::Event(event) => {
                 self.messages.event(now, site, &event);
@@ -216,8 +220,8 @@ impl Sim {
                 let left = message.size.saturating_sub(offset);
                 let len = usize::try_from(left).unwrap_or(usize::MAX).min(max);
                 let piece = self.messages.content(tag).piece(offset, len);
-                self.station(site, |station, ground| {
-                    station.with_user(ground, user, |user, now| user.content(now, piece));
+                self.station(site, |station, simulated| {
+                    station.with_user(simulated, user, |user, now| user.content(now, piece));
                 });
             }
             UserEvent::Answered { tag, result } => {
@@ -243,12 +247,12 @@ impl Sim {
                 {
                     self.messages.delivered(now, number, octets, wrong);
                 }
-                self.station(site, |station, ground| {
-                    station.with_user(ground, user, |user, now| user.take(now, invoke));
+                self.station(site, |station, simulated| {
+                    station.with_user(simulated, user, |user, now| user.take(now, invoke));
                 });
             }
-            UserEvent::Report { invoke, .. } => self.station(site, |station, ground| {
-                station.with_user(ground, user, |user, now| user.take_report(now, invoke));
+            UserEvent::Report { invoke, .. } => self.station(site, |station, simulated| {
+                station.with_user(simulated, user, |user, now| user.take_report(now, invoke));
             }),
             UserEvent::Bound
             | UserEvent::Refused(_)

@@ -1,8 +1,8 @@
 //! The users of a station, each bound by a pipe inside the host.
 
 use super::{Arriving, PIPE, Station, StationEvent};
-use crate::ground::{Ground, Happening};
-use crate::user::{Submission, User, UserEvent};
+use crate::sim::simulated_hosts::{ScheduledEvent, SimulatedHosts};
+use crate::station::user::{Submission, User, UserEvent};
 use base::AssociationId;
 use bytes::Bytes;
 use node::Input;
@@ -13,23 +13,23 @@ const BIND_AGAIN: Duration = Duration::from_secs(1);
 
 impl Station {
     /// A user binds, if he is not bound.
-    pub(crate) fn bind(&mut self, ground: &mut Ground, user: usize) {
+    pub(crate) fn bind(&mut self, simulated: &mut SimulatedHosts, user: usize) {
         let remote = self.address;
         let Some(listener) = self.p3 else { return };
         if self.slots.get(user).is_none_or(|slot| slot.association.is_some()) {
             return;
         }
         self.arriving = Some(Arriving::User(user));
-        self.feed(ground, Input::Accepted { connection: user as u64, listener, remote });
+        self.feed(simulated, Input::Accepted { connection: user as u64, listener, remote });
         if self.admitted.take().is_none() {
             let site = self.place;
-            return ground.later(BIND_AGAIN, Happening::Bind { site, user });
+            return simulated.later(BIND_AGAIN, ScheduledEvent::Bind { site, user });
         }
-        let now = ground.clock().mono;
+        let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.connected(now);
         }
-        self.drain_user(ground, user);
+        self.drain_user(simulated, user);
     }
 
     fn seat_of(&self, association: AssociationId) -> Option<usize> {
@@ -39,87 +39,92 @@ impl Station {
     /// Octets of the node come to a user.
     pub(crate) fn user_hears(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         association: AssociationId,
         bytes: &[u8],
     ) {
         let Some(user) = self.seat_of(association) else { return };
-        let now = ground.clock().mono;
+        let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.bytes(now, bytes);
         }
-        self.drain_user(ground, user);
+        self.drain_user(simulated, user);
     }
 
     /// Octets of a user come to the node.
     pub(crate) fn node_hears(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         association: AssociationId,
         bytes: Bytes,
     ) {
         if self.seat_of(association).is_some() {
-            self.feed(ground, Input::Bytes { association, bytes });
+            self.feed(simulated, Input::Bytes { association, bytes });
         }
     }
 
     /// The pipe between a user and the node is closed: both hear of it.
-    pub(crate) fn unplugged(&mut self, ground: &mut Ground, association: AssociationId) {
+    pub(crate) fn unplugged(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         if self.seat_of(association).is_some() {
-            self.lose_user(ground, association);
-            self.feed(ground, Input::Closed { association, error: None });
+            self.lose_user(simulated, association);
+            self.feed(simulated, Input::Closed { association, error: None });
         }
     }
 
-    pub(super) fn lose_user(&mut self, ground: &mut Ground, association: AssociationId) {
+    pub(super) fn lose_user(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         self.wanted.remove(&association);
         let Some(user) = self.seat_of(association) else { return };
         if let Some(slot) = self.slots.get_mut(user) {
             slot.association = None;
             slot.user.closed();
         }
-        ground.later(BIND_AGAIN, Happening::Bind { site: self.place, user });
+        simulated.later(BIND_AGAIN, ScheduledEvent::Bind { site: self.place, user });
     }
 
     /// A user submits a message.
-    pub(crate) fn submit(&mut self, ground: &mut Ground, user: usize, submission: Submission) {
-        let now = ground.clock().mono;
+    pub(crate) fn submit(
+        &mut self,
+        simulated: &mut SimulatedHosts,
+        user: usize,
+        submission: Submission,
+    ) {
+        let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.submit(now, submission);
-            self.drain_user(ground, user);
+            self.drain_user(simulated, user);
         }
     }
 
     /// A user is asked something, and does it.
     pub(crate) fn with_user(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         user: usize,
         act: impl FnOnce(&mut User, base::Instant),
     ) {
-        let now = ground.clock().mono;
+        let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             act(&mut slot.user, now);
-            self.drain_user(ground, user);
+            self.drain_user(simulated, user);
         }
     }
 
     /// Does what a user wants done, and tells what he heard.
-    pub(super) fn drain_user(&mut self, ground: &mut Ground, user: usize) {
+    pub(super) fn drain_user(&mut self, simulated: &mut SimulatedHosts, user: usize) {
         let site = self.place;
         while let Some(slot) = self.slots.get_mut(user) {
             let Some(heard) = slot.user.poll() else { break };
             match (heard, slot.association) {
                 (UserEvent::Write(bytes), Some(association)) => {
-                    ground.later(PIPE, Happening::ToNode { site, association, bytes });
+                    simulated.later(PIPE, ScheduledEvent::ToNode { site, association, bytes });
                 }
                 (UserEvent::Close, Some(association)) => {
-                    ground.later(PIPE, Happening::Unplugged { site, association });
+                    simulated.later(PIPE, ScheduledEvent::Unplugged { site, association });
                 }
                 (UserEvent::Write(_) | UserEvent::Close, None) => {}
                 (heard, _) => self.told.push_back((site, StationEvent::UserEvent { user, heard })),
             }
         }
-        self.set_due(ground);
+        self.set_due(simulated);
     }
 }

@@ -2,8 +2,8 @@
 //! that it matches, by what it was when it came: one first-match step says just that.
 
 use super::MAX_DEPTH;
-use super::algebra::any_common;
 use super::map::{DEFAULT, Maker, Police, PolicyClass, PolicyMap, is_default};
+use super::matching::algebra::any_common;
 use dscp::Dscp;
 use router::policy::{Action, Case, Match, Meter, Name, Step};
 use std::collections::BTreeSet;

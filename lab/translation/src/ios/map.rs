@@ -1,11 +1,11 @@
 //! Policy maps: what their classes say, and the policy made of them.
 
-use super::access::{dscp, precedence_number};
-use super::class::Class;
 use super::lines::Line;
+use super::matching::access::{dscp, precedence_number};
+use super::matching::class::Class;
+use super::matching::work::Work;
 use super::read::{Config, Interface};
 use super::shape::{Shape, shape};
-use super::work::Work;
 use super::wred::Wred;
 use super::{At, MAX_DEPTH, Notes};
 use dscp::Dscp;

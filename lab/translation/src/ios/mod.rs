@@ -9,18 +9,15 @@
 //! Where IOS has a default, it is written out: 64 packets a queue, WRED's lines by code point, a
 //! policer's burst, a shaper's Bc, the bandwidth of an interface by its type.
 
-mod access;
-mod algebra;
 mod branch;
 mod chain;
 mod checked;
-mod class;
 mod lines;
 mod map;
+mod matching;
 mod ports;
 mod read;
 mod shape;
-mod work;
 mod wred;
 mod write;
 
@@ -28,10 +25,11 @@ pub use ports::Renamed;
 pub use write::to_toml;
 
 use lines::Line;
+use matching::work::Work;
+use matching::{class, work};
 use router::policy::{Attachment, Policy};
 use serde::Serialize;
 use std::collections::{BTreeMap, BTreeSet};
-use work::Work;
 
 /// The longest configuration, in lines.
 pub const MAX_LINES: usize = 20_000;

@@ -1,9 +1,9 @@
 //! Reads a configuration line by line: which mode it is in, and what each line of a mode says.
 
-use super::access::{self, AccessList, Kind, kind_of};
-use super::class::{self, ClassMap};
 use super::lines::Line;
 use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
+use super::matching::access::{self, AccessList, Kind, kind_of};
+use super::matching::class::{self, ClassMap};
 use super::{At, Notes};
 use router::time::Rate;
 use std::collections::BTreeMap;

@@ -1,6 +1,6 @@
 //! `random-detect`.
 
-use super::access::{dscp, precedence_number};
+use super::matching::access::{dscp, precedence_number};
 use dscp::Dscp;
 use router::policy::{Dropper, Line};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! Whether a scenario holds together, before anything is built from it.
 
+use crate::load::udp;
+use crate::path;
 use crate::scenario::{Bulk, Error, Load, Message, Probe, Scenario, Site, Start, Tcp, Udp};
-use crate::{path, udp};
 use network::Plan;
 use node::config::ListenerService;
 use p1::names::{ORAddress, ORName};

@@ -1,18 +1,20 @@
 //! The loop: from one moment at which anything is due to the next.
 
+pub(crate) mod agenda;
 mod follow;
+pub(crate) mod simulated_hosts;
 
-use crate::bulk::Transfer;
-use crate::check::{self, Checked};
-use crate::content::Content;
-use crate::ground::{Captured, Ground, Happening, Listening};
 use crate::host::Host;
-use crate::message::Messages;
+use crate::load::bulk::Transfer;
+use crate::load::content::Content;
+use crate::load::message::Messages;
+use crate::load::udp::Source;
 use crate::outcome::Outcome;
-use crate::probe::Recorder;
+use crate::outcome::probe::Recorder;
+use crate::scenario::check::{self, Checked};
 use crate::scenario::{Clock, Error, Load, Scenario, Start};
+use crate::sim::simulated_hosts::{Captured, Listening, ScheduledEvent, SimulatedHosts};
 use crate::station::Station;
-use crate::udp::Source;
 use base::rng::Rng;
 use network::{Network, PortId};
 use p1::names::{ORAddress, ORName};
@@ -46,7 +48,7 @@ struct Arriving {
 
 /// A scenario that runs.
 pub struct Sim {
-    ground: Ground,
+    simulated: SimulatedHosts,
     stations: Vec<Station>,
     messages: Messages,
     sources: Vec<Option<Source>>,
@@ -79,7 +81,7 @@ impl Sim {
             Host::new(&node.name, &addresses, mtu, tcp, seeds.next_u64())
         });
         let simulated = simulated.collect();
-        let mut ground = Ground::new(network, simulated);
+        let mut simulated = SimulatedHosts::new(network, simulated);
         let mut stations = Vec::new();
         for (place, ((site, host), names)) in
             scenario.sites.iter().zip(hosts).zip(&users).enumerate()
@@ -87,14 +89,14 @@ impl Sim {
             stations.push(Station::new(place, site, names, host, scenario.disk));
         }
         for (station, site) in stations.iter_mut().zip(&scenario.sites) {
-            station.start(&mut ground, site);
+            station.start(&mut simulated, site);
         }
         let recipients = scenario.messages.iter().filter_map(|message| {
             // That they can be read was checked.
             message.to.parse::<ORAddress>().ok().map(ORName::from)
         });
         let mut sim = Sim {
-            ground,
+            simulated,
             stations,
             messages: Messages::new(&scenario.messages, scenario.seed),
             sources: Vec::new(),
@@ -117,7 +119,7 @@ impl Sim {
     fn enter(&mut self, scenario: &Scenario, loads: &[(usize, usize, IpAddr)], seeds: &mut Rng) {
         for (message, one) in scenario.messages.iter().enumerate() {
             if let Start::At(after) = one.start {
-                self.ground.later(after, Happening::Submit { message });
+                self.simulated.later(after, ScheduledEvent::Submit { message });
             }
         }
         for (place, (load, (from, to, address))) in scenario.loads.iter().zip(loads).enumerate() {
@@ -126,20 +128,20 @@ impl Sim {
                 Load::Udp(load) => {
                     source = Source::new(load, place, (*from, *to), *address, seeds.next_u64());
                     if let Some(at) = source.as_mut().and_then(Source::next) {
-                        self.ground.agenda.enter(at, Happening::Datagram { load: place });
+                        self.simulated.agenda.enter(at, ScheduledEvent::Datagram { load: place });
                     }
                 }
                 Load::Tcp(load) => {
                     let content = Content::new(!scenario.seed, place);
                     let transfer = Transfer::new(load, place, (*from, *to), *address, content);
                     let listening = Listening::Bulk { load: place };
-                    self.ground.listening.insert((*to, load.to.port()), listening);
-                    if let Some(host) = self.ground.host(*to) {
+                    self.simulated.listening.insert((*to, load.to.port()), listening);
+                    if let Some(host) = self.simulated.host(*to) {
                         host.listen(load.to.port(), load.dscp);
                     }
-                    self.ground.later(load.start, Happening::Begin { load: place });
+                    self.simulated.later(load.start, ScheduledEvent::Begin { load: place });
                     if let Some(stop) = load.stop {
-                        self.ground.later(stop, Happening::Stop { load: place });
+                        self.simulated.later(stop, ScheduledEvent::Stop { load: place });
                     }
                     self.transfers.insert(place, transfer);
                 }
@@ -147,29 +149,29 @@ impl Sim {
             self.sources.push(source);
         }
         for (probe, one) in scenario.probes.iter().enumerate() {
-            self.ground.later(one.interval, Happening::Probe { probe });
+            self.simulated.later(one.interval, ScheduledEvent::Probe { probe });
         }
     }
 
     /// The time since the beginning.
     pub fn now(&self) -> Duration {
-        self.ground.since()
+        self.simulated.since()
     }
 
     /// Copies what passes this port from now on, written as in a topology: `naples-sar.wan`. `None`
     /// where there is no such port. What is copied waits for [`Sim::captured`], so it is to be taken
     /// after every few steps.
     pub fn tap(&mut self, port: &str) -> Option<PortId> {
-        let port = self.ground.network.plan().port(port)?;
+        let port = self.simulated.network.plan().port(port)?;
         let on = network::Input::Tap { port, on: true };
-        self.ground.network.handle(self.ground.now, on);
+        self.simulated.network.handle(self.simulated.now, on);
         Some(port)
     }
 
     /// The next packet that passed a tapped port, in the order of time at each port; `None` once
     /// there is none.
     pub fn captured(&mut self) -> Option<Captured> {
-        self.ground.captured.pop_front()
+        self.simulated.captured.pop_front()
     }
 
     /// Whether nothing more will happen.
@@ -193,24 +195,24 @@ impl Sim {
             return Ok(false);
         }
         let stations = self.stations.iter().filter_map(Station::deadline).min();
-        let next = [self.ground.deadline(), stations].into_iter().flatten().min();
+        let next = [self.simulated.deadline(), stations].into_iter().flatten().min();
         let Some(next) = next.filter(|next| *next <= self.until) else {
-            self.ground.now = self.until;
+            self.simulated.now = self.until;
             self.over = true;
             return Ok(false);
         };
         self.steps += 1;
-        self.ground.now = self.ground.now.max(next);
-        let now = self.ground.now;
-        if self.ground.network.deadline().is_some_and(|due| due <= now) {
-            self.ground.network.handle(now, network::Input::Tick);
+        self.simulated.now = self.simulated.now.max(next);
+        let now = self.simulated.now;
+        if self.simulated.network.deadline().is_some_and(|due| due <= now) {
+            self.simulated.network.handle(now, network::Input::Tick);
         }
-        while let Some(what) = self.ground.agenda.due(now) {
+        while let Some(what) = self.simulated.agenda.due(now) {
             self.happen(what);
         }
         for station in &mut self.stations {
             if station.deadline().is_some_and(|due| due <= now) {
-                station.tick(&mut self.ground);
+                station.tick(&mut self.simulated);
             }
         }
         self.settle();
@@ -226,7 +228,7 @@ impl Sim {
     /// # Errors
     /// As [`Sim::step`].
     pub fn run_until(&mut self, time: Duration) -> Result<bool, Error> {
-        while self.ground.since() < time {
+        while self.simulated.since() < time {
             if !self.step()? {
                 return Ok(false);
             }
@@ -249,7 +251,7 @@ impl Sim {
     /// Loads that are sent for a time are waited for where there are no messages, and so is what of
     /// them is under way.
     fn are_sent(&self) -> bool {
-        let now = self.ground.since();
+        let now = self.simulated.since();
         let sources = self.sources.iter().flatten().filter_map(Source::stop);
         let transfers = self.transfers.values().filter_map(|one| one.load.stop);
         let mut stops = sources.chain(transfers);
@@ -277,12 +279,12 @@ impl Sim {
         let loads = self.sources.iter().enumerate().map(|(place, source)| match source {
             Some(source) => source.count(),
             None => {
-                self.transfers.get(&place).map(|one| one.count(&self.ground)).unwrap_or_default()
+                self.transfers.get(&place).map(|one| one.count(&self.simulated)).unwrap_or_default()
             }
         });
         let mut messages = self.messages.times.clone();
         for (site, station) in self.stations.iter().enumerate() {
-            let transferred = station.transferred(&self.ground);
+            let transferred = station.transferred(&self.simulated);
             for (number, times) in messages.iter_mut().enumerate() {
                 let is_first = self.messages.get(number).is_some_and(|m| m.from.site == site);
                 let identifier = times.identifier.as_ref().filter(|_| is_first);
@@ -296,8 +298,8 @@ impl Sim {
             loads: loads.collect(),
             series: self.recorders.iter().map(|recorder| recorder.series.clone()).collect(),
             events: self.events.clone(),
-            tcp: self.ground.hosts.iter().flat_map(Host::usage).collect(),
-            ended: self.ground.since(),
+            tcp: self.simulated.hosts.iter().flat_map(Host::usage).collect(),
+            ended: self.simulated.since(),
             complete: self.is_complete(),
             steps: self.steps,
         }

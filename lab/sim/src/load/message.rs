@@ -1,6 +1,6 @@
 //! Messages on their way: what happens to each, and what starts because of it.
 
-use crate::content::Content;
+use crate::load::content::Content;
 use crate::outcome::Times;
 use crate::scenario::{Message, Stage, Start};
 use base::AssociationId;

@@ -2,25 +2,25 @@
 
 use super::access::{dscp, precedence};
 use super::algebra::{MAX_MATCHES, all_common, all_without, whole};
-use super::read::Config;
 use super::work::{TOO_MUCH, Work};
-use super::{MAX_DEPTH, Notes};
+use crate::ios::read::Config;
+use crate::ios::{MAX_DEPTH, Notes};
 use dscp::Dscp;
 use router::policy::Match;
 use std::collections::BTreeMap;
 
 /// A class map.
 #[derive(Clone, Debug, Default)]
-pub(super) struct ClassMap {
-    pub(super) line: usize,
-    pub(super) any: bool,
-    pub(super) terms: Vec<Term>,
+pub(crate) struct ClassMap {
+    pub(crate) line: usize,
+    pub(crate) any: bool,
+    pub(crate) terms: Vec<Term>,
 }
 
 /// A line `match ...`.
 #[derive(Clone, Debug)]
-pub(super) struct Term {
-    pub(super) line: usize,
+pub(crate) struct Term {
+    pub(crate) line: usize,
     not: bool,
     what: Result<What, String>,
 }
@@ -37,14 +37,14 @@ enum What {
 
 /// What a class map comes to.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Class {
-    pub(super) matches: Vec<Match>,
+pub(crate) struct Class {
+    pub(crate) matches: Vec<Match>,
     /// Something that it should match is left out.
     partial: bool,
 }
 
 /// The words after `match`; names in their own case.
-pub(super) fn term(line: usize, words: &[String]) -> Term {
+pub(crate) fn term(line: usize, words: &[String]) -> Term {
     let lower: Vec<String> = words.iter().map(|word| word.to_ascii_lowercase()).collect();
     let mut lower: Vec<&str> = lower.iter().map(String::as_str).collect();
     let not = lower.first() == Some(&"not");
@@ -91,7 +91,7 @@ pub(super) fn term(line: usize, words: &[String]) -> Term {
 }
 
 /// All class maps that can be mapped; what cannot is noted.
-pub(super) fn resolve_all(
+pub(crate) fn resolve_all(
     config: &Config,
     notes: &mut Notes,
     work: &mut Work,

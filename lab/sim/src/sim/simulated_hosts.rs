@@ -1,9 +1,9 @@
 //! What stations and loads stand on: the hosts, the network between them, and what is to happen.
 
-use crate::agenda::Agenda;
-use crate::bulk::BulkSide;
 use crate::host::{ConnectionId, Host};
+use crate::load::bulk::BulkSide;
 use crate::path;
+use crate::sim::agenda::Agenda;
 use base::{AssociationId, Instant, Now, Utc};
 use bytes::Bytes;
 use engine::journal::Batch;
@@ -22,7 +22,7 @@ const BEGINNING: u64 = 1_767_225_600_000_000;
 
 /// What is to happen at its time.
 #[derive(Debug)]
-pub(crate) enum Happening {
+pub(crate) enum ScheduledEvent {
     /// A packet of a host to itself arrives.
     Looped { host: usize, octets: Vec<u8> },
     /// A node is answered.
@@ -83,9 +83,9 @@ pub(crate) enum Listening {
 }
 
 /// The ground.
-pub(crate) struct Ground {
+pub(crate) struct SimulatedHosts {
     pub(crate) now: Time,
-    pub(crate) agenda: Agenda<Happening>,
+    pub(crate) agenda: Agenda<ScheduledEvent>,
     pub(crate) network: Network,
     /// By their places in the plan.
     pub(crate) hosts: Vec<Host>,
@@ -98,9 +98,9 @@ pub(crate) struct Ground {
     mtus: BTreeMap<(usize, IpAddr), usize>,
 }
 
-impl Ground {
-    pub(crate) fn new(network: Network, hosts: Vec<Host>) -> Ground {
-        Ground {
+impl SimulatedHosts {
+    pub(crate) fn new(network: Network, hosts: Vec<Host>) -> SimulatedHosts {
+        SimulatedHosts {
             now: Time::ZERO,
             agenda: Agenda::new(),
             network,
@@ -125,7 +125,7 @@ impl Ground {
     }
 
     /// Enters what is to happen so long from now.
-    pub(crate) fn later(&mut self, delay: Duration, what: Happening) {
+    pub(crate) fn later(&mut self, delay: Duration, what: ScheduledEvent) {
         self.agenda.enter(self.now + delay, what);
     }
 
@@ -145,7 +145,7 @@ impl Ground {
         let Some(to) = destination(&octets) else { return self.recycle(host, octets) };
         let Some(node) = self.network.plan().nodes.get(host) else { return };
         if node.ports.iter().flat_map(|port| &port.addresses).any(|own| own.ip() == to) {
-            return self.later(LOOPBACK, Happening::Looped { host, octets });
+            return self.later(LOOPBACK, ScheduledEvent::Looped { host, octets });
         }
         match node.route(to) {
             Some(NextHop::Port(port)) => {

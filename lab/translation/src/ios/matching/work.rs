@@ -3,7 +3,7 @@
 
 /// Units of work that are done for one configuration. One takes some 30 ns (a release build), all of
 /// them about a second; and a policy made with them is a file of a few MB, as long as one may be.
-pub(super) const MAX_UNITS: u64 = 20_000_000;
+pub(crate) const MAX_UNITS: u64 = 20_000_000;
 /// Units for each match that is made, and may be thrown away.
 const MAKE: u64 = 5;
 /// Units for each match that a class of the policy has: it is checked, written and read.
@@ -18,16 +18,16 @@ const BRANCH: u64 = 4_000;
 /// What may still be done. Once it is spent, whatever asks gives up, and the configuration is refused
 /// as a whole.
 #[derive(Clone, Debug)]
-pub(super) struct Work {
+pub(crate) struct Work {
     left: Option<u64>,
 }
 
 impl Work {
-    pub(super) fn new(units: u64) -> Work {
+    pub(crate) fn new(units: u64) -> Work {
         Work { left: Some(units) }
     }
 
-    pub(super) fn is_spent(&self) -> bool {
+    pub(crate) fn is_spent(&self) -> bool {
         self.left.is_none()
     }
 
@@ -42,31 +42,31 @@ impl Work {
     }
 
     /// Two sets of code points, or as much, are looked at.
-    pub(super) fn compares(&mut self, a: usize, b: usize) -> bool {
+    pub(crate) fn compares(&mut self, a: usize, b: usize) -> bool {
         self.spend(1 + (a as u64).saturating_mul(b as u64) / 64)
     }
 
-    pub(super) fn makes(&mut self, matches: usize) -> bool {
+    pub(crate) fn makes(&mut self, matches: usize) -> bool {
         self.each(matches, MAKE)
     }
 
-    pub(super) fn keeps(&mut self, matches: usize) -> bool {
+    pub(crate) fn keeps(&mut self, matches: usize) -> bool {
         self.each(matches, KEEP)
     }
 
-    pub(super) fn looks_at(&mut self, matches: usize) -> bool {
+    pub(crate) fn looks_at(&mut self, matches: usize) -> bool {
         self.each(matches, LOOK)
     }
 
-    pub(super) fn goes_through(&mut self, classes: usize) -> bool {
+    pub(crate) fn goes_through(&mut self, classes: usize) -> bool {
         self.each(classes.max(1), CLASS)
     }
 
-    pub(super) fn branches(&mut self, branches: usize) -> bool {
+    pub(crate) fn branches(&mut self, branches: usize) -> bool {
         self.each(branches, BRANCH)
     }
 }
 
 /// What is said of a configuration that asks for more.
-pub(super) const TOO_MUCH: &str = "its classes and policies stand in one another so often, or give so \
+pub(crate) const TOO_MUCH: &str = "its classes and policies stand in one another so often, or give so \
     large a policy, that to follow them takes too long: import it in parts";

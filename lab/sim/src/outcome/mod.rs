@@ -1,8 +1,11 @@
 //! What happened.
 
+pub(crate) mod probe;
+pub(crate) mod spread;
+
 use crate::host::tcp::ConnectionCount;
-use crate::probe::Series;
-use crate::spread::Spread;
+use crate::outcome::probe::Series;
+use crate::outcome::spread::Spread;
 use base::AssociationId;
 use dscp::Dscp;
 use node::event::Event;

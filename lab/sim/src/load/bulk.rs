@@ -1,10 +1,10 @@
 //! TCP loads: a connection that carries octets one way, which are known by their places.
 
-use crate::content::Content;
-use crate::ground::{Ground, Happening, Owner};
 use crate::host::{ConnectionId, Event};
+use crate::load::content::Content;
 use crate::outcome::LoadCount;
 use crate::scenario::Bulk;
+use crate::sim::simulated_hosts::{Owner, ScheduledEvent, SimulatedHosts};
 use std::collections::VecDeque;
 use std::net::IpAddr;
 use std::time::Duration;
@@ -81,55 +81,55 @@ impl Transfer {
     }
 
     /// What was counted so far.
-    pub(crate) fn count(&self, ground: &Ground) -> LoadCount {
+    pub(crate) fn count(&self, simulated: &SimulatedHosts) -> LoadCount {
         let mut count = self.count.clone();
-        let waiting = self.connection.zip(ground.hosts.get(self.from));
+        let waiting = self.connection.zip(simulated.hosts.get(self.from));
         let waiting = waiting.map_or(0, |(id, host)| host.waiting(id));
         count.sent.octets = count.sent.octets.saturating_sub(waiting as u64);
         count
     }
 
     /// It begins.
-    pub(crate) fn begin(&mut self, ground: &mut Ground) {
-        let (now, load) = (ground.now, &self.load);
+    pub(crate) fn begin(&mut self, simulated: &mut SimulatedHosts) {
+        let (now, load) = (simulated.now, &self.load);
         if self.stopped || self.connection.is_some() {
             return;
         }
-        let Some(host) = ground.host(self.from) else { return };
+        let Some(host) = simulated.host(self.from) else { return };
         let id = host.connect(now, self.local, load.to, load.dscp);
         let owner = Owner::Bulk { load: self.place, side: BulkSide::Source };
-        ground.owners.insert((self.from, id), owner);
+        simulated.owners.insert((self.from, id), owner);
         self.connection = Some(id);
     }
 
     /// It is to end with what was written.
-    pub(crate) fn stop(&mut self, ground: &mut Ground) {
+    pub(crate) fn stop(&mut self, simulated: &mut SimulatedHosts) {
         self.stopped = true;
-        self.go_on(ground);
+        self.go_on(simulated);
     }
 
     /// The connection came to the sink.
-    pub(crate) fn accepted(&self, ground: &mut Ground, id: ConnectionId) {
+    pub(crate) fn accepted(&self, simulated: &mut SimulatedHosts, id: ConnectionId) {
         let owner = Owner::Bulk { load: self.place, side: BulkSide::Sink };
-        ground.owners.insert((self.to, id), owner);
+        simulated.owners.insert((self.to, id), owner);
     }
 
     /// Something happened to one of its ends.
-    pub(crate) fn event(&mut self, ground: &mut Ground, side: BulkSide, event: Event) {
+    pub(crate) fn event(&mut self, simulated: &mut SimulatedHosts, side: BulkSide, event: Event) {
         match (side, event) {
             (BulkSide::Source, Event::Connected { .. }) => {
-                self.since = ground.since();
-                self.go_on(ground);
+                self.since = simulated.since();
+                self.go_on(simulated);
             }
-            (BulkSide::Source, Event::Room { .. }) => self.go_on(ground),
+            (BulkSide::Source, Event::Room { .. }) => self.go_on(simulated),
             (BulkSide::Source, Event::Failed { id, error }) => {
-                ground.owners.remove(&(self.from, id));
+                simulated.owners.remove(&(self.from, id));
                 self.connection = None;
                 self.count.error = Some(error);
-                ground.later(AGAIN, Happening::Begin { load: self.place });
+                simulated.later(AGAIN, ScheduledEvent::Begin { load: self.place });
             }
             (BulkSide::Source, Event::Closed { id, error }) => {
-                ground.owners.remove(&(self.from, id));
+                simulated.owners.remove(&(self.from, id));
                 if !self.closed {
                     let why = error.unwrap_or_else(|| "the receiver closed".to_owned());
                     self.count.error = Some(why);
@@ -138,14 +138,14 @@ impl Transfer {
             }
             (BulkSide::Sink, Event::Bytes { bytes, .. }) => {
                 self.count.wrong += self.content.wrong(self.count.received.octets, &bytes);
-                self.came(ground.since(), bytes.len());
+                self.came(simulated.since(), bytes.len());
                 if Some(self.count.received.octets) == self.load.octets {
-                    self.count.done = Some(ground.since());
+                    self.count.done = Some(simulated.since());
                 }
             }
             (BulkSide::Sink, Event::Closed { id, .. }) => {
-                ground.owners.remove(&(self.to, id));
-                self.count.done.get_or_insert(ground.since());
+                simulated.owners.remove(&(self.to, id));
+                self.count.done.get_or_insert(simulated.since());
             }
             _ => {}
         }
@@ -164,16 +164,16 @@ impl Transfer {
     }
 
     /// Writes what there is room and leave for.
-    pub(crate) fn go_on(&mut self, ground: &mut Ground) {
+    pub(crate) fn go_on(&mut self, simulated: &mut SimulatedHosts) {
         let (Some(id), false) = (self.connection, self.closed) else { return };
-        let (now, since) = (ground.now, ground.since());
+        let (now, since) = (simulated.now, simulated.since());
         let end = if self.stopped { 0 } else { self.load.octets.unwrap_or(u64::MAX) };
         let passed = since.saturating_sub(self.since);
         let leave = self.load.rate.map_or(u64::MAX, |rate| {
             let octets = u128::from(rate) * passed.as_nanos() / 8_000_000_000;
             u64::try_from(octets).unwrap_or(u64::MAX)
         });
-        let Some(host) = ground.host(self.from) else { return };
+        let Some(host) = simulated.host(self.from) else { return };
         loop {
             let written = self.count.sent.octets;
             let room = AHEAD.saturating_sub(host.waiting(id)).min(PIECE);
@@ -197,7 +197,7 @@ impl Transfer {
                 let octets = (written + SEGMENT).saturating_sub(leave);
                 let nanos = u128::from(octets) * 8_000_000_000 / u128::from(rate.max(1)) + 1;
                 let wait = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-                ground.later(wait, Happening::Go { load: self.place });
+                simulated.later(wait, ScheduledEvent::Go { load: self.place });
             }
             _ => host.want_room(now, id, AHEAD / 2),
         }

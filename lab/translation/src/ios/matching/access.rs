@@ -1,22 +1,22 @@
 //! Access lists.
 
-use super::Notes;
 use super::algebra::{all_without, whole};
-use super::lines::Line;
 use super::work::{TOO_MUCH, Work};
+use crate::ios::Notes;
+use crate::ios::lines::Line;
 use dscp::Dscp;
 use router::policy::{Match, Ports, Prefix, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// An access list.
 #[derive(Clone, Debug, Default)]
-pub(super) struct AccessList {
-    pub(super) entries: Vec<Entry>,
+pub(crate) struct AccessList {
+    pub(crate) entries: Vec<Entry>,
 }
 
 /// What an entry says of packets that match any of these.
 #[derive(Clone, Debug)]
-pub(super) struct Entry {
+pub(crate) struct Entry {
     line: usize,
     permit: bool,
     /// What it matches, or why that cannot be said.
@@ -25,14 +25,14 @@ pub(super) struct Entry {
 
 /// Which entries a list has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Standard,
     Extended,
     Six,
 }
 
 /// The kind of a numbered list.
-pub(super) fn kind_of(number: &str) -> Option<Kind> {
+pub(crate) fn kind_of(number: &str) -> Option<Kind> {
     match number.parse::<u16>().ok()? {
         1..=99 | 1300..=1999 => Some(Kind::Standard),
         100..=199 | 2000..=2699 => Some(Kind::Extended),
@@ -45,7 +45,7 @@ const MAX_PERMITTED: usize = 4_096;
 
 impl AccessList {
     /// What it permits, and whether something was left out of that.
-    pub(super) fn permitted(
+    pub(crate) fn permitted(
         &self,
         notes: &mut Notes,
         work: &mut Work,
@@ -84,7 +84,7 @@ impl AccessList {
 }
 
 /// An entry from the words after the list's name: `permit ...`; `None` for a remark.
-pub(super) fn entry(line: &Line, skip: usize, kind: Kind) -> Option<Entry> {
+pub(crate) fn entry(line: &Line, skip: usize, kind: Kind) -> Option<Entry> {
     let words = line.lower();
     let mut words = words.iter().map(String::as_str).skip(skip).peekable();
     // Named lists may number their entries.
@@ -303,7 +303,7 @@ impl<'w> Reader<'w> {
 }
 
 /// A code point as IOS names it.
-pub(super) fn dscp(word: &str) -> Result<Dscp, String> {
+pub(crate) fn dscp(word: &str) -> Result<Dscp, String> {
     let word = if word == "default" { "0" } else { word };
     word.parse().map_err(|error: dscp::UnknownDscp| error.to_string())
 }
@@ -320,14 +320,14 @@ const PRECEDENCES: [&str; 8] = [
 ];
 
 /// The number of an IP precedence.
-pub(super) fn precedence_number(word: &str) -> Result<u8, String> {
+pub(crate) fn precedence_number(word: &str) -> Result<u8, String> {
     let named = PRECEDENCES.iter().position(|name| *name == word);
     let number = named.and_then(|n| u8::try_from(n).ok()).or_else(|| word.parse().ok());
     number.filter(|n| *n < 8).ok_or_else(|| format!("{word:?} is no IP precedence"))
 }
 
 /// The eight code points of an IP precedence.
-pub(super) fn precedence(word: &str) -> Result<Vec<Dscp>, String> {
+pub(crate) fn precedence(word: &str) -> Result<Vec<Dscp>, String> {
     let number = precedence_number(word)?;
     Ok((number * 8..number * 8 + 8).filter_map(Dscp::new).collect())
 }

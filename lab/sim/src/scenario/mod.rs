@@ -1,5 +1,8 @@
 //! What is to happen: the network, who is where, and what they send when.
 
+pub(crate) mod check;
+pub(crate) mod sites;
+
 use base::Precedence;
 use dscp::Dscp;
 use network::Topology;

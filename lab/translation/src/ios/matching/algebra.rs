@@ -6,10 +6,10 @@ use router::policy::{Match, Ports, Prefix};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// Matches of a class, at most: beyond it a class is not mapped.
-pub(super) const MAX_MATCHES: usize = 256;
+pub(crate) const MAX_MATCHES: usize = 256;
 
 /// Everything of IPv4, or of IPv6.
-pub(super) fn whole(is_ipv4: bool) -> Option<Prefix> {
+pub(crate) fn whole(is_ipv4: bool) -> Option<Prefix> {
     let address: IpAddr =
         if is_ipv4 { Ipv4Addr::UNSPECIFIED.into() } else { Ipv6Addr::UNSPECIFIED.into() };
     Prefix::new(address, 0)
@@ -47,7 +47,7 @@ fn overlap(a: &Ports, b: &Ports) -> Option<Ports> {
 }
 
 /// What meets both; `None` where nothing does.
-pub(super) fn intersection(a: &Match, b: &Match) -> Option<Match> {
+pub(crate) fn intersection(a: &Match, b: &Match) -> Option<Match> {
     let dscp: Vec<Dscp> = match (a.dscp.is_empty(), b.dscp.is_empty()) {
         (true, _) => b.dscp.clone(),
         (_, true) => a.dscp.clone(),
@@ -76,7 +76,7 @@ pub(super) fn intersection(a: &Match, b: &Match) -> Option<Match> {
 }
 
 /// All code points but these.
-pub(super) fn other_dscps(all: &[Dscp], but: &[Dscp]) -> Vec<Dscp> {
+pub(crate) fn other_dscps(all: &[Dscp], but: &[Dscp]) -> Vec<Dscp> {
     let every: Vec<Dscp> = (0..64).filter_map(Dscp::new).collect();
     let all = if all.is_empty() { &every } else { all };
     all.iter().filter(|dscp| !but.contains(dscp)).copied().collect()
@@ -112,7 +112,7 @@ fn ports_around(outer: Option<Ports>, inner: Ports) -> Vec<Ports> {
 ///
 /// # Errors
 /// It cannot be said with matches; why.
-pub(super) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'static str> {
+pub(crate) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'static str> {
     let Some(inner) = intersection(from, without) else { return Ok(vec![from.clone()]) };
     let (mut parts, mut rest) = (Vec::new(), from.clone());
     if rest.interface != inner.interface {
@@ -157,7 +157,7 @@ pub(super) fn difference(from: &Match, without: &Match) -> Result<Vec<Match>, &'
 ///
 /// # Errors
 /// As [`difference`], more than [`MAX_MATCHES`] matches, or no work left.
-pub(super) fn all_without(
+pub(crate) fn all_without(
     from: &[Match],
     without: &[Match],
     work: &mut Work,
@@ -187,7 +187,7 @@ pub(super) fn all_without(
 ///
 /// # Errors
 /// More than [`MAX_MATCHES`] matches, or no work left.
-pub(super) fn all_common(
+pub(crate) fn all_common(
     a: &[Match],
     b: &[Match],
     work: &mut Work,
@@ -206,7 +206,7 @@ pub(super) fn all_common(
 }
 
 /// Whether some packet meets one of each; false where no work is left.
-pub(super) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
+pub(crate) fn any_common(a: &[Match], b: &[Match], work: &mut Work) -> bool {
     let mut pairs = a.iter().flat_map(|a| b.iter().map(move |b| (a, b)));
     pairs.any(|(a, b)| work.compares(a.dscp.len(), b.dscp.len()) && intersection(a, b).is_some())
 }

@@ -2,13 +2,15 @@
 //! pipes inside the host.
 
 mod slots;
+pub(crate) mod store;
+pub(crate) mod user;
 
-use crate::ground::{Ground, Happening, Listening, Owner};
 use crate::host::connection::MAX_UNSENT;
 use crate::host::{ConnectionId, Event};
 use crate::scenario::{Error, Site};
-use crate::store::{Store, Unsound};
-use crate::user::{User, UserEvent};
+use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
+use crate::station::store::{Store, Unsound};
+use crate::station::user::{User, UserEvent};
 use base::AssociationId;
 use bytes::Bytes;
 use dscp::Dscp;
@@ -130,7 +132,7 @@ impl Station {
     }
 
     /// Listens, starts the node, and lets the users bind.
-    pub(crate) fn start(&mut self, ground: &mut Ground, site: &Site) {
+    pub(crate) fn start(&mut self, simulated: &mut SimulatedHosts, site: &Site) {
         for (listener, port) in &site.listens {
             let channel = site.config.listener(*listener).and_then(|l| match l.service {
                 ListenerService::P1 { peer, channel } => {
@@ -140,14 +142,14 @@ impl Station {
             });
             let Some((_, channel)) = channel else { continue };
             let listening = Listening::Site { site: self.place, listener: *listener };
-            ground.listening.insert((self.host, *port), listening);
-            if let Some(host) = ground.host(self.host) {
+            simulated.listening.insert((self.host, *port), listening);
+            if let Some(host) = simulated.host(self.host) {
                 host.listen(*port, channel.dscp);
             }
         }
-        self.feed(ground, Input::Started);
+        self.feed(simulated, Input::Started);
         for user in 0..self.slots.len() {
-            ground.later(Duration::ZERO, Happening::Bind { site: self.place, user });
+            simulated.later(Duration::ZERO, ScheduledEvent::Bind { site: self.place, user });
         }
     }
 
@@ -173,8 +175,8 @@ impl Station {
     }
 
     /// How much of the messages that it transfers now the next MTAs have confirmed, by identifier.
-    pub(crate) fn transferred(&self, ground: &Ground) -> BTreeMap<String, u64> {
-        let status = self.node.status(ground.clock());
+    pub(crate) fn transferred(&self, simulated: &SimulatedHosts) -> BTreeMap<String, u64> {
+        let status = self.node.status(simulated.clock());
         let channels = status.peers.into_iter().flat_map(|peer| peer.channels);
         let associations = channels.flat_map(|channel| channel.associations);
         let sends = associations.filter_map(|one| Some((one.message?, one.bytes_confirmed?)));
@@ -182,106 +184,110 @@ impl Station {
     }
 
     /// Its deadline has passed.
-    pub(crate) fn tick(&mut self, ground: &mut Ground) {
-        let now = ground.clock().mono;
+    pub(crate) fn tick(&mut self, simulated: &mut SimulatedHosts) {
+        let now = simulated.clock().mono;
         for place in 0..self.slots.len() {
             let slot = self.slots.get_mut(place);
             if let Some(slot) = slot.filter(|slot| slot.user.deadline().is_some_and(|at| at <= now))
             {
                 slot.user.tick(now);
-                self.drain_user(ground, place);
+                self.drain_user(simulated, place);
             }
         }
         if self.node.deadline().is_some_and(|at| at <= now) {
-            self.feed(ground, Input::Tick);
+            self.feed(simulated, Input::Tick);
         } else {
-            self.set_due(ground);
+            self.set_due(simulated);
         }
     }
 
-    fn set_due(&mut self, ground: &Ground) {
+    fn set_due(&mut self, simulated: &SimulatedHosts) {
         let users = self.slots.iter().filter_map(|slot| slot.user.deadline());
         let next = users.chain(self.node.deadline()).min();
-        self.due = next.map(|at| Time(at.0.saturating_mul(1_000)).max(ground.now + TICK));
+        self.due = next.map(|at| Time(at.0.saturating_mul(1_000)).max(simulated.now + TICK));
     }
 
     /// Hands the node an input and does what it wants.
-    pub(crate) fn feed(&mut self, ground: &mut Ground, input: Input) {
-        self.node.handle(ground.clock(), input);
-        self.drain(ground);
+    pub(crate) fn feed(&mut self, simulated: &mut SimulatedHosts, input: Input) {
+        self.node.handle(simulated.clock(), input);
+        self.drain(simulated);
     }
 
-    fn drain(&mut self, ground: &mut Ground) {
+    fn drain(&mut self, simulated: &mut SimulatedHosts) {
         while let Some(output) = self.node.poll() {
-            if let Err(unsound) = self.perform(ground, output) {
+            if let Err(unsound) = self.perform(simulated, output) {
                 self.unsound.get_or_insert(unsound);
             }
         }
-        self.set_due(ground);
+        self.set_due(simulated);
     }
 
     /// The disk has made a commit.
     pub(crate) fn commit(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         token: Token,
         batch: engine::journal::Batch,
     ) {
         if let Err(unsound) = self.store.apply(batch) {
             self.unsound.get_or_insert(unsound);
         }
-        self.feed(ground, Input::Committed { token, result: Ok(()) });
+        self.feed(simulated, Input::Committed { token, result: Ok(()) });
     }
 
-    fn answer(&self, ground: &mut Ground, delay: Duration, input: Input) {
-        ground.later(delay, Happening::Answer { site: self.place, input });
+    fn answer(&self, simulated: &mut SimulatedHosts, delay: Duration, input: Input) {
+        simulated.later(delay, ScheduledEvent::Answer { site: self.place, input });
     }
 
-    fn perform(&mut self, ground: &mut Ground, output: Output) -> Result<(), Unsound> {
+    fn perform(&mut self, simulated: &mut SimulatedHosts, output: Output) -> Result<(), Unsound> {
         let site = self.place;
         match output {
             Output::Connect { association, channel } => {
-                self.connect(ground, association, channel);
+                self.connect(simulated, association, channel);
             }
-            Output::Admitted { connection: _, association } => self.admit(ground, association),
-            Output::Write { association, bytes } => self.write(ground, association, bytes),
-            Output::Measure { association } => self.measure(ground, association),
-            Output::Close { association } => self.close(ground, association),
-            Output::Drop { association } => self.drop_now(ground, association),
+            Output::Admitted { connection: _, association } => self.admit(simulated, association),
+            Output::Write { association, bytes } => self.write(simulated, association, bytes),
+            Output::Measure { association } => self.measure(simulated, association),
+            Output::Close { association } => self.close(simulated, association),
+            Output::Drop { association } => self.drop_now(simulated, association),
             Output::SpoolOpen { spool } => self.store.open(spool)?,
             Output::SpoolAppend { spool, bytes, .. } => self.store.append(spool, &bytes)?,
             Output::SpoolSync { spool, token, .. } => {
                 let result = Ok(self.store.spooled(spool)?);
-                self.answer(ground, self.disk, Input::Synced { spool, token, result });
+                self.answer(simulated, self.disk, Input::Synced { spool, token, result });
             }
             Output::SpoolDiscard { spool } => {
                 // One that a commit used up meanwhile is fine.
                 let _ = self.store.discard(spool);
             }
             Output::Commit { token, batch, .. } => {
-                ground.later(self.disk, Happening::Commit { site, token, batch });
+                simulated.later(self.disk, ScheduledEvent::Commit { site, token, batch });
             }
             Output::Load { token, precedence, id } => {
                 let record = self.store.entries.get(&(precedence, id)).cloned();
-                self.answer(ground, Duration::ZERO, Input::Loaded { token, result: Ok(record) });
+                self.answer(simulated, Duration::ZERO, Input::Loaded { token, result: Ok(record) });
             }
             Output::LookUp { token, keys, .. } => {
-                let found = self.store.look_up(&keys, ground.clock().utc);
-                self.answer(ground, Duration::ZERO, Input::LookedUp { token, result: Ok(found) });
+                let found = self.store.look_up(&keys, simulated.clock().utc);
+                self.answer(
+                    simulated,
+                    Duration::ZERO,
+                    Input::LookedUp { token, result: Ok(found) },
+                );
             }
             Output::ForgetSeen { token, before, most } => {
                 let forget = vec![engine::journal::Op::ForgetSeen { before, most }];
                 self.store.apply(forget)?;
                 let result = Ok(self.store.has_expired_keys(before));
-                self.answer(ground, self.disk, Input::Forgot { token, result });
+                self.answer(simulated, self.disk, Input::Forgot { token, result });
             }
             Output::ReadContent { token, association, body, offset, len } => {
                 let wanted = Wanted { token, body, offset, len };
                 self.wanted.entry(association).or_default().push_back(wanted);
-                self.give_content(ground, association)?;
+                self.give_content(simulated, association)?;
             }
             Output::Verify { token, .. } => {
-                self.answer(ground, VERIFY, Input::Verified { token, right: true });
+                self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
             Output::Event(event) => self.told.push_back((site, StationEvent::Event(event))),
             Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
@@ -292,12 +298,12 @@ impl Station {
     /// Answers what content was asked for, while the connection can take it.
     fn give_content(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         association: AssociationId,
     ) -> Result<(), Unsound> {
         if let Some(id) = self.connections.get(&association).copied() {
-            let now = ground.now;
-            let Some(host) = ground.host(self.host) else { return Ok(()) };
+            let now = simulated.now;
+            let Some(host) = simulated.host(self.host) else { return Ok(()) };
             if host.waiting(id) >= MAX_UNSENT {
                 host.want_room(now, id, MAX_UNSENT);
                 return Ok(());
@@ -307,37 +313,42 @@ impl Station {
             self.wanted.remove(&association).unwrap_or_default()
         {
             let result = Ok(self.store.read(body, offset, len)?);
-            self.answer(ground, Duration::ZERO, Input::Content { token, result });
+            self.answer(simulated, Duration::ZERO, Input::Content { token, result });
         }
         Ok(())
     }
 
     fn connect(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         association: AssociationId,
         channel: node::ChannelId,
     ) {
         let Some((remote, dscp)) = self.connects.get(&channel).copied() else {
             let error = "no address to connect to".to_owned();
-            return self.answer(ground, PIPE, Input::ConnectFailed { association, error });
+            return self.answer(simulated, PIPE, Input::ConnectFailed { association, error });
         };
-        let (now, address) = (ground.now, self.address);
-        let Some(host) = ground.host(self.host) else { return };
+        let (now, address) = (simulated.now, self.address);
+        let Some(host) = simulated.host(self.host) else { return };
         let id = host.connect(now, address, remote, dscp);
-        self.own(ground, association, id);
+        self.own(simulated, association, id);
     }
 
-    fn own(&mut self, ground: &mut Ground, association: AssociationId, id: ConnectionId) {
+    fn own(
+        &mut self,
+        simulated: &mut SimulatedHosts,
+        association: AssociationId,
+        id: ConnectionId,
+    ) {
         self.connections.insert(association, id);
-        ground.owners.insert((self.host, id), Owner::Site { site: self.place, association });
+        simulated.owners.insert((self.host, id), Owner::Site { site: self.place, association });
     }
 
     /// The node gave what arrives an association, or none.
-    fn admit(&mut self, ground: &mut Ground, admitted: Option<AssociationId>) {
+    fn admit(&mut self, simulated: &mut SimulatedHosts, admitted: Option<AssociationId>) {
         self.admitted = admitted;
         match (self.arriving.take(), admitted) {
-            (Some(Arriving::Peer(id)), Some(association)) => self.own(ground, association, id),
+            (Some(Arriving::Peer(id)), Some(association)) => self.own(simulated, association, id),
             (Some(Arriving::User(user)), Some(association)) => {
                 if let Some(slot) = self.slots.get_mut(user) {
                     slot.association = Some(association);
@@ -347,85 +358,89 @@ impl Station {
         }
     }
 
-    fn disown(&mut self, ground: &mut Ground, association: AssociationId) -> Option<ConnectionId> {
+    fn disown(
+        &mut self,
+        simulated: &mut SimulatedHosts,
+        association: AssociationId,
+    ) -> Option<ConnectionId> {
         self.wanted.remove(&association);
         let id = self.connections.remove(&association)?;
-        ground.owners.remove(&(self.host, id));
+        simulated.owners.remove(&(self.host, id));
         Some(id)
     }
 
-    fn write(&mut self, ground: &mut Ground, association: AssociationId, bytes: Bytes) {
-        let (site, now) = (self.place, ground.now);
+    fn write(&mut self, simulated: &mut SimulatedHosts, association: AssociationId, bytes: Bytes) {
+        let (site, now) = (self.place, simulated.now);
         match self.connections.get(&association) {
             Some(id) => {
-                if let Some(host) = ground.host(self.host) {
+                if let Some(host) = simulated.host(self.host) {
                     host.write(now, *id, bytes);
                 }
             }
-            None => ground.later(PIPE, Happening::ToUser { site, association, bytes }),
+            None => simulated.later(PIPE, ScheduledEvent::ToUser { site, association, bytes }),
         }
     }
 
     /// Says how much of what was written the other end's TCP has acknowledged.
-    fn measure(&mut self, ground: &mut Ground, association: AssociationId) {
+    fn measure(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         let Some(id) = self.connections.get(&association).copied() else { return };
-        let octets = ground.host(self.host).and_then(|host| host.taken(id));
+        let octets = simulated.host(self.host).and_then(|host| host.taken(id));
         if let Some(octets) = octets {
-            self.answer(ground, Duration::ZERO, Input::Taken { association, octets });
+            self.answer(simulated, Duration::ZERO, Input::Taken { association, octets });
         }
     }
 
-    fn close(&mut self, ground: &mut Ground, association: AssociationId) {
-        let (site, now) = (self.place, ground.now);
+    fn close(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
+        let (site, now) = (self.place, simulated.now);
         match self.connections.get(&association) {
             Some(id) => {
-                if let Some(host) = ground.host(self.host) {
+                if let Some(host) = simulated.host(self.host) {
                     host.close(now, *id);
                 }
             }
-            None => ground.later(PIPE, Happening::Unplugged { site, association }),
+            None => simulated.later(PIPE, ScheduledEvent::Unplugged { site, association }),
         }
     }
 
-    fn drop_now(&mut self, ground: &mut Ground, association: AssociationId) {
-        let now = ground.now;
-        match self.disown(ground, association) {
+    fn drop_now(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
+        let now = simulated.now;
+        match self.disown(simulated, association) {
             Some(id) => {
-                if let Some(host) = ground.host(self.host) {
+                if let Some(host) = simulated.host(self.host) {
                     host.drop_now(now, id);
                 }
             }
-            None => self.lose_user(ground, association),
+            None => self.lose_user(simulated, association),
         }
     }
 
     /// Something happened to a connection of the node.
     pub(crate) fn connection(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         association: AssociationId,
         event: Event,
     ) {
         match event {
             Event::Connected { seen, .. } => {
-                self.feed(ground, Input::Connected { association });
-                self.mark_seen(ground, association, seen);
+                self.feed(simulated, Input::Connected { association });
+                self.mark_seen(simulated, association, seen);
             }
             Event::Failed { error, .. } => {
-                self.disown(ground, association);
-                self.feed(ground, Input::ConnectFailed { association, error });
+                self.disown(simulated, association);
+                self.feed(simulated, Input::ConnectFailed { association, error });
             }
             Event::Bytes { bytes, .. } => {
-                self.feed(ground, Input::Bytes { association, bytes });
+                self.feed(simulated, Input::Bytes { association, bytes });
             }
             Event::Room { .. } => {
-                if let Err(unsound) = self.give_content(ground, association) {
+                if let Err(unsound) = self.give_content(simulated, association) {
                     self.unsound.get_or_insert(unsound);
                 }
             }
             Event::Closed { error, .. } => {
-                self.disown(ground, association);
-                self.feed(ground, Input::Closed { association, error });
+                self.disown(simulated, association);
+                self.feed(simulated, Input::Closed { association, error });
             }
             Event::Accepted { .. } => {} // has no association yet
         }
@@ -434,28 +449,33 @@ impl Station {
     /// A peer connected.
     pub(crate) fn accepted(
         &mut self,
-        ground: &mut Ground,
+        simulated: &mut SimulatedHosts,
         id: ConnectionId,
         listener: ListenerId,
         remote: IpAddr,
         seen: Option<Dscp>,
     ) {
         self.arriving = Some(Arriving::Peer(id));
-        self.feed(ground, Input::Accepted { connection: id.0, listener, remote });
+        self.feed(simulated, Input::Accepted { connection: id.0, listener, remote });
         match self.admitted.take() {
-            Some(association) => self.mark_seen(ground, association, seen),
+            Some(association) => self.mark_seen(simulated, association, seen),
             None => {
-                let now = ground.now;
-                if let Some(host) = ground.host(self.host) {
+                let now = simulated.now;
+                if let Some(host) = simulated.host(self.host) {
                     host.drop_now(now, id);
                 }
             }
         }
     }
 
-    fn mark_seen(&mut self, ground: &mut Ground, association: AssociationId, seen: Option<Dscp>) {
+    fn mark_seen(
+        &mut self,
+        simulated: &mut SimulatedHosts,
+        association: AssociationId,
+        seen: Option<Dscp>,
+    ) {
         if let Some(dscp) = seen {
-            self.feed(ground, Input::MarkSeen { association, dscp });
+            self.feed(simulated, Input::MarkSeen { association, dscp });
         }
     }
 }
