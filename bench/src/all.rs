@@ -1,5 +1,5 @@
-//! `cargo xtask bench all`: every bench, and the tables of docs/performance.md made from what came
-//! of them.
+//! `cargo xtask bench all`: every bench, and the tables of docs/performance.md made from the
+//! results.
 
 use super::backlog::{self, HEADER, STAGES};
 use super::figures::markdown;
@@ -82,7 +82,7 @@ impl Args {
             println!("{}\n{}\n{flood}\n{}", relay.text(), backlog.text(), restart.text());
             println!("{}", resume.text());
         }
-        Ok(Outcome::of(figures.relay.is_sound()))
+        Ok(Outcome::from_passed(figures.relay.is_sound()))
     }
 
     fn measure(&self, workspace: &Workspace) -> Result<Figures> {

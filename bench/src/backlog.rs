@@ -111,7 +111,8 @@ impl Flights {
     }
 
     fn times(self, stages: Vec<Stage>) -> Times {
-        let (accepted_ms, delivered_ms) = (Summary::of(self.accepted), Summary::of(self.delivered));
+        let (accepted_ms, delivered_ms) =
+            (Summary::from_micros(self.accepted), Summary::from_micros(self.delivered));
         Times { accepted_ms, delivered_ms, stages }
     }
 }
@@ -126,7 +127,7 @@ impl Args {
         } else {
             print!("{}", report.text());
         }
-        Ok(Outcome::of(true))
+        Ok(Outcome::from_passed(true))
     }
 
     /// All that is to be done by default.

@@ -46,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_told_apart() {
+    fn thousands_are_separated() {
         for (number, text) in
             [(0, "0"), (999, "999"), (1_000, "1,000"), (23_456, "23,456"), (1_000_000, "1,000,000")]
         {

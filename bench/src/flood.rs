@@ -1,4 +1,4 @@
-//! `cargo xtask bench flood`: what a flood of Routine at both MTAs does to a Flash on its own channel.
+//! `cargo xtask bench flood`: how a flood of Routine at both MTAs affects a Flash on its own channel.
 
 mod results;
 
@@ -128,7 +128,7 @@ impl Args {
         } else if !self.write {
             print!("{}", report.text());
         }
-        Ok(Outcome::of(true))
+        Ok(Outcome::from_passed(true))
     }
 
     /// All that is to be done by default.
@@ -265,7 +265,7 @@ impl Bed {
 
     fn finish(mut self, size: usize, measured: &Result<()>) -> Result<Vec<Row>> {
         if measured.is_err() {
-            // Said by whom it is handed to.
+            // The caller reports the error.
             for path in self.pair.keep() {
                 eprintln!("logs are kept in {}", path.join("logs").display());
             }

@@ -35,12 +35,12 @@ const IDLE_MESSAGES: u64 = 200;
 const IDLE_PAUSE: u64 = 20;
 /// Transfers of the memory row.
 const AT_ONCE: usize = 32;
-/// A row fails once nothing was delivered for this long: a slow disk makes it longer, no more.
+/// A row fails once nothing was delivered for this long: a slow disk only makes it longer.
 const DRAIN: Duration = Duration::from_secs(60);
 /// Longest row: what bounds a load whose messages trickle.
 const LONGEST: Duration = Duration::from_secs(1_800);
-/// How often the daemon is asked what it carries: each time is a process of its own and a look at
-/// the whole queue, which must not be what is measured.
+/// Interval of queries of the daemon's status: each one is a process that reads the whole queue,
+/// whose cost must not be measured.
 const LOOK: Duration = Duration::from_millis(500);
 /// Longest opening of the first association.
 const OPEN: Duration = Duration::from_secs(20);
@@ -116,7 +116,7 @@ impl Args {
         } else {
             print!("{}", report.text());
         }
-        Ok(Outcome::of(report.is_sound()))
+        Ok(Outcome::from_passed(report.is_sound()))
     }
 
     /// All that is to be done by default.
@@ -269,7 +269,7 @@ impl Bench<'_> {
         if !ended?.success() {
             bail!("the load failed");
         }
-        serde_json::from_slice(&output.stdout).context("what the load says")
+        serde_json::from_slice(&output.stdout).context("the load's output")
     }
 
     fn row(&self, pair: &Pair, task: Task) -> Result<Row> {

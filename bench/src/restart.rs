@@ -1,5 +1,5 @@
 //! `cargo xtask bench restart`: how long a daemon with a long queue takes to start, after an orderly
-//! stop and after kill -9, and what of memory a queued message takes.
+//! stop and after kill -9, and how much memory a queued message takes.
 
 use super::figures::{aligned, markdown, thousands};
 use super::{Programs, build};
@@ -13,15 +13,15 @@ use std::time::Duration;
 use testbed::clock::{self, Deadline, timed};
 use testbed::{Link, Pair, Site};
 
-/// The shorter queue, to tell what a message takes from what the daemon takes.
+/// The shorter queue, to separate the memory of a message from that of the daemon.
 const FEW: u64 = 100_000;
-/// What the daemon's log says where the database has to be read whole.
+/// The daemon's log line for a database that must be read whole.
 const REPAIR: &str = "all of it is read to open it";
 /// Longest start.
 const START: Duration = Duration::from_secs(300);
 
 /// Fills the store of a site with messages for a peer that is not there, stops a daemon on it in order,
-/// starts it until it answers, kills it and starts it again; says whether the database had to be
+/// starts it until it answers, kills it and starts it again; shows whether the database had to be
 /// repaired, and measures its memory. Takes about 3 minutes with a million messages.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -86,7 +86,7 @@ impl Args {
         } else {
             print!("{}", report.text());
         }
-        Ok(Outcome::of(true))
+        Ok(Outcome::from_passed(true))
     }
 }
 
@@ -168,7 +168,7 @@ fn ready(site: &mut Site, messages: u64) -> Result<Start> {
     Ok(Start { ready_ms: ms(took), repaired: repairs(site) > before })
 }
 
-/// How often the daemon's log says that the database was repaired.
+/// Number of repairs of the database in the daemon's log.
 fn repairs(site: &Site) -> usize {
     std::fs::read_to_string(site.log()).map_or(0, |log| log.matches(REPAIR).count())
 }

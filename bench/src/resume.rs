@@ -80,7 +80,7 @@ impl Args {
         } else {
             print!("{}", report.text());
         }
-        Ok(Outcome::of(report.is_sound()))
+        Ok(Outcome::from_passed(report.is_sound()))
     }
 }
 

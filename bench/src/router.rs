@@ -1,4 +1,4 @@
-//! `cargo xtask bench router`: packets a second from host to host and the delay on the way, over
+//! `cargo xtask bench router`: packets a second from host to host and the one-way delay, over
 //! each data path of the lab beside the kernel's own forwarding; through the pipeline alone; and how
 //! near a shaper keeps to its rate.
 
@@ -84,7 +84,7 @@ impl Args {
         } else {
             print!("{}", report.text());
         }
-        Ok(crate::Outcome::of(true))
+        Ok(crate::Outcome::from_passed(true))
     }
 }
 
@@ -97,7 +97,7 @@ impl Report {
                 thousands(row.packets_per_second as u64),
                 format!("{:.2}", row.ratio_to_kernel),
                 thousands(row.sent),
-                thousands(row.lost_on_the_way),
+                thousands(row.lost_in_transit),
                 thousands(row.dropped_at_receiver),
                 if row.load_limited { "load-limited" } else { "" }.to_owned(),
                 format!("{:.0}", row.one_way_ms * 1e3),
@@ -122,8 +122,8 @@ impl Report {
         });
         let pipeline = aligned(&["pipeline", "octets", "packets/s"], &rows.collect::<Vec<_>>());
         let mut text = format!(
-            "{paths}aim: {RATIO_AIM} of the kernel's packets/s. lost: on the way, in all rounds; \
-             receiver's: dropped by its socket.\nload-limited: nothing was lost on the way in some \
+            "{paths}aim: {RATIO_AIM} of the kernel's packets/s. lost: in transit, in all rounds; \
+             receiver's: dropped by its socket.\nload-limited: nothing was lost in transit in some \
              round, so the path may carry more than it was offered.\n"
         );
         if !self.pipeline.is_empty() {

@@ -29,30 +29,35 @@ impl Load {
         let output = child.stdout.take().context("the load's output")?;
         let mut load = Load { child, output: BufReader::new(output) };
         let mut line = String::new();
-        load.output.read_line(&mut line).context("what the load says")?;
+        load.output.read_line(&mut line).context("the load's output")?;
         if line.trim() != "ready" {
             bail!("the load failed");
         }
         Ok(load)
     }
 
-    /// It submits from now on.
+    /// Starts the submissions.
     pub(super) fn begin(mut self) -> Result<Load> {
         let input = self.child.stdin.as_mut().context("the load's input")?;
-        input.write_all(b"\n").context("telling the load to begin")?;
+        input.write_all(b"\n").context("starting the load's submissions")?;
         Ok(self)
     }
 
-    /// What came of it, once all is delivered.
+    /// The outcome, once all is delivered.
     pub(super) fn end(mut self) -> Result<load::Outcome> {
         let mut line = String::new();
-        self.output.read_line(&mut line).context("what the load says")?;
+        self.output.read_line(&mut line).context("the load's output")?;
         if !self.child.wait().context("the load")?.success() {
             bail!("the load failed");
         }
-        let outcome: load::Outcome = serde_json::from_str(&line).context("what the load says")?;
+        let outcome: load::Outcome = serde_json::from_str(&line).context("the load's output")?;
         if outcome.delivered != outcome.accepted || outcome.again > 0 {
-            bail!("{} of {} came, {} again", outcome.delivered, outcome.accepted, outcome.again);
+            bail!(
+                "{} of {} delivered, {} repeated",
+                outcome.delivered,
+                outcome.accepted,
+                outcome.again
+            );
         }
         Ok(outcome)
     }

@@ -68,7 +68,7 @@ impl Args {
         } else if !self.write {
             print!("{}", aligned(&HEADER, &report.cells()));
         }
-        Ok(Outcome::of(report.is_sound()))
+        Ok(Outcome::from_passed(report.is_sound()))
     }
 }
 
@@ -76,7 +76,7 @@ impl Report {
     /// From an object a line.
     fn read(printed: &str) -> Result<Report> {
         let row = |line: &str| {
-            serde_json::from_str(line).with_context(|| format!("{line:?} is no measurement"))
+            serde_json::from_str(line).with_context(|| format!("{line:?} is not a measurement"))
         };
         Ok(Report { rows: printed.lines().map(row).collect::<Result<_>>()? })
     }

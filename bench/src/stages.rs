@@ -38,10 +38,10 @@ impl Passages {
     /// # Errors
     /// One cannot be read.
     pub(super) fn read(sites: [&Site; 2], precedence: &str) -> Result<Passages> {
-        Ok(Passages::of(&[sites[0].events()?, sites[1].events()?], precedence))
+        Ok(Passages::from_logs(&[sites[0].events()?, sites[1].events()?], precedence))
     }
 
-    fn of(logs: &[Vec<Event>], precedence: &str) -> Passages {
+    fn from_logs(logs: &[Vec<Event>], precedence: &str) -> Passages {
         let first = logs.iter().take(1).flatten();
         let begun = first.filter(|e| {
             e.event == "transfer_started" && e.precedence.as_deref() == Some(precedence)
@@ -73,7 +73,7 @@ impl Passages {
                 let passed = elapsed(&at(times, from)?, &at(times, to)?)?;
                 u64::try_from(passed.as_micros()).ok()
             });
-            Stage { name: (*name).to_owned(), ms: Summary::of(micros.collect()) }
+            Stage { name: (*name).to_owned(), ms: Summary::from_micros(micros.collect()) }
         };
         STAGES.iter().map(stage).collect()
     }
@@ -101,7 +101,7 @@ mod tests {
             ("transfer_confirmed", "2", 90),
         ]);
         let b = log(&[("received", "2", 80), ("delivered", "2", 200), ("received", "1", 1_500)]);
-        let passages = Passages::of(&[a, b], "flash");
+        let passages = Passages::from_logs(&[a, b], "flash");
         let median = |wanted: usize| -> Vec<f64> {
             passages.stages(|at| at == wanted).iter().map(|stage| stage.ms.median).collect()
         };

@@ -4,7 +4,7 @@ use crate::Outcome;
 use crate::workspace::Workspace;
 
 /// Measures the product, in release builds, each beside what the machine itself can do; `--help`
-/// tells what.
+/// lists them.
 #[derive(clap::Args)]
 #[command(disable_help_flag = true)]
 pub(crate) struct Args {

@@ -80,7 +80,7 @@ impl Args {
         if !failed.is_empty() {
             println!("failed: {}", failed.join(", "));
         }
-        Ok(Outcome::of(failed.is_empty()))
+        Ok(Outcome::from_passed(failed.is_empty()))
     }
 
     fn steps(&self) -> Vec<Step> {
@@ -98,7 +98,9 @@ impl Step {
 
     fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         match self {
-            Step::Fmt => workspace.cargo(&["fmt", "--all", "--check"]).succeeds().map(Outcome::of),
+            Step::Fmt => {
+                workspace.cargo(&["fmt", "--all", "--check"]).succeeds().map(Outcome::from_passed)
+            }
             Step::Tidy => tidy::Args { all_words: false }.run(workspace),
             Step::Purity => purity::Args {}.run(workspace),
             Step::Ratio => ratio::Args {}.run(workspace),
@@ -106,14 +108,14 @@ impl Step {
             Step::Clippy => workspace
                 .cargo(&["clippy", "--workspace", "--all-targets", "--", "-D", "warnings"])
                 .succeeds()
-                .map(Outcome::of),
+                .map(Outcome::from_passed),
             Step::Deny => deny::Args {}.run(workspace),
             Step::Test => test::Args::default().run(workspace),
             Step::Docs => workspace
                 .cargo(&["doc", "--no-deps", "--workspace", "--document-private-items"])
                 .env("RUSTDOCFLAGS", "-D warnings")
                 .succeeds()
-                .map(Outcome::of),
+                .map(Outcome::from_passed),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Child processes, said before they are started and named where they fail.
+//! Child processes: each is shown before its start, and named in its error.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::os::fd::AsFd as _;
@@ -48,7 +48,7 @@ impl Cmd {
         self
     }
 
-    /// Says the command line, runs it with our own standard streams; whether it ended with 0.
+    /// Shows the command line and runs it with our own standard streams; whether it ended with 0.
     pub fn succeeds(mut self) -> anyhow::Result<bool> {
         println!("$ {}", self.shown);
         let status = self.inner.status().with_context(|| format!("cannot run `{}`", self.shown))?;
@@ -75,15 +75,15 @@ impl Cmd {
         Ok(())
     }
 
-    /// Says the command line on standard error, and becomes that program: with our standard streams,
-    /// and its exit code is ours. Comes back only with the reason why it cannot.
+    /// Shows the command line on standard error and replaces this process by the program. Returns only
+    /// the error if it cannot.
     pub fn become_it(mut self) -> anyhow::Error {
         eprintln!("$ {}", self.shown);
         let error = self.inner.exec();
         anyhow::Error::new(error).context(format!("cannot run `{}`", self.shown))
     }
 
-    /// Says the command line, passes its standard output on line by line and shows each line to
+    /// Shows the command line, passes on the standard output line by line, and gives each line to
     /// `line`; whether it ended with 0.
     pub fn lines(mut self, mut line: impl FnMut(&str)) -> anyhow::Result<bool> {
         println!("$ {}", self.shown);

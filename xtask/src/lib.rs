@@ -1,28 +1,28 @@
-//! What the project's own chores share: its directory, and the commands that are run there.
+//! Shared parts of the project's own checks: its directory, and the commands that run there.
 
 pub mod command;
 pub mod marks;
 pub mod workspace;
 
-/// How a verb that could do its work ended. An `Err` beside it means that it could not.
+/// The outcome of a verb that could do its work. An `Err` means that it could not.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// All is well.
     Passed,
-    /// What could be checked is well; the verb has said what could not.
+    /// All that could be checked is well; the verb has reported what could not.
     PassedInPart,
-    /// Something is wrong, and the verb has already said what.
+    /// Something is wrong, and the verb has already reported it.
     Failed,
 }
 
 impl Outcome {
     /// `Passed` where `passed`.
     #[must_use]
-    pub fn of(passed: bool) -> Outcome {
+    pub fn from_passed(passed: bool) -> Outcome {
         if passed { Outcome::Passed } else { Outcome::Failed }
     }
 
-    /// What a verb that ended so ends the process with; says why where it could not do its work.
+    /// The exit code of the process for a verb's outcome; prints the error if there is one.
     #[must_use]
     pub fn code(outcome: anyhow::Result<Outcome>) -> std::process::ExitCode {
         match outcome {

@@ -35,7 +35,7 @@ struct Call {
     environment: Environment,
 }
 
-/// One after the other: what is timed has the machine for itself.
+/// One after the other, so that nothing else uses the machine during a timed run.
 const CALLS: &[Call] = &[
     Call {
         name: "isode-nato-2007",
@@ -129,7 +129,7 @@ impl Args {
         let count = run_in(workspace, Environment::Simulation)?
             .and(run_in(workspace, Environment::Testbed)?);
         println!("{} passed, {} failed", count.passed, count.failed);
-        Ok(Outcome::of(count.failed == 0))
+        Ok(Outcome::from_passed(count.failed == 0))
     }
 }
 
@@ -143,7 +143,7 @@ pub(crate) fn run_in(workspace: &Workspace, environment: Environment) -> Result<
     let has_namespaces = doctor.context("lab doctor")?.success();
     let mut count = Count::default();
     if environment == Environment::Testbed && !has_namespaces {
-        println!("SKIPPED: runs with real processes: `lab doctor` says what is missing");
+        println!("SKIPPED: runs with real processes: `lab doctor` lists what is missing");
         return Ok(count);
     }
     // Without namespaces, the one study that has no call of its own in simulation has it.
@@ -160,12 +160,11 @@ pub(crate) fn run_in(workspace: &Workspace, environment: Environment) -> Result<
     Ok(count)
 }
 
-/// Makes a call; experiments of which something does not hold, once more, and each run by itself: a
-/// machine that is busy with something else, be it with runs beside, is no finding, and what does not
-/// hold then is one.
+/// Runs a call. Experiments whose expectations do not hold run once more, one at a time: a busy machine
+/// is not a finding, and an expectation that fails twice is.
 fn twice(call: &Call, built: &Path) -> Result<Made> {
     let out = built.join("studies").join(call.name);
-    // What an earlier tree gave says nothing.
+    // Results of an earlier tree are not valid.
     let _ = fs::remove_dir_all(&out);
     let first = once(call, built, &out, false)?;
     let again: BTreeSet<String> =

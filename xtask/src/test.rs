@@ -61,28 +61,28 @@ const LONG: &str = "LONG";
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> anyhow::Result<Outcome> {
         let mut minutes = Minutes::default();
-        minutes.of("tools", || tools::ensure(workspace))?;
+        minutes.measure("tools", || tools::ensure(workspace))?;
         // End-to-end tests run the programs as a site does, so these must be of this tree.
         let programs = ["build", "-p", "mta", "-p", "xuxa-cli", "-p", "lab", "-p", "bench"];
-        minutes.of("compile the programs", || workspace.cargo(&programs).run())?;
+        minutes.measure("compile the programs", || workspace.cargo(&programs).run())?;
         let compiled =
-            minutes.of("compile the tests", || workspace.cargo(TESTS_COMPILED).succeeds())?;
-        let (tests, mut succeeded) = minutes.of("tests", || self.tests(workspace))?;
+            minutes.measure("compile the tests", || workspace.cargo(TESTS_COMPILED).succeeds())?;
+        let (tests, mut succeeded) = minutes.measure("tests", || self.tests(workspace))?;
         succeeded &= compiled;
         let mut tally = tests;
         if !self.skip.contains(&Part::Studies) {
             let studies = |environment| studies::run_in(workspace, environment);
             tally.add_studies(
-                minutes.of("studies in simulation", || studies(Environment::Simulation))?,
+                minutes.measure("studies in simulation", || studies(Environment::Simulation))?,
             );
             if self.long || self.with.contains(&Share::Studies) {
                 tally.add_studies(
-                    minutes.of("studies on the testbed", || studies(Environment::Testbed))?,
+                    minutes.measure("studies on the testbed", || studies(Environment::Testbed))?,
                 );
             }
         }
         if !self.skip.contains(&Part::Fuzz) {
-            let (targets, held) = minutes.of("fuzz targets", || self.fuzz(workspace))?;
+            let (targets, held) = minutes.measure("fuzz targets", || self.fuzz(workspace))?;
             tally.passed += targets.passed;
             tally.failed += targets.failed;
             succeeded &= held;
@@ -92,7 +92,7 @@ impl Args {
             println!("{} ignored", tally.ignored);
         }
         println!("{} passed, {} failed", tally.passed, tally.failed);
-        Ok(Outcome::of(succeeded && tally.failed == 0))
+        Ok(Outcome::from_passed(succeeded && tally.failed == 0))
     }
 
     /// Runs the tests; whether cargo succeeded.
@@ -131,8 +131,8 @@ struct Minutes {
 }
 
 impl Minutes {
-    /// Does a step and keeps its time.
-    fn of<T>(&mut self, name: &'static str, step: impl FnOnce() -> T) -> T {
+    /// Runs a step and records its time.
+    fn measure<T>(&mut self, name: &'static str, step: impl FnOnce() -> T) -> T {
         let (result, time) = timed(step);
         self.steps.push((name, time));
         result
@@ -210,7 +210,7 @@ impl Tally {
     }
 
     /// The final tally. Where cargo failed though no test did, a program did not compile or ended
-    /// without a verdict: that counts as one failure, so that the closing line tells the truth.
+    /// without a verdict: that counts as one failure, so that the closing line is true.
     fn closed(self, succeeded: bool) -> Tally {
         if succeeded || self.failed > 0 {
             return self;
@@ -266,7 +266,7 @@ mod tests {
     #[test]
     fn every_step_has_its_minutes() {
         let mut steps = Minutes::default();
-        assert_eq!(steps.of("compile", || 7), 7);
+        assert_eq!(steps.measure("compile", || 7), 7);
         steps.steps = vec![("compile", Duration::from_secs(425)), ("run", Duration::from_secs(59))];
         let table = steps.table().to_string();
         for row in [["compile", "7:05"], ["run", "0:59"], ["together", "8:04"]] {

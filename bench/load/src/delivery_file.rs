@@ -1,7 +1,7 @@
-//! Where the receiving users keep what they confirm: one file, synced for all that wait at once.
+//! The file of the deliveries that the receiving users confirm, synced for all waiting users together.
 //!
 //! The file is a ring, allocated before the run, so that its syncs are those of overwritten blocks:
-//! the file system has no new length to record. Deliveries that have passed round are overwritten.
+//! the file system has no new length to record. Later deliveries overwrite the first ones.
 
 use anyhow::{Context, Result};
 use bytes::Bytes;
@@ -12,9 +12,9 @@ use tokio::sync::{mpsc, oneshot};
 
 /// Octets of the file.
 const RING: u64 = 64 << 20;
-/// Jobs taken at once.
+/// Jobs of one write.
 const BATCH: usize = 256;
-/// Jobs that wait at most; who has more waits.
+/// Bound of waiting jobs; a user with another one waits.
 const WAITING: usize = 256;
 
 enum Job {
@@ -29,10 +29,10 @@ pub(crate) struct DeliveryFile {
 }
 
 impl DeliveryFile {
-    /// Makes the file and starts the thread that writes it, which ends with the last handle.
+    /// Creates the file and starts the thread that writes it, which ends with the last handle.
     ///
     /// # Errors
-    /// The file cannot be made.
+    /// The file cannot be created.
     pub(crate) fn start(path: &Path) -> Result<DeliveryFile> {
         let mut file = OpenOptions::new()
             .write(true)
@@ -54,12 +54,12 @@ impl DeliveryFile {
         Ok(DeliveryFile { jobs })
     }
 
-    /// Writes octets, some time.
+    /// Queues octets to be written.
     pub(crate) async fn append(&self, octets: Bytes) -> Result<()> {
         self.jobs.send(Job::Octets(octets)).await.ok().context("the delivery file failed")
     }
 
-    /// Comes back when all appended before is on the disk.
+    /// Returns when all octets queued before are on the disk.
     pub(crate) async fn commit(&self) -> Result<()> {
         let (done, wait) = oneshot::channel();
         self.jobs.send(Job::Commit(done)).await.ok().context("the delivery file failed")?;
@@ -89,7 +89,7 @@ fn write(mut file: File, mut queue: mpsc::Receiver<Job>) {
         octets.clear();
         if let Err(error) = written {
             eprintln!("the delivery file of the receiving users: {error}");
-            return; // whoever waits hears that it is gone
+            return; // those that wait get the error of the closed channel
         }
         for done in waiting.drain(..) {
             let _ = done.send(());

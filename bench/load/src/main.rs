@@ -1,4 +1,4 @@
-//! `load PLAN`: runs a plan (JSON) and prints what came of it (JSON).
+//! `load PLAN`: runs a plan (JSON) and prints its outcome (JSON).
 
 use anyhow::{Context as _, Result};
 use clap::Parser;
@@ -17,7 +17,7 @@ fn main() -> Result<()> {
     let text = std::fs::read_to_string(&args.plan)
         .with_context(|| format!("cannot read {}", args.plan.display()))?;
     let plan = serde_json::from_str(&text)
-        .with_context(|| format!("{} is no plan", args.plan.display()))?;
+        .with_context(|| format!("{} is not a plan", args.plan.display()))?;
     println!("{}", serde_json::to_string(&load::run(plan)?)?);
     Ok(())
 }

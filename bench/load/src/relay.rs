@@ -19,7 +19,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 use ua::{Clock, Content, Message, Services, User};
 
-/// What is to be done.
+/// The plan of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Plan {
     /// Users who submit, all at once; the first writes to the first receiver, and so on round.
@@ -30,9 +30,9 @@ pub struct Plan {
     pub size: usize,
     /// Their precedence.
     pub precedence: Precedence,
-    /// No submission begins after so many seconds.
+    /// No submission begins after this number of seconds.
     pub seconds: f64,
-    /// No submission begins after so many messages.
+    /// No submission begins after this number of messages.
     pub count: u64,
     /// Each submitter waits for the delivery of its message, and then so long, before the next.
     pub pause_ms: Option<u64>,
@@ -41,17 +41,17 @@ pub struct Plan {
     #[serde(default)]
     pub rate: Option<f64>,
     /// The run waits until all that was accepted is delivered, and fails once nothing was delivered
-    /// for so many seconds: a slow disk makes it longer, a lost message makes it fail.
+    /// for this number of seconds: a slow disk makes it longer, a lost message makes it fail.
     pub drain_seconds: f64,
-    /// Where the receivers keep what they take.
+    /// The file for the received deliveries.
     pub delivery_file: PathBuf,
-    /// Once all are bound, says so with a line on standard output and waits for one on standard
-    /// input before it submits.
+    /// Once all are bound, writes a line to standard output, and waits for one on standard input
+    /// before it submits.
     #[serde(default)]
     pub held: bool,
 }
 
-/// What came of it.
+/// The outcome of a run.
 #[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Outcome {
     /// Octets of a whole content: heading and text.
@@ -99,10 +99,10 @@ struct Tally {
 
 struct Run {
     plan: Plan,
-    /// Tells the content identifiers of this run from those of earlier ones: what is submitted
-    /// again with the same is answered with the first MTS identifier and not sent again.
+    /// Distinguishes the content identifiers of this run from those of earlier ones: an MTA answers a
+    /// repeated one with the first MTS identifier and does not send the message again.
     tag: u64,
-    /// The same for all: what tells the submissions apart is the content identifier.
+    /// The same for all messages: only the content identifiers differ.
     content: Content,
     clock: Clock,
     started: Instant,
@@ -179,13 +179,13 @@ async fn relay(plan: Plan) -> Result<Outcome> {
     run.outcome()
 }
 
-/// Says that all is ready, and comes back with a line on standard input.
+/// Reports `ready`, and returns with a line on standard input.
 async fn released() -> Result<()> {
     println!("ready");
     let line = || std::io::stdin().read_line(&mut String::new());
     let read = tokio::task::spawn_blocking(line).await.context("reading standard input")?;
     match read.context("reading standard input")? {
-        0 => bail!("nobody is there any more to say when to begin"),
+        0 => bail!("standard input was closed before the start"),
         _ => Ok(()),
     }
 }
@@ -294,8 +294,8 @@ impl Run {
             accepting_seconds: micros(tally.last_accepted, first) as f64 / 1e6,
             seconds: micros(tally.last_delivered, first) as f64 / 1e6,
             processor_seconds: testbed::processor_time(std::process::id())?.as_secs_f64(),
-            accepted_ms: Summary::of(std::mem::take(&mut tally.accepted_us)),
-            delivered_ms: Summary::of(std::mem::take(&mut tally.delivered_us)),
+            accepted_ms: Summary::from_micros(std::mem::take(&mut tally.accepted_us)),
+            delivered_ms: Summary::from_micros(std::mem::take(&mut tally.delivered_us)),
         })
     }
 }

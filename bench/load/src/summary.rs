@@ -17,8 +17,8 @@ pub struct Summary {
 }
 
 impl Summary {
-    /// Of times in microseconds, in any order; zeros for none.
-    pub fn of(mut micros: Vec<u64>) -> Summary {
+    /// Summary of times in microseconds, in any order; zeros for none.
+    pub fn from_micros(mut micros: Vec<u64>) -> Summary {
         micros.sort_unstable();
         // The nearest rank: the least time that a share of all do not exceed.
         let rank = |share: f64| {
@@ -35,9 +35,12 @@ mod tests {
 
     #[test]
     fn ranks_are_the_nearest() {
-        let all = Summary::of((1..=200).rev().map(|n| n * 1_000).collect());
+        let all = Summary::from_micros((1..=200).rev().map(|n| n * 1_000).collect());
         assert_eq!(all, Summary { median: 100.0, p95: 190.0, p99: 198.0, max: 200.0 });
-        assert_eq!(Summary::of(vec![5_000]), Summary { median: 5.0, p95: 5.0, p99: 5.0, max: 5.0 });
-        assert_eq!(Summary::of(Vec::new()), Summary::default());
+        assert_eq!(
+            Summary::from_micros(vec![5_000]),
+            Summary { median: 5.0, p95: 5.0, p99: 5.0, max: 5.0 }
+        );
+        assert_eq!(Summary::from_micros(Vec::new()), Summary::default());
     }
 }

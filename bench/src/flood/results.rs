@@ -87,8 +87,8 @@ impl Times {
         Times {
             flashes: delivered.len(),
             routine_per_s: if routine_per_s.is_finite() { routine_per_s } else { 0.0 },
-            accepted_ms: Summary::of(accepted),
-            delivered_ms: Summary::of(delivered),
+            accepted_ms: Summary::from_micros(accepted),
+            delivered_ms: Summary::from_micros(delivered),
             stages,
         }
     }
@@ -203,7 +203,8 @@ mod tests {
 
     #[test]
     fn a_row_has_its_ratios_and_a_line_for_each_stage() {
-        let stage = |ms: u64| vec![Stage { name: "x".to_owned(), ms: Summary::of(vec![ms]) }];
+        let stage =
+            |ms: u64| vec![Stage { name: "x".to_owned(), ms: Summary::from_micros(vec![ms]) }];
         let idle = Times::new(vec![1_000], vec![2_000], stage(500), f64::NAN);
         let flood = Times::new(vec![3_000], vec![5_000, 6_000, 9_000], stage(700), 1_234.5);
         let row = Row::new("now", Load::Paced, (1_000_000, 99.0), idle, flood);

@@ -19,15 +19,15 @@ const OFFERED: u64 = 150;
 #[derive(Debug, Serialize)]
 pub(super) struct Accuracy {
     path: &'static str,
-    /// What the policy says.
+    /// The rate in the policy.
     nominal_kbit_s: f64,
     /// IP packets at the receiver.
     measured_kbit_s: f64,
     /// Measured beside nominal.
     error_percent: f64,
-    /// Packets that the shaper's queue or anything else on the way dropped. Where there is none, the
-    /// shaper was not offered enough and the rest says nothing of it.
-    lost_on_the_way: u64,
+    /// Packets that the shaper's queue or another part of the path dropped. If there are none, the
+    /// load was below the shaper's rate, and the other values are not valid.
+    lost_in_transit: u64,
     /// Packets that the receiver was too slow for.
     dropped_at_receiver: u64,
 }
@@ -57,7 +57,7 @@ fn one(lab: &Path, path: &'static str, rate: u64, seconds: u64) -> Result<Accura
         nominal_kbit_s,
         measured_kbit_s,
         error_percent: (measured_kbit_s / nominal_kbit_s - 1.0) * 100.0,
-        lost_on_the_way: outcome.lost_on_the_way(),
+        lost_in_transit: outcome.lost_in_transit(),
         dropped_at_receiver: outcome.dropped_at_receiver,
     })
 }
@@ -90,9 +90,9 @@ pub(super) fn text(all: &[Accuracy]) -> String {
             format!("{:.0}", one.nominal_kbit_s),
             format!("{:.3}", one.measured_kbit_s),
             format!("{:+.3}", one.error_percent),
-            thousands(one.lost_on_the_way),
+            thousands(one.lost_in_transit),
             thousands(one.dropped_at_receiver),
-            if one.lost_on_the_way == 0 { "load-limited" } else { "" }.to_owned(),
+            if one.lost_in_transit == 0 { "load-limited" } else { "" }.to_owned(),
         ]
     });
     let header = ["path", "shaper kbit/s", "measured kbit/s", "error %", "lost", "receiver's", ""];

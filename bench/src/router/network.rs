@@ -1,4 +1,4 @@
-//! A network of the lab that is up, a load through it, and what became of that.
+//! A running network of the lab, a load through it, and the outcome.
 
 use anyhow::{Context as _, Result, bail};
 use serde_json::Value;
@@ -73,20 +73,20 @@ impl<'a> Network<'a> {
         let mut receiver = receiver.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
         let mut line = String::new();
         let stderr = receiver.stderr.take().context("no standard error")?;
-        // It says where it listens once it does.
+        // It writes its address once it listens.
         let mut stderr = std::io::BufReader::new(stderr);
         std::io::BufRead::read_line(&mut stderr, &mut line)?;
         let send = [&[lab, "load", "send"], load, &["--json"]].concat();
         let sent = self.command("a", &send).output().context("lab load send")?;
         let received = receiver.wait_with_output()?;
-        // A sender that cannot keep up with its rate says so by 3: here it is asked for too much.
+        // Exit code 3 is a sender below its rate, which is expected here.
         if !matches!(sent.status.code(), Some(0 | 3)) || !received.status.success() {
-            let said = String::from_utf8_lossy(&sent.stderr);
-            bail!("the sender: {}; the receiver: {}; {line}{said}", sent.status, received.status);
+            let errors = String::from_utf8_lossy(&sent.stderr);
+            bail!("the sender: {}; the receiver: {}; {line}{errors}", sent.status, received.status);
         }
         let sent: Value = serde_json::from_slice(&sent.stdout).context("lab load send")?;
         let received = serde_json::from_slice(&received.stdout).context("lab load receive")?;
-        Outcome::of(&sent, received)
+        Outcome::from_results(&sent, received)
     }
 
     /// The median round trip of an otherwise idle network, in ms.
@@ -107,7 +107,7 @@ impl Drop for Network<'_> {
     }
 }
 
-/// What became of a load.
+/// The outcome of a load.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) sent: u64,
@@ -118,8 +118,8 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    /// From what the sender says and what the receiver does.
-    fn of(sent: &Value, received: Value) -> Result<Outcome> {
+    /// From the results of sender and receiver.
+    fn from_results(sent: &Value, received: Value) -> Result<Outcome> {
         let number = |of: &Value, key: &str| {
             of.get(key).and_then(Value::as_u64).with_context(|| format!("no {key}"))
         };
@@ -138,7 +138,7 @@ impl Outcome {
     }
 
     /// Packets that the sender's system took and that never came to the receiver's socket.
-    pub(super) fn lost_on_the_way(&self) -> u64 {
+    pub(super) fn lost_in_transit(&self) -> u64 {
         self.sent.saturating_sub(self.received).saturating_sub(self.dropped_at_receiver)
     }
 
@@ -154,14 +154,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_the_receiver_dropped_was_not_lost_on_the_way() {
+    fn packets_dropped_by_the_receiver_are_not_lost_in_transit() {
         let sent = serde_json::json!({ "sent": 100 });
         let received = serde_json::json!({
             "received": 91, "dropped_at_receiver": 4, "duration_ms": 9.0,
             "flows": [{ "ip_kbit_s": 8.0 }],
         });
-        let outcome = Outcome::of(&sent, received).unwrap();
-        assert_eq!((outcome.lost_on_the_way(), outcome.packets_per_second), (5, 10_000.0));
+        let outcome = Outcome::from_results(&sent, received).unwrap();
+        assert_eq!((outcome.lost_in_transit(), outcome.packets_per_second), (5, 10_000.0));
         assert_eq!(outcome.flow_kbit_s(0).unwrap(), 8.0);
         assert!(outcome.flow_kbit_s(1).is_err());
     }

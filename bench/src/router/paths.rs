@@ -7,7 +7,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-/// The kernel's forwarding first: the others are told beside it.
+/// The kernel's forwarding first: the others are compared with it.
 const PATHS: [&str; 3] = ["tc", "tun", "packet"];
 /// Octets of an IPv4 packet, and the rate that is offered: more than any path carries.
 pub(super) const SIZES: [(u64, &str); 2] = [(128, "2Gbit"), (1_500, "12Gbit")];
@@ -24,9 +24,9 @@ pub(super) struct Row {
     pub(super) ratio_to_kernel: f64,
     /// Of all rounds.
     pub(super) sent: u64,
-    pub(super) lost_on_the_way: u64,
+    pub(super) lost_in_transit: u64,
     pub(super) dropped_at_receiver: u64,
-    /// In some round nothing was lost on the way: the path might have carried more.
+    /// In some round nothing was lost in transit: the path might have carried more.
     pub(super) load_limited: bool,
     /// Half of the median round trip of an idle network, and that without the kernel's.
     pub(super) one_way_ms: f64,
@@ -70,9 +70,9 @@ pub(super) fn measure(lab: &Path, seconds: u64, rounds: usize) -> Result<Vec<Row
                 packets_per_second: median(own.iter().map(rate).collect()).context("no rounds")?,
                 ratio_to_kernel: median(ratios.collect()).context("no rounds")?,
                 sent: sum(|load| load.sent),
-                lost_on_the_way: sum(Outcome::lost_on_the_way),
+                lost_in_transit: sum(Outcome::lost_in_transit),
                 dropped_at_receiver: sum(|load| load.dropped_at_receiver),
-                load_limited: own.iter().any(|load| load.lost_on_the_way() == 0),
+                load_limited: own.iter().any(|load| load.lost_in_transit() == 0),
                 one_way_ms: trip(place)? / 2.0,
                 added_ms: (trip(place)? - trip(0)?) / 2.0,
             });

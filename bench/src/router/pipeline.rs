@@ -1,4 +1,4 @@
-//! A router's machine alone: what criterion's bench `pipeline` says.
+//! A router's machine alone: the results of criterion's bench `pipeline`.
 
 use super::paths::SIZES;
 use crate::workspace::Workspace;
@@ -17,7 +17,7 @@ pub(super) struct Pipeline {
     pub(super) packets_per_second: f64,
 }
 
-/// What criterion's bench says of a router alone.
+/// Results of criterion's bench for a router alone.
 pub(super) fn measure(workspace: &Workspace) -> Result<Vec<Pipeline>> {
     let bench = ["bench", "-p", "router", "--bench", "pipeline", "--", "--noplot"];
     workspace.cargo(&bench).run_aside()?;

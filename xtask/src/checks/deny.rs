@@ -24,7 +24,7 @@ impl Args {
     }
 }
 
-/// Checks the advisories where their database can be had, and says plainly where it cannot.
+/// Checks the advisories if their database can be fetched; reports if not.
 fn advisories(workspace: &Workspace) -> anyhow::Result<Outcome> {
     if let Err(error) = workspace.cargo(&["deny", "fetch", "db"]).output() {
         let reason = format!("{error:#}");
@@ -32,5 +32,8 @@ fn advisories(workspace: &Workspace) -> anyhow::Result<Outcome> {
         println!("SKIPPED advisories: the database cannot be fetched ({reason})");
         return Ok(Outcome::PassedInPart);
     }
-    workspace.cargo(&["deny", "check", "--disable-fetch", "advisories"]).succeeds().map(Outcome::of)
+    workspace
+        .cargo(&["deny", "check", "--disable-fetch", "advisories"])
+        .succeeds()
+        .map(Outcome::from_passed)
 }

@@ -113,7 +113,7 @@ const RULES: &[Rule] = &[
     Rule {
         from: &["sim"],
         to: Forbidden::Packages(&["store", "config", "mta", "ua", "testbed"]),
-        reason: "the virtual ground stands on machines alone, and whoever runs it is above it",
+        reason: "the simulation depends on machines only; the programs that run it are above it",
     },
     Rule {
         from: &["node", "router", "network"],
@@ -183,7 +183,7 @@ impl Args {
         for chain in &violations {
             println!("forbidden: {}", chain.join(" -> "));
         }
-        Ok(Outcome::of(violations.is_empty()))
+        Ok(Outcome::from_passed(violations.is_empty()))
     }
 }
 
@@ -266,7 +266,7 @@ mod tests {
 ";
 
     #[test]
-    fn a_violation_is_found_at_any_depth_and_told_with_its_way() {
+    fn a_violation_is_found_at_any_depth_and_shown_with_its_path() {
         let found = chains(TREE, &["libc", "tokio"]).unwrap();
         assert_eq!(found, [["node", "engine", "postcard", "tempfile", "libc"]]);
         assert_eq!(chains(TREE, &["socket2"]).unwrap(), [["node", "socket2"]]);

@@ -62,7 +62,7 @@ impl Args {
             }
         }
         println!("{read} files of the pure tier read");
-        Ok(Outcome::of(passed))
+        Ok(Outcome::from_passed(passed))
     }
 }
 
@@ -133,7 +133,7 @@ fn expand<'a>(text: &'a str, prefix: &str, paths: &mut Vec<String>) -> &'a str {
             let before = rest.len();
             rest = expand(rest, prefix, paths);
             if rest.len() == before {
-                // Not a use tree after all (`<std::fs::File>{...}` in a macro, say).
+                // Not a use tree after all (`<std::fs::File>{...}` in a macro).
                 return rest;
             }
         }

@@ -49,7 +49,7 @@ impl Args {
             "{SHELL} is {} % of the MTA's pure crates, {MAX_PERCENT} % at most",
             percent(shell, pure)
         );
-        Ok(Outcome::of(thin(shell, pure)))
+        Ok(Outcome::from_passed(thin(shell, pure)))
     }
 }
 

@@ -14,7 +14,7 @@ const LONGEST_FILE: usize = 1500;
 /// Longest function of the pure tier without a warning, in lines.
 const LONG_FUNCTION: usize = 100;
 
-/// Files that may say `unsafe`, each with what needs it.
+/// Files that may use `unsafe`, each with the reason.
 const UNSAFE: &[(&str, &str)] = &[
     (
         "lab/testbed/src/net/batch.rs",
@@ -75,7 +75,7 @@ impl Args {
         let errors = complaints.iter().filter(|c| c.fails).count();
         let warnings = complaints.len() - errors;
         println!("{} files read: {errors} errors, {warnings} warnings", files.len());
-        Ok(Outcome::of(errors == 0))
+        Ok(Outcome::from_passed(errors == 0))
     }
 }
 
@@ -144,7 +144,7 @@ fn unfinished(file: &TextFile) -> Vec<Complaint> {
             found.push(error(
                 file,
                 line_of(&file.text, at),
-                format!("{word}: do it, or say why not"),
+                format!("{word}: do it, or state why not"),
             ));
         }
     }
@@ -173,12 +173,12 @@ fn machine(file: &TextFile) -> Vec<Complaint> {
                 found.push(error(file, number + 1, format!("a path of one machine: {path}")));
             }
         }
-        let stray = match file.path.as_str() {
+        let foreign = match file.path.as_str() {
             "Cargo.lock" => line.starts_with("source = ") && !line.contains(CRATES_IO),
             path if path.ends_with(".toml") => REGISTRY_MARKS.iter().any(|m| line.contains(m)),
             _ => false,
         };
-        if stray {
+        if foreign {
             found.push(error(file, number + 1, "packages come from crates.io only".to_owned()));
         }
     }
