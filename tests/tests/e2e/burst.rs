@@ -172,7 +172,7 @@ fn without_event_logs_it_says_what_it_cannot_see_and_keeps_what_is_not_its_own()
     let path = plan(&pair, "", groups);
     let run = burst(&pair, &["--json", path.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("deliveries are not seen"), "{}", run.stderr);
+    assert!(run.stderr.contains("the deliveries of a are not observed"), "{}", run.stderr);
     let report: Value = run.json().unwrap();
     assert!(report["precedences"][0]["delivery_ms"].is_null());
     assert_eq!(report["messages"][2]["outcome"], "accepted");
