@@ -7,7 +7,9 @@
 
 use crate::config::NodeConfig;
 use crate::config::changes::EdgeChanges;
+use crate::error::EdgeError;
 use crate::ids::{ListenerId, Principal, Secret, Token};
+use crate::operations::operator::HoldError;
 use base::{AssociationId, BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use dscp::Dscp;
@@ -94,7 +96,7 @@ pub enum Input {
         /// The token.
         token: Token,
         /// How many octets are stored, or why not.
-        result: Result<u64, String>,
+        result: Result<u64, EdgeError>,
     },
     /// A write to the spool failed; it is of no use any more.
     SpoolFailed {
@@ -108,28 +110,28 @@ pub enum Input {
         /// The token.
         token: Token,
         /// Durable, or nothing of it happened.
-        result: Result<(), String>,
+        result: Result<(), EdgeError>,
     },
     /// Answers [`Output::Load`].
     Loaded {
         /// The token.
         token: Token,
         /// The record; `Ok(None)` where there is none.
-        result: Result<Option<Bytes>, String>,
+        result: Result<Option<Bytes>, EdgeError>,
     },
     /// Answers [`Output::LookUp`].
     LookedUp {
         /// The token.
         token: Token,
         /// For each key the record it was remembered with.
-        result: Result<Vec<Option<Bytes>>, String>,
+        result: Result<Vec<Option<Bytes>>, EdgeError>,
     },
     /// Answers [`Output::ForgetSeen`].
     Forgot {
         /// The token.
         token: Token,
         /// Whether there are more of them, or why nothing was forgotten.
-        result: Result<bool, String>,
+        result: Result<bool, EdgeError>,
     },
     /// Answers [`Output::ReadContent`], after what was written before has left our own buffers: the
     /// delay is the flow control.
@@ -137,7 +139,7 @@ pub enum Input {
         /// The token.
         token: Token,
         /// 1 to `len` octets.
-        result: Result<Bytes, String>,
+        result: Result<Bytes, EdgeError>,
     },
     /// Answers [`Output::Verify`].
     Verified {
@@ -335,7 +337,7 @@ pub enum Output {
         /// Which request.
         request: u64,
         /// What became of each entry, or why nothing was changed.
-        result: Result<Vec<(EntryId, crate::operations::operator::Outcome)>, String>,
+        result: Result<Vec<(EntryId, crate::operations::operator::Outcome)>, HoldError>,
     },
     /// Answers [`Input::ConnectChannel`], once it is open or failed.
     ChannelConnected {

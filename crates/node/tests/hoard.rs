@@ -72,7 +72,7 @@ fn what_is_being_committed_is_held_until_it_is() {
     rig.begin_submission(id, 700, 3);
     rig.request(id, Request::Content(b"abc"[..].into()));
     let token = rig.uncommitted.pop().expect("room again");
-    rig.feed(node::Input::Committed { token, result: Err("full".to_owned()) });
+    rig.feed(node::Input::Committed { token, result: Err("full".to_owned().into()) });
     assert_eq!(rig.node.holds().octets, 0);
 }
 

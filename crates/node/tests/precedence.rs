@@ -395,7 +395,11 @@ impl Run {
         page.describe(|key| entries.get(&key).cloned())
     }
 
-    fn operate(&mut self, entries: &[EntryId], hold: bool) -> Result<Vec<Outcome>, String> {
+    fn operate(
+        &mut self,
+        entries: &[EntryId],
+        hold: bool,
+    ) -> Result<Vec<Outcome>, node::operator::HoldError> {
         let input = Input::Operate { request: 7, entries: entries.to_vec(), hold };
         self.world.feed(NAPLES, input);
         self.run(1);
@@ -580,7 +584,7 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     assert_eq!(page(&run, asked("act")).unwrap().entries.len(), 1);
     run.world.disk_stuck[NAPLES] = false;
     run.run(5);
-    assert!(page(&run, asked("act")).unwrap_err().contains("there is no peer"));
+    assert!(page(&run, asked("act")).unwrap_err().to_string().contains("there is no peer"));
     let rows = run.page(None, 9).entries;
     assert_eq!(rows.iter().map(|r| r.state.as_str()).collect::<Vec<_>>(), ["held_by_operator"]);
     assert_eq!((id(&rows[0]) == held, rows[0].removed), (false, false), "it was routed again");
@@ -588,7 +592,7 @@ fn what_an_operator_holds_stays_held_when_its_peer_goes() {
     let cursor = r#"{"to":{"peer":7},"precedence":"routine","accepted":0,"entry":1}"#;
     let after: Cursor = serde_json::from_str(cursor).unwrap();
     let asked = QueueRequest { after: Some(after), limit: 9, ..QueueRequest::default() };
-    assert!(page(&run, asked).unwrap_err().contains("begin again without it"));
+    assert!(page(&run, asked).unwrap_err().to_string().contains("begin again without it"));
     assert_eq!(rows[0].peer.as_deref(), Some("act-2"));
     run.world.crash(NAPLES);
     let rows = run.page(None, 9).entries;

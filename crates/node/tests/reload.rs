@@ -351,7 +351,7 @@ fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
     let asked = node::listing::QueueRequest { entry: Some(old), ..asked(10) };
     let site = &run.world.sites[NAPLES];
     let why = site.node.queue_page(run.world.clock(), &asked).unwrap_err();
-    assert_eq!(why, format!("there is no entry {old}: it was routed again, as {new}"));
+    assert_eq!(why.to_string(), format!("there is no entry {old}: it was routed again, as {new}"));
     run.world.feed(NAPLES, Input::Operate { request: 2, entries: vec![old], hold: false });
     let (_, outcome) = run.world.sites[NAPLES].operated.last().unwrap();
     let became = node::operator::Outcome::Became(vec![new]);

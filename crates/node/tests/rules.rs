@@ -759,7 +759,7 @@ fn an_order_names_a_peer_or_a_channel() {
         match node.minimize_input(now, &order)? {
             Input::Minimize { scope, floor: Some(Flash), until: Some(until) } => {
                 assert_eq!(until.since(now.utc), Duration::from_secs(366 * 86_400));
-                Ok::<_, String>(scope)
+                Ok::<_, node::names::NameError>(scope)
             }
             other => panic!("{other:?}"),
         }
@@ -769,8 +769,8 @@ fn an_order_names_a_peer_or_a_channel() {
     assert_eq!(scope(None, None), Ok(Scope::Mta));
     assert_eq!(scope(Some("act"), None), Ok(Scope::Peer(peer)));
     assert_eq!(scope(None, Some("act/flash")), Ok(Scope::Channel(channel)));
-    let wrong = scope(Some("atc"), None).unwrap_err();
+    let wrong = scope(Some("atc"), None).unwrap_err().to_string();
     assert_eq!(wrong, "there is no peer \"atc\"; there are: act");
-    let wrong = scope(None, Some("flash")).unwrap_err();
+    let wrong = scope(None, Some("flash")).unwrap_err().to_string();
     assert!(wrong.contains("no channel \"flash\"") && wrong.contains("act/flash"), "{wrong}");
 }

@@ -127,7 +127,9 @@ fn what_came_of_a_message_is_logged_once_it_is_durable_and_not_where_the_commit_
     let logged = |rig: &Rig, kind| rig.events.iter().filter(|e| e.kind == kind).count();
     let counts = |rig: &Rig| [Kind::NonDelivery, Kind::ReportMade].map(|kind| logged(rig, kind));
     rig.commits = false;
-    for (result, expected) in [(Err("the disk is full".to_owned()), [0, 0]), (Ok(()), [1, 1])] {
+    for (result, expected) in
+        [(Err("the disk is full".to_owned().into()), [0, 0]), (Ok(()), [1, 1])]
+    {
         send(&mut rig, few, message("ROME", 3));
         let token = rig.uncommitted.pop().expect("a commit");
         assert_eq!(counts(&rig), [0, 0], "before the commit");

@@ -8,7 +8,7 @@ use base::{BodyId, EntryId, Precedence, Utc};
 use bytes::Bytes;
 use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
 use node::listing::QueuePage;
-use node::{Input, Token};
+use node::{EdgeError, Input, Token};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -197,7 +197,7 @@ impl StoreThreads {
         let answers = Arc::clone(&self.answers);
         let on_done = Box::new(move |result: Result<(), StoreError>| {
             let reason = fatal(&result);
-            let result = result.map_err(|e| e.to_string());
+            let result = result.map_err(|e| EdgeError(e.to_string()));
             answers.answer(precedence, Answer::Committed { token, result, spools });
             if let Some(reason) = reason {
                 answers.answer(precedence, Answer::Fatal(reason));
@@ -271,7 +271,7 @@ impl StoreThreads {
         let on_done = Box::new(move |result: Result<(), StoreError>| {
             let result = result.and_then(|()| store.has_expired_keys(before));
             let fatal = fatal(&result);
-            let result = result.map_err(|e| e.to_string());
+            let result = result.map_err(|e| EdgeError(e.to_string()));
             answer(&answers, LEVEL, fatal, Input::Forgot { token, result });
         });
         self.committer.submit(LEVEL, vec![Op::ForgetSeen { before, most }], on_done);
@@ -310,7 +310,12 @@ impl StoreThreads {
                     Ok(None) => Err(format!("there is no body {body}")),
                     Err(error) => Err(error.to_string()),
                 };
-                answer(&answers, level, fatal, Input::Content { token, result });
+                answer(
+                    &answers,
+                    level,
+                    fatal,
+                    Input::Content { token, result: result.map_err(EdgeError) },
+                );
             };
             threads.submit(level, read);
         });
@@ -371,13 +376,13 @@ fn look(store: &RedbStore, answers: &Inbox, level: Precedence, read: Read) {
         Read::Load(token, key) => {
             let result = store.entry(key);
             let fatal = fatal(&result);
-            let result = result.map_err(|e| e.to_string());
+            let result = result.map_err(|e| EdgeError(e.to_string()));
             answer(answers, level, fatal, Input::Loaded { token, result });
         }
         Read::LookUp(token, keys, now) => {
             let result = store.seen_all(&keys, now);
             let fatal = fatal(&result);
-            let result = result.map_err(|e| e.to_string());
+            let result = result.map_err(|e| EdgeError(e.to_string()));
             answer(answers, level, fatal, Input::LookedUp { token, result });
         }
     }
@@ -403,7 +408,7 @@ fn spool_failed(spool: SpoolId, error: &StoreError) -> Answer {
 }
 
 fn synced(spool: SpoolId, token: Token, result: Result<u64, StoreError>) -> Answer {
-    let result = result.map_err(|e| e.to_string());
+    let result = result.map_err(|e| EdgeError(e.to_string()));
     Answer::Input(Input::Synced { spool, token, result })
 }
 

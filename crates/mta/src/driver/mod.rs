@@ -51,7 +51,7 @@ use monitoring::labels::Labels;
 use monitoring::{log, metrics};
 use node::connect;
 use node::metrics::{Family, Sample, Value};
-use node::{ChannelId, Input, ListenerId, Node, Output, Token};
+use node::{ChannelId, EdgeError, Input, ListenerId, Node, Output, Token};
 use reload::Listening;
 use socket::Connected;
 use std::collections::BTreeMap;
@@ -90,7 +90,7 @@ pub(crate) enum Answer {
     /// An input for the node.
     Input(Input),
     /// A batch was committed, or failed.
-    Committed { token: Token, result: Result<(), String>, spools: Vec<SpoolId> },
+    Committed { token: Token, result: Result<(), EdgeError>, spools: Vec<SpoolId> },
     /// A connection was opened, or failed.
     Connected { association: AssociationId, result: Result<Connected, String> },
     /// This process cannot continue.
@@ -550,7 +550,7 @@ impl Driver {
             AdminRequest::Queue(asked, answer) => {
                 match self.node.queue_page(self.clock.now(), &asked) {
                     Ok(page) => self.disk.describe(page, answer),
-                    Err(why) => drop(answer.send(Err(why))),
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
                 }
                 false
             }
@@ -563,10 +563,11 @@ impl Driver {
             }
             AdminRequest::Minimize(order, answer) => {
                 let order = self.node.minimize_input(self.clock.now(), &order);
-                let _ = answer.send(order.map(|order| {
+                let done = order.map(|order| {
                     self.input(order);
                     self.node.minimize_status(self.clock.now())
-                }));
+                });
+                let _ = answer.send(done.map_err(|why| why.to_string()));
                 false
             }
             AdminRequest::AcceptClock(answer) => {
@@ -584,7 +585,7 @@ impl Driver {
                         self.connecting.insert(request, answer);
                         self.input(Input::ConnectChannel { request, channel });
                     }
-                    Err(why) => drop(answer.send(Err(why))),
+                    Err(why) => drop(answer.send(Err(why.to_string()))),
                 }
                 false
             }
@@ -689,7 +690,7 @@ impl Driver {
             }
             Output::Operated { request, result } => {
                 if let Some(operator) = self.operators.remove(&request) {
-                    let _ = operator.send(result);
+                    let _ = operator.send(result.map_err(|why| why.to_string()));
                 }
             }
             Output::ChannelConnected { request, outcome } => {

@@ -1,6 +1,7 @@
 //! Binds of ours to a peer.
 
 use crate::admission::Admission;
+use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::short;
 use crate::api::Output;
 use crate::association::State;
@@ -85,7 +86,7 @@ impl Admission {
                 Ok(password) => {
                     return self.verify_peer(cx, id, channel, password, VerifiedBind::Responder);
                 }
-                Err(wrong) => wrong,
+                Err(wrong) => wrong.to_string(),
             },
         };
         self.refuse_responder(cx, id, channel, &wrong);
@@ -97,26 +98,24 @@ impl Admission {
         cx: &Context,
         channel: ChannelId,
         who: &MtaAuthentication,
-    ) -> Result<Secret, String> {
+    ) -> Result<Secret, CredentialsError> {
         let Some((peer, _)) = cx.peer_and_channel(channel) else {
-            return Err("no such peer".to_owned());
+            return Err(CredentialsError::NoPeer);
         };
         if who.name != peer.mta {
             let whose = cx.config.peers.iter().find(|p| p.mta == who.name);
             let whose = whose.map(|p| format!("; it is peer {}'s", p.name)).unwrap_or_default();
-            return Err(format!(
-                "mta-name: {:?} is not peer {}'s {:?}{whose}",
-                short(&who.name.0),
-                peer.name,
-                peer.mta.0
-            ));
+            return Err(CredentialsError::Name {
+                presented: short(&who.name.0),
+                peer: peer.name.clone(),
+                name: peer.mta.0.clone(),
+                whose,
+            });
         }
         match &who.credentials {
             Credentials::Simple(password) => Ok(Secret(Bytes::copy_from_slice(password.octets()))),
-            Credentials::Strong(_) => Err("credentials: strong ones are not supported".to_owned()),
-            Credentials::Protected(_) => {
-                Err("credentials: protected ones are not supported".to_owned())
-            }
+            Credentials::Strong(_) => Err(CredentialsError::Strong),
+            Credentials::Protected(_) => Err(CredentialsError::Protected),
         }
     }
 

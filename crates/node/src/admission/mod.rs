@@ -1,6 +1,7 @@
 //! Admission: connections and binds.
 
 pub(crate) mod access;
+pub(crate) mod credentials;
 pub(crate) mod initiator;
 pub(crate) mod levels;
 pub(crate) mod refusals;

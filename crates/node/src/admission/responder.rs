@@ -2,6 +2,7 @@
 
 use crate::admission::Admission;
 use crate::admission::access::{Name, PeerBind};
+use crate::admission::credentials::CredentialsError;
 use crate::admission::refusals::Refusal;
 use crate::association::Association;
 use crate::commits::pending::VerifiedBind;
@@ -28,13 +29,13 @@ impl Admission {
         cx: &Context,
         id: AssociationId,
         peer: PeerId,
-    ) -> Result<(), String> {
+    ) -> Result<(), CredentialsError> {
         let remote = cx.associations.get(&id).and_then(|l| l.connection.remote);
         match (cx.config.peer(peer), remote) {
             (Some(p), Some(remote))
                 if !p.from.is_empty() && !p.from.iter().any(|prefix| prefix.contains(remote)) =>
             {
-                Err(format!("{remote} is not where peer {} connects from (peer.from)", p.name))
+                Err(CredentialsError::Origin { remote, peer: p.name.clone() })
             }
             _ => Ok(()),
         }
@@ -114,13 +115,13 @@ impl Admission {
         {
             return Err(Refusal::Context);
         }
-        self.check_origin(cx, id, channel.peer).map_err(Refusal::Wrong)?;
+        self.check_origin(cx, id, channel.peer)?;
         match argument {
             MtaBindArgument::Unauthenticated => {
                 Err(Refusal::Wrong("no credentials (MTABindArgument: NULL)".to_owned()))
             }
             MtaBindArgument::Authenticated(who) => {
-                let password = self.peer_password(cx, channel, &who).map_err(Refusal::Wrong)?;
+                let password = self.peer_password(cx, channel, &who)?;
                 Ok((presented, password))
             }
         }

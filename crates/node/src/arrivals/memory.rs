@@ -11,6 +11,8 @@ use crate::config::address_prefix::Origin;
 use crate::config::limits::Limits;
 use base::{PeerId, PerPrecedence, Precedence};
 use std::collections::BTreeMap;
+use std::fmt;
+use thiserror::Error;
 
 /// For whom memory is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -64,6 +66,38 @@ impl Charge {
     }
 }
 
+/// Which limit is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Limited {
+    OfPeer,
+    All,
+    /// What users may have of all.
+    Users,
+}
+
+/// A limit is reached: its key and size, and how much of it is kept for higher levels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub(crate) struct NoRoom {
+    limit: Limited,
+    most: usize,
+    kept: usize,
+}
+
+impl fmt::Display for NoRoom {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self.limit {
+            Limited::OfPeer => "limits.memory_per_peer",
+            Limited::All => "limits.memory",
+            Limited::Users => "three quarters of limits.memory",
+        })?;
+        write!(f, " = {} octets", self.most)?;
+        match self.kept {
+            0 => Ok(()),
+            kept => write!(f, ", of which {kept} are kept for higher levels"),
+        }
+    }
+}
+
 /// Octets held by each level.
 #[derive(Debug, Default)]
 struct Held(PerPrecedence<usize>);
@@ -91,14 +125,13 @@ impl Held {
         octets: usize,
         most: usize,
         envelope: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), usize> {
         let share = most / SHARE;
         let kept =
             from.map_or(0, |level| levels::kept(self.0.iter(), Some(level), share, most, envelope));
         match self.octets().checked_add(octets) {
             Some(held) if held <= most - kept => Ok(()),
-            _ if kept == 0 => Err(String::new()),
-            _ => Err(format!(", of which {kept} are kept for higher levels")),
+            _ => Err(kept),
         }
     }
 }
@@ -120,7 +153,7 @@ impl Memory {
         level: Option<Precedence>,
         octets: usize,
         limits: &Limits,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoRoom> {
         self.know(charge, level);
         if octets == 0 {
             return Ok(());
@@ -134,13 +167,16 @@ impl Memory {
             None => room(&Held::default(), most),
         });
         if let Some(kept) = accounts.find_map(Result::err) {
-            return Err(format!("limits.memory_per_peer = {most} octets{kept}"));
+            return Err(NoRoom { limit: Limited::OfPeer, most, kept });
         }
         let most = limits.memory;
-        room(&self.all, most).map_err(|kept| format!("limits.memory = {most} octets{kept}"))?;
+        room(&self.all, most).map_err(|kept| NoRoom { limit: Limited::All, most, kept })?;
         if matches!(charge.payer, Payer::User(..)) {
-            room(&self.users, most - most / 4)
-                .map_err(|kept| format!("three quarters of limits.memory = {most} octets{kept}"))?;
+            room(&self.users, most - most / 4).map_err(|kept| NoRoom {
+                limit: Limited::Users,
+                most,
+                kept,
+            })?;
         }
         self.add(charge, octets);
         Ok(())
@@ -220,9 +256,9 @@ mod tests {
         let [mut a, mut b, mut c] = ["a", "b", "c"].map(peer);
         let mut take = |charge: &mut Charge, octets| memory.take(charge, None, octets, &limits);
         assert_eq!(take(&mut a, 100), Ok(()));
-        assert!(take(&mut a, 1).unwrap_err().contains("memory_per_peer = 100"));
+        assert!(take(&mut a, 1).unwrap_err().to_string().contains("memory_per_peer = 100"));
         assert_eq!(take(&mut b, 100), Ok(()));
-        assert!(take(&mut c, 51).unwrap_err().contains("limits.memory = 250"));
+        assert!(take(&mut c, 51).unwrap_err().to_string().contains("limits.memory = 250"));
         assert_eq!(take(&mut c, 50), Ok(()));
         memory.give(&mut a);
         assert_eq!(memory.take(&mut a, None, 100, &limits), Ok(()));
@@ -238,13 +274,13 @@ mod tests {
         let mut take = |charge: &mut Charge, octets| memory.take(charge, None, octets, &limits);
         let (mut a1, mut a2) = (user(1, "a"), user(2, "a"));
         assert_eq!(take(&mut a1, 60), Ok(()));
-        let why = take(&mut a2, 41).unwrap_err();
+        let why = take(&mut a2, 41).unwrap_err().to_string();
         assert!(why.contains("memory_per_peer = 100"), "the mailbox: {why}");
         assert!(take(&mut user(1, "b"), 41).is_err(), "the address");
         assert_eq!(take(&mut a2, 40), Ok(()));
         let (mut c, mut d) = (user(3, "c"), user(4, "d"));
         assert_eq!((take(&mut c, 100), take(&mut d, 100)), (Ok(()), Ok(())));
-        let why = take(&mut user(5, "e"), 1).unwrap_err();
+        let why = take(&mut user(5, "e"), 1).unwrap_err().to_string();
         assert!(why.contains("three quarters of limits.memory = 400"), "{why}");
         let mut p = peer("a");
         assert_eq!(take(&mut p, 100), Ok(()));
@@ -265,7 +301,9 @@ mod tests {
             Memory::default(),
         );
         let mut take = |charge: &mut Charge, level, octets| {
-            memory.take(charge, level, octets, &limits).map_err(|why| why.contains("are kept"))
+            memory
+                .take(charge, level, octets, &limits)
+                .map_err(|why| why.to_string().contains("are kept"))
         };
         let (mut low, mut unknown) = (peer("a"), peer("a"));
         assert_eq!(take(&mut low, Some(Routine), 12 * UNIT), Ok(()));

@@ -6,10 +6,11 @@ use crate::admission::levels;
 use crate::api::Output;
 use crate::arrivals::Arrivals;
 use crate::arrivals::arrival::{Arrival, Parsing};
-use crate::arrivals::memory::{Charge, Payer};
+use crate::arrivals::memory::{Charge, NoRoom, Payer};
 use crate::commits::pending::{Pending, SyncFor};
 use crate::config::address_prefix::Origin;
 use crate::context::Context;
+use crate::error::EdgeError;
 use crate::ids::Token;
 use crate::log::event::{Kind, Level};
 use base::ber::Fault;
@@ -170,7 +171,7 @@ impl Arrivals {
         cx: &mut Context,
         spool: SpoolId,
         octets: usize,
-    ) -> Result<(), String> {
+    ) -> Result<(), NoRoom> {
         let Some(arrival) = self.open.get_mut(&spool) else { return Ok(()) };
         let Some(held) = arrival.held.as_mut() else { return Ok(()) };
         self.memory.take(held, arrival.level, octets, &cx.config.limits)
@@ -279,13 +280,13 @@ impl Arrivals {
         cx: &mut Context,
         now: Now,
         token: Token,
-        result: Result<u64, String>,
+        result: Result<u64, EdgeError>,
     ) {
         let Some(Pending::Sync { spool, purpose }) = cx.commits.pending.remove(&token) else {
             return;
         };
         if let Err(error) = result {
-            return self.spool_failed(cx, spool, &error);
+            return self.spool_failed(cx, spool, &error.0);
         }
         let Some(arrival) = self.open.get_mut(&spool) else { return };
         arrival.syncing = None;

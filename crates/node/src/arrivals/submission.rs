@@ -226,7 +226,7 @@ impl Arrivals {
                 );
             }
             operation::REGISTER => {
-                self.answer_error(cx, id, invoke, &AccessError::RegisterRejected)
+                self.answer_error(cx, id, invoke, &AccessError::RegisterRejected);
             }
             operation::CHANGE_CREDENTIALS => {
                 self.answer_error(cx, id, invoke, &AccessError::NewCredentialsUnacceptable);

@@ -5,6 +5,7 @@ pub(crate) mod key_reservations;
 pub(crate) mod pending;
 
 use crate::commits::pending::{Pending, PendingRetry};
+use crate::error::EdgeError;
 use crate::ids::Token;
 use base::{Instant, Now};
 use std::collections::BTreeMap;
@@ -33,7 +34,7 @@ pub(crate) struct Commits {
 impl Commits {
     /// Some keys are forgotten: the next, where there are more, after a pause. After a failure it is
     /// tried again at the usual time.
-    pub(crate) fn forgot(&mut self, now: Now, token: Token, result: &Result<bool, String>) {
+    pub(crate) fn forgot(&mut self, now: Now, token: Token, result: &Result<bool, EdgeError>) {
         if self.forgetting.take_if(|asked| *asked == token).is_some() && *result == Ok(true) {
             self.forget_at = Some(now.mono + FORGET_PAUSE);
         }

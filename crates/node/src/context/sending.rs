@@ -4,6 +4,7 @@ use crate::api::Output;
 use crate::association::transfer::Sending;
 use crate::commits::pending::Pending;
 use crate::context::Context;
+use crate::error::EdgeError;
 use crate::ids::Token;
 use crate::log::event::{Kind, Level};
 use base::{AssociationId, EntryId, Now};
@@ -71,7 +72,7 @@ impl Context {
         sending.is_some_and(|sending| sending.entry == entry)
     }
 
-    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, String>) {
+    pub(crate) fn content(&mut self, token: Token, result: Result<Bytes, EdgeError>) {
         let Some(Pending::Content { link: id, transfer }) = self.commits.pending.remove(&token)
         else {
             return;
@@ -85,7 +86,7 @@ impl Context {
             Ok(octets) => self.request(id, Request::Content(octets)),
             Err(error) => {
                 let about = sending.map(|s| (s.message.clone(), s.entry, s.precedence));
-                let draft = self.event(Level::Error, Kind::StoreFailed, error).association(id);
+                let draft = self.event(Level::Error, Kind::StoreFailed, error.0).association(id);
                 if let Some((message, entry, precedence)) = about {
                     draft.message(message).entry(entry).precedence(precedence);
                 } else {

@@ -2,6 +2,7 @@
 
 use crate::commits::pending::{AfterCommit, Pending};
 use crate::context::steps::Step;
+use crate::error::{self, EdgeError, LoadError};
 use crate::ids::Token;
 use crate::log::draft::Copies;
 use crate::log::event::{Kind, Level};
@@ -32,8 +33,8 @@ impl Node {
         id: AssociationId,
         entry: EntryId,
         octets: &[u8],
-    ) -> Result<(), String> {
-        let record = Record::decode(octets).map_err(|e| e.to_string())?;
+    ) -> Result<(), LoadError> {
+        let record = Record::decode(octets)?;
         if octets.len() > LARGE_RECORD {
             self.cx.steps.push_back((now.mono, Step::Send(id, entry, Box::new(record))));
         } else {
@@ -53,7 +54,12 @@ impl Node {
         }
     }
 
-    pub(crate) fn loaded(&mut self, now: Now, token: Token, result: Result<Option<Bytes>, String>) {
+    pub(crate) fn loaded(
+        &mut self,
+        now: Now,
+        token: Token,
+        result: Result<Option<Bytes>, EdgeError>,
+    ) {
         let (id, entry) = match self.cx.commits.pending.remove(&token) {
             Some(Pending::Load { link, entry }) => (link, entry),
             Some(Pending::Unrouted { entry }) => {
@@ -68,12 +74,10 @@ impl Node {
             // The association ended meanwhile; the entry was given back.
             return;
         }
-        let begun = match result {
-            Ok(Some(octets)) => self.send_record(now, id, entry, &octets),
-            Ok(None) => Err("the store has no such entry".to_owned()),
-            Err(error) => Err(error),
-        };
+        let begun =
+            error::octets(result).and_then(|octets| self.send_record(now, id, entry, &octets));
         if let Err(error) = begun {
+            let error = error.to_string();
             self.cx.event(Level::Error, Kind::StoreFailed, error).association(id).entry(entry);
             if let Some(link) = self.cx.associations.get_mut(&id) {
                 link.sending = None;
@@ -87,7 +91,7 @@ impl Node {
         &mut self,
         now: Now,
         token: Token,
-        result: Result<Vec<Option<Bytes>>, String>,
+        result: Result<Vec<Option<Bytes>>, EdgeError>,
     ) {
         let spool = match self.cx.commits.pending.remove(&token) {
             Some(Pending::LookUp { spool }) => spool,
@@ -110,11 +114,11 @@ impl Node {
                 }
                 self.arrivals.try_commit(&mut self.cx, now, spool);
             }
-            Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error),
+            Err(error) => self.arrivals.spool_failed(&mut self.cx, spool, &error.0),
         }
     }
 
-    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), String>) {
+    pub(crate) fn committed(&mut self, now: Now, token: Token, result: Result<(), EdgeError>) {
         let (link, entries, after) = match self.cx.commits.pending.remove(&token) {
             Some(Pending::Commit { link, entries, after, charge }) => {
                 if let Some(mut held) = charge {
@@ -161,7 +165,7 @@ impl Node {
                 self.arrivals.after_commit(&mut self.cx, now, link, after, copies);
             }
             Err(error) => {
-                self.arrivals.commit_failed(&mut self.cx, now, link, entries, after, &error)
+                self.arrivals.commit_failed(&mut self.cx, now, link, entries, after, &error.0);
             }
         }
     }

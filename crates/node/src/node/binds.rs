@@ -128,7 +128,7 @@ impl Node {
         match (link.channel(), right) {
             (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
             (Some(channel), false) => {
-                self.admission.refuse_responder(&mut self.cx, id, channel, "wrong password")
+                self.admission.refuse_responder(&mut self.cx, id, channel, "wrong password");
             }
             (None, _) => {}
         }

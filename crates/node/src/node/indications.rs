@@ -32,10 +32,10 @@ impl Node {
     pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
             Indication::Open { bind, syntaxes, .. } => {
-                self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes)
+                self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes);
             }
             Indication::Invoked { invoke, operation } => {
-                self.arrivals.invoked(&mut self.cx, now, id, invoke, operation)
+                self.arrivals.invoked(&mut self.cx, now, id, invoke, operation);
             }
             Indication::Returned { invoke } => {
                 self.arrivals.set_unit(
@@ -195,7 +195,7 @@ impl Node {
             }
             Indication::Paused => self.outbound.paused(&mut self.cx, id),
             Indication::TransferConfirmed => {
-                self.outbound.transfer_confirmed(&mut self.cx, now, id, channel)
+                self.outbound.transfer_confirmed(&mut self.cx, now, id, channel);
             }
             Indication::TransferFailed { resume, refused, detail } => {
                 if let Some(s) = self.cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())

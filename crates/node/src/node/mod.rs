@@ -84,7 +84,7 @@ impl Node {
                 self.cx.commits.forget_at = Some(now.mono + FORGET_EVERY);
             }
             Input::Connected { association } => {
-                self.admission.connected(&mut self.cx, now, association)
+                self.admission.connected(&mut self.cx, now, association);
             }
             Input::ConnectFailed { association, error } => {
                 self.connect_failed(now, association, &error);
@@ -97,7 +97,7 @@ impl Node {
                 }
             }
             Input::MarkSeen { association, dscp } => {
-                self.admission.mark_seen(&mut self.cx, association, dscp)
+                self.admission.mark_seen(&mut self.cx, association, dscp);
             }
             Input::Bytes { association, bytes } => {
                 self.feed(now, association, stack::Input::Bytes(&bytes));
@@ -107,10 +107,10 @@ impl Node {
                 self.closed(now, association, error.as_deref());
             }
             Input::Synced { spool: _, token, result } => {
-                self.arrivals.synced(&mut self.cx, now, token, result)
+                self.arrivals.synced(&mut self.cx, now, token, result);
             }
             Input::SpoolFailed { spool, error } => {
-                self.arrivals.spool_failed(&mut self.cx, spool, &error)
+                self.arrivals.spool_failed(&mut self.cx, spool, &error);
             }
             Input::Committed { token, result } => self.committed(now, token, result),
             Input::Loaded { token, result } => self.loaded(now, token, result),

@@ -52,8 +52,7 @@ impl Node {
                     now,
                     id,
                     channel,
-                    send.entry,
-                    send.goes_on,
+                    (send.entry, send.goes_on),
                     Some(send.until),
                 );
             }
@@ -74,14 +73,13 @@ impl Node {
                     now,
                     id,
                     channel,
-                    failed.entry,
-                    goes_on,
+                    (failed.entry, goes_on),
                     None,
                 );
             }
             _ if !lost => _ = self.cx.queue.scheduler.put_back(now.mono, failed.entry),
             _ if self.outbound.begin_again(&mut self.cx, now, failed.entry) => {
-                self.delivery.waits_for_bind(&mut self.cx, failed.entry)
+                self.delivery.waits_for_bind(&mut self.cx, failed.entry);
             }
             _ => {}
         }

@@ -80,11 +80,11 @@ impl Node {
             if self.cx.associations.get_mut(&id).is_some_and(|link| link.take_due_look(now.mono)) {
                 self.cx.look(id);
             }
-            if let Some(link) = self.cx.associations.get_mut(&id) {
-                if let Some(why) = link.take_overdue(now.mono) {
-                    link.connection.error = Some(why.to_owned());
-                    link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
-                }
+            if let Some(link) = self.cx.associations.get_mut(&id)
+                && let Some(why) = link.take_overdue(now.mono)
+            {
+                link.connection.error = Some(why.to_owned());
+                link.request(stack::Request::Abort(stack::AbortReason::TemporaryProblem));
             }
             self.feed(now, id, stack::Input::Tick);
         }

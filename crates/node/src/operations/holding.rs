@@ -4,14 +4,12 @@ use crate::api::Output;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
 use crate::context::queue::Queue;
+use crate::error::EdgeError;
 use crate::log::event::{Kind, Level};
 use crate::operations::Operations;
-use crate::operations::operator::{Operation, Outcome};
+use crate::operations::operator::{HoldError, MAX_HELD, Operation, Outcome};
 use crate::outbound::queued::reroutes::Reroutes;
 use base::{EntryId, Now};
-
-/// Entries that an operator may hold at once.
-const MAX: usize = 10_000;
 
 impl Operations {
     /// An operator holds an entry: it waits for no recovery, and begins again once released.
@@ -26,7 +24,7 @@ impl Operations {
         cx: &mut Context,
         now: Now,
         operation: Operation,
-        result: Result<(), String>,
+        result: Result<(), EdgeError>,
     ) {
         if result.is_err() {
             self.undo(cx, now, &operation);
@@ -46,7 +44,7 @@ impl Operations {
                 }
             }
         }
-        let result = result.map(|()| outcomes);
+        let result = result.map(|()| outcomes).map_err(HoldError::NotStored);
         cx.output(Output::Operated { request, result });
     }
 
@@ -101,9 +99,9 @@ impl Operations {
         // Those that went meanwhile need no mark.
         let Queue { held, scheduler, .. } = &mut cx.queue;
         held.retain(|id| scheduler.get(*id).is_some());
-        if hold && cx.queue.held.len() > MAX {
+        if hold && cx.queue.held.len() > MAX_HELD {
             self.undo(cx, now, &operation);
-            let result = Err(format!("more than {MAX} entries would be held: release some first"));
+            let result = Err(HoldError::TooMany);
             return cx.output(Output::Operated { request, result });
         }
         let batch = vec![cx.queue.put_held()];

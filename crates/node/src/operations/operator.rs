@@ -3,11 +3,16 @@
 //! Which entries are held is one small named value of the store, written whole: holds are few, and
 //! the records of the queue stay as they are.
 
+use crate::error::EdgeError;
 use base::EntryId;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// The name of the value in the store.
 pub const HELD: &str = "held";
+
+/// Entries that an operator may hold at once.
+pub(crate) const MAX_HELD: usize = 10_000;
 
 /// What became of one entry an operator named.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,6 +26,17 @@ pub enum Outcome {
     Unknown,
     /// It was routed again, and is these entries now.
     Became(Vec<EntryId>),
+}
+
+/// Nothing was held or released.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum HoldError {
+    /// Beyond the bound.
+    #[error("more than {MAX_HELD} entries would be held: release some first")]
+    TooMany,
+    /// It could not be made durable.
+    #[error(transparent)]
+    NotStored(EdgeError),
 }
 
 /// An operator's request, from its change in memory to its commit.

@@ -3,12 +3,14 @@
 use crate::config::Peer;
 use crate::node::Node;
 use crate::outbound::queued::reroutes::list;
+use crate::views::names::NameError;
 use base::shown::line;
 use base::{EntryId, Instant, Now, PeerId, Precedence, Utc};
 use bytes::Bytes;
 use engine::Record;
 use scheduler::{Destination, ItemState, Listed, NEVER, Reason};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 /// Most rows of a page: each costs a look into the store.
 pub const ROWS: usize = 500;
@@ -192,6 +194,31 @@ impl Page {
 }
 
 /// The time of day of an instant.
+/// Nothing is listed.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ListingError {
+    /// The entry that was asked for is replaced by others.
+    #[error("there is no entry {id}: it was routed again, as {new}")]
+    Rerouted {
+        /// Which.
+        id: EntryId,
+        /// Those that replace it.
+        new: String,
+    },
+    /// There is no such entry.
+    #[error("there is no entry {0}: it may have gone")]
+    NoEntry(EntryId),
+    /// [`QueueRequest::after`] is of no use.
+    #[error(
+        "`after` names a peer or mailbox that is not listed here (any more): the queue changed, or \
+         the page was another list's; begin again without it"
+    )]
+    Cursor,
+    /// The peer that was asked for is not configured.
+    #[error(transparent)]
+    Name(#[from] NameError),
+}
+
 fn utc(now: Now, at: Instant) -> Utc {
     Utc(now.utc.0.saturating_add(at.0).saturating_sub(now.mono.0))
 }
@@ -201,15 +228,13 @@ impl Node {
     ///
     /// # Errors
     /// A peer, an entry or a place to go on from that is not there, in words.
-    pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, String> {
+    pub fn queue_page(&self, now: Now, asked: &QueueRequest) -> Result<Page, ListingError> {
         let limit = asked.limit.clamp(1, ROWS);
         if let Some(id) = asked.entry {
             let listed = self.cx.queue.scheduler.listed(id);
             let listed = listed.ok_or_else(|| match self.outbound.reroutes.became(id) {
-                Some(new) => {
-                    format!("there is no entry {id}: it was routed again, as {}", list(new))
-                }
-                None => format!("there is no entry {id}: it may have gone"),
+                Some(new) => ListingError::Rerouted { id, new: list(new) },
+                None => ListingError::NoEntry(id),
             })?;
             return Ok(self.page(now, &[listed], false));
         }
@@ -220,9 +245,7 @@ impl Node {
             Place::Mailbox(number) => Destination::Mailbox(number),
         });
         if begin.is_some_and(|begin| !all.contains(&begin)) {
-            let why = "`after` names a peer or mailbox that is not listed here (any more): the queue \
-                       changed, or the page was another list's; begin again without it";
-            return Err(why.to_owned());
+            return Err(ListingError::Cursor);
         }
         let behind = all.into_iter().skip_while(|to| begin.is_some_and(|begin| begin != *to));
         for to in behind {
@@ -248,7 +271,7 @@ impl Node {
         Ok(self.page(now, &found, more))
     }
 
-    fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, String> {
+    fn destinations(&self, asked: &QueueRequest) -> Result<Vec<Destination>, ListingError> {
         match (&asked.peer, &asked.mailbox) {
             (Some(name), _) => {
                 let removed = Some(PeerId::of_name(name)).filter(|id| self.outbound.is_stray(*id));

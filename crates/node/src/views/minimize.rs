@@ -2,6 +2,7 @@
 
 use crate::api::Input;
 use crate::node::Node;
+use crate::views::names::NameError;
 use crate::views::status::MinimizeStatus;
 use base::{Now, Precedence};
 use scheduler::Scope;
@@ -58,7 +59,7 @@ impl Node {
     ///
     /// # Errors
     /// A name that is not in the configuration, in words.
-    pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, String> {
+    pub fn minimize_input(&self, now: Now, order: &MinimizeOrder) -> Result<Input, NameError> {
         let scope = match (&order.peer, &order.channel) {
             (None, None) => Scope::Mta,
             (Some(name), _) => Scope::Peer(self.peer_named(name)?.id()),

@@ -3,6 +3,6 @@
 pub mod listing;
 pub mod metrics;
 pub mod minimize;
-pub(crate) mod names;
+pub mod names;
 pub(crate) mod snapshot;
 pub mod status;

@@ -73,7 +73,8 @@ enum Happening {
 }
 
 /// What an operator is answered.
-pub(crate) type Operated = Result<Vec<(EntryId, node::operator::Outcome)>, String>;
+pub(crate) type Operated =
+    Result<Vec<(EntryId, node::operator::Outcome)>, node::operator::HoldError>;
 
 pub(crate) struct Site {
     pub(crate) node: Node,
@@ -545,6 +546,7 @@ impl World {
             self.sites[site].store.apply(batch).expect("a sound batch");
             Ok(())
         };
+        let result = result.map_err(node::EdgeError);
         self.feed(site, Input::Committed { token, result });
     }
 

@@ -7,6 +7,7 @@
 use crate::api::Output;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
+use crate::error::{self, EdgeError};
 use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::queued::late::Why;
@@ -116,22 +117,17 @@ impl Outbound {
         now: Now,
         id: EntryId,
         why: Why,
-        result: Result<Option<Bytes>, String>,
+        result: Result<Option<Bytes>, EdgeError>,
     ) {
         self.late.reading = self.late.reading.saturating_sub(1);
         if cx.queue.get(id).is_none() {
             return; // it went meanwhile
         }
-        let record = match result {
-            Ok(Some(octets)) => Record::decode(&octets).map_err(|e| e.to_string()),
-            Ok(None) => Err("the store has no such entry".to_owned()),
-            Err(error) => Err(error),
-        };
-        match (record, why) {
+        match (error::record(result), why) {
             (Ok(record), Why::Expired) => self.expire(cx, now, id, &record),
             (Ok(record), Why::Overdue) => self.log_overdue(cx, now, id, Some(&record)),
             (Err(error), why) => {
-                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                cx.event(Level::Error, Kind::StoreFailed, error.to_string()).entry(id);
                 match why {
                     Why::Expired => _ = self.late.again.insert((now.mono + AGAIN, id)),
                     // The alert does not wait for the store.

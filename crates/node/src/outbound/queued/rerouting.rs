@@ -7,6 +7,7 @@ use crate::api::Output;
 use crate::commits::RETRY_AFTER;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
+use crate::error::EdgeError;
 use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use crate::outbound::queued::unrouted_reading::is_at_rest;
@@ -44,7 +45,7 @@ impl Outbound {
         id: EntryId,
         record: &Record,
         keys: Vec<Digest>,
-        result: Result<Vec<Option<Bytes>>, String>,
+        result: Result<Vec<Option<Bytes>>, EdgeError>,
     ) {
         self.unrouted.reading.remove(&id);
         let listed = cx.queue.scheduler.listed(id);
@@ -58,7 +59,7 @@ impl Outbound {
             Ok(_) => cx.keys.release_keys(&keys),
             Err(error) => {
                 cx.keys.release_keys(&keys);
-                cx.event(Level::Error, Kind::StoreFailed, error).entry(id);
+                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(id);
                 self.unrouted.read_later(now, RETRY_AFTER);
             }
         }

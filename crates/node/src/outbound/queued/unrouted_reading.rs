@@ -4,6 +4,7 @@ use crate::api::Output;
 use crate::commits::RETRY_AFTER;
 use crate::commits::pending::Pending;
 use crate::context::Context;
+use crate::error::EdgeError;
 use crate::log::event::{Kind, Level};
 use crate::outbound::Outbound;
 use base::{EntryId, Instant, Now, PeerId, Precedence};
@@ -107,7 +108,7 @@ impl Outbound {
         cx: &mut Context,
         now: Now,
         entry: EntryId,
-        result: Result<Option<Bytes>, String>,
+        result: Result<Option<Bytes>, EdgeError>,
     ) {
         self.unrouted.reading.remove(&entry);
         let listed = cx.queue.scheduler.listed(entry);
@@ -117,7 +118,7 @@ impl Outbound {
         let octets = match result {
             Ok(octets) => octets,
             Err(error) => {
-                cx.event(Level::Error, Kind::StoreFailed, error).entry(entry);
+                cx.event(Level::Error, Kind::StoreFailed, error.0).entry(entry);
                 self.unrouted.not_before = Some(now.mono + RETRY_AFTER);
                 return;
             }

@@ -40,8 +40,7 @@ impl Outbound {
         now: Now,
         id: AssociationId,
         channel: ChannelId,
-        entry: EntryId,
-        mut goes_on: GoesOn,
+        (entry, mut goes_on): (EntryId, GoesOn),
         until: Option<base::Instant>,
     ) {
         let Some(link) = cx.associations.get(&id) else { return };

@@ -1,0 +1,32 @@
+//! What is wrong with what a peer says of itself.
+
+use crate::admission::refusals::Refusal;
+use std::net::IpAddr;
+use thiserror::Error;
+
+/// A peer is not who it should be, or does not show it in a way that we know.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub(crate) enum CredentialsError {
+    #[error("no such peer")]
+    NoPeer,
+    #[error("mta-name: {presented:?} is not peer {peer}'s {name:?}{whose}")]
+    Name {
+        presented: String,
+        peer: String,
+        name: String,
+        /// Whose it is, in words.
+        whose: String,
+    },
+    #[error("credentials: strong ones are not supported")]
+    Strong,
+    #[error("credentials: protected ones are not supported")]
+    Protected,
+    #[error("{remote} is not where peer {peer} connects from (peer.from)")]
+    Origin { remote: IpAddr, peer: String },
+}
+
+impl From<CredentialsError> for Refusal {
+    fn from(error: CredentialsError) -> Refusal {
+        Refusal::Wrong(error.to_string())
+    }
+}

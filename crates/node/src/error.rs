@@ -1,0 +1,37 @@
+//! Errors of more than one machine.
+
+use bytes::Bytes;
+use engine::{Record, RecordError};
+use thiserror::Error;
+
+/// The edge could not do what it was asked for; what it says of that is for the log.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct EdgeError(pub String);
+
+impl From<String> for EdgeError {
+    fn from(what: String) -> EdgeError {
+        EdgeError(what)
+    }
+}
+
+/// No record was read.
+#[derive(Debug, Error)]
+pub(crate) enum LoadError {
+    #[error(transparent)]
+    Edge(#[from] EdgeError),
+    #[error("the store has no such entry")]
+    NoEntry,
+    #[error(transparent)]
+    Record(#[from] RecordError),
+}
+
+/// The octets of a record that was to be read.
+pub(crate) fn octets(result: Result<Option<Bytes>, EdgeError>) -> Result<Bytes, LoadError> {
+    result?.ok_or(LoadError::NoEntry)
+}
+
+/// A record that was to be read.
+pub(crate) fn record(result: Result<Option<Bytes>, EdgeError>) -> Result<Record, LoadError> {
+    Ok(Record::decode(&octets(result)?)?)
+}
