@@ -49,7 +49,7 @@ enum What {
     Resume(resume::Args),
     /// Packets a second and delay of the lab's data paths, beside the kernel's forwarding
     Router(router::Args),
-    /// Messages over lines of 2.4 to 64 kbit/s, in virtual time, beside the line's own time
+    /// Messages over lines of 2.4 to 64 kbit/s, in simulated time, beside the line's own time
     Slow(slow::Args),
     /// All of them but the router's and the slow lines', for docs/performance.md
     All(all::Args),

@@ -1,5 +1,5 @@
 //! `cargo xtask bench slow`: messages over lines of 2.4, 9.6 and 64 kbit/s, beside what the line needs
-//! by itself. In virtual time: the same tree gives the same figures on any machine.
+//! by itself. In simulated time: the same tree gives the same figures on any machine.
 
 use super::all::write_part;
 use super::figures::{aligned, markdown, thousands};
@@ -22,7 +22,7 @@ const HEADER: [&str; 7] = [
 ];
 
 /// Sends one message of 1 kB, 36 kB and 100 kB over each line, on an association that is opened for it,
-/// with whole MTAs in virtual time (the example `slow` of the crate `sim`).
+/// with whole MTAs in simulated time (the example `slow` of the crate `sim`).
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// One JSON object on standard output instead of a table

@@ -7,7 +7,7 @@ use std::fs;
 use std::process::{Command, Stdio};
 use xtask::marks::replace;
 
-/// Makes the published studies in virtual time and puts every printed value beside ours into
+/// Makes the published studies in simulation and puts every printed value beside ours into
 /// docs/results, between the marks: some minutes.
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -32,7 +32,7 @@ impl Args {
             // What an earlier call left is not this one's.
             let _ = fs::remove_file(out.join("printed.md"));
             let made = Command::new(&lab)
-                .args(["run", study, "--virtual", "--again", "--quiet", "--out"])
+                .args(["run", study, "--simulation", "--again", "--quiet", "--out"])
                 .arg(&out)
                 .stdin(Stdio::null())
                 .stdout(Stdio::null())
@@ -40,7 +40,7 @@ impl Args {
                 .with_context(|| format!("lab run {study}"))?;
             // 1: an expectation does not hold; 3: one is not known. The page shows it.
             if !matches!(made.code(), Some(0 | 1 | 3)) {
-                bail!("lab run {study} --virtual: {made}");
+                bail!("lab run {study} --simulation: {made}");
             }
             sound &= made.success();
             let printed = fs::read_to_string(out.join("printed.md"))?;
@@ -95,8 +95,8 @@ mod tests {
     #[test]
     fn the_command_is_one_that_anybody_can_give() {
         let printed =
-            "Made with `lab run x --virtual --again --quiet --out /somewhere/x`.\n\n| a |\n";
-        let page = "Made with `lab run x --virtual` (`cargo xtask results`).\n\n| a |\n";
+            "Made with `lab run x --simulation --again --quiet --out /somewhere/x`.\n\n| a |\n";
+        let page = "Made with `lab run x --simulation` (`cargo xtask results`).\n\n| a |\n";
         assert_eq!(without_place(printed), page);
     }
 }

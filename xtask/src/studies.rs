@@ -11,7 +11,7 @@ use std::fs;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// Runs the published studies on faster or slower networks and in virtual time, and counts which of
+/// Runs the published studies on faster or slower networks and in simulation, and counts which of
 /// their expectations hold.
 #[derive(clap::Args)]
 pub(crate) struct Args {}
@@ -19,7 +19,7 @@ pub(crate) struct Args {}
 /// Where a call runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Environment {
-    /// In virtual time, in one process.
+    /// In simulated time, in one process.
     Simulation,
     /// In namespaces, with real processes and the kernel's TCP.
     Testbed,
@@ -43,7 +43,7 @@ const CALLS: &[Call] = &[
         environment: Environment::Testbed,
     },
     Call {
-        name: "bern-2002-real",
+        name: "bern-2002-testbed",
         arguments: &[
             "bern-2002",
             "no-diffserv",
@@ -62,17 +62,17 @@ const CALLS: &[Call] = &[
     },
     Call {
         name: "bern-2002",
-        arguments: &["bern-2002", "--virtual"],
+        arguments: &["bern-2002", "--simulation"],
         environment: Environment::Simulation,
     },
     Call {
-        name: "degeb-2007-real",
+        name: "degeb-2007-testbed",
         arguments: &["degeb-2007", "table-4-1", "--repeat", "1", "--parallel", "2"],
         environment: Environment::Testbed,
     },
     Call {
         name: "degeb-2007",
-        arguments: &["degeb-2007", "--virtual"],
+        arguments: &["degeb-2007", "--simulation"],
         environment: Environment::Simulation,
     },
 ];
@@ -80,7 +80,7 @@ const CALLS: &[Call] = &[
 /// See [`run_in`].
 const INSTEAD: Call = Call {
     name: "isode-nato-2007",
-    arguments: &["isode-nato-2007", "--virtual"],
+    arguments: &["isode-nato-2007", "--simulation"],
     environment: Environment::Simulation,
 };
 

@@ -22,6 +22,7 @@ pub const PURE: &[&str] = &[
     "network",
     "study",
     "sim",
+    "load-header",
     "analyse",
 ];
 

@@ -1,5 +1,6 @@
 //! Synthetic Ethernet frames with IPv4 or IPv6 and TCP, with valid checksums.
 
+use etherparse::{EtherType, IpDscp, IpEcn, IpNumber, Ipv4Header, Ipv6Header, TcpHeader};
 use std::net::{IpAddr, SocketAddr};
 use std::ops::BitOr;
 
@@ -68,102 +69,91 @@ pub(crate) struct Packet<'a> {
     pub(crate) data: &'a [u8],
 }
 
-const TCP_HEADER: u16 = 20;
-const PROTOCOL_TCP: u8 = 6;
+/// Time to live, and hop limit.
+const TTL: u8 = 64;
 
 impl Packet<'_> {
     pub(crate) fn to_frame(&self) -> Vec<u8> {
         let mut frame = Vec::with_capacity(74 + self.data.len());
         frame.extend(self.destination.mac);
         frame.extend(self.source.mac);
-        let length = TCP_HEADER + self.data.len() as u16;
-        let pseudo = match (self.source.address.ip(), self.destination.address.ip()) {
+        let mut tcp = self.tcp();
+        let length = tcp.header_len_u16() + self.data.len() as u16;
+        match (self.source.address.ip(), self.destination.address.ip()) {
             (IpAddr::V4(from), IpAddr::V4(to)) => {
-                frame.extend([0x08, 0x00]);
-                frame.extend(self.ipv4(length, from.octets(), to.octets()));
-                [&from.octets()[..], &to.octets()].concat()
+                let (from, to) = (from.octets(), to.octets());
+                frame.extend(EtherType::IPV4.0.to_be_bytes());
+                frame.extend(self.ipv4(length, from, to));
+                tcp.checksum = tcp.calc_checksum_ipv4_raw(from, to, self.data).unwrap_or_default();
             }
             (from, to) => {
                 let six = |ip| match ip {
                     IpAddr::V4(v4) => v4.to_ipv6_mapped().octets(),
                     IpAddr::V6(v6) => v6.octets(),
                 };
-                frame.extend([0x86, 0xdd]);
-                frame.extend(self.ipv6(length, six(from), six(to)));
-                [six(from), six(to)].concat()
+                let (from, to) = (six(from), six(to));
+                frame.extend(EtherType::IPV6.0.to_be_bytes());
+                frame.extend(self.ipv6(length, from, to));
+                tcp.checksum = tcp.calc_checksum_ipv6_raw(from, to, self.data).unwrap_or_default();
             }
-        };
-        let segment = self.segment();
-        let mut sum = Checksum::default();
-        sum.add(&pseudo);
-        sum.add(&[0, PROTOCOL_TCP]);
-        sum.add(&length.to_be_bytes());
-        sum.add(&segment);
-        sum.add(self.data);
-        let (head, tail) = segment.split_at(16);
-        frame.extend(head);
-        frame.extend(sum.finish().to_be_bytes());
-        frame.extend(tail.iter().skip(2));
+        }
+        frame.extend(tcp.to_bytes());
         frame.extend(self.data);
         frame
     }
 
     /// RFC 791; identification 0 with "do not fragment" (RFC 6864).
-    fn ipv4(&self, payload: u16, from: [u8; 4], to: [u8; 4]) -> Vec<u8> {
-        let mut header = vec![0x45, self.tos];
-        header.extend((20 + payload).to_be_bytes());
-        header.extend([0, 0, 0x40, 0, 64, PROTOCOL_TCP]);
-        let mut sum = Checksum::default();
-        sum.add(&header);
-        sum.add(&from);
-        sum.add(&to);
-        header.extend(sum.finish().to_be_bytes());
-        header.extend(from);
-        header.extend(to);
-        header
+    fn ipv4(
+        &self,
+        payload: u16,
+        source: [u8; 4],
+        destination: [u8; 4],
+    ) -> impl Iterator<Item = u8> {
+        let mut header = Ipv4Header {
+            dscp: IpDscp::try_new(self.tos >> 2).unwrap_or_default(),
+            ecn: IpEcn::try_new(self.tos & 3).unwrap_or_default(),
+            total_len: Ipv4Header::MIN_LEN_U16.saturating_add(payload),
+            dont_fragment: true,
+            time_to_live: TTL,
+            protocol: IpNumber::TCP,
+            source,
+            destination,
+            ..Ipv4Header::default()
+        };
+        header.header_checksum = header.calc_header_checksum();
+        header.to_bytes().into_iter()
     }
 
     /// RFC 8200.
-    fn ipv6(&self, payload: u16, from: [u8; 16], to: [u8; 16]) -> Vec<u8> {
-        let mut header = vec![0x60 | self.tos >> 4, self.tos << 4, 0, 0];
-        header.extend(payload.to_be_bytes());
-        header.extend([PROTOCOL_TCP, 64]);
-        header.extend(from);
-        header.extend(to);
-        header
+    fn ipv6(&self, payload_length: u16, source: [u8; 16], destination: [u8; 16]) -> [u8; 40] {
+        let header = Ipv6Header {
+            traffic_class: self.tos,
+            payload_length,
+            next_header: IpNumber::TCP,
+            hop_limit: TTL,
+            source,
+            destination,
+            ..Ipv6Header::default()
+        };
+        header.to_bytes()
     }
 
     /// TCP's header with a zero checksum.
-    fn segment(&self) -> Vec<u8> {
-        let mut header = Vec::with_capacity(usize::from(TCP_HEADER));
-        header.extend(self.source.address.port().to_be_bytes());
-        header.extend(self.destination.address.port().to_be_bytes());
-        header.extend(self.source.next.to_be_bytes());
-        let acknowledged = if self.flags.has(Flags::ACK) { self.destination.next } else { 0 };
-        header.extend(acknowledged.to_be_bytes());
-        header.extend([0x50, self.flags.0, 0xff, 0xff, 0, 0, 0, 0]);
-        header
-    }
-}
-
-/// The Internet checksum (RFC 1071) over parts of which only the last may have odd length.
-#[derive(Default)]
-struct Checksum(u32);
-
-impl Checksum {
-    fn add(&mut self, octets: &[u8]) {
-        let (pairs, rest) = octets.as_chunks::<2>();
-        self.0 += pairs.iter().map(|pair| u32::from(u16::from_be_bytes(*pair))).sum::<u32>();
-        if let [last] = rest {
-            self.0 += u32::from(u16::from_be_bytes([*last, 0]));
+    fn tcp(&self) -> TcpHeader {
+        TcpHeader {
+            source_port: self.source.address.port(),
+            destination_port: self.destination.address.port(),
+            sequence_number: self.source.next,
+            acknowledgment_number: match self.flags.has(Flags::ACK) {
+                true => self.destination.next,
+                false => 0,
+            },
+            fin: self.flags.has(Flags::FIN),
+            syn: self.flags.has(Flags::SYN),
+            psh: self.flags.has(Flags::PSH),
+            ack: self.flags.has(Flags::ACK),
+            window_size: u16::MAX,
+            ..TcpHeader::default()
         }
-    }
-
-    fn finish(self) -> u16 {
-        let mut sum = self.0;
-        while sum >> 16 != 0 {
-            sum = (sum & 0xffff) + (sum >> 16);
-        }
-        !(sum as u16)
     }
 }

@@ -4,11 +4,11 @@ use crate::message::Association;
 use crate::numbered::Numbered;
 use crate::packet::{Packet, Segment, flag};
 use crate::path::Hash;
-use crate::payload::Header;
 use crate::report::{Application, Endpoint, Flow, Over, Volume};
 use crate::tcp::{Acknowledged, Counts, RoundTrip, Seen, Track};
 use crate::{Limits, Received, Series, Summary, Time};
 use dscp::Dscp;
+use load_header::Header;
 use smallvec::SmallVec;
 
 /// Intervals of a flow's series.
@@ -138,7 +138,7 @@ impl Half {
             load.numbered.end(header.sequence);
         } else {
             load.numbered.packet(now, header.sequence, header.sent);
-            if header.since_1970 {
+            if header.realtime {
                 self.delay.push(now.signed_since(Time(header.sent)));
             }
         }

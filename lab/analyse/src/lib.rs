@@ -30,7 +30,6 @@ mod message;
 mod numbered;
 pub mod packet;
 mod path;
-pub mod payload;
 pub mod report;
 mod series;
 mod summary;

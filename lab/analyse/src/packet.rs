@@ -1,5 +1,8 @@
 //! IP headers as a capture has them: cut off by the snap length, with checksums that an interface
 //! was to fill in. `router::packet` is stricter: a router forwards no such packet.
+//!
+//! The reader is written by hand: `etherparse` refuses a header whose options or extension headers
+//! were cut off, and a capture of short snap length has only such headers.
 
 use dscp::Dscp;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};

@@ -3,7 +3,7 @@
 use report::{Machine, Report};
 use std::collections::BTreeMap;
 use std::path::Path;
-use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::{Library, Planned, Study, judge, plan, rows};
 
 struct Files;
@@ -134,7 +134,7 @@ fn made_up(number: usize, planned: &Planned) -> Measured {
     let loads: Vec<LoadMeasured> = loads.collect();
     Measured {
         id: planned.id.clone(),
-        ground: if virtually { Ground::Virtual } else { Ground::Real },
+        environment: if virtually { Environment::Simulation } else { Environment::Testbed },
         scale,
         how: BTreeMap::from([
             ("data path".to_owned(), if virtually { "sim" } else { "tun" }.to_owned()),

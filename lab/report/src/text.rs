@@ -57,7 +57,7 @@ pub(crate) fn table(rows: &[Row], score: Score, verdicts: &[Verdict]) -> String 
         text.push_str(&format!("... and {} rows more\n", rows.len() - MAX_ROWS));
     }
     text.push_str(&scored(score));
-    text.push_str(&missed(rows));
+    text.push_str(&fit_reasons(rows));
     text.push_str(&expectations(verdicts));
     text
 }
@@ -195,19 +195,20 @@ fn scored(score: Score) -> String {
 }
 
 /// Whether the file says why a row is not near, and some value of it is not.
-pub(crate) fn is_missed(row: &Row) -> bool {
-    !row.missed.is_empty() && !score::of_row(row).iter().all(|of| *of == Some(Closeness::Near))
+pub(crate) fn lacks_fit(row: &Row) -> bool {
+    !row.no_fit_reason.is_empty()
+        && !score::of_row(row).iter().all(|of| *of == Some(Closeness::Near))
 }
 
 /// Why rows are not near what was printed, as the study's file says.
-fn missed(rows: &[Row]) -> String {
-    let missed: Vec<&Row> = rows.iter().filter(|row| is_missed(row)).collect();
-    if missed.is_empty() {
+fn fit_reasons(rows: &[Row]) -> String {
+    let unfit: Vec<&Row> = rows.iter().filter(|row| lacks_fit(row)).collect();
+    if unfit.is_empty() {
         return String::new();
     }
     let mut text = "\nnot near what was printed, and why:\n".to_owned();
-    for row in missed.iter().take(MAX_ROWS) {
-        let why = shown::line(&row.missed);
+    for row in unfit.iter().take(MAX_ROWS) {
+        let why = shown::line(&row.no_fit_reason);
         text.push_str(&format!("  {} {}: {why}\n", plain(&row.table), plain(&row.row)));
     }
     text

@@ -4,7 +4,7 @@
 
 use report::{MAX_RUN_FIGURES, Machine, Report};
 use std::collections::BTreeMap;
-use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::{Library, Planned, Row, Study, Verdict, judge, plan, rows};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
@@ -90,7 +90,11 @@ fn usual(place: usize, planned: &Planned) -> Measured {
     let steps = Steps { octets: vec![1_000; 40], dropped: vec![1; 40], waiting: vec![2; 40] };
     Measured {
         id: planned.id.clone(),
-        ground: if planned.experiment_name() == "sweep" { Ground::Virtual } else { Ground::Real },
+        environment: if planned.experiment_name() == "sweep" {
+            Environment::Simulation
+        } else {
+            Environment::Testbed
+        },
         scale: study::Scale::whole(if place < 2 { 2 } else { 1 }),
         how: BTreeMap::from([("data path".to_owned(), format!("tun {SCRIPT}"))]),
         seed: 7,
@@ -200,7 +204,7 @@ fn json_has_every_number() {
         (&"t1".into(), &"small".into(), &"routine".into(), &0.into(), &1_000.into())
     );
     assert_eq!((&first["paper_seconds"], &first["seconds"]), (&2.0.into(), &1.8.into()));
-    assert_eq!((&first["ground"], &first["scale"]), (&"real".into(), &2.into()));
+    assert_eq!((&first["environment"], &first["scale"]), (&"testbed".into(), &2.into()));
     let steps = &json["measured"][0]["series"][0]["rows"]["24"]["octets"];
     assert_eq!(steps.as_array().unwrap().len(), 40);
     assert_eq!(json["machine"]["kernel"], "Linux & others");
@@ -228,8 +232,8 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
     (row.repeats, row.given_up) = (5, 1);
     row.range.insert("seconds".to_owned(), (Some(1.25), None));
     // Of one that is near it would say what is not so.
-    row.missed = "never said".to_owned();
-    made.rows[1].missed = format!("chance {SCRIPT}");
+    row.no_fit_reason = "never said".to_owned();
+    made.rows[1].no_fit_reason = format!("chance {SCRIPT}");
     let report = made.report();
     let (html, text) = (report.html(), report.text());
     assert!(html.contains("1.80<small> (1.25–given up)</small>"), "{html}");

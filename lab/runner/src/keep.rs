@@ -9,16 +9,16 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use study::Measured;
-use study::measured::Ground;
+use study::measured::Environment;
 
 /// Changed when a run would come out otherwise, or is kept otherwise.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// A directory of runs.
 #[derive(Debug)]
 pub(super) struct Keep {
     directory: PathBuf,
-    /// The data path of the real ground that is asked for.
+    /// The data path of the testbed that is asked for.
     path: Option<Kind>,
 }
 
@@ -70,18 +70,21 @@ impl Keep {
         planned.repeat = 1;
         planned.experiment = 0;
         // What these come to stands in the job.
-        (planned.scale_most, planned.beyond, planned.grounds) = Default::default();
+        (planned.scale_most, planned.above_scale, planned.environments) = Default::default();
         for message in &mut planned.messages {
             (message.base, message.paper) = (None, BTreeMap::new());
-            message.missed.clear();
+            message.no_fit_reason.clear();
         }
         for load in &mut planned.loads {
             (load.base, load.paper) = (None, BTreeMap::new());
             load.paper_tos.clear();
-            load.missed.clear();
+            load.no_fit_reason.clear();
         }
-        let path = self.path.filter(|_| job.ground == Ground::Real).map(|path| path.to_string());
-        let all = (VERSION, planned, job.ground, job.scale, job.seed, path);
+        let path = self
+            .path
+            .filter(|_| job.environment == Environment::Testbed)
+            .map(|path| path.to_string());
+        let all = (VERSION, planned, job.environment, job.scale, job.seed, path);
         Some(hex(&Sha256::digest(&serde_json::to_vec(&all).ok()?), 32))
     }
 
@@ -106,25 +109,28 @@ mod tests {
     use std::time::Duration;
     use study::Scale;
 
-    fn job(ground: Ground, scale: u32, seed: u64) -> Job {
+    fn job(environment: Environment, scale: u32, seed: u64) -> Job {
         let found = crate::find("isode-nato-2007").unwrap();
         let planned = found.plan().unwrap().swap_remove(0);
         let scale = Scale::whole(scale);
-        Job { planned, ground, scale, seed, time: 1, expected: Duration::ZERO }
+        Job { planned, environment, scale, seed, time: 1, expected: Duration::ZERO }
     }
 
     #[test]
     fn what_is_kept_is_found_while_nothing_has_changed() {
         let directory = tempfile::tempdir().unwrap();
         let keep = Keep::at(directory.path(), None).unwrap();
-        let one = || job(Ground::Real, 1, 1);
+        let one = || job(Environment::Testbed, 1, 1);
         assert_eq!(keep.find(&one()), None);
         let measured =
             Measured { id: one().planned.id, scale: Scale::ONE, seed: 7, ..Measured::default() };
         keep.put(&one(), &measured).unwrap();
         assert_eq!(keep.find(&one()), Some(measured.clone()));
-        for other in [job(Ground::Real, 10, 1), job(Ground::Virtual, 1, 1), job(Ground::Real, 1, 2)]
-        {
+        for other in [
+            job(Environment::Testbed, 10, 1),
+            job(Environment::Simulation, 1, 1),
+            job(Environment::Testbed, 1, 2),
+        ] {
             assert_eq!(keep.find(&other), None);
         }
         let mut changed = one();
@@ -142,10 +148,10 @@ mod tests {
         keep.put(&told, &Measured::default()).unwrap();
         assert_eq!(keep.find(&told), Some(Measured::default()));
         assert_eq!(keep.find(&one()).unwrap().seed, 7);
-        // The data path of the real ground makes another number, that of the virtual one does not.
+        // The data path of the testbed makes another number, that of the virtual one does not.
         let packet = Keep::at(directory.path(), Some(Kind::Packet)).unwrap();
         assert_eq!(packet.find(&one()), None);
-        let simulated = job(Ground::Virtual, 1, 1);
+        let simulated = job(Environment::Simulation, 1, 1);
         keep.put(&simulated, &Measured::default()).unwrap();
         assert_eq!(packet.find(&simulated), Some(Measured::default()));
         fs::write(keep.file(&one()), "{").unwrap();

@@ -22,8 +22,8 @@ use std::path::PathBuf;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use study::file::{Beyond, Grounds};
-use study::measured::Ground;
+use study::file::{AboveScale, Environments};
+use study::measured::Environment;
 use study::{Measured, Planned, Row, Scale, Verdict};
 use testbed::Programs;
 use testbed::clock::is_interrupted;
@@ -38,8 +38,8 @@ pub struct Options {
     pub only: Vec<String>,
     /// Also the further ones.
     pub all: bool,
-    /// Where runs are made that can be made on either ground.
-    pub ground: Ground,
+    /// Where runs are made that can be made on either environment.
+    pub environment: Environment,
     /// How much faster the network is.
     pub scale: Scale,
     /// Of all dice; of a run that is made several times, the first one's.
@@ -48,7 +48,7 @@ pub struct Options {
     pub repeat: Option<u32>,
     /// How many at once.
     pub parallel: usize,
-    /// The data path of the real ground.
+    /// The data path of the testbed.
     pub path: Option<Kind>,
     /// Where runs are kept.
     pub directory: PathBuf,
@@ -81,7 +81,7 @@ pub struct Outcome {
 /// A run that is to be made.
 struct Job {
     planned: Planned,
-    ground: Ground,
+    environment: Environment,
     scale: Scale,
     seed: u64,
     /// Which of the times it is made, from 1.
@@ -120,12 +120,14 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
         measured.iter().enumerate().filter(|(_, kept)| kept.is_none()).map(|(n, _)| n).collect();
     // What waits for real time first, the longest before the others; what keeps a processor busy
     // then, so that it is not in the way of what is timed.
-    left.sort_by_key(|place| jobs.get(*place).map(|job| (job.ground, Reverse(job.expected))));
+    left.sort_by_key(|place| jobs.get(*place).map(|job| (job.environment, Reverse(job.expected))));
     for job in left.iter().filter_map(|place| jobs.get(*place)) {
         check(job).map_err(|wrong| Usage::error(format!("{}: {wrong:#}", job.planned.id)))?;
     }
-    let is_real =
-        left.iter().filter_map(|place| jobs.get(*place)).any(|j| j.ground == Ground::Real);
+    let is_real = left
+        .iter()
+        .filter_map(|place| jobs.get(*place))
+        .any(|j| j.environment == Environment::Testbed);
     let real = Real {
         programs: if is_real { Programs::find()? } else { Programs::default() },
         path: options.path,
@@ -174,19 +176,19 @@ pub fn run(found: &Found, options: &Options) -> Result<Outcome> {
 /// What would only be found once a run is made, found before any is.
 fn check(job: &Job) -> Result<()> {
     network::Network::new(&job.planned.topology, &job.planned.policies, job.seed)?;
-    match job.ground {
-        Ground::Real => Ok(()),
-        Ground::Virtual => simulation_run::check(&job.planned, job.seed),
+    match job.environment {
+        Environment::Testbed => Ok(()),
+        Environment::Simulation => simulation_run::check(&job.planned, job.seed),
     }
 }
 
 fn make(real: &Real, job: &Job, tell: testbed_run::Tell<'_>) -> Result<Measured> {
-    match job.ground {
-        Ground::Real => {
+    match job.environment {
+        Environment::Testbed => {
             let real = Real { seed: job.seed, ..real.clone() };
             real.measure(&job.planned, job.scale, tell)
         }
-        Ground::Virtual => simulation_run::measure(&job.planned, job.seed, tell),
+        Environment::Simulation => simulation_run::measure(&job.planned, job.seed, tell),
     }
 }
 
@@ -204,7 +206,11 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
         )));
     }
     let is_further = |planned: &Planned| {
-        found.study.experiments.get(planned.experiment).is_some_and(|experiment| experiment.further)
+        found
+            .study
+            .experiments
+            .get(planned.experiment)
+            .is_some_and(|experiment| experiment.optional)
     };
     let is_wanted = |planned: &&Planned| {
         if options.only.is_empty() {
@@ -222,18 +228,24 @@ fn wanted(found: &Found, all: &[Planned], options: &Options) -> Result<Vec<Plann
 
 /// What is made of a run the n-th time, from 1.
 fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
-    let ground = match planned.grounds {
+    let environment = match planned.environments {
         // What it does would not be seen on so fast a network.
-        Grounds::Any if planned.beyond == Beyond::Virtual && options.scale > planned.scale_most => {
-            Ground::Virtual
+        Environments::Any
+            if planned.above_scale == AboveScale::Simulation
+                && options.scale > planned.scale_most =>
+        {
+            Environment::Simulation
         }
-        Grounds::Any => options.ground,
-        Grounds::Real => Ground::Real,
-        Grounds::Virtual => Ground::Virtual,
+        Environments::Any => options.environment,
+        Environments::Testbed => Environment::Testbed,
+        Environments::Simulation => Environment::Simulation,
     };
-    // In virtual time nothing is won by a faster network.
-    let scale =
-        if ground == Ground::Real { options.scale.min(planned.scale_most) } else { Scale::ONE };
+    // in the simulation nothing is won by a faster network.
+    let scale = if environment == Environment::Testbed {
+        options.scale.min(planned.scale_most)
+    } else {
+        Scale::ONE
+    };
     let faster = planned.faster(scale).with_context(|| planned.id.clone());
     let faster = faster.map_err(|error| Usage::error(format!("{error:#}")))?;
     // What was printed is as at the study's own rates.
@@ -241,12 +253,12 @@ fn job(planned: &Planned, time: u32, options: &Options) -> Result<Job> {
         true => expected(&faster).time,
         false => scale.time(expected(planned).time),
     };
-    let expected = match ground {
-        Ground::Real => expected,
-        Ground::Virtual => expected / VIRTUAL,
+    let expected = match environment {
+        Environment::Testbed => expected,
+        Environment::Simulation => expected / VIRTUAL,
     };
     let seed = options.seed.wrapping_add(u64::from(time.saturating_sub(1)));
-    Ok(Job { planned: faster, ground, scale, seed, time, expected })
+    Ok(Job { planned: faster, environment, scale, seed, time, expected })
 }
 
 /// How long a run is likely to take at the study's own rates, each time it is made.
@@ -302,11 +314,11 @@ repeat = 3
 loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_percent = 50, time = "1s" }]
 "#;
 
-    fn options(ground: Ground, scale: u32) -> Options {
+    fn options(environment: Environment, scale: u32) -> Options {
         Options {
             only: Vec::new(),
             all: false,
-            ground,
+            environment,
             scale: Scale::whole(scale),
             seed: 7,
             repeat: None,
@@ -322,17 +334,32 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
     fn a_run_is_made_where_it_shows_something() {
         let planned = find("isode-nato-2007").unwrap().plan().unwrap();
         let planned = |id: &str| planned.iter().find(|planned| planned.id == id).unwrap();
-        let made = |id: &str, ground, scale| {
-            let job = job(planned(id), 1, &options(ground, scale)).unwrap();
-            (job.ground, job.scale.factor() as u32)
+        let made = |id: &str, environment, scale| {
+            let job = job(planned(id), 1, &options(environment, scale)).unwrap();
+            (job.environment, job.scale.factor() as u32)
         };
-        assert_eq!(made("round2-wred-loaded/immediate-1MB", Ground::Real, 10), (Ground::Real, 10));
+        assert_eq!(
+            made("round2-wred-loaded/immediate-1MB", Environment::Testbed, 10),
+            (Environment::Testbed, 10)
+        );
         // On a faster network only the programs would be measured.
-        assert_eq!(made("round1-single/1kB", Ground::Real, 10), (Ground::Real, 1));
-        assert_eq!(made("round1-parallel/five", Ground::Real, 4), (Ground::Real, 4));
-        assert_eq!(made("round1-parallel/five", Ground::Real, 5), (Ground::Virtual, 1));
-        assert_eq!(made("round1-single/1MB", Ground::Virtual, 10), (Ground::Virtual, 1));
-        assert_eq!(made("round2-loaded-routine/routine-1MB", Ground::Real, 1).0, Ground::Virtual);
+        assert_eq!(made("round1-single/1kB", Environment::Testbed, 10), (Environment::Testbed, 1));
+        assert_eq!(
+            made("round1-parallel/five", Environment::Testbed, 4),
+            (Environment::Testbed, 4)
+        );
+        assert_eq!(
+            made("round1-parallel/five", Environment::Testbed, 5),
+            (Environment::Simulation, 1)
+        );
+        assert_eq!(
+            made("round1-single/1MB", Environment::Simulation, 10),
+            (Environment::Simulation, 1)
+        );
+        assert_eq!(
+            made("round2-loaded-routine/routine-1MB", Environment::Testbed, 1).0,
+            Environment::Simulation
+        );
         // What is printed, else what its load lasts, else only the limit is known.
         let time = |id: &str| {
             let expected = expected(planned(id));
@@ -349,7 +376,7 @@ loads = [{ name = "udp", from = "alice", to = "bob", rate = "8Mbit", jitter_perc
         let file = directory.path().join("study.toml");
         std::fs::write(&file, REPEATED).unwrap();
         let found = find(file.to_str().unwrap()).unwrap();
-        let mut options = options(Ground::Virtual, 1);
+        let mut options = options(Environment::Simulation, 1);
         options.directory = directory.path().join("out");
         let first = run(&found, &options).unwrap();
         let seeds: Vec<u64> = first.measured.iter().map(|measured| measured.seed).collect();

@@ -3,6 +3,7 @@
 
 use anyhow::Result;
 use std::path::{Path, PathBuf};
+use study::file::with_new_name;
 use study::{Library, Study};
 use text::Usage;
 use text::toml_file::{TomlFile, read_bounded};
@@ -66,7 +67,10 @@ pub fn find(name_or_file: &str) -> Result<Found> {
             (TomlFile::<Study>::read(path), Some(path.parent().unwrap_or(Path::new("."))))
         }
     };
-    let file = file.map_err(|mistake| Usage::error(mistake.to_string()))?;
+    let file = file.map_err(|mut mistake| {
+        mistake.message = with_new_name(&mistake.message);
+        Usage::error(mistake.to_string())
+    })?;
     let name = Path::new(name_or_file).file_stem().unwrap_or_default().to_string_lossy();
     Ok(Found { name: name.into_owned(), study: file.value, beside: beside.map(Path::to_path_buf) })
 }
@@ -215,6 +219,32 @@ mod tests {
         assert_eq!(found.policy("plain").unwrap(), "about = 'mine'");
         for name in ["../plain", ".", "none", "/etc/passwd"] {
             assert!(found.policy(name).is_err(), "{name}");
+        }
+    }
+
+    #[test]
+    fn former_names_of_keys_are_refused_with_the_present_ones() {
+        let text = include_str!("../../../config/lab/studies/isode-nato-2007.toml");
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("study.toml");
+        for (now, former) in [
+            ("environment = \"simulation\"", "ground = \"virtual\""),
+            ("environment = \"simulation\"", "environment = \"virtual\""),
+            ("environment = \"testbed\"", "environment = \"real\""),
+            ("optional = true", "further = true"),
+            ("above_scale = \"simulation\"", "beyond = \"virtual\""),
+            ("no_fit_reason = ", "missed = "),
+        ] {
+            assert!(text.contains(now), "{now}");
+            std::fs::write(&path, text.replacen(now, former, 1)).unwrap();
+            let error = find(path.to_str().unwrap()).unwrap_err().to_string();
+            let words = |text: &str| {
+                text.split([' ', '=', '"']).map(str::to_owned).collect::<Vec<String>>()
+            };
+            let (old, new) =
+                words(former).into_iter().zip(words(now)).find(|(old, new)| old != new).unwrap();
+            assert!(error.contains(&format!("`{old}` has a new name: `{new}`")), "{error}");
+            assert!(error.contains("study.toml:"), "{error}");
         }
     }
 }

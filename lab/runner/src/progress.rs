@@ -52,7 +52,7 @@ impl Progress {
         }
         bar.set_prefix(format!("{:.0?}", job.expected));
         bar.enable_steady_tick(TICK);
-        let id = format!("{} ({})", job.name(), job.ground.name());
+        let id = format!("{} ({})", job.name(), job.environment.name());
         bar.set_message(id.clone());
         Line { of: self, bar, id, expected: millis(job.expected) }
     }

@@ -1,4 +1,4 @@
-//! The configuration of a study's MTAs, for either ground.
+//! The configuration of a study's MTAs, for either environment.
 
 use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;

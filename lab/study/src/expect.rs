@@ -1,7 +1,7 @@
 //! Whether what was measured is as a study says it must be.
 
-use crate::file::{Expect, Grounds, Study};
-use crate::measured::Ground;
+use crate::file::{Environments, Expect, Study};
+use crate::measured::Environment;
 use crate::row::{LESS_THAN, MORE_THAN, Measure, Row, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
@@ -85,7 +85,7 @@ impl Known {
     }
 }
 
-/// Looks at every expectation of a study, but for those of one ground whose rows were made on the
+/// Looks at every expectation of a study, but for those of one environment whose rows were made on the
 /// other: they were not asked.
 pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
     let of = |experiment: &crate::file::Experiment| -> Vec<Verdict> {
@@ -101,7 +101,7 @@ fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
     wanted.sort_unstable();
     wanted.dedup();
     let item = whole(experiment, &expect.value);
-    let row = rows.iter().find(|row| row.item == item && is_of(row, expect.ground));
+    let row = rows.iter().find(|row| row.item == item && is_of(row, expect.environment));
     let received = row.map(|row| row.tos_received.clone());
     Verdict {
         experiment: experiment.to_owned(),
@@ -115,7 +115,7 @@ fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
     }
 }
 
-/// Whether an expectation is about the ground that its row was made on, or none was made yet.
+/// Whether an expectation is about the environment that its row was made on, or none was made yet.
 fn is_asked(experiment: &str, expect: &Expect, rows: &[Row]) -> bool {
     let item = match expect.arrives.is_empty() {
         true => reference(experiment, &expect.value).map(|(item, _)| item),
@@ -127,15 +127,15 @@ fn is_asked(experiment: &str, expect: &Expect, rows: &[Row]) -> bool {
         None => row.item == item,
     };
     let mut its = rows.iter().filter(|row| is_its(row)).peekable();
-    its.peek().is_none() || its.any(|row| is_of(row, expect.ground))
+    its.peek().is_none() || its.any(|row| is_of(row, expect.environment))
 }
 
 fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
     if !expect.arrives.is_empty() {
         return arrival(experiment, expect, rows);
     }
-    let value = read(experiment, &expect.value, expect.during.as_deref(), rows, expect.ground);
-    let read = |text: &String| read(experiment, text, None, rows, expect.ground);
+    let value = read(experiment, &expect.value, expect.during.as_deref(), rows, expect.environment);
+    let read = |text: &String| read(experiment, text, None, rows, expect.environment);
     let known = match (&expect.to, &expect.minus) {
         (None, None) => value,
         (Some(to), _) => value.zip(read(to)).and_then(|(value, to)| value.ratio(to)),
@@ -157,10 +157,11 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
 }
 
 /// Whether a row was made where an expectation is about.
-fn is_of(row: &Row, grounds: Grounds) -> bool {
+fn is_of(row: &Row, environments: Environments) -> bool {
     !matches!(
-        (grounds, row.ground),
-        (Grounds::Real, Ground::Virtual) | (Grounds::Virtual, Ground::Real)
+        (environments, row.environment),
+        (Environments::Testbed, Environment::Simulation)
+            | (Environments::Simulation, Environment::Testbed)
     )
 }
 
@@ -169,7 +170,7 @@ fn read(
     text: &str,
     during: Option<&str>,
     rows: &[Row],
-    grounds: Grounds,
+    environments: Environments,
 ) -> Option<Known> {
     let (item, measure) = reference(experiment, text)?;
     if let Some(run) = item.strip_suffix(ALL) {
@@ -177,14 +178,19 @@ fn read(
             let name = row.item.strip_prefix(run).and_then(|rest| rest.strip_prefix('/'));
             row.precedence.is_some() && name.is_some_and(|name| !name.contains('/'))
         };
-        let all = rows.iter().filter(is_in).map(|row| known(row, measure, None, grounds));
+        let all = rows.iter().filter(is_in).map(|row| known(row, measure, None, environments));
         return all.reduce(|sum, one| Some(sum?.plus(one?)))?;
     }
-    known(rows.iter().find(|row| row.item == item)?, measure, during, grounds)
+    known(rows.iter().find(|row| row.item == item)?, measure, during, environments)
 }
 
-fn known(row: &Row, measure: Measure, during: Option<&str>, grounds: Grounds) -> Option<Known> {
-    if !is_of(row, grounds) {
+fn known(
+    row: &Row,
+    measure: Measure,
+    during: Option<&str>,
+    environments: Environments,
+) -> Option<Known> {
+    if !is_of(row, environments) {
         return None;
     }
     if let Some(during) = during {
@@ -237,7 +243,7 @@ mod tests {
             at_least: least,
             at_most: most,
             arrives: Vec::new(),
-            ground: Grounds::Any,
+            environment: Environments::Any,
         }
     }
 
@@ -334,15 +340,15 @@ mod tests {
     fn the_ground_may_matter() {
         let rows = [row("e/a/x", Some(10.0), None)];
         let mut of = expect("a/x.seconds", None, Some(1.0), None);
-        of.ground = Grounds::Virtual;
+        of.environment = Environments::Simulation;
         assert_eq!(verdict("e", &of, &rows).holds, None);
         assert!(!is_asked("e", &of, &rows) && is_asked("e", &of, &[]));
-        of.ground = Grounds::Real;
+        of.environment = Environments::Testbed;
         assert_eq!(verdict("e", &of, &rows).holds, Some(true));
         assert!(is_asked("e", &of, &rows));
         of.value = "a/*.seconds".to_owned();
         assert!(is_asked("e", &of, &rows));
-        of.ground = Grounds::Virtual;
+        of.environment = Environments::Simulation;
         assert!(!is_asked("e", &of, &rows));
     }
 }

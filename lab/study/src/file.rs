@@ -10,6 +10,27 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use toml::{Table, Value};
 
+/// Former names of keys and values, and their present names.
+const RENAMED: [(&str, &str); 6] = [
+    ("ground", "environment"),
+    ("further", "optional"),
+    ("beyond", "above_scale"),
+    ("missed", "no_fit_reason"),
+    ("real", "testbed"),
+    ("virtual", "simulation"),
+];
+
+/// The reader's message about a study file. Where the message is about the former name of a key or a
+/// value, it names the present one instead.
+pub fn with_new_name(message: &str) -> String {
+    let unknown = ["unknown field `", "unknown variant `"];
+    let old = unknown.iter().find_map(|what| message.strip_prefix(what)?.split('`').next());
+    match RENAMED.iter().find(|(name, _)| Some(*name) == old) {
+        Some((old, new)) => format!("`{old}` has a new name: `{new}`"),
+        None => message.to_owned(),
+    }
+}
+
 /// A study: what its authors did, or what we ask.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -189,16 +210,16 @@ pub struct Experiment {
     pub shows: String,
     /// Where it can be run.
     #[serde(default)]
-    pub ground: Grounds,
+    pub environment: Environments,
     /// Values of parameters for all its runs.
     #[serde(default)]
     pub with: BTreeMap<Name, Value>,
     /// Why they are others than elsewhere.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub why: String,
-    /// Whether it is left out unless asked for by name, or for all.
+    /// Whether `lab run` leaves it out, unless the command line names it or has `--all`.
     #[serde(default)]
-    pub further: bool,
+    pub optional: bool,
     /// Its runs.
     #[serde(rename = "run")]
     pub runs: Vec<Run>,
@@ -207,17 +228,17 @@ pub struct Experiment {
     pub expect: Vec<Expect>,
 }
 
-/// Where an experiment can be run.
+/// The environments in which an experiment can run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Grounds {
-    /// On the one that is asked for.
+pub enum Environments {
+    /// The one that the command line selects.
     #[default]
     Any,
-    /// Only with the kernel's TCP.
-    Real,
-    /// Only in virtual time: it takes too long otherwise, or is of many runs.
-    Virtual,
+    /// The testbed only.
+    Testbed,
+    /// The simulation only: the experiment takes too long otherwise, or has many runs.
+    Simulation,
 }
 
 /// A network brought up, and what passes it.
@@ -246,23 +267,23 @@ pub struct Run {
     /// How often it is made, each time with the next seed: rows have medians.
     #[serde(default = "once")]
     pub repeat: u32,
-    /// The most that its network is made faster, where what the programs take would hide what it does.
+    /// The highest `--scale` of this run: above it, the time that programs take hides what the network does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale_most: Option<u32>,
-    /// What is made where a faster network is asked for than that.
+    /// What happens when `--scale` is above `scale_most`.
     #[serde(default)]
-    pub beyond: Beyond,
+    pub above_scale: AboveScale,
 }
 
-/// What is made of a run where a faster network is asked for than its `scale_most`.
+/// What happens to a run when `--scale` is above its `scale_most`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Beyond {
-    /// It is made on the fastest it may have.
+pub enum AboveScale {
+    /// It runs at `scale_most`.
     #[default]
     Slower,
-    /// It is made in virtual time.
-    Virtual,
+    /// It runs in the simulation.
+    Simulation,
 }
 
 /// A message.
@@ -285,9 +306,9 @@ pub struct Message {
     /// What was printed, by the names of a row's values, or those with `_more_than` or `_less_than`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub paper: BTreeMap<Name, f64>,
-    /// Why it is not near what was printed, where that is known.
+    /// Why the measured values do not fit the printed ones, where that is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub missed: String,
+    pub no_fit_reason: String,
 }
 
 /// A moment of a run.
@@ -384,7 +405,7 @@ pub struct Load {
     /// Where it is received; a port that no other has, where absent. Further flows have those behind it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub port: Option<u16>,
-    /// On the real ground its packets are made in the process of the routers, as if they had come over
+    /// On the testbed its packets are made in the process of the routers, as if they had come over
     /// its host's link, and are counted and taken off before they come to the other host (UDP only):
     /// sockets would take more of the machine than the routers.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
@@ -401,9 +422,9 @@ pub struct Load {
     /// The TOS octets with which it arrived, as printed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub paper_tos: Vec<u8>,
-    /// Why it is not near what was printed, where that is known.
+    /// Why the measured values do not fit the printed ones, where that is known.
     #[serde(default, skip_serializing_if = "String::is_empty")]
-    pub missed: String,
+    pub no_fit_reason: String,
 }
 
 /// A clock beside another.
@@ -477,9 +498,9 @@ pub struct Expect {
     /// Of a load: these code points arrived, and no others.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub arrives: Vec<Dscp>,
-    /// The only ground on which it must.
+    /// The only environment on which it must.
     #[serde(default)]
-    pub ground: Grounds,
+    pub environment: Environments,
 }
 
 /// A picture of values over a parameter that is varied.

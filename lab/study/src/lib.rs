@@ -3,7 +3,7 @@
 //! the runs gave into rows beside the printed figures.
 //!
 //! ```text
-//!  study file ─▶ Study ─▶ plan ─▶ Planned ─▶ (real or virtual ground, elsewhere) ─▶ Measured
+//!  study file ─▶ Study ─▶ plan ─▶ Planned ─▶ (real or virtual environment, elsewhere) ─▶ Measured
 //!                                    topology, policies, mail, messages, loads           │
 //!                  tables, report ◀── Row, Verdict ◀── rows, judge ◀─────────────────────┘
 //! ```

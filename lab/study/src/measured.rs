@@ -1,4 +1,4 @@
-//! What a run gave, the same from either ground.
+//! What a run gave, of either environment.
 
 use crate::Scale;
 use crate::skew::Skew;
@@ -14,7 +14,7 @@ pub struct Measured {
     /// `experiment/run`.
     pub id: String,
     /// Where it was made.
-    pub ground: Ground,
+    pub environment: Environment,
     /// How much faster than the study's the network was.
     pub scale: Scale,
     /// The data path, the TCP and its congestion control.
@@ -40,23 +40,23 @@ pub struct Measured {
     pub notes: Vec<String>,
 }
 
-/// Where a number was made.
+/// Where a run was made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-pub enum Ground {
-    /// Real time, processes and TCP of the kernel.
+pub enum Environment {
+    /// In namespaces of this machine: processes, real time, TCP of the kernel.
     #[default]
-    Real,
-    /// Virtual time: the same router and node, and TCP in the program.
-    Virtual,
+    Testbed,
+    /// In one process: the same router and node, simulated time and TCP.
+    Simulation,
 }
 
-impl Ground {
+impl Environment {
     /// As in JSON.
     pub fn name(self) -> &'static str {
         match self {
-            Ground::Real => "real",
-            Ground::Virtual => "virtual",
+            Environment::Testbed => "testbed",
+            Environment::Simulation => "simulation",
         }
     }
 }

@@ -3,7 +3,9 @@
 mod check;
 mod variant;
 
-use crate::file::{Beyond, Experiment, Grounds, Load, Mail, Message, Parameter, Run, Study};
+use crate::file::{
+    AboveScale, Environments, Experiment, Load, Mail, Message, Parameter, Run, Study,
+};
 use crate::{Scale, Wrong};
 use network::Topology;
 use router::policy::{Name, Policy};
@@ -29,7 +31,7 @@ pub trait Library {
     fn policy(&self, name: &str) -> Result<String, String>;
 }
 
-/// A run with all it needs, whatever ground it is run on.
+/// A run with all it needs, whatever environment it is run on.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Planned {
     /// `experiment/run`, or `experiment/run[parameter=value]` where one is varied.
@@ -41,7 +43,7 @@ pub struct Planned {
     /// The part of `id` behind the experiment.
     pub run: String,
     /// Where it can be run.
-    pub grounds: Grounds,
+    pub environments: Environments,
     /// The values of all parameters here.
     pub settings: BTreeMap<Name, Value>,
     /// Those that are others than the parameters' own.
@@ -65,7 +67,7 @@ pub struct Planned {
     /// The most that its network is made faster.
     pub scale_most: Scale,
     /// What is made where a faster network is asked for.
-    pub beyond: Beyond,
+    pub above_scale: AboveScale,
 }
 
 impl Planned {
@@ -157,7 +159,7 @@ impl<'a> Maker<'a> {
             experiment: self.number,
             table: self.experiment.table.clone().unwrap_or(self.experiment.name.clone()),
             run: name,
-            grounds: self.experiment.ground,
+            environments: self.experiment.environment,
             settings,
             special,
             why: why.cloned().collect(),
@@ -172,7 +174,7 @@ impl<'a> Maker<'a> {
             limit: self.run.limit.0,
             repeat: self.run.repeat,
             scale_most: self.run.scale_most.map_or(Scale::MAX, Scale::whole),
-            beyond: self.run.beyond,
+            above_scale: self.run.above_scale,
         };
         for message in planned.messages.iter_mut().filter(|message| message.name.is_empty()) {
             message.name = message.precedence.name().to_owned();

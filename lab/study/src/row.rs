@@ -2,7 +2,7 @@
 
 use crate::during::{self, Asked};
 use crate::file::{self, Study};
-use crate::measured::{Ground, LoadMeasured, Measured, MessageTimes};
+use crate::measured::{Environment, LoadMeasured, Measured, MessageTimes};
 use crate::repeat::{Range, combined};
 use crate::skew::Skew;
 use crate::{Planned, Scale};
@@ -147,9 +147,9 @@ pub struct Row {
     pub paper: BTreeMap<Name, f64>,
     /// Why it is not near what was printed, where that is known.
     #[serde(skip_serializing_if = "String::is_empty")]
-    pub missed: String,
+    pub no_fit_reason: String,
     /// Where it was made.
-    pub ground: Ground,
+    pub environment: Environment,
     /// How much faster the network was.
     pub scale: Scale,
     /// Parameters that are others than elsewhere.
@@ -225,15 +225,15 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
 /// What each rate is of that of its base, in percent. Of what was given up, or whose base was, only a
 /// bound is known.
 fn percentages(rows: &mut [Row], bases: &BTreeMap<String, String>) {
-    // A percentage of what was made on another ground, or on a faster network, would say nothing.
-    type Made = (String, Ground, Scale);
+    // A percentage of what was made on another environment, or on a faster network, would say nothing.
+    type Made = (String, Environment, Scale);
     let rate = |row: &Row| {
-        let made: Made = (row.item.clone(), row.ground, row.scale);
+        let made: Made = (row.item.clone(), row.environment, row.scale);
         Some((made, (row.kbit_s, row.kbit_s.or(row.kbit_s_less_than)?)))
     };
     let rates: BTreeMap<Made, (Option<f64>, f64)> = rows.iter().filter_map(rate).collect();
     for row in rows {
-        let base = bases.get(&row.item).map(|base| (base.clone(), row.ground, row.scale));
+        let base = bases.get(&row.item).map(|base| (base.clone(), row.environment, row.scale));
         let Some((exactly, most)) = base.and_then(|base| rates.get(&base)).copied() else {
             continue;
         };
@@ -288,7 +288,7 @@ impl Maker<'_> {
             dscp_name: dscp.to_string(),
             paper_seconds: paper.get(Measure::Seconds.name()).copied(),
             paper: paper.clone(),
-            ground: self.measured.ground,
+            environment: self.measured.environment,
             scale: self.measured.scale,
             with: self.planned.special.clone(),
             why: self.planned.why.clone(),
@@ -302,7 +302,7 @@ impl Maker<'_> {
         let mut row = self.row(&message.name, dscp, &message.paper);
         row.precedence = Some(message.precedence.name().to_owned());
         row.size = Some(message.size.0);
-        row.missed.clone_from(&message.missed);
+        row.no_fit_reason.clone_from(&message.no_fit_reason);
         for during in self.asked.get(&row.item).into_iter().flatten() {
             let rate = during::kbit_s(self.planned, self.measured, dscp.number(), during);
             row.more.extend(rate.map(|rate| (during::name(during), rate)));
@@ -335,7 +335,7 @@ impl Maker<'_> {
 
     fn load(&self, load: &file::Load, measured: &LoadMeasured) -> Row {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
-        row.missed.clone_from(&load.missed);
+        row.no_fit_reason.clone_from(&load.no_fit_reason);
         let scale = self.measured.scale.factor();
         row.kbit_s = Some(measured.kbit_s / scale);
         row.skew = measured.skew;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may")]
 
-use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::{Library, Planned, Scale, Study};
 
 const STUDY: &str = r#"
@@ -351,9 +351,9 @@ fn rows_are_told_at_the_studys_own_rates() {
         given_up: true,
         ..Measured::default()
     };
-    let elsewhere = Measured { ground: Ground::Virtual, ..alone.clone() };
+    let elsewhere = Measured { environment: Environment::Simulation, ..alone.clone() };
     let apart = study::rows(&study, &planned, &[elsewhere, both.clone()]);
-    assert!(apart[1].more.is_empty(), "a percentage of another ground: {:?}", apart[1].more);
+    assert!(apart[1].more.is_empty(), "a percentage of another environment: {:?}", apart[1].more);
     let rows = study::rows(&study, &planned, &[alone.clone(), both.clone()]);
     let items: Vec<&str> = rows.iter().map(|row| row.item.as_str()).collect();
     let two = "both/two[rate=1Mbit]";
@@ -381,7 +381,10 @@ fn rows_are_told_at_the_studys_own_rates() {
     near(later[1].seconds_more_than, 90.0);
     near(rows[3].kbit_s, 90.0);
     near(rows[3].more.get("delay_ms").copied(), 30.0);
-    assert_eq!((rows[0].ground, rows[0].scale, rows[0].dscp), (Ground::Real, Scale::whole(10), 24));
+    assert_eq!(
+        (rows[0].environment, rows[0].scale, rows[0].dscp),
+        (Environment::Testbed, Scale::whole(10), 24)
+    );
     let verdicts = study::judge(&study, &rows);
     assert_eq!(verdicts[0].holds, Some(true));
     // Where the base was given up, its rate is known to be less than something.

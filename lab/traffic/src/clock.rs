@@ -17,6 +17,11 @@ pub enum Clock {
 }
 
 impl Clock {
+    /// The clock of a packet's sender.
+    pub(crate) fn from_header(header: &load_header::Header) -> Clock {
+        if header.realtime { Clock::Realtime } else { Clock::Monotonic }
+    }
+
     /// Nanoseconds since its origin.
     pub fn now(self) -> u64 {
         // Both clocks exist on every Linux; a failure would show as a time of zero.

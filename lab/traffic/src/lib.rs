@@ -7,18 +7,17 @@
 
 pub mod clock;
 pub mod measure;
-mod payload;
 mod plan;
 mod receive;
 mod report;
 mod send;
 
 pub use clock::Clock;
+pub use load_header::{HEADER, Header};
 pub use measure::spread::Summary;
 pub use measure::{
     Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s,
 };
-pub use payload::{HEADER, Header};
 pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};
 pub use receive::{Ending, Received, Receiver, Reception};
 pub use report::{csv, received_json, received_table, sent_json, sent_table};

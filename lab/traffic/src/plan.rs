@@ -2,9 +2,9 @@
 
 use crate::clock::Clock;
 use crate::measure::MAX_FLOWS;
-use crate::payload::HEADER;
 use crate::send::pace::MAX_JITTER;
 use dscp::Dscp;
+use load_header::HEADER;
 use router::policy::Span;
 use router::time::Rate;
 use serde::{Deserialize, Serialize};

@@ -1,5 +1,5 @@
 //! `lab run`, loads: made in the process of the routers, with paths that are probed and clocks that
-//! drift, on either ground.
+//! drift, in either environment.
 
 use super::namespace;
 use super::study::{lab, numbers};
@@ -35,7 +35,7 @@ value = "delay_ms"
 items = [["alone", "loads/alone/flow"]]
 "#;
 
-fn check(said: &Value, ground: &str) {
+fn check(said: &Value, environment: &str) {
     let row = |item: &str| {
         let rows = said["rows"].as_array().unwrap();
         rows.iter().find(|row| row["item"] == item).unwrap().clone()
@@ -43,7 +43,7 @@ fn check(said: &Value, ground: &str) {
     let number =
         |of: &Value, key: &str| of[key].as_f64().unwrap_or_else(|| panic!("{key}: {of:#}"));
     let flow = row("loads/alone/flow");
-    assert_eq!(flow["ground"], ground);
+    assert_eq!(flow["environment"], environment);
     // Without what was found, it would be 50 ms and more before it was sent, and told as nothing.
     let skew = &flow["skew"];
     let removed = &skew["removed"];
@@ -58,25 +58,25 @@ fn check(said: &Value, ground: &str) {
     // The line takes a third of the flood.
     let flood = row("loads/flooded/flood");
     assert!((50.0..80.0).contains(&number(&flood, "loss_percent")), "{flood:#}");
-    assert_eq!(flood["inside"].as_bool().unwrap_or(false), ground == "real", "{flood:#}");
+    assert_eq!(flood["inside"].as_bool().unwrap_or(false), environment == "testbed", "{flood:#}");
     assert_eq!(flood["dscp_name"], "CS1");
     assert!(number(&row("loads/flooded/flow"), "loss_percent") > 5.0);
 }
 
 #[test]
-fn loads_are_made_and_clocks_are_found_on_either_ground() {
+fn loads_are_made_and_clocks_are_found_in_either_environment() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("study.toml"), STUDY).unwrap();
     let run = |more: &[&str]| {
         let arguments = ["run", "study.toml", "--json", "-", "--quiet"];
         numbers(&lab(directory.path(), &[&arguments[..], more].concat()).output().unwrap())
     };
-    check(&run(&["--virtual", "--out", "virtual"]), "virtual");
+    check(&run(&["--simulation", "--out", "virtual"]), "simulation");
     assert!(directory.path().join("virtual/pictures/figure-01.svg").exists());
     if namespace("loads_are_made").is_none() {
         return;
     }
     let said = run(&["--scale", "0.5", "--out", "real"]);
-    check(&said, "real");
+    check(&said, "testbed");
     assert_eq!(said["rows"][0]["scale"], 0.5);
 }

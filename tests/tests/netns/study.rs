@@ -94,7 +94,7 @@ fn a_study_is_measured_kept_and_not_made_twice() {
     assert_eq!(rows.len(), 3, "{first:#}");
     let [routine, flash, load] = [0, 1, 2].map(|n| &rows[n]);
     assert_eq!((&routine["precedence"], &routine["size"]), (&"routine".into(), &2_000_000.into()));
-    assert_eq!((&flash["dscp_name"], &flash["ground"]), (&"CS3".into(), &"real".into()));
+    assert_eq!((&flash["dscp_name"], &flash["environment"]), (&"CS3".into(), &"testbed".into()));
     assert_eq!(routine["paper_seconds"], 2.0);
     // 2 MB at 8 Mbit/s take 2 s at least, whatever else the machine does.
     assert!(routine["seconds"].as_f64().unwrap() > 2.0, "{routine}");
@@ -121,12 +121,12 @@ fn a_study_is_measured_kept_and_not_made_twice() {
     assert_ne!(changed["measured"][1], first["measured"][1]);
 }
 
-/// The published study, in virtual time: what its authors saw holds, and the rows that its settings
+/// The published study, in simulation: what its authors saw holds, and the rows that its settings
 /// were fitted to come near what is printed.
 #[test]
-fn the_isode_and_nato_study_holds_in_virtual_time() {
+fn the_isode_and_nato_study_holds_in_simulation() {
     let directory = tempfile::tempdir().unwrap();
-    let arguments = ["run", "isode-nato-2007", "--virtual", "--out", "out", "--json", "-"];
+    let arguments = ["run", "isode-nato-2007", "--simulation", "--out", "out", "--json", "-"];
     let experiments = [
         "round1-single",
         "round2-baseline",

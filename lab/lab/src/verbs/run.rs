@@ -6,7 +6,7 @@ use runner::{Options, Outcome};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use study::Scale;
-use study::measured::Ground;
+use study::measured::Environment;
 
 /// Something could not be done, and something was.
 const IN_PART: u8 = 3;
@@ -20,9 +20,9 @@ pub(crate) struct Args {
     /// Also the experiments that are left out unless they are named
     #[arg(long, conflicts_with = "only")]
     all: bool,
-    /// In virtual time: the same router and MTA, and TCP in this program
-    #[arg(long = "virtual")]
-    in_virtual_time: bool,
+    /// In simulation: the same router and MTA, with TCP in this program and simulated time
+    #[arg(long, alias = "virtual")]
+    simulation: bool,
     /// A network that is so much faster, 0.001 to 1000: every rate times this, every delay divided by
     /// it; 0.1 is slower
     #[arg(long, default_value_t = Scale::ONE)]
@@ -64,18 +64,19 @@ impl Args {
         self.set.iter().try_for_each(|set| found.set(set))?;
         ctrlc::set_handler(testbed::clock::interrupt).context("for Ctrl-C")?;
         let directory = self.out.clone().unwrap_or_else(|| {
-            let ground = if self.in_virtual_time {
-                "virtual".to_owned()
-            } else {
-                format!("x{}", self.scale)
-            };
-            Path::new("results").join(format!("{}-{ground}", found.name))
+            let environment =
+                if self.simulation { "simulation".to_owned() } else { format!("x{}", self.scale) };
+            Path::new("results").join(format!("{}-{environment}", found.name))
         });
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let options = Options {
             only: self.only,
             all: self.all,
-            ground: if self.in_virtual_time { Ground::Virtual } else { Ground::Real },
+            environment: if self.simulation {
+                Environment::Simulation
+            } else {
+                Environment::Testbed
+            },
             scale: self.scale,
             seed: self.seed,
             repeat: self.repeat,

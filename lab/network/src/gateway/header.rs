@@ -1,5 +1,8 @@
 //! The outer packet: an IP header, ESP's SPI and sequence number (RFC 4303 2), the inner packet, and
 //! zeros for the rest of what a cipher adds.
+//!
+//! The header is written by hand, in the memory of the inner packet: each packet of a tunnel passes
+//! here.
 
 use crate::plan::tunnel::{V4_HEADER, V6_HEADER};
 use router::packet::checksum;

@@ -6,7 +6,7 @@ use crate::figures::{over_time, sweep};
 use crate::number;
 use crate::text::bounds;
 use crate::view::{Experiment, Run};
-use study::file::Grounds;
+use study::file::Environments;
 use study::{Planned, Verdict};
 
 /// Rows of a table that stand open; a longer one is opened by a click.
@@ -38,18 +38,18 @@ pub(super) fn write(page: &mut Markup, number: usize, of: &Experiment<'_>, left:
 
 fn tags(page: &mut Markup, of: &Experiment<'_>) {
     let made = of.runs.iter().filter(|run| run.measured.is_some()).count();
-    let ground = match of.file.ground {
-        Grounds::Any => None,
-        Grounds::Real => Some("real ground only".to_owned()),
-        Grounds::Virtual => Some("virtual time only".to_owned()),
+    let environment = match of.file.environment {
+        Environments::Any => None,
+        Environments::Testbed => Some("testbed only".to_owned()),
+        Environments::Simulation => Some("simulation only".to_owned()),
     };
     let table = of.file.table.as_ref().filter(|table| **table != of.file.name);
     let tags = [
         Some(of.file.name.clone()),
         table.map(|table| format!("table {table}")),
         Some(format!("{made} of {} made", plural(of.runs.len(), "run"))),
-        ground,
-        of.file.further.then(|| "left out unless asked for".to_owned()),
+        environment,
+        of.file.optional.then(|| "optional".to_owned()),
     ];
     let tags: Vec<String> = tags.into_iter().flatten().collect();
     page.element("p", &[("class", "quiet")], &tags.join(" · "));
@@ -161,9 +161,9 @@ fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
         page.element("b", &[], &run.planned.run);
         page.text(" ");
         let how = if measured.scale != study::Scale::ONE {
-            format!("{}, {} times as fast", measured.ground.name(), measured.scale)
+            format!("{}, {} times as fast", measured.environment.name(), measured.scale)
         } else {
-            measured.ground.name().to_owned()
+            measured.environment.name().to_owned()
         };
         let took = number::short(measured.seconds * scale);
         let end = if measured.given_up { "given up after" } else { "took" };

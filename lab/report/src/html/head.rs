@@ -41,23 +41,22 @@ fn fact(page: &mut Markup, name: &str, value: &str) {
 /// What the runs were made with, and how many with which.
 fn settings(view: &View<'_>) -> Vec<(String, String)> {
     let mut found: BTreeMap<&str, BTreeMap<String, usize>> = BTreeMap::new();
-    let mut order = vec!["ground", "scale", "seed"];
+    let mut order = vec!["environment", "scale", "seed"];
     for measured in view.report.measured {
         let mut add = |name, value: String| {
             *found.entry(name).or_default().entry(value).or_default() += 1;
         };
-        add("ground", measured.ground.name().to_owned());
+        add("environment", measured.environment.name().to_owned());
         add("scale", measured.scale.to_string());
         add("seed", measured.seed.to_string());
         for (name, value) in &measured.how {
             add(name.as_str(), value.clone());
         }
     }
-    let further: Vec<&str> = found.keys().copied().filter(|name| !order.contains(name)).collect();
-    order.extend(further);
+    let others: Vec<&str> = found.keys().copied().filter(|name| !order.contains(name)).collect();
+    order.extend(others);
     let said = order.into_iter().filter_map(|name| {
         let values = found.get(name)?;
-        let name = if name == "ground" { "ground" } else { name };
         Some((name.to_owned(), counted(values)))
     });
     said.collect()

@@ -100,10 +100,9 @@ fn repeat(page: &mut Markup, report: &Report<'_>) {
         }
         page.within("p", &[], |page| {
             page.say(format_args!(
-                "All numbers stand in results.json beside this page, and every picture as SVG and PNG \
-                 in pictures/ (at most {MAX_RUN_FIGURES} of runs over time). Seeds and settings are \
-                 those above; figures of virtual time come out the same again, those of real time \
-                 nearly."
+                "results.json beside this page has all numbers; pictures/ has every picture as SVG and \
+                 PNG (at most {MAX_RUN_FIGURES} of runs over time). With the seeds and settings above, \
+                 the simulation gives the same figures again, the testbed nearly the same."
             ));
         });
     });

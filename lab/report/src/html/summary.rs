@@ -6,7 +6,7 @@ use crate::closeness::Closeness;
 use crate::figures::ratios;
 use crate::score::Score;
 use crate::view::{View, count};
-use study::measured::Ground;
+use study::measured::Environment;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>, left: &mut Left) {
     page.within("section", &[("id", "summary")], |page| {
@@ -48,7 +48,7 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
     let rows = view.report.rows;
     let score = Score::of(view.report);
     let [hold, fail, open] = count(view.report.verdicts.iter());
-    let virtually = rows.iter().filter(|row| row.ground == Ground::Virtual).count();
+    let simulated = rows.iter().filter(|row| row.environment == Environment::Simulation).count();
     page.within("div", &[("class", "tiles")], |page| {
         tile(page, "good", hold, "✓ expectations hold");
         tile(page, if fail > 0 { "bad" } else { "" }, fail, "✗ do not hold");
@@ -72,11 +72,11 @@ fn tiles(page: &mut Markup, view: &View<'_>) {
     });
     page.within("p", &[], |page| {
         page.say(format_args!(
-            "{} from {} of {}: {} on real ground, {virtually} in virtual time.",
+            "{} from {} of {}: {} on the testbed, {simulated} in the simulation.",
             plural(rows.len(), "row"),
             view.made(),
             plural(view.report.planned.len(), "run"),
-            rows.len() - virtually
+            rows.len() - simulated
         ));
     });
 }

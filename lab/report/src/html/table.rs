@@ -5,10 +5,10 @@ use super::{Left, plural};
 use crate::closeness::Comparison;
 use crate::number::{self, NONE};
 use crate::score::{has_own_settings, own_settings};
-use crate::text::{is_missed, kbit_s, ours, printed, seconds, tos_received, tos_sent};
+use crate::text::{kbit_s, lacks_fit, ours, printed, seconds, tos_received, tos_sent};
 use crate::view::Experiment;
 use study::Row;
-use study::measured::Ground;
+use study::measured::Environment;
 use study::row::Measure;
 
 /// A column: over it, and what stands in it of a row.
@@ -131,7 +131,7 @@ const COLUMNS: [Column; 25] = [
         scored: None,
     },
     Column { head: "TOS received", class: OURS, cell: tos_received, scored: None },
-    Column { head: "ground", class: "ground", cell: ground, scored: None },
+    Column { head: "environment", class: "environment", cell: environment, scored: None },
 ];
 /// What was measured, apart from what was printed.
 const OURS: &str = "number ours";
@@ -157,15 +157,15 @@ fn ratio_of_rates(row: &Row) -> String {
 }
 
 /// Where a number was made, told by a sign too, and how much faster the network was.
-fn ground(row: &Row) -> String {
-    let sign = match row.ground {
-        Ground::Real => "■",
-        Ground::Virtual => "◇",
+fn environment(row: &Row) -> String {
+    let sign = match row.environment {
+        Environment::Testbed => "■",
+        Environment::Simulation => "◇",
     };
     let faster =
         if row.scale != study::Scale::ONE { format!(" ×{}", row.scale) } else { String::new() };
     let inside = if row.inside { ", made inside" } else { "" };
-    format!("{sign} {}{faster}{inside}", row.ground.name())
+    format!("{sign} {}{faster}{inside}", row.environment.name())
 }
 
 /// Writes it; where it has more rows than `open`, it is opened by a click.
@@ -294,8 +294,8 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
             let times = format!("median of {} (lowest–highest)", row.repeats);
             page.element("small", &[("class", "special")], &times);
         }
-        if is_missed(row) {
-            let missed = format!("not near: {}", row.missed);
+        if lacks_fit(row) {
+            let missed = format!("not near: {}", row.no_fit_reason);
             page.element("small", &[("class", "special")], &missed);
         }
         let special = own_settings(row);

@@ -1,4 +1,7 @@
 //! Reading the header: IPv4 (RFC 791 3.1) and IPv6 with its extension headers (RFC 8200 3, 4).
+//!
+//! The reader is written by hand: a router reads every packet once, and this path has no allocation
+//! and no second pass. Elsewhere in the lab `etherparse` builds and reads packets.
 
 use super::{Header, MAX_EXTENSIONS, Malformed, Packet, compose::sum_of};
 use crate::time::Time;

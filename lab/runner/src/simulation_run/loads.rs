@@ -1,4 +1,4 @@
-//! What became of a load in virtual time.
+//! What became of a load in the simulation.
 
 use sim::{LOAD_INTERVAL, LoadCount, Spread, Sum};
 use std::collections::BTreeMap;

@@ -1,4 +1,4 @@
-//! The virtual ground: the same router and the same node, TCP in this program, and no clock.
+//! The virtual environment: the same router and the same node, TCP in this program, and no clock.
 
 mod loads;
 mod probed;
@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::Path;
 use std::time::Duration;
-use study::measured::{Ground, LoadMeasured, Measured, MessageTimes, Series, Steps};
+use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
 use study::skew::Skew;
 use study::{Planned, file};
 use toml::{Table, Value};
@@ -36,7 +36,7 @@ const DISK: Duration = Duration::from_micros(500);
 /// Makes a run.
 ///
 /// # Errors
-/// The ground cannot do what is asked of it, or someone wants this program to end.
+/// The environment cannot do what is asked of it, or someone wants this program to end.
 pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Measured> {
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
@@ -52,7 +52,7 @@ pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Me
     measured(planned, &scenario, &sim.outcome(), seed, &skews)
 }
 
-/// Whether the ground can do what is asked of it.
+/// Whether the environment can do what is asked of it.
 ///
 /// # Errors
 /// What it cannot.
@@ -84,7 +84,7 @@ fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
     })
 }
 
-/// The MTAs, by their names; the same configuration as on the real ground.
+/// The MTAs, by their names; the same configuration as on the testbed.
 fn all_sites(sites: &Sites<'_>) -> Result<Vec<Site>> {
     sites.all().map(|(name, host, ip)| site(sites, name, host, ip)).collect()
 }
@@ -227,7 +227,7 @@ fn tcp(planned: &Planned) -> Result<Tcp> {
             None => {}
             Some("reno") => tcp.congestion = Congestion::Reno,
             Some("cubic") => tcp.congestion = Congestion::Cubic,
-            Some(other) => bail!("in virtual time there is no congestion control {other}"),
+            Some(other) => bail!("in the simulation there is no congestion control {other}"),
         }
         // The last of three is the most.
         let most =
@@ -239,7 +239,7 @@ fn tcp(planned: &Planned) -> Result<Tcp> {
             tcp.send_buffer = most.clamp(4 << 10, 16 << 20);
         }
     }
-    // A transfer that is starved is waited for, as on the real ground.
+    // A transfer that is starved is waited for, as on the testbed.
     tcp.dead_after = Duration::from_secs(3_600);
     Ok(tcp)
 }
@@ -296,7 +296,7 @@ fn measured(
     let how = [("tcp", "smoltcp"), ("congestion_control", control), ("path", "in memory")];
     Ok(Measured {
         id: planned.id.clone(),
-        ground: Ground::Virtual,
+        environment: Environment::Simulation,
         scale: study::Scale::ONE,
         how: how.map(|(name, value)| (name.to_owned(), value.to_owned())).into(),
         seed,

@@ -1,4 +1,4 @@
-//! Paths that are probed before a run begins, in virtual time.
+//! Paths that are probed before a run begins, in the simulation.
 
 use crate::idle::{self, idle_ms};
 use crate::sites::end;

@@ -1,4 +1,4 @@
-//! The real ground: processes, and the kernel's TCP.
+//! the testbed: processes, and the kernel's TCP.
 
 mod loads;
 mod mail;
@@ -11,7 +11,7 @@ use emulator::Origin;
 use loads::{Found, Loads};
 use mail::MailSites;
 use std::time::Duration;
-use study::measured::Ground;
+use study::measured::Environment;
 use study::{Measured, Planned, Scale};
 use testbed::Programs;
 use testbed::answer::elapsed;
@@ -82,7 +82,7 @@ impl Real {
         let unfinished = messages.iter().any(|message| message.delivered.is_none());
         Ok(Measured {
             id: planned.id.clone(),
-            ground: Ground::Real,
+            environment: Environment::Testbed,
             scale,
             how: network
                 .how(planned)

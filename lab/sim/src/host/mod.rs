@@ -209,7 +209,7 @@ impl Host {
             Ok(packet) => packet,
             Err((octets, _)) => return self.device.recycle(octets),
         };
-        let syn = Segment::of(&packet).filter(Segment::is_syn);
+        let syn = Segment::from_packet(&packet).filter(Segment::is_syn);
         let transport = packet.header().transport;
         let mut octets = packet.into_octets();
         if let Some(syn) = syn {
@@ -292,7 +292,7 @@ impl Host {
                     continue;
                 }
             };
-            if let Some(segment) = Segment::of(&packet) {
+            if let Some(segment) = Segment::from_packet(&packet) {
                 let flow = Flow { local: segment.from, remote: segment.to };
                 let listen = self.listens.get(&flow.local.port()).map(|listen| listen.dscp);
                 let meter = self.meters.get_mut(&flow);

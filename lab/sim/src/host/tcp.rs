@@ -1,6 +1,7 @@
 //! TCP segments as they leave and reach a host: their marks, and what of them is sent again.
 
 use dscp::Dscp;
+use etherparse::TcpSlice;
 use router::Packet;
 use std::net::SocketAddr;
 use std::time::Duration;
@@ -8,6 +9,8 @@ use std::time::Duration;
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 const TCP: u8 = 6;
+/// Where the flags are in a header.
+const FLAGS: usize = 13;
 /// Octets of a header without options.
 const HEADER: usize = 20;
 /// Option kinds (RFC 9293 3.1).
@@ -35,21 +38,19 @@ pub(crate) struct Segment {
 }
 
 impl Segment {
-    /// What a packet's says; `None` where it has no whole TCP header.
-    pub(crate) fn of(packet: &Packet) -> Option<Segment> {
+    /// Reads a packet; `None` where it has no whole TCP header.
+    pub(crate) fn from_packet(packet: &Packet) -> Option<Segment> {
         let header = packet.header();
         let (source, destination) = header.ports.filter(|_| header.protocol == TCP)?;
         let segment = packet.octets().get(header.transport..)?;
-        let [_, _, _, _, s0, s1, s2, s3, _, _, _, _, offset, flags, ..] = segment else {
-            return None;
-        };
+        let tcp = TcpSlice::from_slice(segment).ok()?;
         Some(Segment {
             from: SocketAddr::new(header.source, source),
             to: SocketAddr::new(header.destination, destination),
             dscp: header.dscp,
-            sequence: u32::from_be_bytes([*s0, *s1, *s2, *s3]),
-            flags: *flags,
-            payload: segment.len().checked_sub(usize::from(offset >> 4) * 4)?,
+            sequence: tcp.sequence_number(),
+            flags: *segment.get(FLAGS)?,
+            payload: tcp.payload().len(),
         })
     }
 

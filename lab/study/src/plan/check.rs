@@ -2,7 +2,7 @@
 
 use super::Planned;
 use crate::Wrong;
-use crate::file::{Expect, Grounds, Load, Message, Protocol, Start, Study};
+use crate::file::{Environments, Expect, Load, Message, Protocol, Start, Study};
 use crate::row::Measure;
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -247,13 +247,16 @@ pub(super) fn planned(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         for (place, expect) in experiment.expect.iter().enumerate() {
             let path = format!("experiment[{number}].expect[{place}]");
             if !matches!(
-                (experiment.ground, expect.ground),
-                (Grounds::Any, _)
-                    | (_, Grounds::Any)
-                    | (Grounds::Real, Grounds::Real)
-                    | (Grounds::Virtual, Grounds::Virtual)
+                (experiment.environment, expect.environment),
+                (Environments::Any, _)
+                    | (_, Environments::Any)
+                    | (Environments::Testbed, Environments::Testbed)
+                    | (Environments::Simulation, Environments::Simulation)
             ) {
-                return Err(Wrong::at(path, "ground: its experiment is made on the other one"));
+                return Err(Wrong::at(
+                    path,
+                    "environment: its experiment is made on the other one",
+                ));
             }
             if !expect.arrives.is_empty() {
                 arrival(&path, &experiment.name, expect, &items)?;

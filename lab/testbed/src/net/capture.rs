@@ -66,7 +66,7 @@ pub fn read(path: &Path) -> Result<Vec<Packet>> {
     let mut packets = Vec::new();
     while let Some(packet) = reader.next_packet() {
         let packet = packet.with_context(|| format!("reading {}", path.display()))?;
-        if let Some(segment) = Segment::of(&packet.data) {
+        if let Some(segment) = Segment::from_frame(&packet.data) {
             packets.push(Packet { at: packet.timestamp, segment });
         }
     }

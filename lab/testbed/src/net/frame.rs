@@ -1,13 +1,14 @@
 //! Ethernet frames with TCP over IPv4 or IPv6: what a mark is read from, and how it is cleared.
 
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use etherparse::checksum::Sum16BitWords;
+use etherparse::{EtherType, IpNumber, Ipv4HeaderSlice, Ipv6HeaderSlice, TcpSlice};
+use std::net::{IpAddr, SocketAddr};
 
 const ETHERNET: usize = 14;
-const IPV4: [u8; 2] = [0x08, 0x00];
-const IPV4_HEADER: usize = 20;
-const IPV6: [u8; 2] = [0x86, 0xdd];
-const IPV6_HEADER: usize = 40;
-const TCP: u8 = 6;
+const IPV4: [u8; 2] = EtherType::IPV4.0.to_be_bytes();
+const IPV6: [u8; 2] = EtherType::IPV6.0.to_be_bytes();
+/// Where the flags and the checksum are in a TCP header.
+const TCP_FLAGS: usize = 13;
 const TCP_CHECKSUM: usize = 16;
 
 /// FIN of RFC 9293.
@@ -45,17 +46,15 @@ struct Parts<'a> {
 
 impl Segment {
     /// Reads a frame; `None` where it carries no whole TCP segment, or IPv6 extension headers.
-    pub fn of(frame: &[u8]) -> Option<Segment> {
+    pub fn from_frame(frame: &[u8]) -> Option<Segment> {
         let parts = parts(frame)?;
-        let port =
-            |at: usize| Some(u16::from_be_bytes([*parts.tcp.get(at)?, *parts.tcp.get(at + 1)?]));
-        let header = usize::from(parts.tcp.get(12)? >> 4) * 4;
+        let tcp = TcpSlice::from_slice(parts.tcp).ok()?;
         Some(Segment {
-            source: SocketAddr::new(parts.source, port(0)?),
-            destination: SocketAddr::new(parts.destination, port(2)?),
+            source: SocketAddr::new(parts.source, tcp.source_port()),
+            destination: SocketAddr::new(parts.destination, tcp.destination_port()),
             dscp: parts.dscp,
-            flags: *parts.tcp.get(13)?,
-            length: parts.tcp.len().checked_sub(header)?,
+            flags: *parts.tcp.get(TCP_FLAGS)?,
+            length: tcp.payload().len(),
         })
     }
 
@@ -68,38 +67,35 @@ impl Segment {
 fn parts(frame: &[u8]) -> Option<Parts<'_>> {
     let (ethernet, packet) = frame.split_at_checked(ETHERNET)?;
     if ethernet.ends_with(&IPV4) {
-        let header = usize::from(packet.first()? & 0x0f) * 4;
-        (header >= IPV4_HEADER).then_some(())?;
-        let total = usize::from(u16::from_be_bytes([*packet.get(2)?, *packet.get(3)?]));
-        let address = |at: usize| -> Option<IpAddr> {
-            let octets: [u8; 4] = packet.get(at..at + 4)?.try_into().ok()?;
-            Some(Ipv4Addr::from(octets).into())
-        };
-        let tcp = packet.get(header..total)?;
-        (*packet.get(9)? == TCP).then_some(())?;
-        let (source, destination) = (address(12)?, address(16)?);
-        Some(Parts { source, destination, dscp: packet.get(1)? >> 2, tcp })
+        let header = Ipv4HeaderSlice::from_slice(packet).ok()?;
+        (header.protocol() == IpNumber::TCP).then_some(())?;
+        Some(Parts {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            dscp: header.dcp().value(),
+            tcp: packet.get(header.slice().len()..usize::from(header.total_len()))?,
+        })
     } else if ethernet.ends_with(&IPV6) {
-        let length = usize::from(u16::from_be_bytes([*packet.get(4)?, *packet.get(5)?]));
-        let address = |at: usize| -> Option<IpAddr> {
-            let octets: [u8; 16] = packet.get(at..at + 16)?.try_into().ok()?;
-            Some(Ipv6Addr::from(octets).into())
-        };
-        let tcp = packet.get(IPV6_HEADER..IPV6_HEADER + length)?;
-        (*packet.get(6)? == TCP).then_some(())?;
-        let dscp = (packet.first()? & 0x0f) << 2 | packet.get(1)? >> 6;
-        Some(Parts { source: address(8)?, destination: address(24)?, dscp, tcp })
+        let header = Ipv6HeaderSlice::from_slice(packet).ok()?;
+        (header.next_header() == IpNumber::TCP).then_some(())?;
+        let behind = packet.get(header.slice().len()..)?;
+        Some(Parts {
+            source: header.source_addr().into(),
+            destination: header.destination_addr().into(),
+            dscp: header.dscp().value(),
+            tcp: behind.get(..usize::from(header.payload_length()))?,
+        })
     } else {
         None
     }
 }
 
-/// Clears the DSCP and makes the checksums right. The kernel leaves a TCP checksum to the network
-/// card, which a frame that is passed on by hand never meets. What is not IP stays as it is.
+/// Clears the DSCP and corrects the checksums. The kernel leaves a TCP checksum to the network card,
+/// which does not see a frame that a program passes on. A frame without IP stays as it is.
 pub fn bleach(frame: &mut [u8]) {
-    let checksum = parts(frame).map(|parts| {
+    let checksum = parts(frame).and_then(|parts| {
         let at = parts.tcp.as_ptr().addr() - frame.as_ptr().addr() + TCP_CHECKSUM;
-        (at, tcp_checksum(&parts))
+        Some((at, tcp_checksum(&parts)?))
     });
     if let Some((at, sum)) = checksum
         && let Some(field) = frame.get_mut(at..at + 2)
@@ -108,14 +104,16 @@ pub fn bleach(frame: &mut [u8]) {
     }
     let Some((ethernet, packet)) = frame.split_at_mut_checked(ETHERNET) else { return };
     if ethernet.ends_with(&IPV4) {
-        let length = packet.first().map_or(0, |first| usize::from(first & 0x0f) * 4);
-        let header = packet.get_mut(..length).filter(|header| header.len() >= IPV4_HEADER);
-        let Some(header) = header else { return };
+        let Ok(length) = Ipv4HeaderSlice::from_slice(packet).map(|header| header.slice().len())
+        else {
+            return;
+        };
+        let Some(header) = packet.get_mut(..length) else { return };
         if let [_, tos, _, _, _, _, _, _, _, _, high, low, ..] = header {
             *tos &= 0x03;
             (*high, *low) = (0, 0);
         }
-        let sum = folded(words(header)).to_be_bytes();
+        let sum = Sum16BitWords::new().add_slice(header).ones_complement().to_be().to_be_bytes();
         if let [_, _, _, _, _, _, _, _, _, _, high, low, ..] = header {
             [*high, *low] = sum;
         }
@@ -128,38 +126,41 @@ pub fn bleach(frame: &mut [u8]) {
 }
 
 /// RFC 9293, 3.1: over the pseudo-header and the segment with a checksum of zero.
-fn tcp_checksum(parts: &Parts<'_>) -> u16 {
-    let address = |address: IpAddr| match address {
-        IpAddr::V4(v4) => words(&v4.octets()),
-        IpAddr::V6(v6) => words(&v6.octets()),
-    };
-    let (before, from) = parts.tcp.split_at_checked(TCP_CHECKSUM).unwrap_or((parts.tcp, &[]));
-    let after = from.get(2..).unwrap_or_default();
-    let pseudo = address(parts.source) + address(parts.destination) + u64::from(TCP);
-    folded(pseudo + parts.tcp.len() as u64 + words(before) + words(after))
-}
-
-/// The sum of the 16-bit words, an odd octet at the end padded with zero.
-fn words(octets: &[u8]) -> u64 {
-    let pair = |pair: &[u8]| match pair {
-        [high, low] => u64::from(u16::from_be_bytes([*high, *low])),
-        [high] => u64::from(*high) << 8,
-        _ => 0,
-    };
-    octets.chunks(2).map(pair).sum()
-}
-
-/// RFC 1071: the complement of the one's complement sum.
-fn folded(mut sum: u64) -> u16 {
-    while sum > 0xffff {
-        sum = (sum & 0xffff) + (sum >> 16);
+fn tcp_checksum(parts: &Parts<'_>) -> Option<u16> {
+    let tcp = TcpSlice::from_slice(parts.tcp).ok()?;
+    match (parts.source, parts.destination) {
+        (IpAddr::V4(from), IpAddr::V4(to)) => {
+            tcp.calc_checksum_ipv4(from.octets(), to.octets()).ok()
+        }
+        (IpAddr::V6(from), IpAddr::V6(to)) => {
+            tcp.calc_checksum_ipv6(from.octets(), to.octets()).ok()
+        }
+        _ => None,
     }
-    !(sum as u16)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::Ipv6Addr;
+
+    /// The sum of the 16-bit words, an odd octet at the end padded with zero.
+    fn words(octets: &[u8]) -> u64 {
+        let pair = |pair: &[u8]| match pair {
+            [high, low] => u64::from(u16::from_be_bytes([*high, *low])),
+            [high] => u64::from(*high) << 8,
+            _ => 0,
+        };
+        octets.chunks(2).map(pair).sum()
+    }
+
+    /// RFC 1071: the complement of the one's complement sum.
+    fn folded(mut sum: u64) -> u16 {
+        while sum > 0xffff {
+            sum = (sum & 0xffff) + (sum >> 16);
+        }
+        !(sum as u16)
+    }
 
     /// A SYN from 127.0.0.1:0x1234 to 127.0.0.2:5003, CS3 with ECT(0), data "ab", padded.
     fn v4() -> Vec<u8> {
@@ -191,13 +192,13 @@ mod tests {
     #[test]
     fn the_mark_is_read_and_cleared_and_all_else_stays() {
         for (frame, source) in [(v4(), "127.0.0.1:4660"), (v6(), "[::1]:4660")] {
-            let segment = Segment::of(&frame).unwrap();
+            let segment = Segment::from_frame(&frame).unwrap();
             assert_eq!((segment.dscp, segment.flags, segment.length), (24, SYN, 2));
             assert_eq!(segment.source.to_string(), source);
             assert_eq!(segment.destination.port(), 5003);
             let mut bleached = frame.clone();
             bleach(&mut bleached);
-            assert_eq!(Segment::of(&bleached).unwrap(), Segment { dscp: 0, ..segment });
+            assert_eq!(Segment::from_frame(&bleached).unwrap(), Segment { dscp: 0, ..segment });
             // ECN, flow label, the rest of the header, the padding.
             let ip = ETHERNET..ETHERNET + 2;
             let of = |frame: &[u8]| frame[ip.clone()].to_vec();
@@ -231,7 +232,7 @@ mod tests {
     fn what_is_cut_or_something_else_is_no_segment() {
         for whole in [v4(), v6()] {
             for length in 0..ETHERNET + 42 {
-                assert_eq!(Segment::of(&whole[..length]), None, "{length}");
+                assert_eq!(Segment::from_frame(&whole[..length]), None, "{length}");
                 bleach(&mut whole[..length].to_vec());
             }
         }
@@ -239,13 +240,13 @@ mod tests {
             let mut short = v4();
             short[ETHERNET] = 0x40 | words;
             let before = short.clone();
-            assert_eq!(Segment::of(&short), None, "a header of {words} words");
+            assert_eq!(Segment::from_frame(&short), None, "a header of {words} words");
             bleach(&mut short);
             assert_eq!(short, before);
         }
         let mut arp = v4();
         arp[13] = 0x06;
-        assert_eq!(Segment::of(&arp), None);
+        assert_eq!(Segment::from_frame(&arp), None);
         let before = arp.clone();
         bleach(&mut arp);
         assert_eq!(arp, before);

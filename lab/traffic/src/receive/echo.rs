@@ -2,11 +2,11 @@
 
 use crate::clock::Clock;
 use crate::measure::{Arrival, FlowKey, Measured, Meter};
-use crate::payload::{self, Header};
 use crate::plan::udp_overhead;
 use crate::receive::incoming::{Incoming, canonical, take};
 use crate::send::stream::is_patience;
 use anyhow::{Context as _, Result};
+use load_header::{self as payload, Header};
 use nix::poll::{PollFd, PollFlags, poll};
 use nix::sys::socket::{ControlMessage, MsgFlags, SockaddrStorage, sendmsg};
 use socket2::Socket;
@@ -83,7 +83,7 @@ impl Back {
                 flow: FlowKey { run: header.run, flow: header.flow, source: to },
                 sequence: header.sequence,
                 sent: header.sent,
-                received: header.clock.now(),
+                received: Clock::from_header(&header).now(),
                 octets: u32::try_from(incoming.length).unwrap_or(u32::MAX),
                 overhead: udp_overhead(to.is_ipv4()),
                 tos: incoming.tos,

@@ -5,12 +5,12 @@ pub(crate) mod incoming;
 
 use crate::clock::{self, Clock};
 use crate::measure::{Ahead, Arrival, FlowKey, Measured, Meter};
-use crate::payload::{HEADER, Header};
 use crate::plan::{LONGEST, MAX_BLOCK, MAX_TCP_FLOWS, udp_overhead};
 use crate::receive::incoming::{canonical, take, tell_marks};
 use crate::send::NAP;
 use crate::send::stream::{PATIENCE, is_patience};
 use anyhow::{Context as _, Result, bail};
+use load_header::{HEADER, Header};
 use nix::sys::socket::{setsockopt, sockopt};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
@@ -95,11 +95,11 @@ impl Shared {
     /// A header arrived now, with so many octets of payload and, over UDP, a code point.
     fn arrived(&self, header: &Header, source: SocketAddr, octets: u32, udp: Option<Option<u8>>) {
         let flow = FlowKey { run: header.run, flow: header.flow, source };
-        let received = header.clock.now();
+        let received = Clock::from_header(header).now();
         if header.end {
             return self.meter().ended(flow, header.sequence, received);
         }
-        self.realtime.store(header.clock == Clock::Realtime, Ordering::Relaxed);
+        self.realtime.store(header.realtime, Ordering::Relaxed);
         let Header { sequence, sent, .. } = *header;
         let overhead = udp.map_or(0, |_| udp_overhead(source.is_ipv4()));
         let tos = udp.flatten();
@@ -329,8 +329,8 @@ mod tests {
     use proptest::prelude::*;
 
     fn block(sequence: u64, length: u32) -> (Header, Vec<u8>) {
-        let clock = Clock::Monotonic;
-        let header = Header { run: 1, flow: 2, sequence, sent: 3, clock, length, end: false };
+        let header =
+            Header { run: 1, flow: 2, sequence, sent: 3, realtime: false, length, end: false };
         let mut octets = header.write().to_vec();
         octets.resize(length as usize, 0x58);
         (header, octets)

@@ -5,13 +5,13 @@ pub(crate) mod stream;
 
 use crate::clock::{self, Clock};
 use crate::measure::{FlowKey, Measured, kbit_s};
-use crate::payload::{HEADER, Header};
 use crate::plan::{FlowPlan, Pacing, Plan, Transport};
 use crate::receive::echo::Back;
 use crate::receive::incoming::tell_marks;
 use crate::send::pace::Pace;
 use crate::send::stream::Stream;
 use anyhow::{Context as _, Result};
+use load_header::{HEADER, Header};
 use serde::Serialize;
 use socket2::{Domain, Socket, Type};
 use std::cmp::Reverse;
@@ -306,7 +306,7 @@ impl Flow {
             flow: self.number,
             sequence: self.result.sent,
             sent: run.clock.now(),
-            clock: run.clock,
+            realtime: run.clock == Clock::Realtime,
             length: self.plan.size,
             end,
         }

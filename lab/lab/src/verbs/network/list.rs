@@ -64,8 +64,8 @@ impl Args {
                     "name": experiment.name,
                     "title": experiment.title,
                     "shows": experiment.shows,
-                    "ground": experiment.ground,
-                    "further": experiment.further,
+                    "environment": experiment.environment,
+                    "optional": experiment.optional,
                     "expected_seconds": time(number).as_secs_f64(),
                     "expected_at_most": at_most(number),
                     "runs": of(number).map(|planned| &planned.id).collect::<Vec<_>>(),
@@ -82,10 +82,10 @@ impl Args {
         if table.width().is_none() {
             table.set_width(110);
         }
-        table.set_header(["experiment", "shows", "runs", "takes", "ground"]);
+        table.set_header(["experiment", "shows", "runs", "takes", "environment"]);
         for (number, experiment) in experiments {
-            let ground = format!("{:?}", experiment.ground).to_lowercase();
-            let further = if experiment.further { ", if named" } else { "" };
+            let environment = format!("{:?}", experiment.environment).to_lowercase();
+            let optional = if experiment.optional { ", if named" } else { "" };
             table.add_row([
                 experiment.name.clone(),
                 format!("{}\n{}\n", experiment.title, experiment.shows),
@@ -95,7 +95,7 @@ impl Args {
                     if at_most(number) { "at most " } else { "" },
                     Span(Duration::from_secs(time(number).as_secs()))
                 ),
-                format!("{ground}{further}"),
+                format!("{environment}{optional}"),
             ]);
         }
         for column in table.column_iter_mut().skip(2).take(2) {

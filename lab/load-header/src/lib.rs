@@ -1,4 +1,4 @@
-//! What a load's packets and blocks begin with: 40 octets, all numbers in network order.
+//! The header of the packets and blocks of `lab load`: 40 octets, all numbers in network order.
 //!
 //! ```text
 //!  0  "XLOD"            4  version, 1        5  flags: 1 the end, 2 of CLOCK_REALTIME, 4 sent back
@@ -6,9 +6,7 @@
 //! 16  sequence, u64    24  sent, ns, u64    32  length with header, u32   36  zero, 4 octets
 //! ```
 //!
-//! A packet that ends a flow has as its sequence how many were sent before it.
-
-use crate::clock::Clock;
+//! In the packet that ends a flow, the sequence is the number of packets sent before it.
 
 /// Octets of the header: the least a payload has.
 pub const HEADER: usize = 40;
@@ -19,14 +17,13 @@ const END: u8 = 1;
 const REALTIME: u8 = 2;
 const ANSWER: u8 = 4;
 
-/// Whether a packet was sent back to its sender.
-pub(super) fn is_answer(packet: &[u8]) -> bool {
+/// Whether the flag "sent back" is set.
+pub fn is_answer(packet: &[u8]) -> bool {
     packet.get(5).is_some_and(|flags| flags & ANSWER != 0)
 }
 
-/// Makes of a packet of ours one that is sent back; false where that makes no sense: it is one
-/// already, or none of ours, or ends its flow.
-pub(super) fn make_answer(packet: &mut [u8]) -> bool {
+/// Sets the flag "sent back". False if the packet has it already, has no such header, or ends its flow.
+pub fn make_answer(packet: &mut [u8]) -> bool {
     let is_plain = Header::read(packet).is_some_and(|header| !header.end) && !is_answer(packet);
     match packet.get_mut(5) {
         Some(flags) if is_plain => *flags |= ANSWER,
@@ -44,10 +41,10 @@ pub struct Header {
     pub flow: u32,
     /// From 0, by one for each.
     pub sequence: u64,
-    /// When it was sent, in nanoseconds of the clock.
+    /// When it was sent, in nanoseconds of the sender's clock.
     pub sent: u64,
-    /// The clock.
-    pub clock: Clock,
+    /// Whether that clock is CLOCK_REALTIME; else it is CLOCK_MONOTONIC.
+    pub realtime: bool,
     /// Octets with the header: of the payload, or of the block.
     pub length: u32,
     /// The flow ends here; `sequence` says how many were sent.
@@ -57,7 +54,7 @@ pub struct Header {
 impl Header {
     /// Its octets.
     pub fn write(&self) -> [u8; HEADER] {
-        let flags = u8::from(self.end) * END + u8::from(self.clock == Clock::Realtime) * REALTIME;
+        let flags = u8::from(self.end) * END + u8::from(self.realtime) * REALTIME;
         let parts: [&[u8]; 8] = [
             MAGIC,
             &[VERSION, flags, 0, 0],
@@ -75,7 +72,7 @@ impl Header {
         octets
     }
 
-    /// The header that these octets begin with; `None` where they are none of ours.
+    /// Reads the header at the front; `None` if there is none, or a length below its own.
     pub fn read(octets: &[u8]) -> Option<Header> {
         let u32_at = |at: usize| -> Option<u32> {
             Some(u32::from_be_bytes(octets.get(at..at + 4)?.try_into().ok()?))
@@ -88,13 +85,12 @@ impl Header {
             return None;
         }
         let length = u32_at(32)?;
-        let clock = if flags & REALTIME == 0 { Clock::Monotonic } else { Clock::Realtime };
         (length as usize >= HEADER).then_some(Header {
             run: u32_at(8)?,
             flow: u32_at(12)?,
             sequence: u64_at(16)?,
             sent: u64_at(24)?,
-            clock,
+            realtime: flags & REALTIME != 0,
             length,
             end: flags & END != 0,
         })
@@ -110,10 +106,9 @@ mod tests {
         #[test]
         fn headers_are_read_as_they_were_written(
             (run, flow, sequence, sent) in any::<(u32, u32, u64, u64)>(),
-            length in 40u32.., end in any::<bool>(), real in any::<bool>(), cut in 0usize..40,
+            length in 40u32.., end in any::<bool>(), realtime in any::<bool>(), cut in 0usize..40,
         ) {
-            let clock = if real { Clock::Realtime } else { Clock::Monotonic };
-            let header = Header { run, flow, sequence, sent, clock, length, end };
+            let header = Header { run, flow, sequence, sent, realtime, length, end };
             let octets = header.write();
             prop_assert_eq!(Header::read(&octets), Some(header));
             prop_assert_eq!(Header::read(&octets[..cut]), None);
@@ -125,9 +120,15 @@ mod tests {
 
     #[test]
     fn a_packet_is_sent_back_once_and_an_end_never() {
-        let clock = Clock::Monotonic;
-        let header =
-            Header { run: 1, flow: 2, sequence: 3, sent: 4, clock, length: 40, end: false };
+        let header = Header {
+            run: 1,
+            flow: 2,
+            sequence: 3,
+            sent: 4,
+            realtime: false,
+            length: 40,
+            end: false,
+        };
         let mut octets = header.write();
         assert!(!is_answer(&octets));
         assert!(make_answer(&mut octets) && is_answer(&octets));
@@ -144,7 +145,7 @@ mod tests {
             flow: 2,
             sequence: 3,
             sent: 4,
-            clock: Clock::Monotonic,
+            realtime: false,
             length: 39,
             end: false,
         };
