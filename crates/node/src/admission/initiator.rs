@@ -55,7 +55,7 @@ impl Admission {
     }
 
     /// Our MTABindArgument toward a channel's peer.
-    pub(crate) fn bind_argument(&self, cx: &Context, channel: ChannelId) -> Bytes {
+    fn bind_argument(&self, cx: &Context, channel: ChannelId) -> Bytes {
         let Some((peer, _)) = cx.peer_and_channel(channel) else { return Bytes::new() };
         let argument = MtaBindArgument::Authenticated(crate::config::authentication(peer));
         let mut writer = base::ber::Writer::new();

@@ -4,15 +4,15 @@ use crate::admission::Admission;
 use crate::association::State;
 use crate::config::limits::Limit;
 use crate::context::Context;
-use crate::log::event::Level;
+use crate::log::event::{Kind, Level};
 use crate::log::rate::{Repeated, Why};
-use crate::node::admitting::refused;
 use base::ber::Writer;
 use base::{AssociationId, Now};
 use bytes::Bytes;
 use osi::api::{RefuseReason, Request};
 use p1::bind::MtaBindError;
 use p1::p3::MtsBindError;
+use scheduler::ChannelId;
 
 /// Why a bind is refused.
 #[derive(Debug)]
@@ -34,6 +34,11 @@ pub(crate) fn short(text: &str) -> String {
         Some((end, _)) => format!("{}…", text.get(..end).unwrap_or_default()),
         None => text.to_owned(),
     }
+}
+
+/// A line on a refusal.
+pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
+    Repeated { level: Level::Warning, kind: Kind::AssociationRefused, channel, detail }
 }
 
 impl Admission {
@@ -64,7 +69,7 @@ impl Admission {
     }
 
     /// A refusal in words, of a length whoever binds does not choose.
-    pub(crate) fn log_refusal(&self, cx: &Context, refusal: Refusal) -> (Why, String) {
+    fn log_refusal(&self, cx: &Context, refusal: Refusal) -> (Why, String) {
         let limits = &cx.config.limits;
         match refusal {
             Refusal::Wrong(why) => (Why::Bind, short(&why)),
@@ -86,7 +91,7 @@ impl Admission {
         }
     }
 
-    pub(crate) fn refuse(&self, cx: &mut Context, id: AssociationId, error: MtaBindError) {
+    fn refuse(&self, cx: &mut Context, id: AssociationId, error: MtaBindError) {
         let mut writer = Writer::new();
         error.write(&mut writer);
         self.begin_refusing(cx, id);
@@ -95,7 +100,7 @@ impl Admission {
     }
 
     /// It was refused: nothing more is expected of it, and it may have to make room.
-    pub(crate) fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
+    fn begin_refusing(&self, cx: &mut Context, id: AssociationId) {
         cx.connections.checked(id);
         if let Some(link) = cx.associations.get_mut(&id) {
             link.state = State::Refusing;

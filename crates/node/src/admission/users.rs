@@ -59,7 +59,7 @@ impl Admission {
     }
 
     /// A user's password is checked in its turn, unless too many were wrong.
-    pub(crate) fn queue_verification(
+    fn queue_verification(
         &mut self,
         cx: &mut Context,
         now: Now,

@@ -56,7 +56,7 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
+    fn transfer_resumed(&mut self, cx: &mut Context, id: AssociationId) {
         let suspended = cx.p1_mut(id).and_then(|p1| p1.suspended.take());
         let sound = |spool: &SpoolId| self.open.get(spool).is_some_and(Arrival::is_sound);
         match suspended.filter(sound) {
@@ -75,7 +75,7 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn transfer_stopped(
+    fn transfer_stopped(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -247,7 +247,7 @@ impl Arrivals {
         cx.output(Output::SpoolSync { spool, association, token });
     }
 
-    pub(crate) fn transfer_end(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
+    fn transfer_end(&mut self, cx: &mut Context, now: Now, id: AssociationId) {
         let Some(arrival) = self.arriving(cx, id) else { return };
         let spool = arrival.spool;
         arrival.ended = true;

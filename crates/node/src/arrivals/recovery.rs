@@ -107,7 +107,7 @@ impl Arrivals {
     }
 
     /// The same for a transfer to us.
-    pub(crate) fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
+    fn receive_kept_until(&self, cx: &Context, now: Now, channel: ChannelId) -> Instant {
         cx.kept_until(now, channel, KEPT, now.mono + RECEIVE_KEPT)
     }
 

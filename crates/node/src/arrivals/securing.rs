@@ -141,7 +141,7 @@ impl Arrivals {
         }
     }
 
-    pub(crate) fn commit_transfer(
+    fn commit_transfer(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -179,7 +179,7 @@ impl Arrivals {
     }
 
     /// The spool a batch uses up.
-    pub(crate) fn committed_spool(batch: &[Op]) -> Option<SpoolId> {
+    fn committed_spool(batch: &[Op]) -> Option<SpoolId> {
         batch.iter().find_map(|op| match op {
             Op::PutBody { source: BodySource::Spool(spool), .. } => Some(*spool),
             _ => None,
@@ -211,7 +211,7 @@ impl Arrivals {
                 self.refuse_malformed(cx, id, invoke, AbortReason::LocalSystemProblem);
             }
             AfterCommit::Sent { batch, bodies } => {
-                // The peer has it, the store still does: what is owed is tried again until done.
+                // The peer has it, and so has the store still: the change is tried again until done.
                 cx.commits.retry_later(now, PendingRetry { batch, entries, bodies });
                 cx.sent(now, id);
             }
@@ -220,7 +220,7 @@ impl Arrivals {
 
     /// The commit of an arrival is done: answers the peer, unless it gave the transfer up meanwhile
     /// and perhaps sends another one; it will be told then that it was taken before.
-    pub(crate) fn arrival_over(
+    fn arrival_over(
         &self,
         cx: &mut Context,
         now: Now,

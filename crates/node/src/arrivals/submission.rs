@@ -160,7 +160,7 @@ impl Arrivals {
     }
 
     /// Forgets an arrival that comes to no commit.
-    pub(crate) fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
+    fn give_up_arrival(&mut self, cx: &mut Context, arrival: &mut Arrival) {
         self.free_memory(arrival);
         cx.keys.release_keys(&arrival.keys);
         if arrival.spool_open {
@@ -169,13 +169,7 @@ impl Arrivals {
     }
 
     /// Operations without a content.
-    pub(crate) fn operate(
-        &mut self,
-        cx: &mut Context,
-        now: Now,
-        id: AssociationId,
-        arrival: &mut Arrival,
-    ) {
+    fn operate(&mut self, cx: &mut Context, now: Now, id: AssociationId, arrival: &mut Arrival) {
         let Parsing::Operation(argument) = &arrival.parsing else { return };
         let (invoke, operation) = (arrival.invoke, arrival.operation);
         let mailbox = cx

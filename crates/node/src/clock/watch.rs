@@ -99,7 +99,7 @@ impl Context {
         self.queue.wall.stamp(now)
     }
 
-    pub(crate) fn log_clock_set(&mut self, shift: Shift) {
+    fn log_clock_set(&mut self, shift: Shift) {
         let (count, by) = (self.queue.scheduler.len(), size(shift).as_secs());
         let way = way(shift);
         let detail =
@@ -108,7 +108,7 @@ impl Context {
     }
 
     /// It was set once more.
-    pub(crate) fn set_while_doubted(&mut self, now: Now, shift: Shift) {
+    fn set_while_doubted(&mut self, now: Now, shift: Shift) {
         let (way, by) = (way(shift), size(shift).as_secs());
         let until = self.waits_until(now);
         let detail = format!("the wall clock was set {way} by {by} s again; {until}");
@@ -122,7 +122,7 @@ impl Context {
     }
 
     /// What is queued goes by the wall clock as it is now.
-    pub(crate) fn follow(&mut self, now: Now) {
+    fn follow(&mut self, now: Now) {
         let at = self.queue.wall.at.replace(now).unwrap_or(now);
         let shift = step(at, now);
         if !size(shift).is_zero() {
@@ -130,23 +130,23 @@ impl Context {
         }
     }
 
-    pub(crate) fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
+    fn doubt_clock(&mut self, now: Now, level: Level, because: String) {
         self.log_doubt(now, level, &because);
         self.begin_doubt(now, because);
     }
 
-    pub(crate) fn begin_doubt(&mut self, now: Now, because: String) {
+    fn begin_doubt(&mut self, now: Now, because: String) {
         self.queue.scheduler.let_expiry_wait(now.mono, true);
         self.queue.wall.doubt = Some(Doubt { since: now.utc, because, steady: now });
     }
 
-    pub(crate) fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
+    fn log_doubt(&mut self, now: Now, level: Level, because: &str) {
         let until = self.waits_until(now);
         let detail = format!("the wall clock is not trusted: {because}; {until}");
         self.event(level, Kind::ClockDoubted, detail);
     }
 
-    pub(crate) fn waits_until(&self, now: Now) -> String {
+    fn waits_until(&self, now: Now) -> String {
         let steady = self.config.times.clock.steady;
         format!(
             "nothing expires before it was steady for {} s, at {}, or an operator says that it is \
@@ -157,7 +157,7 @@ impl Context {
     }
 
     /// The clock is right: what it says happens.
-    pub(crate) fn trust_clock(&mut self, now: Now, because: &str) {
+    fn trust_clock(&mut self, now: Now, because: &str) {
         if self.queue.wall.doubt.take().is_none() {
             return;
         }

@@ -34,7 +34,7 @@ impl Context {
     }
 
     /// How many more records may be read whose reading ends in a retry, of at most so many: each is
-    /// whole in memory until it is paid. None while some wait: the store takes nothing now.
+    /// whole in memory until it is made. None while some wait: the store takes nothing now.
     pub(crate) fn room_for_retries(&self, reading: usize, most: usize) -> usize {
         if !self.life.started || self.life.stopping || !self.commits.retries.is_empty() {
             return 0;

@@ -84,7 +84,7 @@ pub(crate) enum Pending {
     Late { entry: EntryId, why: crate::outbound::queued::late::Why },
     /// Part of a content is being read for the transfer of this number.
     Content { link: AssociationId, transfer: u64 },
-    /// What is owed to the store is being tried again.
+    /// A change that must be made is being tried again.
     Retry(PendingRetry),
 }
 

@@ -109,7 +109,7 @@ impl Context {
 
     /// When a channel that is outside its windows, or will be before a transfer that is cut off now
     /// is given up, is within them again.
-    pub(crate) fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
+    fn opens_next(&self, now: Now, channel: ChannelId) -> Option<Instant> {
         let (_, config) = self.peer_and_channel(channel)?;
         let Connection::Scheduled { windows } = &config.connection else { return None };
         let change = windows.next_change(now.utc)?;
@@ -122,7 +122,7 @@ impl Context {
     }
 
     /// A channel that is configured, or was while some association of it is there.
-    pub(crate) fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
+    fn former_channel(&self, id: ChannelId) -> Option<(&Peer, &Channel)> {
         let of = |peer: &'_ &Peer| peer.id() == id.peer;
         self.former
             .iter()

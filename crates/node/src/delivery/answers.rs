@@ -11,12 +11,7 @@ use engine::NextHop;
 use p1::p3::AccessError;
 
 impl Delivery {
-    pub(crate) fn delivery_confirmed(
-        &self,
-        cx: &mut Context,
-        now: Now,
-        id: AssociationId,
-    ) -> Option<EntryId> {
+    fn delivery_confirmed(&self, cx: &mut Context, now: Now, id: AssociationId) -> Option<EntryId> {
         let sending = cx.associations.get_mut(&id).and_then(|l| l.sending.as_mut())?;
         sending.confirmed = true;
         let (entry, precedence) = (sending.entry, sending.precedence);
@@ -39,7 +34,7 @@ impl Delivery {
     }
 
     /// Forgets an entry, and queues what comes of it.
-    pub(crate) fn conclude(
+    fn conclude(
         &self,
         cx: &mut Context,
         id: AssociationId,
@@ -57,7 +52,7 @@ impl Delivery {
     }
 
     /// The user's error is one that no repetition helps: the originator is told.
-    pub(crate) fn delivery_refused(
+    fn delivery_refused(
         &self,
         cx: &mut Context,
         now: Now,

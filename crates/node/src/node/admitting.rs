@@ -9,6 +9,7 @@
 //! in the configuration, and strangers never displace those.
 
 use crate::admission::levels;
+use crate::admission::refusals::refused;
 use crate::api::Output;
 use crate::association::p1::{Opener, P1};
 use crate::association::p3::P3;
@@ -18,7 +19,7 @@ use crate::config::address_prefix::Origin;
 use crate::config::limits::Limit;
 use crate::ids::ListenerId;
 use crate::log::event::{Kind, Level};
-use crate::log::rate::{Repeated, Why};
+use crate::log::rate::Why;
 use crate::node::Node;
 use base::{AssociationId, Now, Precedence};
 use osi::api::Role;
@@ -32,11 +33,6 @@ const MAX_TURNED_AWAY: usize = 64;
 
 /// How long such a newcomer has for its connect request, and then for closing.
 const TURN_AWAY: Duration = Duration::from_secs(5);
-
-/// A line on a refusal.
-pub(crate) fn refused(channel: Option<ChannelId>, detail: String) -> Repeated {
-    Repeated { level: Level::Warning, kind: Kind::AssociationRefused, channel, detail }
-}
 
 impl Node {
     /// An identifier for a connection the edge accepted; or `None`: it is closed without a word, for

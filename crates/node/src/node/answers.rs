@@ -27,7 +27,7 @@ impl Node {
 
     /// Sends a record on the association that took up its entry: where it is long, in another step
     /// than it is decoded.
-    pub(crate) fn send_record(
+    fn send_record(
         &mut self,
         now: Now,
         id: AssociationId,

@@ -49,7 +49,7 @@ impl Node {
     }
 
     /// A peer's password was checked.
-    pub(crate) fn peer_verified(
+    fn peer_verified(
         &mut self,
         now: Now,
         id: AssociationId,
@@ -78,7 +78,7 @@ impl Node {
     }
 
     /// A user's password was checked.
-    pub(crate) fn user_verified(
+    fn user_verified(
         &mut self,
         now: Now,
         id: AssociationId,

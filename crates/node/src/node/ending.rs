@@ -2,11 +2,10 @@
 
 use crate::api::Output;
 use crate::association::{Association, State};
-use crate::config::Reopen;
 use crate::log::event::{Kind, Level};
 use crate::log::rate::{Repeated, Why};
 use crate::node::Node;
-use crate::outbound::channels::state::jittered;
+use crate::outbound::channels::state::{jittered, reopen_wait};
 use crate::outbound::faults::blame::Fault;
 use base::{AssociationId, Now};
 use osi::api as stack;
@@ -14,13 +13,6 @@ use std::time::Duration;
 
 /// An association that lived so long was of use.
 const LONG_LIVED: Duration = Duration::from_secs(10);
-
-/// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and
-/// between half and the whole of that, so that peers do not come back in step.
-pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration {
-    let doubled = reopen.first.saturating_mul(2u32.saturating_pow(failures.clamp(1, 32) - 1));
-    jittered(doubled.min(reopen.longest), seed)
-}
 
 impl Node {
     pub(crate) fn connect_failed(&mut self, now: Now, id: AssociationId, error: &str) {

@@ -29,7 +29,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
+    fn user_indication(&mut self, now: Now, id: AssociationId, indication: Indication) {
         match indication {
             Indication::Open { bind, syntaxes, .. } => {
                 self.admission.user_bind(&mut self.cx, now, id, &bind, &syntaxes);
@@ -147,7 +147,7 @@ impl Node {
         }
     }
 
-    pub(crate) fn initiator_indication(
+    fn initiator_indication(
         &mut self,
         now: Now,
         id: AssociationId,

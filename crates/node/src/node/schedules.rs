@@ -36,7 +36,7 @@ impl Node {
     }
 
     /// Looks at the clock for a channel where it is time, and opens or closes it.
-    pub(crate) fn keep_schedule(&mut self, now: Now, id: ChannelId) {
+    fn keep_schedule(&mut self, now: Now, id: ChannelId) {
         let Some((_, channel)) = self.cx.config.channel(id) else { return };
         let Connection::Scheduled { windows } = &channel.connection else { return };
         let Some(state) = self.outbound.channels.get_mut(&id) else { return };

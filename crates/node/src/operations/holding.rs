@@ -13,7 +13,7 @@ use base::{EntryId, Now};
 
 impl Operations {
     /// An operator holds an entry: it waits for no recovery, and begins again once released.
-    pub(crate) fn hold_lost(&self, cx: &mut Context, now: Now, id: EntryId) {
+    fn hold_lost(&self, cx: &mut Context, now: Now, id: EntryId) {
         for entry in cx.recovery.let_go(.., |_, entry| entry == id) {
             cx.queue.scheduler.put_back(now.mono, entry);
         }
@@ -48,14 +48,14 @@ impl Operations {
         cx.output(Output::Operated { request, result });
     }
 
-    pub(crate) fn undo(&self, cx: &mut Context, now: Now, operation: &Operation) {
+    fn undo(&self, cx: &mut Context, now: Now, operation: &Operation) {
         for id in &operation.changed {
             self.set_held(cx, now, *id, !operation.hold);
         }
     }
 
     /// Whether that changed anything.
-    pub(crate) fn set_held(&self, cx: &mut Context, now: Now, id: EntryId, hold: bool) -> bool {
+    fn set_held(&self, cx: &mut Context, now: Now, id: EntryId, hold: bool) -> bool {
         if hold {
             self.hold_lost(cx, now, id);
             // Not one whose time is over: its report is being made.

@@ -82,7 +82,7 @@ impl Operations {
         (is_open.then_some(configured.floor), configured.windows.next_change(now.utc), false)
     }
 
-    pub(crate) fn set_floor(
+    fn set_floor(
         &mut self,
         cx: &mut Context,
         now: Now,

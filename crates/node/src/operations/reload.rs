@@ -30,7 +30,7 @@ impl Operations {
     }
 
     /// Forgets removed channels without associations.
-    pub(crate) fn forget_former(&self, cx: &mut Context) {
+    fn forget_former(&self, cx: &mut Context) {
         let used: BTreeSet<ChannelId> =
             cx.associations.values().filter_map(Association::channel).collect();
         for peer in &mut cx.former {

@@ -83,7 +83,7 @@ impl Outbound {
     /// A session connection reference that no other association has had or will have, and that
     /// others do not guess: epoch, number and 64 random bits in the user part, the time in the
     /// common part (X.228 7.1.1.6).
-    pub(crate) fn new_reference(&self, cx: &mut Context, utc: Utc) -> ConnectionReference {
+    fn new_reference(&self, cx: &mut Context, utc: Utc) -> ConnectionReference {
         let number = cx.issued.next_reference();
         let secret = cx.rng.next_u64();
         let user = format!("{:x}-{number:x}-{secret:016x}", cx.config.epoch);

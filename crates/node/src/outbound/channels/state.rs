@@ -1,5 +1,6 @@
 //! How a channel stands, and what follows when one of its associations ends.
 
+use crate::config::Reopen;
 use crate::outbound::channels::line::Line;
 use crate::outbound::channels::refused::Refused;
 use crate::outbound::channels::schedule::Schedule;
@@ -47,6 +48,13 @@ impl ChannelState {
         let waits = self.not_before.is_some_and(|at| at > now);
         !self.schedule.is_open() || (self.refused.is_down() && waits)
     }
+}
+
+/// The wait before the next try after so many failures in a row, 1 or more: doubled each time, and
+/// between half and the whole of that, so that peers do not come back in step.
+pub(crate) fn reopen_wait(reopen: &Reopen, failures: u32, seed: u64) -> Duration {
+    let doubled = reopen.first.saturating_mul(2u32.saturating_pow(failures.clamp(1, 32) - 1));
+    jittered(doubled.min(reopen.longest), seed)
 }
 
 /// Between half and the whole of a wait.

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 impl Outbound {
     /// When an association of ours that is idle is released, where its channel is opened by traffic.
-    pub(crate) fn closes_at(&self, cx: &Context, link: &Association) -> Option<Instant> {
+    fn closes_at(&self, cx: &Context, link: &Association) -> Option<Instant> {
         match cx.config.channel(link.channel()?)?.1.connection {
             Connection::OnDemand { idle_close } => {
                 let idle = link.is_initiator() && link.is_idle() && link.has_turn();

@@ -12,8 +12,8 @@ use crate::association::transfer::Failed;
 use crate::commits::pending::{Pending, PendingRetry};
 use crate::context::Context;
 use crate::log::event::{Kind, Level};
-use crate::node::ending::reopen_wait;
 use crate::outbound::Outbound;
+use crate::outbound::channels::state::reopen_wait;
 use crate::outbound::faults::blame::{Fault, Place, is_about_the_message};
 use base::{AssociationId, EntryId, Now};
 use engine::Record;
@@ -72,7 +72,7 @@ impl Outbound {
     }
 
     /// What follows by whose fault it is.
-    pub(crate) fn lay_blame(
+    fn lay_blame(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -113,7 +113,7 @@ impl Outbound {
 
     /// Different messages failed on a channel and none got through in between: it backs off. What
     /// failed waits for its next try, and one of it is tried then, if nothing else is there to try.
-    pub(crate) fn channel_at_fault(
+    fn channel_at_fault(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -226,7 +226,7 @@ impl Outbound {
     }
 
     /// A message waits, longer each time, and others get past it.
-    pub(crate) fn waits_alone(
+    fn waits_alone(
         &self,
         cx: &mut Context,
         now: Now,
@@ -249,7 +249,7 @@ impl Outbound {
         }
     }
 
-    pub(crate) fn given_up_detail(
+    fn given_up_detail(
         &self,
         cx: &Context,
         channel: ChannelId,

@@ -31,7 +31,7 @@ impl Outbound {
     }
 
     /// By a bound that is new: routed again, it is reported.
-    pub(crate) fn reroute_if_too_long(
+    fn reroute_if_too_long(
         &mut self,
         cx: &mut Context,
         now: Now,

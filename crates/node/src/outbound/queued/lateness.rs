@@ -39,13 +39,7 @@ impl Outbound {
 
     /// Where the record could not be read, who is to get it and when it came is not known here: the
     /// alert says what is.
-    pub(crate) fn log_overdue(
-        &self,
-        cx: &mut Context,
-        now: Now,
-        id: EntryId,
-        record: Option<&Record>,
-    ) {
+    fn log_overdue(&self, cx: &mut Context, now: Now, id: EntryId, record: Option<&Record>) {
         let Some(item) = cx.queue.get(id) else { return };
         let limit = *cx.config.times.alert.0.get(item.precedence);
         // What its time counts from: our acceptance, or the end of its deferral.
@@ -69,7 +63,7 @@ impl Outbound {
     }
 
     /// Who is to get it, for the log.
-    pub(crate) fn whom(&self, cx: &Context, record: &Record) -> String {
+    fn whom(&self, cx: &Context, record: &Record) -> String {
         match &record.next_hop {
             NextHop::Peer(id) => match cx.config.peer(*id) {
                 Some(peer) => format!("peer {}", peer.name),
@@ -79,7 +73,7 @@ impl Outbound {
         }
     }
 
-    pub(crate) fn room_for_late(&self, cx: &Context) -> usize {
+    fn room_for_late(&self, cx: &Context) -> usize {
         cx.room_for_retries(self.late.reading, MAX_READ)
     }
 

@@ -79,7 +79,7 @@ impl Outbound {
         }
     }
 
-    pub(crate) fn reroute_now(
+    fn reroute_now(
         &mut self,
         cx: &mut Context,
         now: Now,
@@ -131,7 +131,7 @@ impl Outbound {
     }
 
     /// A copy's entry and where it goes, in words.
-    pub(crate) fn way_of(&self, cx: &Context, copy: &NewEntry) -> String {
+    fn way_of(&self, cx: &Context, copy: &NewEntry) -> String {
         let id = copy.id;
         match &copy.record.next_hop {
             NextHop::Peer(peer) => {

@@ -45,7 +45,7 @@ impl Outbound {
         self.unrouted.peers.contains(&peer)
     }
 
-    pub(crate) fn room_for_unrouted(&self, cx: &Context) -> usize {
+    fn room_for_unrouted(&self, cx: &Context) -> usize {
         cx.room_for_retries(self.unrouted.reading.len(), MAX_READ)
     }
 
@@ -77,12 +77,7 @@ impl Outbound {
 
     /// Whether there is any left. What is in transfer, or reported as expired, is left alone: it
     /// comes back here or goes.
-    pub(crate) fn read_strays_of(
-        &mut self,
-        cx: &mut Context,
-        peer: PeerId,
-        precedence: Precedence,
-    ) -> bool {
+    fn read_strays_of(&mut self, cx: &mut Context, peer: PeerId, precedence: Precedence) -> bool {
         let (mut any, mut after) = (false, None);
         while self.room_for_unrouted(cx) > 0 {
             let to = Destination::Peer(peer);

@@ -117,7 +117,7 @@ impl Outbound {
     }
 
     /// Releases one association that growth opened and that is not needed any more: the youngest.
-    pub(crate) fn release_surplus(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
+    fn release_surplus(&mut self, cx: &mut Context, now: Now, channel: ChannelId) {
         if !cx.queue.scheduler.has_surplus(now.mono, channel) {
             return;
         }
@@ -130,7 +130,7 @@ impl Outbound {
     }
 
     /// Says what a free association of this channel would start but for a higher message.
-    pub(crate) fn log_held(&self, cx: &mut Context, now: Now, channel: ChannelId) {
+    fn log_held(&self, cx: &mut Context, now: Now, channel: ChannelId) {
         while let Some((id, reason)) = cx.queue.scheduler.newly_held(now.mono, channel) {
             let Some(entry) = cx.queue.get(id) else { continue };
             cx.event(Level::Info, Kind::Held, reason.to_string())
@@ -141,7 +141,7 @@ impl Outbound {
     }
 
     /// Releases the associations of a closed channel on which the last transfer has ended.
-    pub(crate) fn release_leaving(&self, cx: &mut Context, channel: ChannelId) {
+    fn release_leaving(&self, cx: &mut Context, channel: ChannelId) {
         let done: Vec<AssociationId> = cx
             .associations_of(channel)
             .filter(|l| l.end.leaving && l.is_idle())

@@ -19,7 +19,7 @@ impl Outbound {
     }
 
     /// The association that sends an entry to a peer.
-    pub(crate) fn sender_of(&self, cx: &Context, entry: EntryId) -> Option<AssociationId> {
+    fn sender_of(&self, cx: &Context, entry: EntryId) -> Option<AssociationId> {
         let Destination::Peer(peer) = cx.queue.get(entry)?.destination else { return None };
         let mine = |id: &AssociationId| {
             cx.associations

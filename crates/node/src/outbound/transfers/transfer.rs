@@ -135,13 +135,7 @@ impl Outbound {
 
     /// What is critical of this copy has no form in the dialect that its peer has by now: it is routed
     /// again, which reports it.
-    pub(crate) fn route_instead(
-        &mut self,
-        cx: &mut Context,
-        now: Now,
-        id: AssociationId,
-        record: &Record,
-    ) {
+    fn route_instead(&mut self, cx: &mut Context, now: Now, id: AssociationId, record: &Record) {
         let Some(link) = cx.associations.get_mut(&id) else { return };
         link.idle_since = now.mono;
         let Some(sending) = link.sending.take() else { return };

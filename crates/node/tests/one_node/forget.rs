@@ -1,19 +1,9 @@
 //! Keys whose time is over are forgotten a few at a time, so that no commit waits long for that.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod rig;
-
+use crate::rig::Rig;
 use base::Instant;
 use node::Input;
 use node::config::Limits;
-use rig::Rig;
 use std::time::Duration;
 
 const MINUTES: Duration = Duration::from_secs(600);

@@ -1,19 +1,9 @@
 //! What users make a node hold, in memory and in time: within the limits, and no longer than needed.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod rig;
-
+use crate::rig::{ACT_FLASH, ACT_ROUTINE, Outcome, ROME, Rig, user_address};
 use node::config::Limits;
 use node::event::Kind;
 use osi::api::{Payload, Request};
-use rig::{ACT_FLASH, ACT_ROUTINE, Outcome, ROME, Rig};
 use std::time::Duration;
 
 fn bound(rig: &mut Rig, from: &str) -> base::AssociationId {
@@ -132,7 +122,7 @@ fn what_is_deferred_is_not_said_to_wait() {
 fn a_user_removed_or_with_another_password_is_bound_no_more() {
     let mut rig = Rig::new(Limits::default());
     let [one, two] = ["192.0.2.1", "192.0.2.2"].map(|from| bound(&mut rig, from));
-    let ops = engine::canonical(&rig::user_address("OPS").parse().unwrap());
+    let ops = engine::canonical(&user_address("OPS").parse().unwrap());
     let (addresses, changed) = (vec![ops.clone()], vec!["somebody else".to_owned()]);
     rig.feed(node::Input::Mailboxes { addresses, changed });
     rig.run();

@@ -1,16 +1,7 @@
 //! Work that grows with the recipients of a message is done in slices, and others have their turn
 //! between them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod rig;
-
+use crate::rig::{ACT_FLASH, ROME, Rig, user_address};
 use base::{AssociationId, Utc};
 use engine::{Config, Content, Engine, Route, RouteTarget};
 use node::config::Limits;
@@ -18,7 +9,6 @@ use node::event::Kind;
 use osi::api::{Payload, Request};
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
-use rig::{ACT_FLASH, ROME, Rig, user_address};
 use std::time::Duration;
 
 const ACT: &str = "192.0.2.10";

@@ -1,16 +1,7 @@
 //! Who gets in, who does not, what each is told on the wire and the operator in the log; limits and
 //! their recovery, in virtual time.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod rig;
-
+use crate::rig::{ACT_FLASH, ACT_ROUTINE, Outcome, P3, ROME, Rig, user_address};
 use base::{AssociationId, Precedence};
 use bytes::Bytes;
 use node::ListenerId;
@@ -20,7 +11,6 @@ use osi::api::{Payload, Request};
 use p1::bind::{Credentials, MtaAuthentication};
 use p1::names::{ORAddress, ORName};
 use p1::p3::{MtsBind, ObjectName};
-use rig::{ACT_FLASH, ACT_ROUTINE, Outcome, P3, ROME, Rig};
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -59,7 +49,7 @@ fn a_security_context_is_refused_as_such_whatever_the_password() {
         let id = rig.mta_with(ACT_FLASH, ACT, who);
         assert_eq!(rig.outcome(id), refused());
         let user = rig.connect(P3, STRANGER);
-        let name = ORName::from(rig::user_address("OPS").parse::<ORAddress>().unwrap());
+        let name = ORName::from(user_address("OPS").parse::<ORAddress>().unwrap());
         let mut bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple("secret"));
         bind.security_context = Some(Bytes::from_static(&[0xa3, 5, 0x31, 3, 6, 1, 42]));
         rig.user_with(user, &bind);
