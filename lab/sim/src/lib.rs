@@ -47,7 +47,7 @@ mod sim;
 mod station;
 
 pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::probe::{Row, Series};
+pub use outcome::probe::{ProbeRow, Series};
 pub use outcome::spread::Spread;
 pub use outcome::{LOAD_INTERVAL, LoadCount, MAX_SAMPLES, Outcome, Sum, Times, Traffic};
 pub use scenario::sites::{ChannelSetup, Place, sites};

@@ -86,22 +86,3 @@ fn link_of(hardware: Option<u16>) -> Link {
         _ => Link::Ethernet,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use traffic::{Clock, Header};
-
-    #[test]
-    fn what_our_load_writes_is_what_an_analysis_reads() {
-        for (clock, end) in [(Clock::Monotonic, false), (Clock::Realtime, true)] {
-            let (run, flow, sequence, sent, length) = (1, 2, 3 << 40, 4 << 40, 972);
-            let header = Header { run, flow, sequence, sent, clock, length, end };
-            let read = ::analyse::payload::Header::read(&header.write()).unwrap();
-            assert_eq!(
-                (read.run, read.flow, read.sequence, read.sent),
-                (run, flow, sequence, sent)
-            );
-            assert_eq!((read.since_1970, read.end), (clock == Clock::Realtime, end));
-        }
-    }
-}

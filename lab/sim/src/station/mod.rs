@@ -6,7 +6,7 @@ pub(crate) mod store;
 pub(crate) mod user;
 
 use crate::host::connection::MAX_UNSENT;
-use crate::host::{ConnectionId, Event};
+use crate::host::{ConnectionId, HostEvent};
 use crate::scenario::{Error, Site};
 use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
 use crate::station::store::{Store, Unsound};
@@ -40,8 +40,8 @@ struct UserSlot {
 pub(crate) enum StationEvent {
     /// The node said something.
     Event(node::event::Event),
-    /// A user heard something that is not about his connection.
-    UserEvent { user: usize, heard: UserEvent },
+    /// A user received something that is not about his connection.
+    UserEvent { user: usize, received_event: UserEvent },
 }
 
 /// Content that was asked for, and waits until the connection can take more.
@@ -66,7 +66,7 @@ pub(crate) struct Station {
     connections: BTreeMap<AssociationId, ConnectionId>,
     wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
     slots: Vec<UserSlot>,
-    told: VecDeque<(usize, StationEvent)>,
+    events: VecDeque<(usize, StationEvent)>,
     due: Option<Time>,
     unsound: Option<Unsound>,
 }
@@ -113,7 +113,7 @@ impl Station {
             connections: BTreeMap::new(),
             wanted: BTreeMap::new(),
             slots: slots.collect(),
-            told: VecDeque::new(),
+            events: VecDeque::new(),
             due: None,
             unsound: None,
         }
@@ -146,9 +146,9 @@ impl Station {
         self.due
     }
 
-    /// What was told; `None` once nothing is left.
+    /// The next event; `None` once nothing is left.
     pub(crate) fn poll_event(&mut self) -> Option<(usize, StationEvent)> {
-        self.told.pop_front()
+        self.events.pop_front()
     }
 
     /// Whether its node asked for what makes no sense.
@@ -276,7 +276,7 @@ impl Station {
             Output::Verify { token, .. } => {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
-            Output::Event(event) => self.told.push_back((site, StationEvent::Event(event))),
+            Output::Event(event) => self.events.push_back((site, StationEvent::Event(event))),
             Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
         }
         Ok(())
@@ -392,30 +392,30 @@ impl Station {
         &mut self,
         simulated: &mut SimulatedHosts,
         association: AssociationId,
-        event: Event,
+        event: HostEvent,
     ) {
         match event {
-            Event::Connected { seen, .. } => {
+            HostEvent::Connected { seen, .. } => {
                 self.feed(simulated, Input::Connected { association });
                 self.mark_seen(simulated, association, seen);
             }
-            Event::Failed { error, .. } => {
+            HostEvent::Failed { error, .. } => {
                 self.disown(simulated, association);
                 self.feed(simulated, Input::ConnectFailed { association, error });
             }
-            Event::Bytes { bytes, .. } => {
+            HostEvent::Bytes { bytes, .. } => {
                 self.feed(simulated, Input::Bytes { association, bytes });
             }
-            Event::Room { .. } => {
+            HostEvent::Room { .. } => {
                 if let Err(unsound) = self.give_content(simulated, association) {
                     self.unsound.get_or_insert(unsound);
                 }
             }
-            Event::Closed { error, .. } => {
+            HostEvent::Closed { error, .. } => {
                 self.disown(simulated, association);
                 self.feed(simulated, Input::Closed { association, error });
             }
-            Event::Accepted { .. } => {} // has no association yet
+            HostEvent::Accepted { .. } => {} // has no association yet
         }
     }
 
