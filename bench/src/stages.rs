@@ -4,7 +4,7 @@ use anyhow::Result;
 use load::Summary;
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;
-use testbed::{Event, Site, answer::elapsed};
+use testbed::{DaemonEvent, Site, answer::elapsed};
 
 /// What passes between two events of a message.
 #[derive(Clone, Debug, Deserialize, Serialize)]
@@ -41,7 +41,7 @@ impl Passages {
         Ok(Passages::from_logs(&[sites[0].events()?, sites[1].events()?], precedence))
     }
 
-    fn from_logs(logs: &[Vec<Event>], precedence: &str) -> Passages {
+    fn from_logs(logs: &[Vec<DaemonEvent>], precedence: &str) -> Passages {
         let first = logs.iter().take(1).flatten();
         let begun = first.filter(|e| {
             e.event == "transfer_started" && e.precedence.as_deref() == Some(precedence)
@@ -91,7 +91,7 @@ mod tests {
                     r#"{{"timestamp":"2026-05-04T03:02:01.{micros:06}Z","level":"INFO","event":"{event}","mts_id":"{id}","precedence":"flash"}}"#
                 )
             };
-            Event::of(&lines.iter().map(line).collect::<Vec<_>>().join("\n"))
+            DaemonEvent::from_log(&lines.iter().map(line).collect::<Vec<_>>().join("\n"))
         };
         let a = log(&[
             ("submitted", "1", 0),

@@ -28,7 +28,7 @@ pub(crate) struct Key {
 
 impl Key {
     /// A packet's flow, and which direction it is: 0 from the lower end.
-    pub(crate) fn of(point: u16, packet: &Packet<'_>) -> (Key, usize) {
+    pub(crate) fn new(point: u16, packet: &Packet<'_>) -> (Key, usize) {
         let ports = packet.ports();
         let source = Endpoint { address: packet.source, port: ports.map(|ports| ports.0) };
         let destination =

@@ -211,7 +211,7 @@ impl Analysis {
     }
 
     fn packet(&mut self, now: Time, point: u16, packet: &Packet<'_>, frame: u32) {
-        let (key, side) = Key::of(point, packet);
+        let (key, side) = Key::new(point, packet);
         if self.points.len() > 1 {
             self.paths.packet(now, point, packet, key.direction(side));
         }

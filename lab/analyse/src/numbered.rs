@@ -98,9 +98,9 @@ impl Numbered {
 
     pub(crate) fn finish(&self) -> Received {
         let by_number = (self.highest - self.first).saturating_add(1);
-        let said = self.sent.map_or(0, |sent| sent.saturating_sub(self.first));
+        let printed = self.sent.map_or(0, |sent| sent.saturating_sub(self.first));
         // A sender that lies about its numbers is not believed beyond what arithmetic allows.
-        let expected = by_number.max(said).max(self.received);
+        let expected = by_number.max(printed).max(self.received);
         Received {
             packets: self.received,
             expected,
@@ -155,7 +155,7 @@ mod tests {
             lost in proptest::collection::btree_set(0u64..500, 0..100),
             twice in proptest::collection::btree_set(0u64..500, 0..50),
             swaps in proptest::collection::vec((0usize..500, 0usize..500), 0..50),
-            said in any::<bool>(),
+            printed in any::<bool>(),
         ) {
             let mut order: Vec<u64> = (0..500).filter(|n| !lost.contains(n)).collect();
             order.extend(twice.iter().filter(|n| !lost.contains(n)));
@@ -174,12 +174,12 @@ mod tests {
                 }
                 highest = highest.max(Some(*number));
             }
-            if said {
+            if printed {
                 flow.end(500);
             }
             let found = flow.finish();
             let first = if order[0] < BEGIN { 0 } else { *set.first().unwrap() };
-            let to = if said { 500 } else { highest.unwrap() + 1 };
+            let to = if printed { 500 } else { highest.unwrap() + 1 };
             prop_assert_eq!(found.packets, set.len() as u64);
             prop_assert_eq!(found.expected, to - first);
             prop_assert_eq!((found.duplicates, found.reordered), (twice, late));

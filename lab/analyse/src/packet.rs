@@ -83,7 +83,7 @@ fn v4(octets: &[u8], original: u32) -> Result<Packet<'_>, Broken> {
     let header = usize::from(first & 0xf) * 4;
     let length = match u32::from(u16::from_be_bytes([l0, l1])) {
         0 => original,
-        said => said,
+        printed => printed,
     };
     if header < 20 || (length as usize) < header {
         return Err(Broken::Length);
@@ -112,7 +112,7 @@ fn v6(octets: &[u8], original: u32) -> Result<Packet<'_>, Broken> {
     let length = match u32::from(u16::from_be_bytes([l0, l1])) {
         // A jumbogram, or an offloaded segment.
         0 => original.max(40),
-        said => said + 40,
+        printed => printed + 40,
     };
     let address = |half: Option<&[u8; 16]>| {
         IpAddr::V6(half.map_or(Ipv6Addr::UNSPECIFIED, |octets| Ipv6Addr::from(*octets)))

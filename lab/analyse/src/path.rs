@@ -44,7 +44,7 @@ struct Stretch {
 }
 
 #[derive(Clone, Debug, Default)]
-struct Row {
+struct PathRow {
     packets: u64,
     lost: u64,
     delay: Summary,
@@ -60,7 +60,7 @@ struct Row {
 pub(crate) struct Paths {
     under_way: Table<u64, (Time, Sighting)>,
     flows: Table<u64, SmallVec<[Stretch; 2]>>,
-    rows: BTreeMap<(u16, u16, u8), Row>,
+    rows: BTreeMap<(u16, u16, u8), PathRow>,
     window: u64,
     interval: u64,
     intervals: usize,
@@ -194,7 +194,7 @@ impl Paths {
         }
     }
 
-    fn row(&mut self, key: (u16, u16, u8)) -> Option<&mut Row> {
+    fn row(&mut self, key: (u16, u16, u8)) -> Option<&mut PathRow> {
         if self.rows.len() >= MAX_HOPS && !self.rows.contains_key(&key) {
             return None;
         }

@@ -130,8 +130,8 @@ mod tests {
             summary.merge(&rest);
             values.sort_unstable();
             let exact = values[(values.len() as f64 * part).ceil() as usize - 1] as f64;
-            let said = summary.percentile(part).unwrap();
-            prop_assert!((said - exact).abs() <= exact / 15.0, "{said} {exact}");
+            let printed = summary.percentile(part).unwrap();
+            prop_assert!((printed - exact).abs() <= exact / 15.0, "{printed} {exact}");
             prop_assert_eq!(summary.least(), values.first().copied());
             prop_assert_eq!(summary.most(), values.last().copied());
             let mean = values.iter().sum::<i64>() as f64 / values.len() as f64;

@@ -48,7 +48,7 @@ fn analysed(snap: usize) -> (Analysis, Vec<Flow>, Vec<Message>) {
 #[test]
 fn messages_of_real_daemons_are_found_with_what_their_envelopes_say() {
     let (analysis, flows, messages) = analysed(usize::MAX);
-    let told: Vec<_> = messages
+    let notified: Vec<_> = messages
         .iter()
         .map(|of| {
             let envelope = of.envelope.as_ref().unwrap();
@@ -58,7 +58,7 @@ fn messages_of_real_daemons_are_found_with_what_their_envelopes_say() {
         .collect();
     let flash = Some(Precedence::Flash);
     assert_eq!(
-        told,
+        notified,
         [
             ("MTA-NAPLES.1.15]", flash, 1_512, Outcome::Confirmed, false),
             ("MTA-NAPLES.1.16]", flash, 10_513, Outcome::Confirmed, false),

@@ -45,7 +45,7 @@ fn what_is_sent_over_loopback_is_counted_by_flow_and_mark() {
         congestion: Some("reno".into()),
         ..flow(v4, Dscp::CS2)
     };
-    let mut plan = Plan::of(FlowPlan { copies: 2, packets: Some(40), ..flow(v4, Dscp::EF) });
+    let mut plan = Plan::single(FlowPlan { copies: 2, packets: Some(40), ..flow(v4, Dscp::EF) });
     plan.flows.push(FlowPlan {
         packets: Some(30),
         jitter: 20,
@@ -91,7 +91,7 @@ fn what_is_sent_back_is_measured_where_it_was_sent() {
         let to = SocketAddr::new(ip.parse().unwrap(), port);
         FlowPlan { packets: Some(20), echo: true, ..flow(to, dscp) }
     };
-    let mut plan = Plan::of(of("127.0.0.1", Dscp::EF));
+    let mut plan = Plan::single(of("127.0.0.1", Dscp::EF));
     plan.flows.push(of("::1", Dscp::AF11));
     plan.time = Span(Duration::from_secs(30));
     let (sent, received) = both(receiver, plan);
@@ -111,7 +111,7 @@ fn senders_that_know_nothing_of_each_other_are_told_apart() {
     let to = receiver.address();
     let receiving = std::thread::spawn(|| receiver.run());
     let senders = [Dscp::EF, Dscp::CS1].map(|dscp| {
-        let mut plan = Plan::of(FlowPlan { packets: Some(30), ..flow(to, dscp) });
+        let mut plan = Plan::single(FlowPlan { packets: Some(30), ..flow(to, dscp) });
         plan.time = Span(Duration::from_secs(30));
         std::thread::spawn(|| Sender::new(plan).unwrap().run().unwrap())
     });
@@ -128,7 +128,7 @@ fn senders_that_know_nothing_of_each_other_are_told_apart() {
 #[test]
 fn time_bounds_a_load_and_its_rate_is_what_was_asked() {
     let receiver = receiver("127.0.0.1:0", 1);
-    let mut plan = Plan::of(flow(receiver.address(), Dscp::CS0));
+    let mut plan = Plan::single(flow(receiver.address(), Dscp::CS0));
     plan.time = Span(Duration::from_millis(500));
     plan.pacing = Pacing::Busy;
     plan.clock = Clock::Realtime;
@@ -149,14 +149,14 @@ fn time_bounds_a_load_and_its_rate_is_what_was_asked() {
 fn nobody_there_is_counted_and_sending_goes_on() {
     // A port that was free a moment ago.
     let port = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-    let mut plan = Plan::of(FlowPlan { packets: Some(20), ..flow(port, Dscp::CS0) });
+    let mut plan = Plan::single(FlowPlan { packets: Some(20), ..flow(port, Dscp::CS0) });
     plan.time = Span(Duration::from_secs(30));
     let sent = Sender::new(plan).unwrap().run().unwrap();
     assert_eq!(sent.flows[0].sent, 20);
     assert!(sent.flows[0].errors["ECONNREFUSED"] > 0, "{sent:?}");
 
     let tcp = FlowPlan { transport: Transport::Tcp, ..flow(port, Dscp::CS0) };
-    let sent = Sender::new(Plan::of(tcp)).unwrap().run().unwrap();
+    let sent = Sender::new(Plan::single(tcp)).unwrap().run().unwrap();
     assert_eq!((sent.flows[0].sent, sent.flows[0].errors["ECONNREFUSED"]), (0, 1));
 }
 

@@ -136,7 +136,7 @@ impl Drawing for Dots {
         }
         let area = backend.into_drawing_area();
         area.fill(&WHITE).map_err(wrong)?;
-        let sheet = Sheet::of(self, &area);
+        let sheet = Sheet::new(self, &area);
         sheet.head()?;
         sheet.axis()?;
         for (place, dot) in self.shown().enumerate() {
@@ -163,7 +163,7 @@ struct Sheet<'a, B: DrawingBackend> {
 }
 
 impl<'a, B: DrawingBackend> Sheet<'a, B> {
-    fn of(dots: &'a Dots, area: &'a DrawingArea<B, Shift>) -> Sheet<'a, B> {
+    fn new(dots: &'a Dots, area: &'a DrawingArea<B, Shift>) -> Sheet<'a, B> {
         let (width, height) = area.dim_in_pixel();
         let pixel = (width / dots.width.max(1)).max(1);
         let longest = dots.shown().filter(|dot| dot.value.is_some());

@@ -1,6 +1,6 @@
 //! Writes a report of made-up measurements, to look at: `cargo run -p report --example sample -- DIR`.
 
-use report::{Machine, Report};
+use report::{Machine, StudyReport};
 use std::collections::BTreeMap;
 use std::path::Path;
 use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
@@ -44,7 +44,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         memory: "8 GB".to_owned(),
         more: BTreeMap::from([("how".to_owned(), "made up by a formula".to_owned())]),
     };
-    let report = Report {
+    let report = StudyReport {
         study: &study,
         planned: &planned,
         measured: &measured,

@@ -1,7 +1,7 @@
 //! How near a row is to what was printed.
 
 use crate::number;
-use study::Row;
+use study::StudyRow;
 use study::row::Measure;
 
 /// A value beside what was printed of it: ours divided by theirs.
@@ -53,19 +53,19 @@ pub(crate) const FACTOR: (f64, f64) = (0.5, 2.0);
 impl Comparison {
     /// Seconds where they were printed, otherwise rates; nothing where neither was, or where ours is
     /// not known.
-    pub fn of(row: &Row) -> Option<Comparison> {
+    pub fn from_row(row: &StudyRow) -> Option<Comparison> {
         Comparison::of_value(row, Measure::Seconds)
             .or_else(|| Comparison::of_value(row, Measure::KbitS))
     }
 
     /// A value of a row beside what was printed of it; nothing where nothing was, or where ours is
     /// not known.
-    pub fn of_value(row: &Row, measure: Measure) -> Option<Comparison> {
+    pub fn of_value(row: &StudyRow, measure: Measure) -> Option<Comparison> {
         Comparison::between(known(row, measure), printed(row, measure)?)
     }
 
     /// Whether it is of rates, so that more is better.
-    pub(crate) fn is_of_rates(row: &Row) -> bool {
+    pub(crate) fn is_of_rates(row: &StudyRow) -> bool {
         printed(row, Measure::Seconds).is_none()
     }
 
@@ -176,7 +176,7 @@ impl Closeness {
 }
 
 /// What we have of a value.
-fn known(row: &Row, measure: Measure) -> Known {
+fn known(row: &StudyRow, measure: Measure) -> Known {
     let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
     Known {
         exactly: row.value(measure),
@@ -192,7 +192,7 @@ fn known(row: &Row, measure: Measure) -> Known {
 }
 
 /// What was printed of it, if anything was.
-fn printed(row: &Row, measure: Measure) -> Option<Known> {
+fn printed(row: &StudyRow, measure: Measure) -> Option<Known> {
     let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
     let seconds = row.paper_seconds.filter(|_| measure == Measure::Seconds);
     let known = Known {
@@ -208,22 +208,22 @@ mod tests {
     use super::*;
     use std::collections::BTreeMap;
 
-    fn row(seconds: Option<f64>, more_than: Option<f64>, paper: &[(&str, f64)]) -> Row {
+    fn row(seconds: Option<f64>, more_than: Option<f64>, paper: &[(&str, f64)]) -> StudyRow {
         let paper: BTreeMap<_, _> =
             paper.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect();
-        Row {
+        StudyRow {
             seconds,
             seconds_more_than: more_than,
             kbit_s: Some(480.0),
             paper_seconds: paper.get("seconds").copied(),
             paper,
-            ..Row::default()
+            ..StudyRow::default()
         }
     }
 
     #[test]
     fn seconds_are_compared_with_what_is_known_of_them() {
-        let of = |row: &Row| Comparison::of(row);
+        let of = |row: &StudyRow| Comparison::from_row(row);
         let printed = [("seconds", 100.0), ("kbit_s", 9.0)];
         assert_eq!(of(&row(Some(110.0), None, &printed)), Some(Comparison::Exactly(1.1)));
         assert_eq!(of(&row(None, Some(300.0), &printed)), Some(Comparison::MoreThan(3.0)));
@@ -244,7 +244,7 @@ mod tests {
         let mut row = row(None, None, &[("loss_percent", 10.0), ("delay_ms_less_than", 5.0)]);
         row.more =
             BTreeMap::from([("loss_percent".to_owned(), 30.0), ("delay_ms".to_owned(), 4.0)]);
-        let of = |row: &Row, measure| Comparison::of_value(row, measure);
+        let of = |row: &StudyRow, measure| Comparison::of_value(row, measure);
         assert_eq!(of(&row, Measure::LossPercent), Some(Comparison::Exactly(3.0)));
         assert_eq!(of(&row, Measure::DelayMs), Some(Comparison::Within));
         assert_eq!(of(&row, Measure::JitterMs), None, "not printed");

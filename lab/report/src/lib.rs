@@ -1,7 +1,7 @@
 //! What a study gave, for people and for programs.
 //!
 //! ```text
-//!  Study, Planned, Measured, Row, Verdict, Machine ─▶ Report ─▶ html()      one page with all in it
+//!  Study, Planned, Measured, StudyRow, Verdict, Machine ─▶ StudyReport ─▶ html()      one page with all in it
 //!                                                             ├▶ pictures()  SVG and PNG
 //!                                                             ├▶ json()      every number
 //!                                                             ├▶ text()      a short table
@@ -32,18 +32,18 @@ pub use score::Score;
 pub use write::{WriteError, Written};
 
 use serde::Serialize;
-use study::{Measured, Planned, Row, Study, Verdict};
+use study::{Measured, Planned, Study, StudyRow, Verdict};
 
 /// A study and all it gave.
 #[derive(Clone, Copy, Debug, Serialize)]
-pub struct Report<'a> {
+pub struct StudyReport<'a> {
     /// What was asked.
     pub study: &'a Study,
     /// Its runs, at the study's own rates.
     #[serde(skip)]
     pub planned: &'a [Planned],
     /// The rows of its tables.
-    pub rows: &'a [Row],
+    pub rows: &'a [StudyRow],
     /// What became of its expectations.
     pub verdicts: &'a [Verdict],
     /// What each run gave; runs that have not been made are absent.
@@ -52,7 +52,7 @@ pub struct Report<'a> {
     pub machine: &'a Machine,
 }
 
-impl Report<'_> {
+impl StudyReport<'_> {
     /// One page with all its styles and pictures within, for any browser and for paper.
     pub fn html(&self) -> String {
         html::page(self)
@@ -72,10 +72,10 @@ impl Report<'_> {
         #[derive(Serialize)]
         struct Scored<'a> {
             #[serde(flatten)]
-            report: &'a Report<'a>,
+            report: &'a StudyReport<'a>,
             score: Score,
         }
-        let scored = Scored { report: self, score: Score::of(self) };
+        let scored = Scored { report: self, score: Score::from_report(self) };
         let mut text = serde_json::to_string(&scored)?;
         text.push('\n');
         Ok(text)
@@ -89,6 +89,6 @@ impl Report<'_> {
     /// A line for each row, the score, and a line for each expectation that does not hold, for a
     /// terminal.
     pub fn text(&self) -> String {
-        text::table(self.rows, Score::of(self), self.verdicts)
+        text::table(self.rows, Score::from_report(self), self.verdicts)
     }
 }

@@ -1,17 +1,17 @@
 //! Every printed value beside ours, for a page of the documentation.
 
-use crate::Report;
+use crate::StudyReport;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
 use crate::score::{self, Score};
 use crate::text::{kbit_s, ours, printed, seconds, tos_received};
 use std::fmt::Write as _;
-use study::Row;
+use study::StudyRow;
 use study::row::Measure;
 
 /// The score, then a row for each printed value.
-pub(crate) fn page(report: &Report<'_>) -> String {
-    let score = Score::of(report);
+pub(crate) fn page(report: &StudyReport<'_>) -> String {
+    let score = Score::from_report(report);
     let mut text = String::new();
     let command = report.machine.command.replace('`', "'");
     let _ = writeln!(text, "Made with `{command}`.\n");
@@ -49,7 +49,7 @@ pub(crate) fn page(report: &Report<'_>) -> String {
     text
 }
 
-fn values(text: &mut String, row: &Row) {
+fn values(text: &mut String, row: &StudyRow) {
     let sign = if score::has_own_settings(row) { " *" } else { "" };
     let name = format!("{} | {}{sign}", cell(&row.table), cell(&row.row));
     let mut measures = score::measures(&row.paper);

@@ -1,11 +1,11 @@
 //! How many of the printed values came out near, of all there are.
 
-use crate::Report;
+use crate::StudyReport;
 use crate::closeness::{Closeness, Comparison};
 use crate::number;
 use serde::Serialize;
 use std::collections::BTreeSet;
-use study::Row;
+use study::StudyRow;
 use study::row::Measure;
 
 /// Every printed value once, by how near ours is.
@@ -31,7 +31,7 @@ pub struct Score {
 
 impl Score {
     /// Of all that a report has.
-    pub fn of(report: &Report<'_>) -> Score {
+    pub fn from_report(report: &StudyReport<'_>) -> Score {
         let mut score = Score::of_rows(report.rows);
         let made: BTreeSet<&str> = report.measured.iter().map(|run| run.id.as_str()).collect();
         for planned in report.planned.iter().filter(|run| !made.contains(run.id.as_str())) {
@@ -47,7 +47,7 @@ impl Score {
     }
 
     /// Of these rows.
-    pub(crate) fn of_rows(rows: &[Row]) -> Score {
+    pub(crate) fn of_rows(rows: &[StudyRow]) -> Score {
         let mut score = Score::default();
         for row in rows.iter().filter(|row| is_printed(row)) {
             score.rows += 1;
@@ -85,7 +85,7 @@ pub(crate) fn measures<'a>(
 }
 
 /// Each printed value of a row, its TOS octets as one: how near ours is, where we have it.
-pub(crate) fn of_row(row: &Row) -> Vec<Option<Closeness>> {
+pub(crate) fn of_row(row: &StudyRow) -> Vec<Option<Closeness>> {
     let mut printed = measures(&row.paper);
     printed.extend(row.paper_seconds.map(|_| Measure::Seconds));
     let values = printed.into_iter();
@@ -104,17 +104,17 @@ pub(crate) fn of_row(row: &Row) -> Vec<Option<Closeness>> {
 }
 
 /// Whether anything was printed of it.
-pub(crate) fn is_printed(row: &Row) -> bool {
+pub(crate) fn is_printed(row: &StudyRow) -> bool {
     row.paper_seconds.is_some() || !row.paper.is_empty() || !row.paper_tos.is_empty()
 }
 
 /// Whether it was made with parameters that are others than the study's own.
-pub(crate) fn has_own_settings(row: &Row) -> bool {
+pub(crate) fn has_own_settings(row: &StudyRow) -> bool {
     is_printed(row) && !row.with.is_empty()
 }
 
 /// The parameters that are others here, but for those that the row's name says already.
-pub(crate) fn own_settings(row: &Row) -> String {
+pub(crate) fn own_settings(row: &StudyRow) -> String {
     let said = row.with.iter().map(|(name, value)| format!("{name}={}", number::setting(value)));
     let said: Vec<String> = said.filter(|said| !row.row.contains(said.as_str())).collect();
     said.join(", ")
@@ -131,15 +131,15 @@ mod tests {
 
     #[test]
     fn every_printed_value_counts_once_and_what_was_not_measured_too() {
-        let timed = Row {
+        let timed = StudyRow {
             paper_seconds: Some(10.0),
             paper: values(&[("seconds", 10.0), ("base_percent", 80.0)]),
             seconds: Some(10.5),
             more: values(&[("base_percent", 50.0)]),
             with: BTreeMap::from([("window".to_owned(), 3.into())]),
-            ..Row::default()
+            ..StudyRow::default()
         };
-        let load = Row {
+        let load = StudyRow {
             paper: values(&[
                 ("loss_percent", 1.0),
                 ("delay_ms_more_than", 2.0),
@@ -150,9 +150,9 @@ mod tests {
             paper_tos: vec![0x28, 0x30],
             more: values(&[("loss_percent", 9.0), ("delay_ms", 3.0), ("round_trip_ms", 0.01)]),
             tos_received: vec![0x30, 0x28],
-            ..Row::default()
+            ..StudyRow::default()
         };
-        let plain = Row { seconds: Some(1.0), ..Row::default() };
+        let plain = StudyRow { seconds: Some(1.0), ..StudyRow::default() };
         let score = Score::of_rows(&[timed, load.clone(), plain]);
         let expected = Score {
             printed: 7,
@@ -165,7 +165,7 @@ mod tests {
             own_settings: 1,
         };
         assert_eq!(score, expected);
-        let other = Row { tos_received: vec![0x28], ..load };
+        let other = StudyRow { tos_received: vec![0x28], ..load };
         assert_eq!(Score::of_rows(&[other]).far, 2);
     }
 }

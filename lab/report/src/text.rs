@@ -6,7 +6,7 @@ use crate::number::{self, NONE};
 use crate::score::{self, Score};
 use base::shown;
 use study::row::Measure;
-use study::{Row, Verdict};
+use study::{StudyRow, Verdict};
 
 /// Most rows; the JSON has all.
 const MAX_ROWS: usize = 1_000;
@@ -16,7 +16,7 @@ const MAX_CELL: usize = 60;
 /// A column: over it, and what stands in it of a row.
 struct Column {
     head: &'static str,
-    cell: fn(&Row) -> String,
+    cell: fn(&StudyRow) -> String,
 }
 
 /// All there are; but for the names, a table has those in which a row has something.
@@ -28,7 +28,7 @@ const COLUMNS: [Column; 19] = [
     Column { head: "ours kbit/s", cell: kbit_s },
     Column {
         head: "ratio",
-        cell: |row| Comparison::of(row).map_or(NONE.to_owned(), Comparison::words),
+        cell: |row| Comparison::from_row(row).map_or(NONE.to_owned(), Comparison::words),
     },
     Column { head: "paper % of base", cell: |row| printed(row, Measure::BasePercent) },
     Column { head: "ours % of base", cell: percent_of_base },
@@ -48,7 +48,7 @@ const COLUMNS: [Column; 19] = [
 const NAMES: usize = 2;
 
 /// A line for each row, then what does not hold or is not known.
-pub(crate) fn table(rows: &[Row], score: Score, verdicts: &[Verdict]) -> String {
+pub(crate) fn table(rows: &[StudyRow], score: Score, verdicts: &[Verdict]) -> String {
     let shown = rows.get(..rows.len().min(MAX_ROWS)).unwrap_or_default();
     // Each table has the columns that say something in it.
     let tables = shown.chunk_by(|one, next| one.table == next.table);
@@ -62,7 +62,7 @@ pub(crate) fn table(rows: &[Row], score: Score, verdicts: &[Verdict]) -> String 
     text
 }
 
-fn one_table(shown: &[Row]) -> String {
+fn one_table(shown: &[StudyRow]) -> String {
     let filled = |column: &&Column| shown.iter().any(|row| (column.cell)(row) != NONE);
     let names = COLUMNS.iter().take(NAMES);
     let columns: Vec<&Column> = names.chain(COLUMNS.iter().skip(NAMES).filter(filled)).collect();
@@ -72,16 +72,16 @@ fn one_table(shown: &[Row]) -> String {
     aligned(&lines)
 }
 
-pub(crate) fn seconds(row: &Row) -> String {
+pub(crate) fn seconds(row: &StudyRow) -> String {
     ranged(bounded(row.seconds, row.seconds_more_than, ">"), row, Measure::Seconds)
 }
 
-pub(crate) fn kbit_s(row: &Row) -> String {
+pub(crate) fn kbit_s(row: &StudyRow) -> String {
     ranged(bounded(row.kbit_s, row.kbit_s_less_than, "<"), row, Measure::KbitS)
 }
 
 /// What was printed: a value, a bound, or what it is between.
-pub(crate) fn printed(row: &Row, measure: Measure) -> String {
+pub(crate) fn printed(row: &StudyRow, measure: Measure) -> String {
     let of = |suffix: &str| row.paper.get(&format!("{}{suffix}", measure.name())).copied();
     let exactly = of("").or((measure == Measure::Seconds).then_some(row.paper_seconds).flatten());
     match (exactly, of("_more_than"), of("_less_than")) {
@@ -96,7 +96,7 @@ pub(crate) fn printed(row: &Row, measure: Measure) -> String {
 }
 
 /// What we have of it: a value with its range, or a bound.
-pub(crate) fn ours(row: &Row, measure: Measure) -> String {
+pub(crate) fn ours(row: &StudyRow, measure: Measure) -> String {
     let bound = |suffix: &str| row.more.get(&format!("{}{suffix}", measure.name())).copied();
     match (row.value(measure), bound("_more_than"), bound("_less_than")) {
         (Some(value), _, _) => ranged(number::short(value), row, measure),
@@ -107,13 +107,13 @@ pub(crate) fn ours(row: &Row, measure: Measure) -> String {
 }
 
 /// Only where something was printed about it: most loads arrive as they are sent.
-pub(crate) fn tos_sent(row: &Row) -> String {
+pub(crate) fn tos_sent(row: &StudyRow) -> String {
     let sent = row.tos_sent.filter(|_| !row.paper_tos.is_empty());
     sent.map_or(NONE.to_owned(), |octet| number::tos(&[octet]))
 }
 
 /// Likewise.
-pub(crate) fn tos_received(row: &Row) -> String {
+pub(crate) fn tos_received(row: &StudyRow) -> String {
     let received = if row.paper_tos.is_empty() { &[] } else { row.tos_received.as_slice() };
     number::tos(received)
 }
@@ -128,7 +128,7 @@ fn bounded(value: Option<f64>, bound: Option<f64>, sign: &str) -> String {
 }
 
 /// With the lowest and the highest behind it, where it is a median.
-fn ranged(text: String, row: &Row, measure: Measure) -> String {
+fn ranged(text: String, row: &StudyRow, measure: Measure) -> String {
     let Some((low, high)) = row.range.get(measure.name()) else { return text };
     // Without chance in it each run is like the other.
     if low == high {
@@ -162,13 +162,13 @@ fn aligned(lines: &[Vec<String>]) -> String {
 }
 
 /// A row's name, with a sign where it has settings of its own.
-fn marked(row: &Row) -> String {
+fn marked(row: &StudyRow) -> String {
     let sign = if score::has_own_settings(row) { " *" } else { "" };
     format!("{}{sign}", row.row)
 }
 
 /// Only where it was printed: it is counted from a rate that stands in the table.
-fn percent_of_base(row: &Row) -> String {
+fn percent_of_base(row: &StudyRow) -> String {
     match printed(row, Measure::BasePercent).as_str() {
         NONE => NONE.to_owned(),
         _ => ours(row, Measure::BasePercent),
@@ -195,14 +195,14 @@ fn scored(score: Score) -> String {
 }
 
 /// Whether the file says why a row is not near, and some value of it is not.
-pub(crate) fn lacks_fit(row: &Row) -> bool {
+pub(crate) fn lacks_fit(row: &StudyRow) -> bool {
     !row.no_fit_reason.is_empty()
         && !score::of_row(row).iter().all(|of| *of == Some(Closeness::Near))
 }
 
 /// Why rows are not near what was printed, as the study's file says.
-fn fit_reasons(rows: &[Row]) -> String {
-    let unfit: Vec<&Row> = rows.iter().filter(|row| lacks_fit(row)).collect();
+fn fit_reasons(rows: &[StudyRow]) -> String {
+    let unfit: Vec<&StudyRow> = rows.iter().filter(|row| lacks_fit(row)).collect();
     if unfit.is_empty() {
         return String::new();
     }

@@ -1,12 +1,12 @@
 //! A report's parts, experiment by experiment.
 
-use crate::Report;
+use crate::StudyReport;
 use std::collections::BTreeMap;
-use study::{Measured, Planned, Row, Verdict, file};
+use study::{Measured, Planned, StudyRow, Verdict, file};
 
 /// All of a report, by experiment.
 pub(crate) struct View<'a> {
-    pub(crate) report: &'a Report<'a>,
+    pub(crate) report: &'a StudyReport<'a>,
     pub(crate) experiments: Vec<Experiment<'a>>,
 }
 
@@ -14,7 +14,7 @@ pub(crate) struct View<'a> {
 pub(crate) struct Experiment<'a> {
     pub(crate) file: &'a file::Experiment,
     pub(crate) runs: Vec<Run<'a>>,
-    pub(crate) rows: Vec<&'a Row>,
+    pub(crate) rows: Vec<&'a StudyRow>,
     pub(crate) verdicts: Vec<&'a Verdict>,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Run<'a> {
 }
 
 impl<'a> View<'a> {
-    pub(crate) fn of(report: &'a Report<'a>) -> View<'a> {
+    pub(crate) fn new(report: &'a StudyReport<'a>) -> View<'a> {
         let experiments = report.study.experiments.iter().map(|file| Experiment {
             file,
             runs: Vec::new(),
@@ -50,7 +50,7 @@ impl<'a> View<'a> {
             let measured = measured.get(planned.id.as_str()).copied();
             experiment.runs.push(Run { planned, measured, varied });
         }
-        let mut put = |name: &str, row: Option<&'a Row>, verdict: Option<&'a Verdict>| {
+        let mut put = |name: &str, row: Option<&'a StudyRow>, verdict: Option<&'a Verdict>| {
             let place = places.get(name).copied();
             let Some(experiment) = place.and_then(|place| experiments.get_mut(place)) else {
                 return;

@@ -1,6 +1,6 @@
 //! A report as files.
 
-use crate::Report;
+use crate::StudyReport;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub enum WriteError {
     Json(#[from] serde_json::Error),
 }
 
-impl Report<'_> {
+impl StudyReport<'_> {
     /// Writes `report.html`, `results.json`, `printed.md` and `pictures/` into a directory, which is made where it is
     /// not there; files of an earlier report are replaced, its further pictures stay.
     ///

@@ -2,10 +2,10 @@
 
 #![expect(clippy::unwrap_used, reason = "a test ends where it fails, in helpers too")]
 
-use report::{MAX_RUN_FIGURES, Machine, Report};
+use report::{MAX_RUN_FIGURES, Machine, StudyReport};
 use std::collections::BTreeMap;
 use study::measured::{Environment, LoadMeasured, Measured, MessageTimes, Series, Steps};
-use study::{Library, Planned, Row, Study, Verdict, judge, plan, rows};
+use study::{Library, Planned, Study, StudyRow, Verdict, judge, plan, rows};
 
 const SCRIPT: &str = "<script>alert(1)</script>";
 
@@ -26,14 +26,14 @@ struct Made {
     study: Study,
     planned: Vec<Planned>,
     measured: Vec<Measured>,
-    rows: Vec<Row>,
+    rows: Vec<StudyRow>,
     verdicts: Vec<Verdict>,
     machine: Machine,
 }
 
 impl Made {
     /// With what each run gave; those without anything were not made.
-    fn of(give: impl Fn(usize, &Planned) -> Option<Measured>) -> Made {
+    fn new(give: impl Fn(usize, &Planned) -> Option<Measured>) -> Made {
         let study: Study = toml::from_str(include_str!("made-up.toml")).unwrap();
         let planned = plan(&study, &Pair).unwrap();
         let measured: Vec<Measured> =
@@ -44,11 +44,11 @@ impl Made {
     }
 
     fn usual() -> Made {
-        Made::of(|place, planned| (planned.run != "never").then(|| usual(place, planned)))
+        Made::new(|place, planned| (planned.run != "never").then(|| usual(place, planned)))
     }
 
-    fn report(&self) -> Report<'_> {
-        Report {
+    fn report(&self) -> StudyReport<'_> {
+        StudyReport {
             study: &self.study,
             planned: &self.planned,
             measured: &self.measured,
@@ -252,7 +252,7 @@ fn a_median_has_its_range_and_a_row_that_nothing_fits_its_reason() {
 
 #[test]
 fn nothing_at_all_is_a_report_too() {
-    let made = Made::of(|_, _| None);
+    let made = Made::new(|_, _| None);
     let html = made.report().html();
     assert!(html.contains("No row with a printed figure has been measured."));
     assert!(html.contains("0 rows from 0 of 10 runs"));
@@ -271,7 +271,7 @@ fn nothing_at_all_is_a_report_too() {
 
 #[test]
 fn numbers_that_are_none_do_no_harm() {
-    let made = Made::of(|place, planned| {
+    let made = Made::new(|place, planned| {
         let mut measured = usual(place, planned);
         measured.seconds = f64::NAN;
         for message in &mut measured.messages {
@@ -409,7 +409,7 @@ fn a_run_is_drawn_at_the_rates_of_the_study() {
 
 #[test]
 fn of_several_ports_the_one_is_drawn_where_most_waited() {
-    let made = Made::of(|place, planned| {
+    let made = Made::new(|place, planned| {
         let mut measured = usual(place, planned);
         let mut other = measured.series[0].clone();
         other.port = "middle.alice".to_owned();
@@ -427,7 +427,7 @@ fn of_several_ports_the_one_is_drawn_where_most_waited() {
 #[test]
 fn a_run_of_hardly_any_steps_is_not_drawn() {
     let of_steps = |steps: usize| {
-        let made = Made::of(|place, planned| {
+        let made = Made::new(|place, planned| {
             let mut measured = usual(place, planned);
             let rows = measured.series.iter_mut().flat_map(|series| series.rows.values_mut());
             for row in rows {
@@ -442,7 +442,7 @@ fn a_run_of_hardly_any_steps_is_not_drawn() {
 
 #[test]
 fn without_a_port_the_loads_are_drawn() {
-    let made = Made::of(|place, planned| {
+    let made = Made::new(|place, planned| {
         let mut measured = usual(place, planned);
         measured.series.clear();
         for load in &mut measured.loads {

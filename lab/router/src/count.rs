@@ -85,7 +85,7 @@ impl Amount {
 
 /// What one part did to the packets of one code point.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Row {
+pub struct CodePointCount {
     /// Came in.
     pub came: Amount,
     /// Went on, by the code point they went on with.
@@ -100,7 +100,7 @@ pub struct Row {
     pub dropped: [Amount; Cause::ALL.len()],
 }
 
-impl Row {
+impl CodePointCount {
     /// All that went no further.
     pub fn dropped_in_all(&self) -> Amount {
         self.dropped.iter().fold(Amount::default(), |sum, one| Amount {
@@ -217,7 +217,7 @@ impl Depth {
 /// The counters of one part, by code point.
 #[derive(Clone, Debug)]
 pub struct Counters {
-    rows: Box<[Row; CODE_POINTS]>,
+    rows: Box<[CodePointCount; CODE_POINTS]>,
     delays: Box<[Option<Box<Delays>>; CODE_POINTS]>,
     depths: Box<[Option<Box<Depth>>; CODE_POINTS]>,
     /// The depth of what it holds; stays at zero in parts that hold nothing.
@@ -235,7 +235,7 @@ struct Averages {
 impl Default for Counters {
     fn default() -> Counters {
         Counters {
-            rows: Box::new([Row::default(); CODE_POINTS]),
+            rows: Box::new([CodePointCount::default(); CODE_POINTS]),
             delays: Box::new([const { None }; CODE_POINTS]),
             depths: Box::new([const { None }; CODE_POINTS]),
             depth: Depth::default(),
@@ -246,13 +246,13 @@ impl Default for Counters {
 
 impl Counters {
     #[expect(clippy::indexing_slicing, reason = "six bits, and an array of 64")]
-    fn row_mut(&mut self, dscp: Dscp) -> &mut Row {
+    fn row_mut(&mut self, dscp: Dscp) -> &mut CodePointCount {
         &mut self.rows[usize::from(dscp.number()) & (CODE_POINTS - 1)]
     }
 
     /// What was counted of this code point.
     #[expect(clippy::indexing_slicing, reason = "six bits, and an array of 64")]
-    pub fn row(&self, dscp: Dscp) -> &Row {
+    pub fn row(&self, dscp: Dscp) -> &CodePointCount {
         &self.rows[usize::from(dscp.number()) & (CODE_POINTS - 1)]
     }
 
@@ -338,8 +338,9 @@ impl Counters {
     }
 
     /// The code points anything was counted for, in rising order, with their rows.
-    pub fn used(&self) -> impl Iterator<Item = (Dscp, &Row)> {
-        let rows = self.rows.iter().enumerate().filter(|(_, row)| **row != Row::default());
+    pub fn used(&self) -> impl Iterator<Item = (Dscp, &CodePointCount)> {
+        let rows =
+            self.rows.iter().enumerate().filter(|(_, row)| **row != CodePointCount::default());
         rows.filter_map(|(value, row)| Some((Dscp::new(u8::try_from(value).ok()?)?, row)))
     }
 }

@@ -137,16 +137,16 @@ mod tests {
         changed.planned.limit += Duration::from_secs(1);
         assert_eq!(keep.find(&changed), None);
         // What is told about it may change, and how often it is made.
-        let mut told = one();
-        told.planned.why.push("another reason".to_owned());
-        told.planned.messages[0].paper.insert("seconds".to_owned(), 3.0);
-        told.planned.repeat = 5;
-        assert_eq!(keep.find(&told), Some(measured));
+        let mut notified = one();
+        notified.planned.why.push("another reason".to_owned());
+        notified.planned.messages[0].paper.insert("seconds".to_owned(), 3.0);
+        notified.planned.repeat = 5;
+        assert_eq!(keep.find(&notified), Some(measured));
         // Each time it is made has a file of its own.
-        told.time = 2;
-        assert_eq!(keep.find(&told), None);
-        keep.put(&told, &Measured::default()).unwrap();
-        assert_eq!(keep.find(&told), Some(Measured::default()));
+        notified.time = 2;
+        assert_eq!(keep.find(&notified), None);
+        keep.put(&notified, &Measured::default()).unwrap();
+        assert_eq!(keep.find(&notified), Some(Measured::default()));
         assert_eq!(keep.find(&one()).unwrap().seed, 7);
         // The data path of the testbed makes another number, that of the virtual one does not.
         let packet = Keep::at(directory.path(), Some(Kind::Packet)).unwrap();

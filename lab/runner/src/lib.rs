@@ -24,7 +24,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use study::file::{AboveScale, Environments};
 use study::measured::Environment;
-use study::{Measured, Planned, Row, Scale, Verdict};
+use study::{Measured, Planned, Scale, StudyRow, Verdict};
 use testbed::Programs;
 use testbed::clock::is_interrupted;
 use testbed_run::Real;
@@ -69,7 +69,7 @@ pub struct Outcome {
     /// What was made of them, now or before; one after the other where a run is made several times.
     pub measured: Vec<Measured>,
     /// Beside what was printed.
-    pub rows: Vec<Row>,
+    pub rows: Vec<StudyRow>,
     /// What the study expects.
     pub verdicts: Vec<Verdict>,
     /// Runs that could not be made, and why.
@@ -182,7 +182,7 @@ fn check(job: &Job) -> Result<()> {
     }
 }
 
-fn make(real: &Real, job: &Job, tell: testbed_run::Tell<'_>) -> Result<Measured> {
+fn make(real: &Real, job: &Job, tell: testbed_run::OnStage<'_>) -> Result<Measured> {
     match job.environment {
         Environment::Testbed => {
             let real = Real { seed: job.seed, ..real.clone() };
@@ -290,7 +290,7 @@ pub fn expected(planned: &Planned) -> Expected {
 }
 
 /// The expectations of experiments that were wanted whole or in part.
-fn judged(found: &Found, planned: &[Planned], rows: &[Row]) -> Vec<Verdict> {
+fn judged(found: &Found, planned: &[Planned], rows: &[StudyRow]) -> Vec<Verdict> {
     let mut verdicts = study::judge(&found.study, rows);
     verdicts.retain(|verdict| planned.iter().any(|p| p.experiment_name() == verdict.experiment));
     verdicts

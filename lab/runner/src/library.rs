@@ -83,7 +83,7 @@ impl Found {
     /// It is not of that form, or there is no such parameter ([`text::Usage`]).
     pub fn set(&mut self, given: &str) -> Result<()> {
         let wrong = |what: &str| Usage::error(format!("--set {given}: {what}"));
-        let (name, text) = given.split_once('=').ok_or_else(|| wrong("it is no NAME=VALUE"))?;
+        let (name, text) = given.split_once('=').ok_or_else(|| wrong("write NAME=VALUE"))?;
         let (name, text) = (name.trim(), text.trim());
         if text.is_empty() {
             return Err(wrong("there is no value"));
@@ -93,7 +93,9 @@ impl Found {
         let value = match read {
             Some(value) => value,
             None if text.contains(['"', '\'', '{', '[', '\n']) => {
-                return Err(wrong("the value is no TOML; of TOML only a bare word has no quotes"));
+                return Err(wrong(
+                    "invalid TOML value; a text of more than one bare word needs quotes",
+                ));
             }
             None => toml::Value::String(text.to_owned()),
         };
@@ -114,7 +116,7 @@ impl Found {
     fn text(&self, kind: &str, name: &str, shipped: &[Shipped]) -> Result<String, String> {
         // A name is no way out of the directories.
         if name.contains(['/', '\\']) || name.starts_with('.') {
-            return Err("no name of a file".to_owned());
+            return Err("invalid file name".to_owned());
         }
         let file = format!("{name}.toml");
         let beside = self.beside.iter().flat_map(|directory| {

@@ -19,7 +19,7 @@ pub(super) struct Progress {
 }
 
 /// One run's line.
-pub(super) struct Line<'a> {
+pub(super) struct ProgressLine<'a> {
     of: &'a Progress,
     bar: ProgressBar,
     id: String,
@@ -45,7 +45,7 @@ impl Progress {
         Progress { all, whole, plain: !options.quiet && !is_terminal }
     }
 
-    pub(super) fn begin(&self, job: &Job) -> Line<'_> {
+    pub(super) fn begin(&self, job: &Job) -> ProgressLine<'_> {
         let bar = self.all.add(ProgressBar::new_spinner());
         if let Ok(style) = ProgressStyle::with_template("  {elapsed:>5} of about {prefix}  {msg}") {
             bar.set_style(style);
@@ -54,7 +54,7 @@ impl Progress {
         bar.enable_steady_tick(TICK);
         let id = format!("{} ({})", job.name(), job.environment.name());
         bar.set_message(id.clone());
-        Line { of: self, bar, id, expected: millis(job.expected) }
+        ProgressLine { of: self, bar, id, expected: millis(job.expected) }
     }
 
     pub(super) fn end(&self) {
@@ -62,7 +62,7 @@ impl Progress {
     }
 }
 
-impl Line<'_> {
+impl ProgressLine<'_> {
     pub(super) fn set_message(&self, what: &str) {
         self.bar.set_message(base::shown::line(&format!("{}: {what}", self.id)).into_owned());
     }
@@ -70,18 +70,18 @@ impl Line<'_> {
     pub(super) fn end(self, result: &Result<Measured>) {
         self.bar.finish_and_clear();
         self.of.whole.inc(self.expected);
-        let told = match result {
+        let notified = match result {
             Ok(measured) if measured.given_up => {
                 format!("{}: given up after {:.1} s", self.id, measured.seconds)
             }
             Ok(measured) => format!("{}: {:.1} s", self.id, measured.seconds),
             Err(error) => format!("{}: {error:#}", self.id),
         };
-        let told = base::shown::text(&told);
+        let notified = base::shown::text(&notified);
         if self.of.plain {
-            eprintln!("{told}");
+            eprintln!("{notified}");
         } else if result.is_err() {
-            let _ = self.of.all.println(told);
+            let _ = self.of.all.println(notified);
         }
     }
 }

@@ -23,7 +23,7 @@ impl<'a> Sites<'a> {
     ///
     /// # Errors
     /// A host has no address.
-    pub(crate) fn of(planned: &'a Planned) -> Result<Option<Sites<'a>>> {
+    pub(crate) fn from_planned(planned: &'a Planned) -> Result<Option<Sites<'a>>> {
         let Some(mail) = &planned.mail else { return Ok(None) };
         let mut addresses = BTreeMap::new();
         for (site, host) in &mail.sites {

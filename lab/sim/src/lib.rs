@@ -1,4 +1,4 @@
-//! The virtual ground: whole MTAs with their users, bulk transfers and UDP loads on the hosts of a
+//! The simulation: whole MTAs with their users, bulk transfers and UDP loads on the hosts of a
 //! simulated network, in virtual time, hours in seconds. The same scenario with the same seed gives
 //! the same outcome, to the nanosecond.
 //!
@@ -29,7 +29,7 @@
 //! - The maximum segment size follows from the whole path's MTU at once, as path MTU discovery would
 //!   have it after the first loss.
 //!
-//! So what schedulers decide comes out as on real ground, and what loss decides within a factor of
+//! So what schedulers decide comes out as on the testbed, and what loss decides within a factor of
 //! about two. Computing takes no time, and memory is without limits, as far as scenarios go.
 //!
 //! What a topology says of its hosts' congestion control and settings is for real hosts;
@@ -47,7 +47,7 @@ mod sim;
 mod station;
 
 pub use host::tcp::{ConnectionCount, Usage};
-pub use outcome::probe::{Row, Series};
+pub use outcome::probe::{ProbeRow, Series};
 pub use outcome::spread::Spread;
 pub use outcome::{LOAD_INTERVAL, LoadCount, MAX_SAMPLES, Outcome, Sum, Times, Traffic};
 pub use scenario::sites::{ChannelSetup, Place, sites};

@@ -130,7 +130,7 @@ fn a_flood_in_the_same_fifo_starves_tcp() {
     let rows = &outcome.series[0].rows;
     assert!(rows.iter().all(|row| row.dscp == Dscp::CS0), "all is best effort");
     assert_eq!(rows.len(), 300);
-    let sum = |of: fn(&sim::Row) -> u64| rows.iter().map(of).sum::<u64>();
+    let sum = |of: fn(&sim::ProbeRow) -> u64| rows.iter().map(of).sum::<u64>();
     let (sent, dropped) = (sum(|row| row.sent.packets), sum(|row| row.dropped.packets));
     let ends = outcome.tcp.iter().filter(|one| one.host == "alice");
     let others: u64 = ends.map(|one| one.sent.segments).sum();

@@ -2,7 +2,7 @@
 
 use crate::file::{Environments, Expect, Study};
 use crate::measured::Environment;
-use crate::row::{LESS_THAN, MORE_THAN, Measure, Row, tos, whole};
+use crate::row::{LESS_THAN, MORE_THAN, Measure, StudyRow, tos, whole};
 use router::policy::Name;
 use serde::{Deserialize, Serialize};
 
@@ -34,7 +34,7 @@ pub struct Verdict {
 /// The item and the value that a reference in an experiment names.
 pub(crate) fn reference(experiment: &str, text: &str) -> Option<(String, Measure)> {
     let (item, measure) = text.rsplit_once('.')?;
-    Some((whole(experiment, item), Measure::of(measure)?))
+    Some((whole(experiment, item), Measure::from_name(measure)?))
 }
 
 /// What stands for all messages of a run: of their seconds the sum can be asked for.
@@ -87,7 +87,7 @@ impl Known {
 
 /// Looks at every expectation of a study, but for those of one environment whose rows were made on the
 /// other: they were not asked.
-pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
+pub fn judge(study: &Study, rows: &[StudyRow]) -> Vec<Verdict> {
     let of = |experiment: &crate::file::Experiment| -> Vec<Verdict> {
         let asked = experiment.expect.iter().filter(|one| is_asked(&experiment.name, one, rows));
         asked.map(|expect| verdict(&experiment.name, expect, rows)).collect()
@@ -96,7 +96,7 @@ pub fn judge(study: &Study, rows: &[Row]) -> Vec<Verdict> {
 }
 
 /// Whether just these code points arrived.
-fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
+fn arrival(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> Verdict {
     let mut wanted: Vec<u8> = expect.arrives.iter().map(|dscp| tos(dscp.number())).collect();
     wanted.sort_unstable();
     wanted.dedup();
@@ -116,13 +116,13 @@ fn arrival(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
 }
 
 /// Whether an expectation is about the environment that its row was made on, or none was made yet.
-fn is_asked(experiment: &str, expect: &Expect, rows: &[Row]) -> bool {
+fn is_asked(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> bool {
     let item = match expect.arrives.is_empty() {
         true => reference(experiment, &expect.value).map(|(item, _)| item),
         false => Some(whole(experiment, &expect.value)),
     };
     let item = item.unwrap_or_default();
-    let is_its = |row: &Row| match item.strip_suffix(ALL) {
+    let is_its = |row: &StudyRow| match item.strip_suffix(ALL) {
         Some(run) => row.item.strip_prefix(run).is_some_and(|rest| rest.starts_with('/')),
         None => row.item == item,
     };
@@ -130,7 +130,7 @@ fn is_asked(experiment: &str, expect: &Expect, rows: &[Row]) -> bool {
     its.peek().is_none() || its.any(|row| is_of(row, expect.environment))
 }
 
-fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
+fn verdict(experiment: &str, expect: &Expect, rows: &[StudyRow]) -> Verdict {
     if !expect.arrives.is_empty() {
         return arrival(experiment, expect, rows);
     }
@@ -157,7 +157,7 @@ fn verdict(experiment: &str, expect: &Expect, rows: &[Row]) -> Verdict {
 }
 
 /// Whether a row was made where an expectation is about.
-fn is_of(row: &Row, environments: Environments) -> bool {
+fn is_of(row: &StudyRow, environments: Environments) -> bool {
     !matches!(
         (environments, row.environment),
         (Environments::Testbed, Environment::Simulation)
@@ -169,12 +169,12 @@ fn read(
     experiment: &str,
     text: &str,
     during: Option<&str>,
-    rows: &[Row],
+    rows: &[StudyRow],
     environments: Environments,
 ) -> Option<Known> {
     let (item, measure) = reference(experiment, text)?;
     if let Some(run) = item.strip_suffix(ALL) {
-        let is_in = |row: &&Row| {
+        let is_in = |row: &&StudyRow| {
             let name = row.item.strip_prefix(run).and_then(|rest| rest.strip_prefix('/'));
             row.precedence.is_some() && name.is_some_and(|name| !name.contains('/'))
         };
@@ -185,7 +185,7 @@ fn read(
 }
 
 fn known(
-    row: &Row,
+    row: &StudyRow,
     measure: Measure,
     during: Option<&str>,
     environments: Environments,
@@ -219,17 +219,17 @@ fn known(
 mod tests {
     use super::*;
 
-    fn row(item: &str, seconds: Option<f64>, more_than: Option<f64>) -> Row {
+    fn row(item: &str, seconds: Option<f64>, more_than: Option<f64>) -> StudyRow {
         let kbit_s = seconds.map(|seconds| 8_000.0 / seconds);
         let kbit_s_less_than = more_than.map(|seconds| 8_000.0 / seconds);
         let item = item.to_owned();
-        Row {
+        StudyRow {
             item,
             seconds,
             seconds_more_than: more_than,
             kbit_s,
             kbit_s_less_than,
-            ..Row::default()
+            ..StudyRow::default()
         }
     }
 
@@ -249,7 +249,7 @@ mod tests {
 
     #[test]
     fn just_the_code_points_that_are_named_may_arrive() {
-        let arrived = Row { tos_received: vec![0x28, 0x30], ..row("e/a/x", None, None) };
+        let arrived = StudyRow { tos_received: vec![0x28, 0x30], ..row("e/a/x", None, None) };
         let holds = |arrives: &[dscp::Dscp]| {
             let expect = Expect { arrives: arrives.to_vec(), ..expect("a/x", None, None, None) };
             verdict("e", &expect, std::slice::from_ref(&arrived)).holds
@@ -303,7 +303,7 @@ mod tests {
 
     #[test]
     fn all_messages_of_a_run_have_a_sum() {
-        let message = |item: &str, seconds: Option<f64>, more_than: Option<f64>| Row {
+        let message = |item: &str, seconds: Option<f64>, more_than: Option<f64>| StudyRow {
             precedence: Some("flash".to_owned()),
             ..row(item, seconds, more_than)
         };

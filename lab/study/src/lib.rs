@@ -5,7 +5,7 @@
 //! ```text
 //!  study file ─▶ Study ─▶ plan ─▶ Planned ─▶ (real or virtual environment, elsewhere) ─▶ Measured
 //!                                    topology, policies, mail, messages, loads           │
-//!                  tables, report ◀── Row, Verdict ◀── rows, judge ◀─────────────────────┘
+//!                  tables, report ◀── StudyRow, Verdict ◀── rows, judge ◀─────────────────────┘
 //! ```
 //!
 //! Nothing is tuned here: what an experiment needs stands in its file, by name and with a reason.
@@ -26,7 +26,7 @@ pub use file::Study;
 pub use measured::Measured;
 pub use plan::{Library, Planned, plan};
 pub use repeat::{MAX_REPEAT, Range};
-pub use row::{Row, rows};
+pub use row::{StudyRow, rows};
 pub use scale::Scale;
 
 /// What is wrong with a study, and where.

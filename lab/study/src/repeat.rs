@@ -1,6 +1,6 @@
 //! Rows of a run that was made several times: medians, and how far apart the values lie.
 
-use crate::row::{Measure, Row};
+use crate::row::{Measure, StudyRow};
 use std::collections::BTreeMap;
 
 /// Most times that a run is made.
@@ -27,7 +27,7 @@ enum Median {
 
 /// One row of those of the same message or load, each of another run of the same; `None` where there is
 /// none. What was given up counts as longer than all that ended, and as slower.
-pub(crate) fn combined(rows: &[Row]) -> Option<Row> {
+pub(crate) fn combined(rows: &[StudyRow]) -> Option<StudyRow> {
     let mut row = rows.first()?.clone();
     if rows.len() < 2 {
         return Some(row);
@@ -75,8 +75,8 @@ pub(crate) fn combined(rows: &[Row]) -> Option<Row> {
     Some(row)
 }
 
-fn ones(rows: &[Row], of: impl Fn(&Row) -> (Option<f64>, Option<f64>)) -> Vec<One> {
-    let one = |row: &Row| match of(row) {
+fn ones(rows: &[StudyRow], of: impl Fn(&StudyRow) -> (Option<f64>, Option<f64>)) -> Vec<One> {
+    let one = |row: &StudyRow| match of(row) {
         (Some(value), _) => Some(One { value, given_up: false }),
         (None, Some(value)) => Some(One { value, given_up: true }),
         (None, None) => None,
@@ -114,20 +114,20 @@ fn range(sorted: &[One]) -> Option<Range> {
 mod tests {
     use super::*;
 
-    fn message(seconds: Result<f64, f64>) -> Row {
+    fn message(seconds: Result<f64, f64>) -> StudyRow {
         let kbit_s = |seconds: f64| 8_000.0 / seconds;
-        Row {
+        StudyRow {
             precedence: Some("flash".to_owned()),
             paper_seconds: Some(10.0),
             seconds: seconds.ok(),
             seconds_more_than: seconds.err(),
             kbit_s: seconds.ok().map(kbit_s),
             kbit_s_less_than: seconds.err().map(kbit_s),
-            ..Row::default()
+            ..StudyRow::default()
         }
     }
 
-    fn of(seconds: &[Result<f64, f64>]) -> Row {
+    fn of(seconds: &[Result<f64, f64>]) -> StudyRow {
         combined(&seconds.iter().copied().map(message).collect::<Vec<_>>()).unwrap()
     }
 
@@ -166,10 +166,10 @@ mod tests {
 
     #[test]
     fn other_values_are_medians_of_those_that_there_are() {
-        let load = |loss: &[(&str, f64)]| Row {
+        let load = |loss: &[(&str, f64)]| StudyRow {
             kbit_s: Some(1.0),
             more: loss.iter().map(|(name, value)| ((*name).to_owned(), *value)).collect(),
-            ..Row::default()
+            ..StudyRow::default()
         };
         let rows = [load(&[("a", 1.0), ("b", 5.0)]), load(&[("a", 9.0)]), load(&[("a", 3.0)])];
         let row = combined(&rows).unwrap();

@@ -59,7 +59,7 @@ impl Measure {
     ];
 
     /// By its name.
-    pub fn of(name: &str) -> Option<Measure> {
+    pub fn from_name(name: &str) -> Option<Measure> {
         let place = Measure::NAMES.iter().position(|other| *other == name)?;
         Measure::ALL.get(place).copied()
     }
@@ -67,7 +67,7 @@ impl Measure {
     /// By the name of a printed value: its own, or with `_more_than` or `_less_than` behind it.
     pub fn of_paper(name: &str) -> Option<Measure> {
         let stem = name.strip_suffix(MORE_THAN).or(name.strip_suffix(LESS_THAN));
-        Measure::of(stem.unwrap_or(name))
+        Measure::from_name(stem.unwrap_or(name))
     }
 
     /// Its name.
@@ -85,7 +85,7 @@ pub(crate) const LESS_THAN: &str = "_less_than";
 /// A row of a table. Times and rates are as at the study's own rates: where the network was faster by
 /// `scale`, seconds are times it and rates divided by it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Row {
+pub struct StudyRow {
     /// The table.
     pub table: Name,
     /// What it is: the run and, where it has several, the message or load.
@@ -164,7 +164,7 @@ fn is_zero(number: &u32) -> bool {
     *number == 0
 }
 
-impl Row {
+impl StudyRow {
     /// A value of it, where it has it.
     pub fn value(&self, measure: Measure) -> Option<f64> {
         match measure {
@@ -185,7 +185,7 @@ pub(crate) fn whole(experiment: &str, reference: &str) -> String {
 
 /// The rows of what was measured, in the order of the study; of runs that were made several times, their
 /// medians.
-pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Row> {
+pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<StudyRow> {
     let mut by_id: BTreeMap<&str, Vec<&Measured>> = BTreeMap::new();
     for measured in measured {
         by_id.entry(measured.id.as_str()).or_default().push(measured);
@@ -224,10 +224,10 @@ pub fn rows(study: &Study, planned: &[Planned], measured: &[Measured]) -> Vec<Ro
 
 /// What each rate is of that of its base, in percent. Of what was given up, or whose base was, only a
 /// bound is known.
-fn percentages(rows: &mut [Row], bases: &BTreeMap<String, String>) {
+fn percentages(rows: &mut [StudyRow], bases: &BTreeMap<String, String>) {
     // A percentage of what was made on another environment, or on a faster network, would say nothing.
     type Made = (String, Environment, Scale);
-    let rate = |row: &Row| {
+    let rate = |row: &StudyRow| {
         let made: Made = (row.item.clone(), row.environment, row.scale);
         Some((made, (row.kbit_s, row.kbit_s.or(row.kbit_s_less_than)?)))
     };
@@ -277,10 +277,10 @@ struct Maker<'a> {
 }
 
 impl Maker<'_> {
-    fn row(&self, name: &str, dscp: dscp::Dscp, paper: &BTreeMap<Name, f64>) -> Row {
+    fn row(&self, name: &str, dscp: dscp::Dscp, paper: &BTreeMap<Name, f64>) -> StudyRow {
         let alone = self.planned.messages.len() + self.planned.loads.len() == 1;
         let run = &self.planned.run;
-        Row {
+        StudyRow {
             table: self.planned.table.clone(),
             row: if alone { run.clone() } else { format!("{run}/{name}") },
             item: format!("{}/{name}", self.planned.id),
@@ -292,11 +292,11 @@ impl Maker<'_> {
             scale: self.measured.scale,
             with: self.planned.special.clone(),
             why: self.planned.why.clone(),
-            ..Row::default()
+            ..StudyRow::default()
         }
     }
 
-    fn message(&self, message: &file::Message, times: &MessageTimes) -> Row {
+    fn message(&self, message: &file::Message, times: &MessageTimes) -> StudyRow {
         let mail = self.planned.mail.as_ref().or(self.study.mail.as_ref());
         let dscp = mark(mail, message.precedence);
         let mut row = self.row(&message.name, dscp, &message.paper);
@@ -333,7 +333,7 @@ impl Maker<'_> {
         row
     }
 
-    fn load(&self, load: &file::Load, measured: &LoadMeasured) -> Row {
+    fn load(&self, load: &file::Load, measured: &LoadMeasured) -> StudyRow {
         let mut row = self.row(&load.name, load.dscp, &load.paper);
         row.no_fit_reason.clone_from(&load.no_fit_reason);
         let scale = self.measured.scale.factor();

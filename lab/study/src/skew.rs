@@ -19,21 +19,21 @@ const SURE: f64 = 6.0;
 
 /// A line over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Line {
+pub struct FittedLine {
     /// When probing begins, in ms.
     pub offset_ms: f64,
     /// Its slope: 1 is a microsecond a second.
     pub drift_ppm: f64,
 }
 
-impl Line {
+impl FittedLine {
     /// Its height at a time in seconds, in ms.
     pub fn at(self, seconds: f64) -> f64 {
         self.offset_ms + self.drift_ppm * 1e-3 * seconds
     }
 
-    fn of(slope: f64, offset_ms: f64) -> Line {
-        Line { offset_ms, drift_ppm: slope * 1e3 }
+    fn new(slope: f64, offset_ms: f64) -> FittedLine {
+        FittedLine { offset_ms, drift_ppm: slope * 1e3 }
     }
 }
 
@@ -45,12 +45,12 @@ pub struct Skew {
     /// What the idle path takes, in ms.
     pub idle_ms: f64,
     /// By least squares: with the idle path.
-    pub least_squares: Line,
+    pub least_squares: FittedLine,
     /// By least absolute deviation: with the idle path.
-    pub least_absolute: Line,
+    pub least_absolute: FittedLine,
     /// What is taken off: the latter without the idle path; and without a slope that chance would make
     /// of probes that were as far from the line as these.
-    pub removed: Line,
+    pub removed: FittedLine,
 }
 
 /// Finds it from probes: seconds, and the delay in ms as the clocks have it. `None` where there are
@@ -65,26 +65,29 @@ pub fn find(probes: &[(f64, f64)], idle_ms: f64) -> Option<Skew> {
     let robust = if is_sure(&probes, least_absolute) {
         least_absolute
     } else {
-        Line { offset_ms: median(probes.iter().map(|(_, ms)| *ms).collect())?, drift_ppm: 0.0 }
+        FittedLine {
+            offset_ms: median(probes.iter().map(|(_, ms)| *ms).collect())?,
+            drift_ppm: 0.0,
+        }
     };
-    let removed = Line { offset_ms: robust.offset_ms - idle_ms, ..robust };
+    let removed = FittedLine { offset_ms: robust.offset_ms - idle_ms, ..robust };
     Some(Skew { probes: finite.len(), idle_ms, least_squares, least_absolute, removed })
 }
 
 /// The line with the least sum of squares.
-pub fn least_squares(probes: &[(f64, f64)]) -> Option<Line> {
+pub fn least_squares(probes: &[(f64, f64)]) -> Option<FittedLine> {
     let count = probes.len() as f64;
     let mean = |of: fn(&(f64, f64)) -> f64| probes.iter().map(of).sum::<f64>() / count;
     let (at, height) = (mean(|one| one.0), mean(|one| one.1));
     let squares: f64 = probes.iter().map(|one| (one.0 - at).powi(2)).sum();
     let products: f64 = probes.iter().map(|one| (one.0 - at) * (one.1 - height)).sum();
     let slope = products / squares;
-    slope.is_finite().then(|| Line::of(slope, height - slope * at))
+    slope.is_finite().then(|| FittedLine::new(slope, height - slope * at))
 }
 
 /// The line with the least sum of distances. For a slope the best height is the median of what is left;
 /// over slopes the sum is convex, so halving finds the least.
-pub fn least_absolute(probes: &[(f64, f64)]) -> Option<Line> {
+pub fn least_absolute(probes: &[(f64, f64)]) -> Option<FittedLine> {
     let first = least_squares(probes)?.drift_ppm * 1e-3;
     let at = probes.iter().map(|one| one.0).sum::<f64>() / probes.len() as f64;
     let left = |slope: f64| -> Vec<f64> {
@@ -121,12 +124,12 @@ pub fn least_absolute(probes: &[(f64, f64)]) -> Option<Line> {
     }
     let slope = f64::midpoint(low, high);
     let height = median(left(slope))?;
-    Some(Line::of(slope, height - slope * at))
+    Some(FittedLine::new(slope, height - slope * at))
 }
 
 /// Whether its slope is more than chance: the probes' distances from it, without the farthest, as a
 /// measure of chance.
-fn is_sure(probes: &[(f64, f64)], line: Line) -> bool {
+fn is_sure(probes: &[(f64, f64)], line: FittedLine) -> bool {
     let distances = probes.iter().map(|one| (one.1 - line.at(one.0)).abs()).collect();
     let at = probes.iter().map(|one| one.0).sum::<f64>() / probes.len().max(1) as f64;
     let squares: f64 = probes.iter().map(|one| (one.0 - at).powi(2)).sum();
@@ -150,7 +153,7 @@ mod tests {
     use super::*;
     use base::rng::Rng;
 
-    const TRUE: Line = Line { offset_ms: -3.5, drift_ppm: 42.0 };
+    const TRUE: FittedLine = FittedLine { offset_ms: -3.5, drift_ppm: 42.0 };
 
     /// Ten probes a second, each up to so many ms late; of these one in ten by 20 ms more.
     fn probes(seconds: u32, noise: f64, outliers: bool) -> Vec<(f64, f64)> {
@@ -165,7 +168,7 @@ mod tests {
         (0..seconds * 10).map(one).collect()
     }
 
-    fn near(one: Line, other: Line, ppm: f64, ms: f64) -> bool {
+    fn near(one: FittedLine, other: FittedLine, ppm: f64, ms: f64) -> bool {
         (one.drift_ppm - other.drift_ppm).abs() < ppm
             && (one.offset_ms - other.offset_ms).abs() < ms
     }
@@ -173,7 +176,7 @@ mod tests {
     #[test]
     fn both_find_a_drift_of_clean_probes() {
         let skew = find(&probes(120, 0.0, false), 1.0).unwrap();
-        let with_path = Line { offset_ms: TRUE.offset_ms + 1.0, ..TRUE };
+        let with_path = FittedLine { offset_ms: TRUE.offset_ms + 1.0, ..TRUE };
         assert!(near(skew.least_squares, with_path, 1e-6, 1e-6), "{skew:?}");
         assert!(near(skew.least_absolute, with_path, 1e-3, 1e-3), "{skew:?}");
         assert!(near(skew.removed, TRUE, 1e-3, 1e-3), "{skew:?}");
@@ -201,14 +204,14 @@ mod tests {
             let mut rng = Rng::new(seed);
             let mut number = || (rng.below(2_000) as f64 - 1_000.0) / 10.0;
             let probes: Vec<(f64, f64)> = (0..15).map(|_| (number(), number())).collect();
-            let sum = |line: Line| -> f64 {
+            let sum = |line: FittedLine| -> f64 {
                 probes.iter().map(|(at, ms)| (ms - line.at(*at)).abs()).sum()
             };
             let found = sum(least_absolute(&probes).unwrap());
             for one in &probes {
                 for other in probes.iter().filter(|other| other.0 != one.0) {
                     let slope = (other.1 - one.1) / (other.0 - one.0);
-                    let line = Line::of(slope, one.1 - slope * one.0);
+                    let line = FittedLine::new(slope, one.1 - slope * one.0);
                     assert!(found <= sum(line) + 1e-6, "{seed}: {found} > {}", sum(line));
                 }
             }

@@ -222,7 +222,8 @@ fn an_echo_has_its_round_trip_and_the_code_points_it_came_back_with() {
         ..Measured::default()
     });
     let rows = study::rows(&study, &planned, &measured);
-    let noise: Vec<&study::Row> = rows.iter().filter(|row| row.row.ends_with("noise")).collect();
+    let noise: Vec<&study::StudyRow> =
+        rows.iter().filter(|row| row.row.ends_with("noise")).collect();
     assert_eq!(noise.len(), 2);
     assert!((noise[0].more["round_trip_ms"] - 5.0).abs() < 1e-9, "{noise:?}");
     assert_eq!((noise[0].tos_sent, &noise[0].tos_received), (Some(184), &vec![184]));

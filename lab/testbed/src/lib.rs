@@ -27,7 +27,7 @@ pub use net::{batch, capture, frame, middle, netns, ns, packet_socket, probe, tu
 pub use process::programs::Programs;
 pub use process::{child, tool};
 pub use site::config::{Connection, Link};
-pub use site::event::Event;
+pub use site::event::DaemonEvent;
 pub use site::memory::{Memory, processor_time};
 pub use site::pair::{Pair, PairBuilder};
 pub use site::{Client, Run, Site, SiteBuilder};

@@ -16,7 +16,7 @@ pub use clock::Clock;
 pub use load_header::{HEADER, Header};
 pub use measure::spread::Summary;
 pub use measure::{
-    Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, Row, kbit_s,
+    Ahead, Arrival, Counts, FlowKey, FlowMeasured, Measured, Meter, Octets, TrafficRow, kbit_s,
 };
 pub use plan::{Counted, FlowPlan, Pacing, Plan, Transport, WrongPlan};
 pub use receive::{Ending, Received, Receiver, Reception};

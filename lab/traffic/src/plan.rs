@@ -148,7 +148,7 @@ pub struct WrongPlan {
 
 impl Plan {
     /// One flow for ten seconds.
-    pub fn of(flow: FlowPlan) -> Plan {
+    pub fn single(flow: FlowPlan) -> Plan {
         Plan {
             flows: vec![flow],
             time: ten_seconds(),

@@ -1,7 +1,7 @@
 //! What a sender and a receiver came to, as a table, as JSON and as CSV.
 
 use crate::measure::spread::Summary;
-use crate::measure::{Counts, FlowKey, FlowMeasured, Measured, Row};
+use crate::measure::{Counts, FlowKey, FlowMeasured, Measured, TrafficRow};
 use crate::receive::Received;
 use crate::send::{Sent, SentFlow};
 use comfy_table::presets;
@@ -192,7 +192,7 @@ fn mean(sum: u64, count: u64) -> Option<f64> {
     (count > 0).then(|| ms(sum) / count as f64)
 }
 
-fn interval_json(row: &Row) -> Value {
+fn interval_json(row: &TrafficRow) -> Value {
     let [payload_kbit_s, ip_kbit_s] = row.kbit_s().map_or([None; 2], |rates| rates.map(Some));
     let delayed = row.received > 0;
     let jittered = row.jitter_count > 0;
@@ -226,7 +226,7 @@ pub fn csv(measured: &Measured) -> String {
     for flow in &measured.flows {
         let FlowKey { run, flow: number, source } = flow.key;
         for row in &flow.rows {
-            let Row { received, skipped, reordered, duplicates, .. } = row;
+            let TrafficRow { received, skipped, reordered, duplicates, .. } = row;
             let (from, length) = (ms(row.from), ms(row.length));
             let rates = row.kbit_s().map_or([None; 2], |rates| rates.map(Some));
             let [payload, ip] = rates.map(|rate| field(rate, 3));

@@ -86,7 +86,7 @@ impl Here {
         self.site
             .wait_for_events(&format!("a refusal with {parts:?}"), SOON, |events| {
                 let mut refusals = events.iter().filter(|e| e.event == "association_refused");
-                let all = |e: &&testbed::Event| {
+                let all = |e: &&testbed::DaemonEvent| {
                     let detail = e.detail.as_deref().unwrap_or_default();
                     parts.iter().all(|part| detail.contains(part))
                 };
@@ -272,8 +272,9 @@ fn a_thousand_half_open_connections_are_in_nobody_s_way() {
     let refusals: Vec<_> = pair.act.events().unwrap();
     let refusals = refusals.iter().filter(|e| e.event == "association_refused").count();
     assert!((1..=60).contains(&refusals), "{refusals} lines");
-    let key =
-        |e: &&testbed::Event| e.detail.as_deref().is_some_and(|d| d.contains("limits.half_open"));
+    let key = |e: &&testbed::DaemonEvent| {
+        e.detail.as_deref().is_some_and(|d| d.contains("limits.half_open"))
+    };
     assert!(pair.act.events().unwrap().iter().any(|e| key(&e)));
 }
 

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use tempfile::TempDir;
 use testbed::answer::Received;
-use testbed::{Event, Site};
+use testbed::{DaemonEvent, Site};
 
 /// A small file system of its own.
 struct SmallDisk {
@@ -106,7 +106,7 @@ fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
     };
     assert_eq!(names(), ["ballast", "received.log"]);
     // resource-limitation.
-    let is_why = |e: &Event| {
+    let is_why = |e: &DaemonEvent| {
         let detail = e.detail.as_deref().unwrap_or_default();
         e.event == "delivery_failed" && detail.contains("kind: 1, value: 3")
     };

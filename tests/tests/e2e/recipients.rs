@@ -1,7 +1,7 @@
 //! Many recipients: one copy for each next hop, and reports to the originator.
 
 use super::{SOON, assert_same, is_address};
-use testbed::answer::Report;
+use testbed::answer::DeliveryReport;
 use testbed::{Link, Pair, Site};
 
 fn pair_with_two_users_each() -> Pair {
@@ -13,7 +13,7 @@ fn pair_with_two_users_each() -> Pair {
 }
 
 /// The only line of a report.
-fn line(report: &Report) -> &testbed::answer::ReportLine {
+fn line(report: &DeliveryReport) -> &testbed::answer::ReportLine {
     assert_eq!(report.recipients.len(), 1, "{report:?}");
     &report.recipients[0]
 }

@@ -12,7 +12,7 @@ use std::fs;
 use std::ops::Range;
 use std::time::Duration;
 use testbed::clock::{Deadline, pause};
-use testbed::{Event, Link, Pair, Site};
+use testbed::{DaemonEvent, Link, Pair, Site};
 use traffic::{Traffic, USERS, bodies, inbox, received, sites};
 
 /// Moments of a run, and of one with `cargo xtask test --long`.
@@ -162,7 +162,7 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, deaths: usize) {
             assert_eq!(reports, expected, "{user} at {}: reports by subject", site.name());
         }
         let events = site.events().unwrap();
-        let wrong: Vec<&Event> = events.iter().filter(|e| e.level == "ERROR").collect();
+        let wrong: Vec<&DaemonEvent> = events.iter().filter(|e| e.level == "ERROR").collect();
         assert!(wrong.is_empty(), "{}: {wrong:#?}", site.name());
         // Of all its lives; its counters are those of the last one.
         let dropped = events.iter().filter(|e| e.event == "duplicate_dropped").count();

@@ -6,7 +6,7 @@ use nix::sys::signal::Signal;
 use std::io::Write as _;
 use std::time::Duration;
 use testbed::answer::{Submitted, elapsed};
-use testbed::{Cable, Event, Pair, Site};
+use testbed::{Cable, DaemonEvent, Pair, Site};
 
 /// The study's link, bit/s.
 const LINK: u64 = 512_000;
@@ -66,7 +66,7 @@ fn measure(pair: &mut Pair, cable: &Cable, hold: &'static str) -> Measured {
     let routine = sent.unwrap().messages;
     assert!(queued >= ROUTINE as u64, "{queued} wait");
     // They have begun to go.
-    let going = |events: &[Event]| (started(events).count() > 2).then_some(());
+    let going = |events: &[DaemonEvent]| (started(events).count() > 2).then_some(());
     pair.naples.wait_for_events("the first Routine", SOON, going).unwrap();
 
     let mut beside: Vec<Duration> = Vec::new();
@@ -100,8 +100,8 @@ fn assert_beside(pair: &Pair, flash: &Submitted, hold: &str) {
 }
 
 /// What both logs say of the Flash among the Routine.
-fn assert_order(naples: &[Event], act: &[Event], flash: &str, hold: &str) {
-    let at = |log: &[Event], event: &str, id: &str| log.iter().position(|e| e.is(event, id));
+fn assert_order(naples: &[DaemonEvent], act: &[DaemonEvent], flash: &str, hold: &str) {
+    let at = |log: &[DaemonEvent], event: &str, id: &str| log.iter().position(|e| e.is(event, id));
     let here = |event: &str| at(naples, event, flash).unwrap();
     let (submitted, begun) = (here("submitted"), here("transfer_started"));
     let confirmed = here("transfer_confirmed");
@@ -109,8 +109,9 @@ fn assert_order(naples: &[Event], act: &[Event], flash: &str, hold: &str) {
     let submitted = submitted.min(begun);
 
     // One whose turn had come, and whose record was being read, when the Flash was accepted.
-    let is_routine =
-        |e: &&Event| e.precedence.as_deref() == Some("routine") && e.event.starts_with("transfer_");
+    let is_routine = |e: &&DaemonEvent| {
+        e.precedence.as_deref() == Some("routine") && e.event.starts_with("transfer_")
+    };
     let last = naples[..submitted].iter().rfind(is_routine).unwrap();
     let in_hand = usize::from(last.event == "transfer_confirmed");
     let meanwhile: Vec<&str> = started(&naples[submitted..confirmed]).collect();
@@ -137,7 +138,7 @@ fn assert_order(naples: &[Event], act: &[Event], flash: &str, hold: &str) {
 }
 
 /// The Routine whose transfers started, in order.
-fn started(events: &[Event]) -> impl Iterator<Item = &str> {
+fn started(events: &[DaemonEvent]) -> impl Iterator<Item = &str> {
     let routine = events
         .iter()
         .filter(|e| e.event == "transfer_started" && e.precedence.as_deref() == Some("routine"));
@@ -153,7 +154,7 @@ fn flash(pair: &Pair) -> Submitted {
 
 /// Where in the log of a site this stands, once it does.
 fn place(site: &Site, event: &str, message: &str) -> usize {
-    let found = |events: &[Event]| events.iter().position(|e| e.is(event, message));
+    let found = |events: &[DaemonEvent]| events.iter().position(|e| e.is(event, message));
     site.wait_for_events(event, SOON, found).unwrap()
 }
 

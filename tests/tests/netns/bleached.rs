@@ -22,7 +22,7 @@ fn a_network_that_clears_marks_shows_in_the_status_and_in_the_log() {
             let seen: Vec<_> = seen.map(|a| a.dscp_seen).collect();
             assert_eq!(seen, [Some(0)], "{name} at {}", site.name());
             // Only where something was lost is there something to say.
-            let said = |events: &[testbed::Event]| {
+            let said = |events: &[testbed::DaemonEvent]| {
                 let said = events.iter().any(|e| e.is_on("mark_mismatch", name));
                 (said == (mark != 0)).then_some(())
             };

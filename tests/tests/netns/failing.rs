@@ -5,7 +5,7 @@ use super::{CHANNELS, assert_arrived, namespace, pair, send, wait_until_open};
 use nix::sys::signal::Signal;
 use std::fs;
 use std::time::Duration;
-use testbed::{Cable, Event, Link, Site};
+use testbed::{Cable, DaemonEvent, Link, Site};
 
 /// The times configured below are 2 and 3 s; what is more is the wait before a channel is opened
 /// again, which grows from 1 s, and room for a busy machine.
@@ -13,7 +13,11 @@ const IN_TIME: Duration = Duration::from_secs(25);
 const PORT_OF_FLASH: &str = ":5003";
 const PORT_OF_NOBODY: &str = ":5999";
 
-fn start_of(event: &str, channel: &str, after: usize) -> impl FnMut(&[Event]) -> Option<usize> {
+fn start_of(
+    event: &str,
+    channel: &str,
+    after: usize,
+) -> impl FnMut(&[DaemonEvent]) -> Option<usize> {
     move |events| {
         let from = events.get(after..).unwrap_or_default();
         from.iter().position(|e| e.is_on(event, channel)).map(|at| after + at)
@@ -32,8 +36,9 @@ fn gone_and_back(site: &Site, channel: &str, after: usize) -> (usize, usize) {
 }
 
 fn confirmed(site: &Site, message: &str) {
-    let said =
-        |events: &[Event]| events.iter().any(|e| e.is("transfer_confirmed", message)).then_some(());
+    let said = |events: &[DaemonEvent]| {
+        events.iter().any(|e| e.is("transfer_confirmed", message)).then_some(())
+    };
     site.wait_for_events("the confirm", IN_TIME, said).unwrap();
 }
 

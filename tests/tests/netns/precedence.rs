@@ -5,7 +5,7 @@
 use super::{CHANNELS, SOON, assert_arrived, namespace, one_way, pair, send, wait_until_open};
 use std::time::Duration;
 use testbed::answer::Submitted;
-use testbed::{Cable, Event, Site};
+use testbed::{Cable, DaemonEvent, Site};
 
 /// The study's link, bit/s.
 const LINK: u64 = 512_000;
@@ -22,7 +22,8 @@ fn rate() -> u64 {
 /// Where in the log of a site this stands, once it does.
 fn place(site: &Site, event: &str, message: &Submitted) -> usize {
     let what = format!("{event} of the {} of {}", message.precedence, message.size);
-    let found = |events: &[Event]| events.iter().position(|e| e.is(event, &message.mts_identifier));
+    let found =
+        |events: &[DaemonEvent]| events.iter().position(|e| e.is(event, &message.mts_identifier));
     site.wait_for_events(&what, SLOW, found).unwrap()
 }
 
@@ -32,7 +33,7 @@ fn held(site: &Site, message: &Submitted) -> usize {
     let events = site.events().unwrap();
     let entry = &events[started].entry;
     assert!(entry.is_some());
-    let is_it = |e: &Event| e.event == "held" && e.entry == *entry;
+    let is_it = |e: &DaemonEvent| e.event == "held" && e.entry == *entry;
     events.iter().position(is_it).unwrap_or_else(|| panic!("{entry:?} was held: {events:?}"))
 }
 

@@ -4,7 +4,7 @@
 
 use super::{assert_arrived, namespace, pair, send};
 use std::time::Duration;
-use testbed::{Cable, Event, Link};
+use testbed::{Cable, DaemonEvent, Link};
 
 /// A message of this size over a line of this rate, with this transfer timer.
 fn goes_through(cable: &Cable, bit_s: u64, size: &str, octets: u64, timer: Option<&str>) {
@@ -16,7 +16,7 @@ fn goes_through(cable: &Cable, bit_s: u64, size: &str, octets: u64, timer: Optio
     let sent = send(naples, &pair.act, "routine", size);
     // Twice what the line needs, and some time to open.
     let most = Duration::from_secs(60 + 2 * octets * 8 / bit_s);
-    let confirmed = |events: &[Event]| {
+    let confirmed = |events: &[DaemonEvent]| {
         events.iter().position(|e| e.is("transfer_confirmed", &sent.mts_identifier))
     };
     naples.wait_for_events("the confirm", most, confirmed).unwrap();

@@ -131,7 +131,7 @@ impl Reader {
         match parser.next(&mut rest) {
             Ok(None) => {}
             Ok(Some(Event::Head(head))) => {
-                self.envelope = Some(told(&head));
+                self.envelope = Some(notified(&head));
                 self.parser = None;
             }
             Ok(Some(_)) | Err(_) => self.parser = None,
@@ -168,7 +168,7 @@ fn values() -> Wrap {
     Wrap::Values { tokens: Box::new(Tokenizer::new(limits)), wanted: false }
 }
 
-fn told(head: &MtsApduHead) -> Envelope {
+fn notified(head: &MtsApduHead) -> Envelope {
     let (kind, identifier) = match head {
         MtsApduHead::Message(message) => (Kind::Message, message.message_identifier.to_string()),
         MtsApduHead::Probe(probe) => (Kind::Probe, probe.probe_identifier.to_string()),

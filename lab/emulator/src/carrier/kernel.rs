@@ -23,7 +23,7 @@ use testbed::clock;
 use testbed::netns::Netns;
 use testbed::probe::{Probe, said};
 use text::Usage;
-use translation::tc_export::{Command, Line, Qdiscs, script};
+use translation::tc_export::{Command, Qdiscs, ScriptLine, script};
 
 /// The longest sleep.
 const SLEEP: Duration = Duration::from_millis(500);
@@ -121,8 +121,8 @@ impl Kernel {
             let Some(of) = of else { continue };
             let name = format!("{}.{}", node.name, port.name);
             let link = plan.links.get(port.link).map(|wire| &wire.link);
-            let line =
-                link.and_then(|link| Some(Line { rate: link.rate?, overhead: link.overhead }));
+            let line = link
+                .and_then(|link| Some(ScriptLine { rate: link.rate?, overhead: link.overhead }));
             let script = match script(policy, &port.name, &port.name, &qdiscs, line) {
                 Ok(script) => script,
                 Err(why) => {

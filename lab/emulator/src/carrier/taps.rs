@@ -61,16 +61,16 @@ impl Taps {
 fn pass_on(mut socket: PacketSocket, to: &TapSender, origin: Origin, missed: &AtomicU64) {
     let mut frames = 0u64;
     while !to.is_over() && !clock::is_interrupted() {
-        let Ok(heard) = socket.receive_either() else { break };
-        let is_quiet = heard.is_none();
-        if let Some((frame, inbound)) = heard {
+        let Ok(received_event) = socket.receive_either() else { break };
+        let is_quiet = received_event.is_none();
+        if let Some((frame, inbound)) = received_event {
             let at = origin.since_1970(origin.time());
             // What is not IP is nobody's.
             let packet = frame.split_at_checked(ETHERNET).filter(|(header, _)| is_ip(header));
-            let told = packet.is_none_or(|(_, octets)| {
+            let notified = packet.is_none_or(|(_, octets)| {
                 to.send(&Passed { at, inbound, octets: octets.to_vec() })
             });
-            if !told && !to.is_over() {
+            if !notified && !to.is_over() {
                 missed.fetch_add(1, Ordering::Relaxed);
             }
             frames += 1;

@@ -118,11 +118,11 @@ impl Asker {
 
     /// Asks, and waits for the answer.
     pub(crate) fn ask(&mut self, ask: Ask) -> Result<Reply, String> {
-        let (answer, told) = channel();
+        let (answer, notified) = channel();
         let gone = || "the network is ending".to_owned();
         self.questions.send(Asked { ask, answer }).map_err(|_| gone())?;
         self.wake();
-        told.recv().map_err(|_| gone())?
+        notified.recv().map_err(|_| gone())?
     }
 
     /// Lets the driver look up: at questions, and at whether it shall end.

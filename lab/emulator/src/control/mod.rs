@@ -59,7 +59,7 @@ struct Taken {
 struct Slot(Arc<AtomicUsize>);
 
 impl Slot {
-    fn of(taken: &Arc<AtomicUsize>, most: usize, what: &str) -> Result<Slot, String> {
+    fn acquire(taken: &Arc<AtomicUsize>, most: usize, what: &str) -> Result<Slot, String> {
         let slot = Slot(taken.clone());
         match taken.fetch_add(1, Ordering::Relaxed) {
             before if before < most => Ok(slot),
@@ -120,7 +120,7 @@ impl Control {
             for stream in self.listener.incoming() {
                 let (Ok(stream), Ok(asker)) = (stream, asker.another()) else { continue };
                 let (about, taken) = (about.clone(), taken.clone());
-                let slot = Slot::of(&taken.connections, limits.connections, "connections");
+                let slot = Slot::acquire(&taken.connections, limits.connections, "connections");
                 let mut connection = Connection { stream, asker, about, limits, taken };
                 let slot = match slot {
                     Ok(slot) => slot,
@@ -259,12 +259,12 @@ impl Connection {
     /// A slot for a connection that stays.
     fn stays(&self) -> Result<Slot, String> {
         let what = "captures and programs in hosts";
-        Slot::of(&self.taken.staying, self.limits.staying, what)
+        Slot::acquire(&self.taken.staying, self.limits.staying, what)
     }
 
     fn capture(&mut self, port: &str) -> Result<()> {
         let slots = self.stays().and_then(|stays| {
-            Ok((stays, Slot::of(&self.taken.captures, self.limits.captures, "captures")?))
+            Ok((stays, Slot::acquire(&self.taken.captures, self.limits.captures, "captures")?))
         });
         let _slots = match slots {
             Ok(slots) => slots,
@@ -319,8 +319,8 @@ fn is_closed(stream: &UnixStream) -> bool {
     closed
 }
 
-fn plain(told: Result<Reply, String>) -> Answer {
-    match told {
+fn plain(notified: Result<Reply, String>) -> Answer {
+    match notified {
         Ok(Reply::Status(status)) => Answer::Status(status),
         Ok(Reply::Flows(flows)) => Answer::Flows(flows),
         Ok(Reply::Floods(floods)) => Answer::Floods(floods),

@@ -27,7 +27,7 @@ impl Count {
         self.bytes += other.bytes;
     }
 
-    fn of(amount: Amount) -> Count {
+    fn from_amount(amount: Amount) -> Count {
         Count { packets: amount.packets, bytes: amount.octets }
     }
 }
@@ -180,10 +180,10 @@ fn part_of(part: &Part<'_>, name: &str, now: Time) -> PartStatus {
         RowStatus {
             dscp: dscp.number(),
             dscp_name: dscp.to_string(),
-            came: Count::of(row.came),
-            went: Count::of(row.went),
-            taken: Count::of(row.taken),
-            queue: depth.map(|depth| Count::of(depth.now())),
+            came: Count::from_amount(row.came),
+            went: Count::from_amount(row.went),
+            taken: Count::from_amount(row.taken),
+            queue: depth.map(|depth| Count::from_amount(depth.now())),
             queue_average: depth.map(|depth| depth.average(now)),
             marked: row.marked,
             congestion_marked: row.congestion_marked,
@@ -194,7 +194,7 @@ fn part_of(part: &Part<'_>, name: &str, now: Time) -> PartStatus {
     PartStatus {
         part: name.to_owned(),
         kind: part.kind.to_owned(),
-        queue: Count::of(counters.depth.now()),
+        queue: Count::from_amount(counters.depth.now()),
         queue_most: counters.depth.most().packets,
         queue_average: counters.depth.average(now),
         rows: rows.collect(),

@@ -18,7 +18,7 @@ pub(crate) struct Args {
 
 /// All that was found.
 #[derive(Serialize)]
-struct Report {
+struct DoctorReport {
     uid: u32,
     kernel: String,
     as_root: Probe,
@@ -50,7 +50,7 @@ const TOOLS: [(&str, &str, &str); 6] = [
 
 impl Args {
     pub(crate) fn run(&self) -> Result<ExitCode> {
-        let report = Report::make()?;
+        let report = DoctorReport::make()?;
         if self.json {
             super::print_json(&report)?;
         } else {
@@ -69,8 +69,8 @@ fn probe(arguments: &[&str]) -> Result<Probe> {
         .with_context(|| format!("lab probe: {}", String::from_utf8_lossy(&output.stderr)))
 }
 
-impl Report {
-    fn make() -> Result<Report> {
+impl DoctorReport {
+    fn make() -> Result<DoctorReport> {
         let (as_root, in_user_namespace) = (probe(&[])?, probe(&["--user"])?);
         let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
         let tools = TOOLS.map(|(name, package, for_what)| Tool {
@@ -82,7 +82,7 @@ impl Report {
         let taken = [("root", &as_root), ("user namespace", &in_user_namespace)];
         let taken = taken.into_iter().find(|(_, probe)| probe.namespaces.works);
         let path = taken.and_then(|(_, probe)| Kind::choose(None, probe).ok());
-        let mut report = Report {
+        let mut report = DoctorReport {
             uid: nix::unistd::geteuid().as_raw(),
             kernel: kernel.trim().to_owned(),
             rights: taken.map(|(name, _)| name),

@@ -151,7 +151,7 @@ impl SendArgs {
                     .map_err(|mistake| Usage::error(mistake.render(false)))?
                     .value
             }
-            (None, Some(to)) => Plan::of(FlowPlan {
+            (None, Some(to)) => Plan::single(FlowPlan {
                 from: self.from,
                 transport: if self.tcp { Transport::Tcp } else { Transport::Udp },
                 counted: self.counted,

@@ -164,7 +164,7 @@ pub(crate) fn note(text: &str) {
 }
 
 /// Tells who started this that it is at work.
-fn say_ready() {
+fn print_ready() {
     let mut stdout = std::io::stdout().lock();
     let _ = writeln!(stdout, "{}", testbed::tool::READY).and_then(|()| stdout.flush());
 }

@@ -91,7 +91,7 @@ impl Args {
         if !self.set.is_empty() {
             machine.more.insert("set on the command line".to_owned(), self.set.join(", "));
         }
-        let report = report::Report {
+        let report = report::StudyReport {
             study: &found.study,
             planned: &outcome.planned,
             measured: &outcome.measured,

@@ -34,7 +34,7 @@ pub struct End {
 
 /// What a line says.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Event {
+pub enum LineEvent {
     /// A packet has come whole to the end of this number.
     Arrived {
         /// The end.
@@ -116,7 +116,7 @@ pub struct Line {
     reorder: bool,
     /// A packet is lost if a number of 64 bits is below this.
     loss: u128,
-    events: VecDeque<Event>,
+    events: VecDeque<LineEvent>,
 }
 
 impl Line {
@@ -155,29 +155,29 @@ impl Line {
     pub fn offer(&mut self, now: Time, end: usize, octets: Vec<u8>) {
         self.tick(now);
         let (end, mtu) = (end.min(1), self.mtu);
-        let Some(way) = self.directions.get_mut(end) else { return };
+        let Some(route) = self.directions.get_mut(end) else { return };
         let (dscp, length) = (dscp_of(&octets), octets.len());
-        way.counters.came(dscp, length);
+        route.counters.came(dscp, length);
         let cause = if length == 0 || length > MAX_LENGTH {
             Some(Cause::Malformed)
         } else if length > mtu {
             Some(Cause::TooLong)
-        } else if way.waiting.len() >= way.end.queue {
+        } else if route.waiting.len() >= route.end.queue {
             Some(Cause::Tail)
         } else {
             None
         };
         if let Some(cause) = cause {
-            way.counters.dropped(dscp, length, cause);
-            return self.events.push_back(Event::Dropped { octets, cause });
+            route.counters.dropped(dscp, length, cause);
+            return self.events.push_back(LineEvent::Dropped { octets, cause });
         }
-        let medium = way.medium;
-        way.waiting.push_back(Item { octets, since: now });
+        let medium = route.medium;
+        route.waiting.push_back(Item { octets, since: now });
         self.begin(now, medium);
-        if let Some(way) = self.directions.get_mut(end)
-            && !way.waiting.is_empty()
+        if let Some(route) = self.directions.get_mut(end)
+            && !route.waiting.is_empty()
         {
-            way.depth(now);
+            route.depth(now);
         }
     }
 
@@ -192,7 +192,7 @@ impl Line {
     }
 
     /// What is to be told; `None` once nothing is left.
-    pub fn poll(&mut self) -> Option<Event> {
+    pub fn poll(&mut self) -> Option<LineEvent> {
         self.events.pop_front()
     }
 
@@ -203,18 +203,18 @@ impl Line {
 
     /// The counters of what is sent from an end, 0 or 1.
     pub fn counters(&self, end: usize) -> Option<&Counters> {
-        self.directions.get(end).map(|way| &way.counters)
+        self.directions.get(end).map(|route| &route.counters)
     }
 
     /// Packets inside, waiting or on the way.
     pub fn inside(&self) -> usize {
-        self.directions.iter().map(|way| way.waiting.len() + way.flying.len()).sum()
+        self.directions.iter().map(|route| route.waiting.len() + route.flying.len()).sum()
     }
 
     /// Whether transmissions from an end are to be told as they begin.
     pub fn tap(&mut self, end: usize, on: bool) {
-        if let Some(way) = self.directions.get_mut(end) {
-            way.end.tapped = on;
+        if let Some(route) = self.directions.get_mut(end) {
+            route.end.tapped = on;
         }
     }
 
@@ -229,14 +229,14 @@ impl Line {
         };
         for (number, medium) in self.media.iter().enumerate() {
             let Some(sending) = medium.sending else { continue };
-            let told = self.directions.get(sending).is_some_and(|way| way.end.paced);
-            let wanted = |way: &Direction| way.medium == number && !way.waiting.is_empty();
-            if told || self.directions.iter().any(wanted) {
+            let notified = self.directions.get(sending).is_some_and(|route| route.end.paced);
+            let wanted = |route: &Direction| route.medium == number && !route.waiting.is_empty();
+            if notified || self.directions.iter().any(wanted) {
                 earlier(medium.clock.free(), Step::Gone(number));
             }
         }
-        for (end, way) in self.directions.iter().enumerate() {
-            if let Some(flying) = way.flying.front() {
+        for (end, route) in self.directions.iter().enumerate() {
+            if let Some(flying) = route.flying.front() {
                 earlier(flying.arrives, Step::Arrival(end));
             }
         }
@@ -246,9 +246,9 @@ impl Line {
     fn gone(&mut self, at: Time, medium: usize) {
         let sending = self.media.get_mut(medium).and_then(|medium| medium.sending.take());
         if let Some(end) = sending
-            && self.directions.get(end).is_some_and(|way| way.end.paced)
+            && self.directions.get(end).is_some_and(|route| route.end.paced)
         {
-            self.events.push_back(Event::Free { end, at });
+            self.events.push_back(LineEvent::Free { end, at });
         }
         self.begin(at, medium);
     }
@@ -257,24 +257,24 @@ impl Line {
     fn begin(&mut self, now: Time, number: usize) {
         let Some(medium) = self.media.get_mut(number) else { return };
         if let Some(sending) = medium.sending {
-            let told = self.directions.get(sending).is_some_and(|way| way.end.paced);
-            if told || medium.clock.free() > now {
+            let notified = self.directions.get(sending).is_some_and(|route| route.end.paced);
+            if notified || medium.clock.free() > now {
                 return;
             }
         }
         let waits = |end: &usize| {
-            let way = self.directions.get(*end);
-            way.is_some_and(|way| way.medium == number && !way.waiting.is_empty())
+            let route = self.directions.get(*end);
+            route.is_some_and(|route| route.medium == number && !route.waiting.is_empty())
         };
         let Some(end) = [medium.turn, 1 - medium.turn].into_iter().find(waits) else { return };
-        let Some(way) = self.directions.get_mut(end) else { return };
-        let Some(item) = way.waiting.pop_front() else { return };
-        if way.counters.depth.now().packets > 0 {
-            way.depth(now);
+        let Some(route) = self.directions.get_mut(end) else { return };
+        let Some(item) = route.waiting.pop_front() else { return };
+        if route.counters.depth.now().packets > 0 {
+            route.depth(now);
         }
-        if way.end.tapped {
+        if route.end.tapped {
             let octets = item.octets.clone();
-            self.events.push_back(Event::Began { end, octets, at: now });
+            self.events.push_back(LineEvent::Began { end, octets, at: now });
         }
         let gone = medium.clock.send(now, item.octets.len() + self.overhead);
         medium.sending = Some(end);
@@ -284,40 +284,44 @@ impl Line {
 
     /// A packet whose last bit goes at this time: lost, or on its way.
     fn fly(&mut self, end: usize, item: Item, gone: Time) {
-        let Some(way) = self.directions.get_mut(end) else { return };
-        let lost = self.loss > 0 && u128::from(way.rng.next_u64()) < self.loss;
+        let Some(route) = self.directions.get_mut(end) else { return };
+        let lost = self.loss > 0 && u128::from(route.rng.next_u64()) < self.loss;
         let held = item.octets.len() + FLIGHT_EACH;
         let cause = if lost {
             Some(Cause::Lost)
         } else {
-            (way.flying_octets + held > MAX_FLIGHT).then_some(Cause::Limit)
+            (route.flying_octets + held > MAX_FLIGHT).then_some(Cause::Limit)
         };
         if let Some(cause) = cause {
-            way.counters.dropped(dscp_of(&item.octets), item.octets.len(), cause);
-            return self.events.push_back(Event::Dropped { octets: item.octets, cause });
+            route.counters.dropped(dscp_of(&item.octets), item.octets.len(), cause);
+            return self.events.push_back(LineEvent::Dropped { octets: item.octets, cause });
         }
-        way.flying_octets += held;
+        route.flying_octets += held;
         let mut arrives = gone + self.delay;
         if self.jitter_ns > 0 {
-            let jitter = way.rng.below(self.jitter_ns.saturating_add(1));
+            let jitter = route.rng.below(self.jitter_ns.saturating_add(1));
             arrives = Time(arrives.0.saturating_add(jitter));
         }
-        let last = way.flying.back().map_or(Time::ZERO, |flying| flying.arrives);
+        let last = route.flying.back().map_or(Time::ZERO, |flying| flying.arrives);
         if arrives >= last || !self.reorder {
-            way.flying.push_back(Flying { item, arrives: arrives.max(last) });
+            route.flying.push_back(Flying { item, arrives: arrives.max(last) });
         } else {
-            let place = way.flying.partition_point(|other| other.arrives <= arrives);
-            way.flying.insert(place, Flying { item, arrives });
+            let place = route.flying.partition_point(|other| other.arrives <= arrives);
+            route.flying.insert(place, Flying { item, arrives });
         }
     }
 
     fn arrival(&mut self, end: usize) {
-        let Some(way) = self.directions.get_mut(end) else { return };
-        let Some(Flying { item, arrives }) = way.flying.pop_front() else { return };
-        way.flying_octets = way.flying_octets.saturating_sub(item.octets.len() + FLIGHT_EACH);
+        let Some(route) = self.directions.get_mut(end) else { return };
+        let Some(Flying { item, arrives }) = route.flying.pop_front() else { return };
+        route.flying_octets = route.flying_octets.saturating_sub(item.octets.len() + FLIGHT_EACH);
         let held = arrives.since(item.since);
-        way.counters.went_after(dscp_of(&item.octets), item.octets.len(), held);
-        self.events.push_back(Event::Arrived { end: 1 - end, octets: item.octets, at: arrives });
+        route.counters.went_after(dscp_of(&item.octets), item.octets.len(), held);
+        self.events.push_back(LineEvent::Arrived {
+            end: 1 - end,
+            octets: item.octets,
+            at: arrives,
+        });
     }
 }
 

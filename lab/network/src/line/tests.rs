@@ -32,7 +32,7 @@ fn run(line: &mut Line) -> Vec<(usize, u32, usize, Time)> {
     let mut arrived = Vec::new();
     loop {
         while let Some(event) = line.poll() {
-            if let Event::Arrived { end, octets, at } = event {
+            if let LineEvent::Arrived { end, octets, at } = event {
                 arrived.push((end, number(&octets), octets.len(), at));
             }
         }
@@ -57,7 +57,7 @@ fn the_rate_is_exact_over_ten_seconds_however_late_it_is_looked_at() {
             now = Time(now.0 + 1 + sizes.below(rate.nanos_for(300 * 54)));
             line.tick(now);
             while let Some(event) = line.poll() {
-                let Event::Arrived { octets, at, .. } = event else { panic!("{event:?}") };
+                let LineEvent::Arrived { octets, at, .. } = event else { panic!("{event:?}") };
                 waiting -= 1;
                 if at.0 <= 10 * SECOND + 300_000 {
                     passed += octets.len() as u64 + 14;
@@ -95,7 +95,7 @@ fn what_does_not_fit_is_dropped_and_counted() {
     line.offer(Time::ZERO, 0, Vec::new());
     let causes: Vec<Cause> = std::iter::from_fn(|| line.poll())
         .map(|event| match event {
-            Event::Dropped { cause, .. } => cause,
+            LineEvent::Dropped { cause, .. } => cause,
             other => panic!("{other:?}"),
         })
         .collect();
@@ -116,7 +116,7 @@ fn what_is_on_the_way_is_bounded() {
     }
     assert_eq!(line.poll(), None);
     line.offer(Time::ZERO, 0, packet(0, 1_500));
-    assert!(matches!(line.poll(), Some(Event::Dropped { cause: Cause::Limit, .. })));
+    assert!(matches!(line.poll(), Some(LineEvent::Dropped { cause: Cause::Limit, .. })));
 }
 
 #[test]
@@ -125,14 +125,14 @@ fn a_paced_end_hears_when_its_packet_has_gone() {
     let mut line = Line::new(&link("8Mbit", 0, 5), [paced, HOST], 1);
     line.offer(Time(100), 0, packet(1, 1_000));
     line.tick(Time(u64::from(u32::MAX)));
-    let events: Vec<Event> = std::iter::from_fn(|| line.poll()).collect();
+    let events: Vec<LineEvent> = std::iter::from_fn(|| line.poll()).collect();
     let octets = packet(1, 1_000);
     assert_eq!(
         events,
         [
-            Event::Began { end: 0, octets: octets.clone(), at: Time(100) },
-            Event::Free { end: 0, at: Time(1_000_100) },
-            Event::Arrived { end: 1, octets, at: Time(1_005_100) },
+            LineEvent::Began { end: 0, octets: octets.clone(), at: Time(100) },
+            LineEvent::Free { end: 0, at: Time(1_000_100) },
+            LineEvent::Arrived { end: 1, octets, at: Time(1_005_100) },
         ]
     );
 }
@@ -231,10 +231,10 @@ proptest! {
         let mut hear = |line: &mut Line| {
             while let Some(event) = line.poll() {
                 match event {
-                    Event::Arrived { end, octets, at } => {
+                    LineEvent::Arrived { end, octets, at } => {
                         arrived.push((end, number(&octets), octets.len(), at));
                     }
-                    Event::Dropped { .. } => dropped += 1,
+                    LineEvent::Dropped { .. } => dropped += 1,
                     other => panic!("{other:?}"),
                 }
             }

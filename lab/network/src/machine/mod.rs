@@ -5,7 +5,7 @@ mod build;
 use crate::agenda::Agenda;
 use crate::api::{Direction, HostId, Input, Output};
 use crate::gateway::{self, Gateway};
-use crate::line::{Event, Line};
+use crate::line::{Line, LineEvent};
 use crate::plan::{Kind, Plan, PortId};
 use router::count::Part;
 use router::{Router, Tables, Time};
@@ -199,21 +199,21 @@ impl Network {
         }
     }
 
-    fn event(&mut self, line: usize, event: Event) {
+    fn event(&mut self, line: usize, event: LineEvent) {
         match event {
-            Event::Dropped { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
-            Event::Free { end, at } => {
+            LineEvent::Dropped { octets, .. } => self.outputs.push_back(Output::Recycle(octets)),
+            LineEvent::Free { end, at } => {
                 let Some(id) = self.end(line, end) else { return };
                 if let Some(Node::Router(router)) = self.nodes.get_mut(id.node) {
                     router.handle(at, router::router::Input::Free { interface: id.port });
                     self.drain_router(at, id.node);
                 }
             }
-            Event::Began { end, octets, at } => {
+            LineEvent::Began { end, octets, at } => {
                 let Some(port) = self.end(line, end) else { return };
                 self.outputs.push_back(Output::Tap { port, direction: Direction::Out, at, octets });
             }
-            Event::Arrived { end, octets, at } => {
+            LineEvent::Arrived { end, octets, at } => {
                 let Some(id) = self.end(line, end) else { return };
                 self.arrived(at, id, octets);
             }
@@ -250,11 +250,11 @@ impl Network {
         use router::router::Output as Said;
         loop {
             let Some(Node::Router(router)) = self.nodes.get_mut(node) else { return };
-            let Some(said) = router.poll() else {
+            let Some(printed) = router.poll() else {
                 let due = router.deadline();
                 return self.agenda.set(self.lines.len() + node, due);
             };
-            match said {
+            match printed {
                 Said::Send { interface, packet } => {
                     self.send(at, PortId { node, port: interface }, packet.into_octets());
                 }

@@ -147,7 +147,7 @@ fn numbers(path: &str, link: &Link) -> Result<(), Wrong> {
     within(&format!("{path}.mtu"), link.mtu, 68, router::packet::MAX_LENGTH)?;
     within(&format!("{path}.overhead"), link.overhead.into(), 0, MAX_OVERHEAD.into())?;
     if !(0.0..=1.0).contains(&link.loss) {
-        let what = format!("{} is no probability: 0 to 1, so 1 % is 0.01", link.loss);
+        let what = format!("invalid probability {}: 0 to 1, so 1 % is 0.01", link.loss);
         return Err(Wrong::at(format!("{path}.loss"), what));
     }
     if link.duplex == Duplex::Half && link.rate.is_none() {

@@ -1,6 +1,6 @@
 //! Figures that were printed of loads over time, drawn of ours.
 
-use crate::Report;
+use crate::StudyReport;
 use plot::{Figure, Panel, Series, Shape};
 use std::collections::BTreeMap;
 use study::Measured;
@@ -11,7 +11,7 @@ use study::measured::LoadMeasured;
 pub(crate) const MAX_FIGURES: usize = 100;
 
 /// Those that there is anything of, by their numbers.
-pub(crate) fn of(report: &Report<'_>) -> Vec<(u32, Figure)> {
+pub(crate) fn figures(report: &StudyReport<'_>) -> Vec<(u32, Figure)> {
     let mut measured: BTreeMap<&str, &Measured> = BTreeMap::new();
     for one in report.measured {
         // Of a run that was made several times, the first.

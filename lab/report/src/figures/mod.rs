@@ -8,7 +8,7 @@ mod units;
 pub(crate) mod varied;
 
 use crate::view::{Experiment, View};
-use crate::{MAX_RUN_FIGURES, Report};
+use crate::{MAX_RUN_FIGURES, StudyReport};
 use std::collections::BTreeSet;
 
 /// Most pictures of sweeps.
@@ -63,27 +63,27 @@ fn colour(dscp: u8) -> usize {
 }
 
 /// Every picture of a report, within its bounds.
-pub(crate) fn all(report: &Report<'_>) -> Vec<Picture> {
-    let view = View::of(report);
+pub(crate) fn all(report: &StudyReport<'_>) -> Vec<Picture> {
+    let view = View::new(report);
     let mut names = BTreeSet::new();
     let mut pictures = Vec::new();
     let mut add = |name: String, drawn: Drawn| {
         let name = unlike(&file_name(&name), &mut names);
         pictures.push(Picture { name, drawn });
     };
-    if let Some(dots) = ratios::of(&view, ratios::WIDE) {
+    if let Some(dots) = ratios::figure(&view, ratios::WIDE) {
         add("ratios".to_owned(), Drawn::Dots(dots));
     }
-    for (number, figure) in loads::of(report) {
+    for (number, figure) in loads::figures(report) {
         add(format!("figure-{number:02}"), Drawn::Figure(figure));
     }
     for asked in &report.study.figures {
-        if let Some(figure) = varied::of(&view, asked) {
+        if let Some(figure) = varied::figure(&view, asked) {
             add(asked.name.clone(), Drawn::Figure(figure));
         }
     }
     let sweeps = view.experiments.iter().flat_map(|experiment| {
-        let numbered = sweep::of(experiment).into_iter().zip(1..);
+        let numbered = sweep::sweeps(experiment).into_iter().zip(1..);
         numbered.map(|(of, number)| (format!("{}-sweep-{number}", experiment.file.name), of.figure))
     });
     for (name, figure) in sweeps.take(MAX_SWEEP_FIGURES) {
@@ -102,7 +102,7 @@ fn runs(experiments: &[Experiment<'_>]) -> Vec<(String, plot::Figure)> {
     let varied = all().filter(|run| run.varied);
     let figures = plain.chain(varied).filter_map(|run| {
         let measured = run.measured?;
-        Some((run.planned.id.clone(), over_time::of(run.planned, measured)?.figure))
+        Some((run.planned.id.clone(), over_time::over_time(run.planned, measured)?.figure))
     });
     figures.take(MAX_RUN_FIGURES).collect()
 }

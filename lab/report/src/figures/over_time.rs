@@ -26,7 +26,7 @@ pub(crate) struct OverTime {
 
 /// The picture; nothing where nothing was measured over time. Times and rates are as at the study's
 /// own rates.
-pub(crate) fn of(planned: &Planned, measured: &Measured) -> Option<OverTime> {
+pub(crate) fn over_time(planned: &Planned, measured: &Measured) -> Option<OverTime> {
     let scale = measured.scale.factor();
     let mut notes = Vec::new();
     let panels = match port(planned, measured) {

@@ -5,7 +5,7 @@ use crate::number;
 use crate::score;
 use crate::view::View;
 use plot::{Band, Dot, Dots, Reach};
-use study::Row;
+use study::StudyRow;
 use study::row::Measure;
 
 /// Pixels across, for screens and print.
@@ -14,7 +14,7 @@ pub(crate) const WIDE: u32 = 1_000;
 pub(crate) const NARROW: u32 = 400;
 
 /// The picture; nothing where nothing was printed or measured.
-pub(crate) fn of(view: &View<'_>, width: u32) -> Option<Dots> {
+pub(crate) fn figure(view: &View<'_>, width: u32) -> Option<Dots> {
     let mut rows = Vec::new();
     for experiment in &view.experiments {
         let dots: Vec<Dot> = experiment.rows.iter().flat_map(|row| dots(row)).collect();
@@ -34,14 +34,14 @@ pub(crate) fn of(view: &View<'_>, width: u32) -> Option<Dots> {
 }
 
 /// One for each printed value.
-fn dots(row: &Row) -> Vec<Dot> {
+fn dots(row: &StudyRow) -> Vec<Dot> {
     let mut printed = score::measures(&row.paper);
     printed.extend(row.paper_seconds.map(|_| Measure::Seconds));
     let values = printed.into_iter();
     values.filter_map(|measure| dot(row, measure, Comparison::of_value(row, measure)?)).collect()
 }
 
-fn dot(row: &Row, measure: Measure, comparison: Comparison) -> Option<Dot> {
+fn dot(row: &StudyRow, measure: Measure, comparison: Comparison) -> Option<Dot> {
     let mut name = row.row.clone();
     if let Some(size) = row.size {
         name.push_str(&format!(", {}", number::size(size)));

@@ -7,7 +7,7 @@ use plot::{Figure, Panel, Series, Shape};
 use router::policy::Name;
 use std::collections::BTreeMap;
 use study::row::Measure;
-use study::{Planned, Row, file};
+use study::{Planned, StudyRow, file};
 use toml::Value;
 
 /// A picture of a sweep.
@@ -28,7 +28,7 @@ const MEASURES: [(Measure, &str); 4] = [
 const MAX_PANELS: usize = 3;
 
 /// The sweeps of an experiment: one for each of its runs that varies something and was made.
-pub(crate) fn of(experiment: &Experiment<'_>) -> Vec<Sweep> {
+pub(crate) fn sweeps(experiment: &Experiment<'_>) -> Vec<Sweep> {
     let runs = experiment.file.runs.iter().filter(|run| !run.vary.is_empty());
     runs.filter_map(|run| one(experiment, run)).collect()
 }
@@ -36,7 +36,7 @@ pub(crate) fn of(experiment: &Experiment<'_>) -> Vec<Sweep> {
 /// A row of one of the combinations.
 struct Point<'a> {
     planned: &'a Planned,
-    row: &'a Row,
+    row: &'a StudyRow,
 }
 
 fn one(experiment: &Experiment<'_>, run: &file::Run) -> Option<Sweep> {
@@ -100,7 +100,7 @@ fn over(run: &file::Run) -> Option<(&Name, &Vec<Value>)> {
     run.vary.iter().max_by_key(|(_, values)| (axis(values).ordered, values.len()))
 }
 
-fn value(row: &Row, measure: Measure) -> Option<f64> {
+fn value(row: &StudyRow, measure: Measure) -> Option<f64> {
     row.value(measure).or(match measure {
         Measure::KbitS => row.kbit_s_less_than,
         _ => None,

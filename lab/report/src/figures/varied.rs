@@ -5,7 +5,7 @@ use crate::view::View;
 use plot::{Figure, Panel, Series, Shape};
 use std::collections::BTreeMap;
 use study::row::Measure;
-use study::{Planned, Row, file};
+use study::{Planned, StudyRow, file};
 use toml::Value;
 
 /// Most values of a parameter on an axis.
@@ -18,7 +18,7 @@ const COLOURS: usize = 8;
 type Point<'a> = (&'a Value, f64);
 
 /// The picture; nothing where none of its rows has been measured.
-pub(crate) fn of(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
+pub(crate) fn figure(view: &View<'_>, of: &file::Figure) -> Option<Figure> {
     let planned = view.report.planned.iter().map(|planned| (planned.id.as_str(), planned));
     let planned: BTreeMap<&str, &Planned> = planned.collect();
     let panels: Vec<Vec<(&file::FigureLine, Vec<Point<'_>>)>> = of
@@ -80,8 +80,8 @@ fn points<'a>(
     panel: &file::FigurePanel,
     line: &file::FigureLine,
 ) -> Vec<Point<'a>> {
-    let Some(measure) = Measure::of(&panel.y) else { return Vec::new() };
-    let point = |row: &Row| -> Option<Point<'a>> {
+    let Some(measure) = Measure::from_name(&panel.y) else { return Vec::new() };
+    let point = |row: &StudyRow| -> Option<Point<'a>> {
         let (run, _) = row.item.rsplit_once('/')?;
         let run: &'a Planned = planned.get(run).copied()?;
         let is_of = line.is_of(run) && line.is_item(&row.item);

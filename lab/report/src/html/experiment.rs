@@ -92,7 +92,7 @@ pub(super) fn verdict(page: &mut Markup, verdict: &Verdict, whose: Option<&str>)
 
 /// The pictures of what is varied; whether there are any.
 fn sweeps(page: &mut Markup, of: &Experiment<'_>, left: &mut Left) -> bool {
-    let sweeps = sweep::of(of);
+    let sweeps = sweep::sweeps(of);
     for sweep in &sweeps {
         page.within("figure", &[], |page| {
             picture(page, left, "figure", &sweep.figure.title, || sweep.figure.svg());
@@ -169,7 +169,7 @@ fn one(page: &mut Markup, run: &Run<'_>, drawn: bool, left: &mut Left) {
         let end = if measured.given_up { "given up after" } else { "took" };
         page.element("small", &[], &format!("{how}; {end} {took} s"));
     });
-    let figure = over_time::of(run.planned, measured).filter(|_| drawn);
+    let figure = over_time::over_time(run.planned, measured).filter(|_| drawn);
     match figure {
         Some(over_time::OverTime { figure, notes }) => {
             left.figures -= 1;

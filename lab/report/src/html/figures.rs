@@ -7,7 +7,8 @@ use crate::view::View;
 
 pub(super) fn write(page: &mut Markup, view: &View<'_>, left: &mut Left) {
     let asked = view.report.study.figures.iter();
-    let drawn: Vec<_> = asked.filter_map(|asked| Some((asked, varied::of(view, asked)?))).collect();
+    let drawn: Vec<_> =
+        asked.filter_map(|asked| Some((asked, varied::figure(view, asked)?))).collect();
     if drawn.is_empty() {
         return;
     }

@@ -55,11 +55,11 @@ fn settings(view: &View<'_>) -> Vec<(String, String)> {
     }
     let others: Vec<&str> = found.keys().copied().filter(|name| !order.contains(name)).collect();
     order.extend(others);
-    let said = order.into_iter().filter_map(|name| {
+    let printed = order.into_iter().filter_map(|name| {
         let values = found.get(name)?;
         Some((name.to_owned(), counted(values)))
     });
-    said.collect()
+    printed.collect()
 }
 
 fn counted(values: &BTreeMap<String, usize>) -> String {

@@ -70,10 +70,10 @@ impl Markup {
 
     /// A text with numbers and the like put in.
     pub(super) fn say(&mut self, text: std::fmt::Arguments<'_>) {
-        let mut said = String::new();
+        let mut printed = String::new();
         // Writing to memory does not fail.
-        let _ = said.write_fmt(text);
-        self.text(&said);
+        let _ = printed.write_fmt(text);
+        self.text(&printed);
     }
 
     /// The page's own style; not escaped.

@@ -8,7 +8,7 @@ mod parameters;
 mod summary;
 mod table;
 
-use crate::Report;
+use crate::StudyReport;
 use crate::figures::loads;
 use crate::view::View;
 use markup::Markup;
@@ -35,8 +35,8 @@ struct Left {
 }
 
 /// A page of a report.
-pub(crate) fn page(report: &Report<'_>) -> String {
-    let view = View::of(report);
+pub(crate) fn page(report: &StudyReport<'_>) -> String {
+    let view = View::new(report);
     let mut left = Left {
         rows: MAX_ROWS,
         figures: MAX_RUN_FIGURES,
@@ -75,8 +75,8 @@ pub(crate) fn page(report: &Report<'_>) -> String {
 }
 
 /// Figures that were printed, of ours.
-fn printed(page: &mut Markup, report: &Report<'_>, left: &mut Left) {
-    let figures = loads::of(report);
+fn printed(page: &mut Markup, report: &StudyReport<'_>, left: &mut Left) {
+    let figures = loads::figures(report);
     if figures.is_empty() {
         return;
     }
@@ -91,7 +91,7 @@ fn printed(page: &mut Markup, report: &Report<'_>, left: &mut Left) {
 }
 
 /// How to get these figures again.
-fn repeat(page: &mut Markup, report: &Report<'_>) {
+fn repeat(page: &mut Markup, report: &StudyReport<'_>) {
     page.within("section", &[("id", "repeat")], |page| {
         page.element("h2", &[], "How to repeat this");
         match report.machine.command.as_str() {

@@ -15,7 +15,7 @@ pub(super) fn write(page: &mut Markup, view: &View<'_>, left: &mut Left) {
         failing(page, view);
         let label = "ours divided by the printed figure, for each row";
         if let Some((wide, narrow)) =
-            ratios::of(view, ratios::WIDE).zip(ratios::of(view, ratios::NARROW))
+            ratios::figure(view, ratios::WIDE).zip(ratios::figure(view, ratios::NARROW))
         {
             page.within("figure", &[("class", "screen")], |page| {
                 picture(page, left, "ratios", label, || wide.svg());
@@ -46,7 +46,7 @@ fn tile(page: &mut Markup, class: &str, number: usize, words: &str) {
 
 fn tiles(page: &mut Markup, view: &View<'_>) {
     let rows = view.report.rows;
-    let score = Score::of(view.report);
+    let score = Score::from_report(view.report);
     let [hold, fail, open] = count(view.report.verdicts.iter());
     let simulated = rows.iter().filter(|row| row.environment == Environment::Simulation).count();
     page.within("div", &[("class", "tiles")], |page| {

@@ -7,7 +7,7 @@ use crate::number::{self, NONE};
 use crate::score::{has_own_settings, own_settings};
 use crate::text::{kbit_s, lacks_fit, ours, printed, seconds, tos_received, tos_sent};
 use crate::view::Experiment;
-use study::Row;
+use study::StudyRow;
 use study::measured::Environment;
 use study::row::Measure;
 
@@ -15,7 +15,7 @@ use study::row::Measure;
 struct Column {
     head: &'static str,
     class: &'static str,
-    cell: fn(&Row) -> String,
+    cell: fn(&StudyRow) -> String,
     /// What is ours of it is beside what was printed.
     scored: Option<Measure>,
 }
@@ -146,18 +146,18 @@ fn text(text: Option<&str>) -> String {
     text.unwrap_or(NONE).to_owned()
 }
 
-fn ratio(row: &Row) -> String {
-    let comparison = Comparison::of(row).filter(|_| !Comparison::is_of_rates(row));
+fn ratio(row: &StudyRow) -> String {
+    let comparison = Comparison::from_row(row).filter(|_| !Comparison::is_of_rates(row));
     comparison.map_or(none(), Comparison::words)
 }
 
-fn ratio_of_rates(row: &Row) -> String {
-    let comparison = Comparison::of(row).filter(|_| Comparison::is_of_rates(row));
+fn ratio_of_rates(row: &StudyRow) -> String {
+    let comparison = Comparison::from_row(row).filter(|_| Comparison::is_of_rates(row));
     comparison.map_or(none(), Comparison::words)
 }
 
 /// Where a number was made, told by a sign too, and how much faster the network was.
-fn environment(row: &Row) -> String {
+fn environment(row: &StudyRow) -> String {
     let sign = match row.environment {
         Environment::Testbed => "■",
         Environment::Simulation => "◇",
@@ -173,7 +173,7 @@ pub(super) fn write(page: &mut Markup, of: &Experiment<'_>, open: usize, left: &
     let shown = of.rows.len().min(left.rows);
     left.rows -= shown;
     let rows = of.rows.get(..shown).unwrap_or_default();
-    let reasons = Reasons::of(rows);
+    let reasons = Reasons::from_rows(rows);
     if let Some(common) = &reasons.common {
         page.within("p", &[], |page| {
             page.text("All of these with ");
@@ -209,7 +209,7 @@ struct Reasons {
 }
 
 impl Reasons {
-    fn of(rows: &[&Row]) -> Reasons {
+    fn from_rows(rows: &[&StudyRow]) -> Reasons {
         let mut texts = Vec::new();
         for why in rows.iter().filter(|row| !own_settings(row).is_empty()).flat_map(|row| &row.why)
         {
@@ -217,7 +217,7 @@ impl Reasons {
                 texts.push(why.clone());
             }
         }
-        let all_alike = |first: &Row| {
+        let all_alike = |first: &StudyRow| {
             rows.iter().all(|row| own_settings(row) == own_settings(first) && row.why == first.why)
         };
         let first = rows.first().filter(|first| rows.len() > 1 && all_alike(first));
@@ -226,7 +226,7 @@ impl Reasons {
     }
 
     /// The numbers of a row's reasons.
-    fn numbers(&self, row: &Row) -> String {
+    fn numbers(&self, row: &StudyRow) -> String {
         let place = |why: &String| self.texts.iter().position(|text| text == why);
         let numbers = row.why.iter().filter_map(place);
         numbers.map(|place| format!(" ({})", place + 1)).collect()
@@ -234,8 +234,8 @@ impl Reasons {
 }
 
 /// One of messages and one of loads, as they have different columns.
-fn tables(page: &mut Markup, rows: &[&Row], reasons: &Reasons) {
-    let (messages, loads): (Vec<&Row>, Vec<&Row>) =
+fn tables(page: &mut Markup, rows: &[&StudyRow], reasons: &Reasons) {
+    let (messages, loads): (Vec<&StudyRow>, Vec<&StudyRow>) =
         rows.iter().partition(|row| row.precedence.is_some());
     let both = !messages.is_empty() && !loads.is_empty();
     for (rows, caption) in [(messages, "Messages"), (loads, "Loads")] {
@@ -245,7 +245,7 @@ fn tables(page: &mut Markup, rows: &[&Row], reasons: &Reasons) {
     }
 }
 
-fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
+fn table(page: &mut Markup, rows: &[&StudyRow], caption: &str, reasons: &Reasons) {
     let filled = COLUMNS.iter().filter(|column| {
         rows.iter().any(|row| {
             let cell = (column.cell)(row);
@@ -280,7 +280,7 @@ fn table(page: &mut Markup, rows: &[&Row], caption: &str, reasons: &Reasons) {
 }
 
 /// The row's name, with what it differs in; on a phone with what has no column there.
-fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
+fn name(page: &mut Markup, row: &StudyRow, reasons: &Reasons) {
     page.within("th", &[("scope", "row")], |page| {
         page.text(&row.row);
         if has_own_settings(row) {
@@ -306,11 +306,11 @@ fn name(page: &mut Markup, row: &Row, reasons: &Reasons) {
     });
 }
 
-fn cell(page: &mut Markup, row: &Row, column: &Column) {
+fn cell(page: &mut Markup, row: &StudyRow, column: &Column) {
     let text = (column.cell)(row);
     let comparison = match column.scored {
         Some(measure) => Comparison::of_value(row, measure),
-        None => Comparison::of(row).filter(|_| column.class == RATIO),
+        None => Comparison::from_row(row).filter(|_| column.class == RATIO),
     };
     let comparison = comparison.filter(|_| text != NONE);
     let Some(comparison) = comparison else {

@@ -72,7 +72,7 @@ impl Classifier {
                 rules.push((place, Rule::new(policy, interfaces, what, &path)?));
             }
         }
-        Ok(Classifier { finder: Finder::of(&rules), rules, others })
+        Ok(Classifier { finder: Finder::new(&rules), rules, others })
     }
 
     /// The place of the first class the packet belongs to.
@@ -97,7 +97,7 @@ impl Classifier {
 }
 
 impl Finder {
-    fn of(rules: &[(usize, Rule)]) -> Finder {
+    fn new(rules: &[(usize, Rule)]) -> Finder {
         if rules.iter().all(|(_, rule)| rule.looks_at_dscp_alone()) {
             let mut places = Box::new([None; 64]);
             for (point, found) in places.iter_mut().enumerate() {

@@ -14,7 +14,7 @@ mod queueing;
 pub use class::{Class, Flow, Match, Ports, Prefix, Protocol, Table};
 pub use condition::{Action, Case, Demotion, Meter, Step};
 pub use quantity::{Octets, Span};
-pub use queueing::{Branch, Curve, Dropper, Limit, Line, Push, Queueing, Share};
+pub use queueing::{Branch, Curve, Dropper, Limit, Push, Queueing, Share, WredLine};
 
 use serde::{Deserialize, Serialize};
 use std::collections::BTreeMap;

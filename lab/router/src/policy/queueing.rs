@@ -172,7 +172,7 @@ pub enum Dropper {
     /// Random early detection (Floyd and Jacobson 1993).
     Red {
         /// Its one line.
-        line: Line,
+        line: WredLine,
         /// The average moves by 2^-n of the difference at each packet, n from 1 to 16; 9 where
         /// absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -184,10 +184,10 @@ pub enum Dropper {
     /// Weighted random early detection: a line by code point, one average for all.
     Wred {
         /// By code point.
-        lines: BTreeMap<Dscp, Line>,
+        lines: BTreeMap<Dscp, WredLine>,
         /// For all others; where absent, they are dropped only if the queue is full.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        others: Option<Line>,
+        others: Option<WredLine>,
         /// As with RED.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         weight_exponent: Option<u8>,
@@ -234,7 +234,7 @@ pub struct Push {
 /// 1 in `denominator` at `max`, and every packet from there on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Line {
+pub struct WredLine {
     /// Packets.
     pub min: u32,
     /// Packets, not below `min`.

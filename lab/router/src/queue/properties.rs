@@ -7,7 +7,7 @@ use crate::classify::Tables;
 use crate::count::{Cause, Part};
 use crate::discipline::Discipline;
 use crate::packet::Packet;
-use crate::policy::{Curve, Line};
+use crate::policy::{Curve, WredLine};
 use crate::testing::with_ecn;
 use crate::time::Time;
 use base::rng::Rng;
@@ -153,8 +153,8 @@ fn curve() -> impl Strategy<Value = Curve> {
     })
 }
 
-fn line() -> impl Strategy<Value = Line> {
-    (0_u32..12, 1_u32..12, 1_u32..40).prop_map(|(min, more, denominator)| Line {
+fn line() -> impl Strategy<Value = WredLine> {
+    (0_u32..12, 1_u32..12, 1_u32..40).prop_map(|(min, more, denominator)| WredLine {
         min,
         max: min + more,
         denominator,

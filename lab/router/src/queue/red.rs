@@ -13,7 +13,7 @@ use super::average::{Average, Idle, ONE};
 use super::early::Disposition;
 use crate::count::Counters;
 use crate::packet::Packet;
-use crate::policy::Line;
+use crate::policy::WredLine;
 use crate::time::Time;
 use base::rng::Rng;
 use dscp::Dscp;
@@ -72,8 +72,8 @@ impl Lot {
     }
 }
 
-impl From<&Line> for Lot {
-    fn from(line: &Line) -> Lot {
+impl From<&WredLine> for Lot {
+    fn from(line: &WredLine) -> Lot {
         let (min, max) = (u64::from(line.min) * ONE, u64::from(line.max) * ONE);
         Lot::new(min, max, (1, line.denominator.into()))
     }
@@ -94,7 +94,7 @@ pub(crate) struct Red {
 
 impl Red {
     /// RED: this line for all.
-    pub(crate) fn plain(line: &Line, exponent: u8, ecn: bool, rng: Rng) -> Red {
+    pub(crate) fn plain(line: &WredLine, exponent: u8, ecn: bool, rng: Rng) -> Red {
         let mut red = Red::wred(&BTreeMap::new(), Some(line), exponent, ecn, rng);
         red.kind = "red";
         red
@@ -103,8 +103,8 @@ impl Red {
     /// WRED: `others` is for code points without a line of their own; without it they are not
     /// dropped here.
     pub(crate) fn wred(
-        lines: &BTreeMap<Dscp, Line>,
-        others: Option<&Line>,
+        lines: &BTreeMap<Dscp, WredLine>,
+        others: Option<&WredLine>,
         exponent: u8,
         ecn: bool,
         rng: Rng,
@@ -156,7 +156,7 @@ mod tests {
     use crate::count::Cause;
     use crate::testing::{packet, with_ecn};
 
-    const LINE: Line = Line { min: 10, max: 20, denominator: 10 };
+    const LINE: WredLine = WredLine { min: 10, max: 20, denominator: 10 };
 
     /// Of so many packets, how many are dropped early, at a constant average.
     fn early(lot: &mut Lot, average: f64, packets: usize) -> usize {
@@ -173,7 +173,7 @@ mod tests {
             let dropped = early(&mut Lot::from(&LINE), average, 100_000) as f64 / 1e5;
             assert!((dropped - share).abs() <= share * 0.05, "{average}: {dropped} for {share}");
         }
-        let mut steep = Lot::from(&Line { denominator: 1, ..LINE });
+        let mut steep = Lot::from(&WredLine { denominator: 1, ..LINE });
         let dropped = early(&mut steep, 18.0, 100_000) as f64 / 1e5;
         assert!((dropped - 0.8).abs() < 0.02, "{dropped}");
         assert_eq!(steep.draw(20 * ONE, &mut Rng::new(1)), Drawn::Forced);
@@ -204,8 +204,8 @@ mod tests {
     #[test]
     fn each_code_point_meets_its_line() {
         let lines = BTreeMap::from([
-            (Dscp::CS0, Line { min: 15, max: 20, denominator: 10 }),
-            (Dscp::CS1, Line { min: 30, max: 40, denominator: 10 }),
+            (Dscp::CS0, WredLine { min: 15, max: 20, denominator: 10 }),
+            (Dscp::CS1, WredLine { min: 30, max: 40, denominator: 10 }),
         ]);
         let red = || Red::wred(&lines, None, 9, false, Rng::new(3));
         let share = |dscp, disposition| {

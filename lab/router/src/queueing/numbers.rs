@@ -1,6 +1,6 @@
 //! Numbers of a policy, each within its range or refused.
 
-use crate::policy::{Curve, Limit, Line, Octets, Span, Wrong};
+use crate::policy::{Curve, Limit, Octets, Span, WredLine, Wrong};
 use crate::queue::{MAX_OCTETS, MAX_PACKETS, Room};
 use crate::time::Rate;
 use dscp::Dscp;
@@ -73,7 +73,7 @@ pub(super) fn room(limit: &Limit, path: &str) -> Result<Room, Wrong> {
 }
 
 /// A line of RED or WRED.
-pub(super) fn line(line: &Line, path: &str) -> Result<(), Wrong> {
+pub(super) fn line(line: &WredLine, path: &str) -> Result<(), Wrong> {
     let most = MAX_PACKETS as u64;
     within(line.denominator.into(), 1, 65_536, "", &format!("{path}.denominator"))?;
     within(line.max.into(), 1, most, "packets", &format!("{path}.max"))?;

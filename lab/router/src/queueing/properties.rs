@@ -6,7 +6,7 @@ use crate::count::Amount;
 use crate::discipline::{Discipline, Ready};
 use crate::packet::Packet;
 use crate::policy::{
-    Branch, Curve, Dropper, Limit, Line, Octets, Policy, Push, Queueing, Share, Span,
+    Branch, Curve, Dropper, Limit, Octets, Policy, Push, Queueing, Share, Span, WredLine,
 };
 use crate::testing::{number, with_ecn};
 use crate::time::{Rate, SECOND, Time};
@@ -32,8 +32,8 @@ fn rate() -> impl Strategy<Value = Rate> {
     (1_000_000_u64..20_000_000).prop_map(|bits| Rate::from_bits(bits).unwrap())
 }
 
-fn line() -> impl Strategy<Value = Line> {
-    (0_u32..5, 1_u32..8, 1_u32..10).prop_map(|(min, more, denominator)| Line {
+fn line() -> impl Strategy<Value = WredLine> {
+    (0_u32..5, 1_u32..8, 1_u32..10).prop_map(|(min, more, denominator)| WredLine {
         min,
         max: min + more,
         denominator,

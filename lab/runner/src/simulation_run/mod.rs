@@ -4,7 +4,7 @@ mod loads;
 mod probed;
 
 use super::sites::{Sites, USER, end};
-use crate::testbed_run::Tell;
+use crate::testbed_run::OnStage;
 use anyhow::{Context as _, Result, bail};
 use sim::{
     Bulk, Congestion, Load, Message, Outcome, Probe, Scenario, Sim, Site, SiteUser, Stage, Start,
@@ -37,7 +37,7 @@ const DISK: Duration = Duration::from_micros(500);
 ///
 /// # Errors
 /// The environment cannot do what is asked of it, or someone wants this program to end.
-pub(super) fn measure(planned: &Planned, seed: u64, tell: Tell<'_>) -> Result<Measured> {
+pub(super) fn measure(planned: &Planned, seed: u64, tell: OnStage<'_>) -> Result<Measured> {
     let scenario = scenario(planned, seed)?;
     let mut sim = Sim::new(&scenario)?;
     let skews = probed::find(planned, &mut sim)?;
@@ -61,7 +61,7 @@ pub(super) fn check(planned: &Planned, seed: u64) -> Result<()> {
 }
 
 fn scenario(planned: &Planned, seed: u64) -> Result<Scenario> {
-    let sites = match Sites::of(planned)? {
+    let sites = match Sites::from_planned(planned)? {
         Some(sites) => all_sites(&sites)?,
         None => Vec::new(),
     };

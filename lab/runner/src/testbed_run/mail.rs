@@ -42,7 +42,7 @@ impl MailSites {
         network: &Network,
         planned: &Planned,
     ) -> Result<Option<MailSites>> {
-        let Some(sites) = Sites::of(planned)? else { return Ok(None) };
+        let Some(sites) = Sites::from_planned(planned)? else { return Ok(None) };
         let secret = |from: &str, to: &str| {
             let mut table = Table::new();
             table.insert("file".to_owned(), secret_file(from, to).into());
@@ -77,16 +77,16 @@ impl MailSites {
             built.insert(name.to_owned(), site);
         }
         let directory = network.directory();
-        let mut post = MailSites {
+        let mut mail_sites = MailSites {
             sites: built,
             plan: directory.join("burst.toml"),
             report: directory.join("burst.json"),
             burst: None,
             receiver: None,
         };
-        post.open(&sites)?;
-        post.write(planned)?;
-        Ok(Some(post))
+        mail_sites.open(&sites)?;
+        mail_sites.write(planned)?;
+        Ok(Some(mail_sites))
     }
 
     fn open(&self, sites: &Sites<'_>) -> Result<()> {
@@ -181,7 +181,7 @@ impl MailSites {
         }
         let run = burst.wait(REPORT).with_context(|| self.logs())?;
         let report = std::fs::read_to_string(&self.report).unwrap_or(run.stdout);
-        let report: Report = serde_json::from_str(&report).with_context(|| {
+        let report: BurstReport = serde_json::from_str(&report).with_context(|| {
             format!("xuxa burst ended with {}: {}\n{}", run.code, run.stderr.trim(), self.logs())
         })?;
         planned.messages.iter().map(|message| self.times(message, &report, origin)).collect()
@@ -190,7 +190,7 @@ impl MailSites {
     fn times(
         &self,
         message: &study::file::Message,
-        report: &Report,
+        report: &BurstReport,
         origin: Moment,
     ) -> Result<MessageTimes> {
         let name = message.name.as_str();
@@ -234,7 +234,7 @@ fn stage(stage: Stage) -> &'static str {
 
 /// `xuxa burst --json`, as far as it matters.
 #[derive(Debug, Deserialize)]
-struct Report {
+struct BurstReport {
     messages: Vec<OfMessage>,
 }
 

@@ -20,7 +20,7 @@ use up::Network;
 use watch::Watch;
 
 /// How a run is told while it is made.
-pub(crate) type Tell<'a> = &'a (dyn Fn(&str) + Sync);
+pub(crate) type OnStage<'a> = &'a (dyn Fn(&str) + Sync);
 
 /// What all runs have in common.
 #[derive(Clone, Debug)]
@@ -39,11 +39,11 @@ impl Real {
         &self,
         planned: &Planned,
         scale: Scale,
-        tell: Tell<'_>,
+        tell: OnStage<'_>,
     ) -> Result<Measured> {
         tell("starting");
         let network = Network::up(self, planned)?;
-        let mut post = MailSites::start(self, &network, planned)?;
+        let mut mail_sites = MailSites::start(self, &network, planned)?;
         if planned.probing() > Duration::ZERO {
             tell("probing");
         }
@@ -51,13 +51,13 @@ impl Real {
         let origin = Moment::now();
         let watch = Watch::start(&network, planned, origin)?;
         let loads = Loads::start(self, &network, planned, scale, found, origin)?;
-        if let Some(post) = &mut post {
-            post.submit(planned)?;
+        if let Some(mail_sites) = &mut mail_sites {
+            mail_sites.submit(planned)?;
         }
         tell("running");
         let end = Deadline::after(planned.limit);
-        let messages = match post {
-            Some(post) => post.wait(planned, end, origin)?,
+        let messages = match mail_sites {
+            Some(mail_sites) => mail_sites.wait(planned, end, origin)?,
             None => {
                 loads.wait(end, origin)?;
                 Vec::new()

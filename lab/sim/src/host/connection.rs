@@ -2,7 +2,7 @@
 //! reader that stops while too much waits to be written, an end that lets what was written go first.
 
 use super::tcp::Flow;
-use super::{ConnectionId, Event};
+use super::{ConnectionId, HostEvent};
 use bytes::{Buf as _, Bytes};
 use dscp::Dscp;
 use router::Time;
@@ -127,7 +127,7 @@ impl Connection {
         now: Time,
         ends: Ends,
         socket: &mut Socket<'_>,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<HostEvent>,
     ) -> Served {
         match self.stage {
             Stage::Opening { until, accepted } => {
@@ -136,9 +136,9 @@ impl Connection {
             Stage::Open => self.open(ends, socket, events),
             Stage::Closing => self.closing(now, ends, socket, events),
             Stage::Lingering { until } => {
-                let heard = drop_all(socket);
-                if heard.is_err() || socket.state() == State::Closed || until <= now {
-                    events.push_back(Event::Closed { id: ends.id, error: None });
+                let received_event = drop_all(socket);
+                if received_event.is_err() || socket.state() == State::Closed || until <= now {
+                    events.push_back(HostEvent::Closed { id: ends.id, error: None });
                     return OVER;
                 }
                 Served::default()
@@ -152,7 +152,7 @@ impl Connection {
         ends: Ends,
         (until, accepted): (Time, Option<u16>),
         socket: &mut Socket<'_>,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<HostEvent>,
     ) -> Served {
         let id = ends.id;
         let failed = match socket.state() {
@@ -167,18 +167,18 @@ impl Connection {
         if let Some(error) = failed {
             socket.abort();
             match (accepted, error) {
-                (None, Some(error)) => events.push_back(Event::Failed { id, error }),
-                (None, None) => events.push_back(Event::Closed { id, error: None }),
+                (None, Some(error)) => events.push_back(HostEvent::Failed { id, error }),
+                (None, None) => events.push_back(HostEvent::Closed { id, error: None }),
                 (Some(_), _) => {} // nobody knows of it
             }
             return OVER;
         }
         self.stage = Stage::Open;
         events.push_back(match accepted {
-            None => Event::Connected { id, seen: ends.seen },
+            None => HostEvent::Connected { id, seen: ends.seen },
             Some(port) => {
                 let remote = self.flow.remote.ip();
-                Event::Accepted { id, port, remote, seen: ends.seen }
+                HostEvent::Accepted { id, port, remote, seen: ends.seen }
             }
         });
         Served { again: true, over: false }
@@ -188,13 +188,13 @@ impl Connection {
         &mut self,
         ends: Ends,
         socket: &mut Socket<'_>,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<HostEvent>,
     ) -> Served {
         let id = ends.id;
         let mut again = self.pump(ends, socket);
         if self.wants.is_some_and(|below| self.waiting < below) {
             self.wants = None;
-            events.push_back(Event::Room { id });
+            events.push_back(HostEvent::Room { id });
         }
         if self.waiting >= MAX_UNSENT {
             return Served { again, over: false };
@@ -208,7 +208,7 @@ impl Connection {
                 Ok(bytes) if bytes.is_empty() => break,
                 Ok(bytes) => {
                     again = true;
-                    events.push_back(Event::Bytes { id, bytes });
+                    events.push_back(HostEvent::Bytes { id, bytes });
                 }
                 Err(error) => {
                     let error = match error {
@@ -216,7 +216,7 @@ impl Connection {
                         RecvError::InvalidState => Some("the connection was lost".to_owned()),
                     };
                     socket.close();
-                    events.push_back(Event::Closed { id, error });
+                    events.push_back(HostEvent::Closed { id, error });
                     return OVER;
                 }
             }
@@ -229,13 +229,13 @@ impl Connection {
         now: Time,
         ends: Ends,
         socket: &mut Socket<'_>,
-        events: &mut VecDeque<Event>,
+        events: &mut VecDeque<HostEvent>,
     ) -> Served {
         let mut again = self.pump(ends, socket);
-        let heard = drop_all(socket);
-        if matches!(heard, Err(RecvError::InvalidState)) {
+        let received_event = drop_all(socket);
+        if matches!(received_event, Err(RecvError::InvalidState)) {
             let error = Some("the connection was lost".to_owned());
-            events.push_back(Event::Closed { id: ends.id, error });
+            events.push_back(HostEvent::Closed { id: ends.id, error });
             return OVER;
         }
         if self.outgoing.is_empty() {

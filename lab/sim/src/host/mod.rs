@@ -34,7 +34,7 @@ pub(crate) struct ConnectionId(pub(crate) u64);
 
 /// What happens at a host.
 #[derive(Debug)]
-pub(crate) enum Event {
+pub(crate) enum HostEvent {
     /// The connection asked for is there.
     Connected { id: ConnectionId, seen: Option<Dscp> },
     /// It could not be made.
@@ -68,7 +68,7 @@ pub(crate) struct Host {
     meters: BTreeMap<Flow, Meter>,
     /// Those whose flow was used again.
     past: Vec<(Flow, Meter)>,
-    events: VecDeque<Event>,
+    events: VecDeque<HostEvent>,
     packets: VecDeque<Vec<u8>>,
     last_connection: u64,
     next_port: u16,
@@ -173,7 +173,7 @@ impl Host {
         Some(connection.handed().saturating_sub(socket.send_queue() as u64))
     }
 
-    /// Says [`Event::Room`] once fewer than so many octets wait.
+    /// Says [`HostEvent::Room`] once fewer than so many octets wait.
     pub(crate) fn want_room(&mut self, now: Time, id: ConnectionId, below: usize) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.wants = Some(below);
@@ -181,7 +181,7 @@ impl Host {
         }
     }
 
-    /// Closes after what was written; [`Event::Closed`] follows.
+    /// Closes after what was written; [`HostEvent::Closed`] follows.
     pub(crate) fn close(&mut self, now: Time, id: ConnectionId) {
         if let Some(connection) = self.connections.get_mut(&id) {
             connection.close();
@@ -243,7 +243,7 @@ impl Host {
     }
 
     /// What happened; `None` once nothing is left.
-    pub(crate) fn event(&mut self) -> Option<Event> {
+    pub(crate) fn event(&mut self) -> Option<HostEvent> {
         self.events.pop_front()
     }
 

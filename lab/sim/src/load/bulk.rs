@@ -1,6 +1,6 @@
 //! TCP loads: a connection that carries octets one way, which are known by their places.
 
-use crate::host::{ConnectionId, Event};
+use crate::host::{ConnectionId, HostEvent};
 use crate::load::content::Content;
 use crate::outcome::LoadCount;
 use crate::scenario::Bulk;
@@ -115,20 +115,25 @@ impl Transfer {
     }
 
     /// Something happened to one of its ends.
-    pub(crate) fn event(&mut self, simulated: &mut SimulatedHosts, side: BulkSide, event: Event) {
+    pub(crate) fn event(
+        &mut self,
+        simulated: &mut SimulatedHosts,
+        side: BulkSide,
+        event: HostEvent,
+    ) {
         match (side, event) {
-            (BulkSide::Source, Event::Connected { .. }) => {
+            (BulkSide::Source, HostEvent::Connected { .. }) => {
                 self.since = simulated.since();
                 self.go_on(simulated);
             }
-            (BulkSide::Source, Event::Room { .. }) => self.go_on(simulated),
-            (BulkSide::Source, Event::Failed { id, error }) => {
+            (BulkSide::Source, HostEvent::Room { .. }) => self.go_on(simulated),
+            (BulkSide::Source, HostEvent::Failed { id, error }) => {
                 simulated.owners.remove(&(self.from, id));
                 self.connection = None;
                 self.count.error = Some(error);
                 simulated.later(AGAIN, ScheduledEvent::Begin { load: self.place });
             }
-            (BulkSide::Source, Event::Closed { id, error }) => {
+            (BulkSide::Source, HostEvent::Closed { id, error }) => {
                 simulated.owners.remove(&(self.from, id));
                 if !self.closed {
                     let why = error.unwrap_or_else(|| "the receiver closed".to_owned());
@@ -136,14 +141,14 @@ impl Transfer {
                 }
                 self.closed = true;
             }
-            (BulkSide::Sink, Event::Bytes { bytes, .. }) => {
+            (BulkSide::Sink, HostEvent::Bytes { bytes, .. }) => {
                 self.count.wrong += self.content.wrong(self.count.received.octets, &bytes);
                 self.came(simulated.since(), bytes.len());
                 if Some(self.count.received.octets) == self.load.octets {
                     self.count.done = Some(simulated.since());
                 }
             }
-            (BulkSide::Sink, Event::Closed { id, .. }) => {
+            (BulkSide::Sink, HostEvent::Closed { id, .. }) => {
                 simulated.owners.remove(&(self.to, id));
                 self.count.done.get_or_insert(simulated.since());
             }

@@ -17,12 +17,12 @@ pub struct Series {
     /// The time from one row to the next.
     pub interval: Duration,
     /// In the order of time, then of code points. A code point has rows from its first packet on.
-    pub rows: Vec<Row>,
+    pub rows: Vec<ProbeRow>,
 }
 
 /// What happened to a code point in an interval.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Row {
+pub struct ProbeRow {
     /// The end of the interval.
     pub at: Duration,
     /// The code point, as packets bear it where they wait.
@@ -104,7 +104,7 @@ impl Recorder {
             if sum.sent.packets + sum.dropped.packets + sum.waiting.packets == 0 {
                 continue; // it only came in here
             }
-            self.series.rows.push(Row {
+            self.series.rows.push(ProbeRow {
                 at: now,
                 dscp,
                 sent: less(sum.sent, before.sent),

@@ -124,7 +124,7 @@ fn site(
     for (id, port) in &site.listens {
         let service = site.config.listener(*id).map(|listener| &listener.service);
         let Some(ListenerService::P1 { .. }) = service else {
-            return wrong(format!("{path}.listens"), format!("{id:?} is no listener of P1"));
+            return wrong(format!("{path}.listens"), format!("invalid P1 listener {id:?}"));
         };
         listen(taken, place, *port, &format!("{path}.listens"))?;
     }
@@ -142,7 +142,7 @@ fn site(
 
 fn or_address(path: &str, text: &str) -> Result<ORAddress, Error> {
     let parsed = text.parse::<ORAddress>();
-    parsed.or_else(|error| wrong(path, format!("{text:?} is no O/R address: {error}")))
+    parsed.or_else(|error| wrong(path, format!("invalid O/R address {text:?}: {error}")))
 }
 
 fn listen(

@@ -123,7 +123,7 @@ fn port(setup: &ChannelSetup, at: usize, from: usize, index: u32) -> Option<u16>
 
 fn address(text: &str, path: &str) -> Result<ORAddress, Error> {
     text.parse().map_err(|error| {
-        Error::Scenario(Wrong::at(path, format!("{text:?} is no O/R address: {error}")))
+        Error::Scenario(Wrong::at(path, format!("invalid O/R address {text:?}: {error}")))
     })
 }
 

@@ -6,29 +6,29 @@ use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 #[derive(Debug)]
-struct Line<T> {
+struct ScheduledItem<T> {
     at: Time,
     number: u64,
     what: T,
 }
 
-impl<T> PartialEq for Line<T> {
-    fn eq(&self, other: &Line<T>) -> bool {
+impl<T> PartialEq for ScheduledItem<T> {
+    fn eq(&self, other: &ScheduledItem<T>) -> bool {
         (self.at, self.number) == (other.at, other.number)
     }
 }
 
-impl<T> Eq for Line<T> {}
+impl<T> Eq for ScheduledItem<T> {}
 
-impl<T> PartialOrd for Line<T> {
-    fn partial_cmp(&self, other: &Line<T>) -> Option<Ordering> {
+impl<T> PartialOrd for ScheduledItem<T> {
+    fn partial_cmp(&self, other: &ScheduledItem<T>) -> Option<Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl<T> Ord for Line<T> {
+impl<T> Ord for ScheduledItem<T> {
     /// The heap has its greatest first: that is the earliest.
-    fn cmp(&self, other: &Line<T>) -> Ordering {
+    fn cmp(&self, other: &ScheduledItem<T>) -> Ordering {
         (other.at, other.number).cmp(&(self.at, self.number))
     }
 }
@@ -36,7 +36,7 @@ impl<T> Ord for Line<T> {
 /// The agenda.
 #[derive(Debug)]
 pub(crate) struct Agenda<T> {
-    lines: BinaryHeap<Line<T>>,
+    lines: BinaryHeap<ScheduledItem<T>>,
     entered: u64,
 }
 
@@ -47,7 +47,7 @@ impl<T> Agenda<T> {
 
     pub(crate) fn enter(&mut self, at: Time, what: T) {
         self.entered += 1;
-        self.lines.push(Line { at, number: self.entered, what });
+        self.lines.push(ScheduledItem { at, number: self.entered, what });
     }
 
     pub(crate) fn first(&self) -> Option<Time> {

@@ -1,7 +1,7 @@
 //! What follows from what is due: everything that happens at one moment.
 
 use super::{Arriving, Sim};
-use crate::host::{ConnectionId, Event, Host};
+use crate::host::{ConnectionId, Host, HostEvent};
 use crate::load::udp;
 use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
 use crate::station::user::{Submission, UserEvent};
@@ -152,16 +152,16 @@ impl Sim {
         }
     }
 
-    fn connection(&mut self, host: usize, event: Event) {
+    fn connection(&mut self, host: usize, event: HostEvent) {
         let id = match &event {
-            Event::Connected { id, .. }
-            | Event::Failed { id, .. }
-            | Event::Accepted { id, .. }
-            | Event::Bytes { id, .. }
-            | Event::Room { id }
-            | Event::Closed { id, .. } => *id,
+            HostEvent::Connected { id, .. }
+            | HostEvent::Failed { id, .. }
+            | HostEvent::Accepted { id, .. }
+            | HostEvent::Bytes { id, .. }
+            | HostEvent::Room { id }
+            | HostEvent::Closed { id, .. } => *id,
         };
-        if let Event::Accepted { port, remote, seen, .. } = event {
+        if let HostEvent::Accepted { port, remote, seen, .. } = event {
             return self.accepted(host, id, port, remote, seen);
         }
         match self.simulated.owners.get(&(host, id)).copied() {
@@ -209,12 +209,20 @@ impl Sim {
                 self.messages.event(now, site, &event);
                 self.events.push((now, site, event));
             }
-            StationEvent::UserEvent { user, heard } => self.heard(now, site, user, heard),
+            StationEvent::UserEvent { user, received_event } => {
+                self.received_event(now, site, user, received_event);
+            }
         }
     }
 
-    fn heard(&mut self, now: Duration, site: usize, user: usize, heard: UserEvent) {
-        match heard {
+    fn received_event(
+        &mut self,
+        now: Duration,
+        site: usize,
+        user: usize,
+        received_event: UserEvent,
+    ) {
+        match received_event {
             UserEvent::NeedContent { tag, offset, max } => {
                 let Some(message) = self.messages.get(tag) else { return };
                 let left = message.size.saturating_sub(offset);

@@ -6,7 +6,7 @@ pub(crate) mod store;
 pub(crate) mod user;
 
 use crate::host::connection::MAX_UNSENT;
-use crate::host::{ConnectionId, Event};
+use crate::host::{ConnectionId, HostEvent};
 use crate::scenario::{Error, Site};
 use crate::sim::simulated_hosts::{Listening, Owner, ScheduledEvent, SimulatedHosts};
 use crate::station::store::{Store, Unsound};
@@ -47,8 +47,8 @@ enum Arriving {
 pub(crate) enum StationEvent {
     /// The node said something.
     Event(node::event::Event),
-    /// A user heard something that is not about his connection.
-    UserEvent { user: usize, heard: UserEvent },
+    /// A user received something that is not about his connection.
+    UserEvent { user: usize, received_event: UserEvent },
 }
 
 /// Content that was asked for, and waits until the connection can take more.
@@ -73,10 +73,10 @@ pub(crate) struct Station {
     connections: BTreeMap<AssociationId, ConnectionId>,
     wanted: BTreeMap<AssociationId, VecDeque<Wanted>>,
     slots: Vec<UserSlot>,
-    /// What the node is being told of that arrived, and its association.
+    /// What connects at this moment, and its association.
     arriving: Option<Arriving>,
     admitted: Option<AssociationId>,
-    told: VecDeque<(usize, StationEvent)>,
+    events: VecDeque<(usize, StationEvent)>,
     due: Option<Time>,
     unsound: Option<Unsound>,
 }
@@ -125,7 +125,7 @@ impl Station {
             slots: slots.collect(),
             arriving: None,
             admitted: None,
-            told: VecDeque::new(),
+            events: VecDeque::new(),
             due: None,
             unsound: None,
         }
@@ -158,9 +158,9 @@ impl Station {
         self.due
     }
 
-    /// What was told; `None` once nothing is left.
+    /// The next event; `None` once nothing is left.
     pub(crate) fn poll_event(&mut self) -> Option<(usize, StationEvent)> {
-        self.told.pop_front()
+        self.events.pop_front()
     }
 
     /// Whether its node asked for what makes no sense.
@@ -289,7 +289,7 @@ impl Station {
             Output::Verify { token, .. } => {
                 self.answer(simulated, VERIFY, Input::Verified { token, right: true });
             }
-            Output::Event(event) => self.told.push_back((site, StationEvent::Event(event))),
+            Output::Event(event) => self.events.push_back((site, StationEvent::Event(event))),
             Output::Operated { .. } | Output::ChannelConnected { .. } | Output::Stopped => {}
         }
         Ok(())
@@ -419,30 +419,30 @@ impl Station {
         &mut self,
         simulated: &mut SimulatedHosts,
         association: AssociationId,
-        event: Event,
+        event: HostEvent,
     ) {
         match event {
-            Event::Connected { seen, .. } => {
+            HostEvent::Connected { seen, .. } => {
                 self.feed(simulated, Input::Connected { association });
                 self.mark_seen(simulated, association, seen);
             }
-            Event::Failed { error, .. } => {
+            HostEvent::Failed { error, .. } => {
                 self.disown(simulated, association);
                 self.feed(simulated, Input::ConnectFailed { association, error });
             }
-            Event::Bytes { bytes, .. } => {
+            HostEvent::Bytes { bytes, .. } => {
                 self.feed(simulated, Input::Bytes { association, bytes });
             }
-            Event::Room { .. } => {
+            HostEvent::Room { .. } => {
                 if let Err(unsound) = self.give_content(simulated, association) {
                     self.unsound.get_or_insert(unsound);
                 }
             }
-            Event::Closed { error, .. } => {
+            HostEvent::Closed { error, .. } => {
                 self.disown(simulated, association);
                 self.feed(simulated, Input::Closed { association, error });
             }
-            Event::Accepted { .. } => {} // has no association yet
+            HostEvent::Accepted { .. } => {} // has no association yet
         }
     }
 

@@ -32,7 +32,7 @@ impl Station {
         self.drain_user(simulated, user);
     }
 
-    fn seat_of(&self, association: AssociationId) -> Option<usize> {
+    fn slot_of(&self, association: AssociationId) -> Option<usize> {
         self.slots.iter().position(|slot| slot.association == Some(association))
     }
 
@@ -43,7 +43,7 @@ impl Station {
         association: AssociationId,
         bytes: &[u8],
     ) {
-        let Some(user) = self.seat_of(association) else { return };
+        let Some(user) = self.slot_of(association) else { return };
         let now = simulated.clock().mono;
         if let Some(slot) = self.slots.get_mut(user) {
             slot.user.bytes(now, bytes);
@@ -58,14 +58,14 @@ impl Station {
         association: AssociationId,
         bytes: Bytes,
     ) {
-        if self.seat_of(association).is_some() {
+        if self.slot_of(association).is_some() {
             self.feed(simulated, Input::Bytes { association, bytes });
         }
     }
 
     /// The pipe between a user and the node is closed: both hear of it.
     pub(crate) fn unplugged(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
-        if self.seat_of(association).is_some() {
+        if self.slot_of(association).is_some() {
             self.lose_user(simulated, association);
             self.feed(simulated, Input::Closed { association, error: None });
         }
@@ -73,7 +73,7 @@ impl Station {
 
     pub(super) fn lose_user(&mut self, simulated: &mut SimulatedHosts, association: AssociationId) {
         self.wanted.remove(&association);
-        let Some(user) = self.seat_of(association) else { return };
+        let Some(user) = self.slot_of(association) else { return };
         if let Some(slot) = self.slots.get_mut(user) {
             slot.association = None;
             slot.user.closed();
@@ -109,12 +109,12 @@ impl Station {
         }
     }
 
-    /// Does what a user wants done, and tells what he heard.
+    /// Does what a user wants done, and reports what the user received.
     pub(super) fn drain_user(&mut self, simulated: &mut SimulatedHosts, user: usize) {
         let site = self.place;
         while let Some(slot) = self.slots.get_mut(user) {
-            let Some(heard) = slot.user.poll() else { break };
-            match (heard, slot.association) {
+            let Some(received_event) = slot.user.poll() else { break };
+            match (received_event, slot.association) {
                 (UserEvent::Write(bytes), Some(association)) => {
                     simulated.later(PIPE, ScheduledEvent::ToNode { site, association, bytes });
                 }
@@ -122,7 +122,9 @@ impl Station {
                     simulated.later(PIPE, ScheduledEvent::Unplugged { site, association });
                 }
                 (UserEvent::Write(_) | UserEvent::Close, None) => {}
-                (heard, _) => self.told.push_back((site, StationEvent::UserEvent { user, heard })),
+                (received_event, _) => {
+                    self.events.push_back((site, StationEvent::UserEvent { user, received_event }));
+                }
             }
         }
         self.set_due(simulated);

@@ -344,7 +344,7 @@ fn figures(study: &Study, planned: &[Planned]) -> Result<(), Wrong> {
         }
         for (place, panel) in figure.panels.iter().enumerate() {
             let path = format!("{path}.panel[{place}]");
-            if Measure::of(&panel.y).is_none() {
+            if Measure::from_name(&panel.y).is_none() {
                 let what = format!("{:?}: one of {}", panel.y, Measure::NAMES.join(", "));
                 return Err(Wrong::at(format!("{path}.y"), what));
             }

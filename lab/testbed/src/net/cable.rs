@@ -23,7 +23,7 @@ pub struct Addresses {
 }
 
 impl Addresses {
-    const fn of(site: u8) -> Addresses {
+    const fn for_site(site: u8) -> Addresses {
         Addresses {
             v4: Ipv4Addr::new(10, 20, 0, site),
             v6: Ipv6Addr::new(0xfd20, 0, 0, 0, 0, 0, 0, site as u16),
@@ -154,8 +154,8 @@ impl Cable {
         second: Namespace,
         middle: Option<(Tool, Namespace)>,
     ) -> Result<Cable> {
-        let naples = End { namespace: first, addresses: Addresses::of(1) };
-        let act = End { namespace: second, addresses: Addresses::of(2) };
+        let naples = End { namespace: first, addresses: Addresses::for_site(1) };
+        let act = End { namespace: second, addresses: Addresses::for_site(2) };
         naples.configure()?;
         act.configure()?;
         Ok(Cable { naples, act, middle })

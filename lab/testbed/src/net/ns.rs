@@ -31,7 +31,7 @@ pub struct Unavailable(String);
 
 impl fmt::Display for Unavailable {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "network namespaces are not to be had here: {}", self.0)
+        write!(f, "no network namespaces on this machine: {}", self.0)
     }
 }
 

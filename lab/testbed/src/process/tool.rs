@@ -48,11 +48,11 @@ impl Tool {
     }
 
     fn complaint(&mut self) -> String {
-        let mut said = String::new();
+        let mut printed = String::new();
         if let Some(stderr) = &mut self.child.stderr {
-            let _ = stderr.read_to_string(&mut said);
+            let _ = stderr.read_to_string(&mut printed);
         }
-        said.trim().to_owned()
+        printed.trim().to_owned()
     }
 }
 

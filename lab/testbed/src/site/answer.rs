@@ -71,7 +71,7 @@ pub enum Delivery {
     /// A message.
     Message(Box<Message>),
     /// A report.
-    Report(Report),
+    Report(DeliveryReport),
 }
 
 /// A delivered message.
@@ -124,7 +124,7 @@ pub struct Message {
 
 /// A delivered report.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Report {
+pub struct DeliveryReport {
     /// MTS identifier of the subject.
     pub mts_identifier: String,
     /// Content identifier of the subject.
@@ -158,7 +158,7 @@ impl Received {
     }
 
     /// The reports.
-    pub fn reports(&self) -> impl Iterator<Item = &Report> {
+    pub fn reports(&self) -> impl Iterator<Item = &DeliveryReport> {
         self.deliveries.iter().filter_map(|delivery| match delivery {
             Delivery::Report(report) => Some(report),
             Delivery::Message(_) => None,

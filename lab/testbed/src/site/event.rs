@@ -4,7 +4,7 @@ use serde::Deserialize;
 
 /// One event of a daemon.
 #[derive(Clone, Debug, Deserialize)]
-pub struct Event {
+pub struct DaemonEvent {
     /// RFC 3339, UTC.
     pub timestamp: String,
     /// `INFO`, `WARN` or `ERROR`.
@@ -25,9 +25,9 @@ pub struct Event {
     pub detail: Option<String>,
 }
 
-impl Event {
+impl DaemonEvent {
     /// The events of a log, in order; other lines are passed over.
-    pub fn of(log: &str) -> Vec<Event> {
+    pub fn from_log(log: &str) -> Vec<DaemonEvent> {
         log.lines().filter_map(|line| serde_json::from_str(line).ok()).collect()
     }
 
@@ -53,7 +53,7 @@ mod tests {
 mta: something else
 {"timestamp":"2026-05-04T03:02:01.000123Z","level":"INFO","message":"not an event"}
 "#;
-        let events = Event::of(log);
+        let events = DaemonEvent::from_log(log);
         assert_eq!(events.len(), 1);
         assert!(events[0].is("transfer_started", "id-1") && !events[0].is("received", "id-1"));
         assert!(events[0].is_on("transfer_started", "flash"));

@@ -17,7 +17,7 @@ impl Memory {
     ///
     /// # Errors
     /// The process is gone, or this is no Linux.
-    pub fn of(pid: u32) -> Result<Memory> {
+    pub fn of_process(pid: u32) -> Result<Memory> {
         let path = format!("/proc/{pid}/status");
         let text = std::fs::read_to_string(&path).with_context(|| format!("reading {path}"))?;
         Memory::parse(&text).with_context(|| format!("no VmHWM and VmRSS in {path}"))
@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn our_own_peak_is_no_smaller_than_what_we_take() {
-        let own = Memory::of(std::process::id()).unwrap();
+        let own = Memory::of_process(std::process::id()).unwrap();
         assert!(own.resident > 100_000 && own.peak >= own.resident, "{own:?}");
         let text = "Name:\tmta\nVmHWM:\t    2048 kB\nVmRSS:\t    1024 kB\n";
         assert_eq!(Memory::parse(text), Some(Memory { resident: 1 << 20, peak: 2 << 20 }));

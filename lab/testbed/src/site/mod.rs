@@ -12,7 +12,7 @@ use crate::process::child::Child;
 use crate::process::programs::Programs;
 use crate::site::answer::{Received, Sent, Status};
 use crate::site::config::PeerOf;
-use crate::site::event::Event;
+use crate::site::event::DaemonEvent;
 use crate::site::memory::{Memory, processor_time};
 use anyhow::{Context, Result, bail};
 use nix::sys::signal::Signal;
@@ -392,7 +392,7 @@ impl Site {
     /// # Errors
     /// It does not run.
     pub fn memory(&self) -> Result<Memory> {
-        Memory::of(self.pid()?)
+        Memory::of_process(self.pid()?)
     }
 
     /// The processor time its daemon has taken.
@@ -503,9 +503,9 @@ impl Site {
     ///
     /// # Errors
     /// It cannot be read.
-    pub fn events(&self) -> Result<Vec<Event>> {
+    pub fn events(&self) -> Result<Vec<DaemonEvent>> {
         let log = fs::read(self.log()).with_context(|| format!("the log of {}", self.name))?;
-        Ok(Event::of(&String::from_utf8_lossy(&log)))
+        Ok(DaemonEvent::from_log(&String::from_utf8_lossy(&log)))
     }
 
     /// Waits until the events are as wanted.
@@ -516,7 +516,7 @@ impl Site {
         &self,
         what: &str,
         limit: Duration,
-        mut found: impl FnMut(&[Event]) -> Option<T>,
+        mut found: impl FnMut(&[DaemonEvent]) -> Option<T>,
     ) -> Result<T> {
         let waited = Deadline::after(limit).wait_for(what, || Ok(found(&self.events()?)));
         waited.with_context(|| format!("the log of {} ends:\n{}", self.name, self.log_tail()))

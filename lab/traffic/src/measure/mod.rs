@@ -23,7 +23,7 @@ pub(crate) mod seen;
 pub(crate) mod spread;
 
 pub use crate::measure::seen::WINDOW;
-pub use row::{Octets, Row, kbit_s};
+pub use row::{Octets, TrafficRow, kbit_s};
 
 /// Flows that are measured; what belongs to others is counted as foreign.
 pub const MAX_FLOWS: usize = 1_024;
@@ -110,7 +110,7 @@ pub struct FlowMeasured {
     /// By interval, from the first arrival to the end: where the flow has not ended, to the last
     /// arrival of all flows.
     #[serde(skip)]
-    pub rows: Vec<Row>,
+    pub rows: Vec<TrafficRow>,
 }
 
 /// What all of it came to.
@@ -209,7 +209,7 @@ struct Flow {
     jitter: Spread,
     negative: u64,
     tos: BTreeMap<u8, u64>,
-    rows: BTreeMap<u64, Row>,
+    rows: BTreeMap<u64, TrafficRow>,
 }
 
 impl Meter {
@@ -270,7 +270,7 @@ impl Meter {
     /// Something arrived.
     pub fn take(&mut self, arrival: &Arrival) {
         if self.first.is_none() {
-            self.first_octets = Octets::of(arrival);
+            self.first_octets = Octets::from_arrival(arrival);
         }
         let first = *self.first.get_or_insert(arrival.received);
         let since = arrival.received.saturating_sub(first);
@@ -400,7 +400,7 @@ impl Flow {
         }
         if self.counts.received == 0 {
             self.first = since;
-            self.first_octets = Octets::of(arrival);
+            self.first_octets = Octets::from_arrival(arrival);
         }
         self.last = self.last.max(since);
         self.counts.received += 1;
@@ -427,7 +427,7 @@ impl Flow {
         Effect { verdict, delay: Some(delay), transit, jitter }
     }
 
-    fn measured(&self, key: FlowKey, rows: Vec<Row>) -> FlowMeasured {
+    fn measured(&self, key: FlowKey, rows: Vec<TrafficRow>) -> FlowMeasured {
         let mut counts = self.counts.clone();
         // A sender that says less than what was seen is not believed.
         counts.sent = self.ended.unwrap_or(0).max(self.seen.next());

@@ -14,7 +14,7 @@ pub struct Octets {
 }
 
 impl Octets {
-    pub(super) fn of(arrival: &Arrival) -> Octets {
+    pub(super) fn from_arrival(arrival: &Arrival) -> Octets {
         let payload = u64::from(arrival.octets);
         Octets { payload, ip: payload + u64::from(arrival.overhead) }
     }
@@ -32,7 +32,7 @@ pub fn kbit_s(octets: u64, nanos: u64) -> f64 {
 
 /// One interval of one flow.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
-pub struct Row {
+pub struct TrafficRow {
     /// The interval's beginning, in nanoseconds since the first arrival of all.
     pub from: u64,
     /// Nanoseconds of it between the flow's first arrival and its end: fewer than the interval's in
@@ -70,7 +70,7 @@ pub struct Row {
     pub jitter_max: u64,
 }
 
-impl Row {
+impl TrafficRow {
     /// Throughput as payload and as IP packets, in kbit/s. Where it is not a whole interval, that
     /// after its first packet; `None` where there is no second one.
     pub fn kbit_s(&self) -> Option<[f64; 2]> {
@@ -92,7 +92,7 @@ impl Row {
             Verdict::Next { skipped } => self.skipped = self.skipped.saturating_add(skipped),
         }
         if let Some(delay) = effect.delay {
-            let octets = Octets::of(arrival);
+            let octets = Octets::from_arrival(arrival);
             if self.received == 0 {
                 self.first = (since, octets);
             }
@@ -114,16 +114,16 @@ impl Row {
 
 impl Flow {
     /// Its rows from the first arrival to the end, and how many empty ones had no room.
-    pub(super) fn rows(&self, interval: u64, end: u64, room: &mut u64) -> (Vec<Row>, u64) {
+    pub(super) fn rows(&self, interval: u64, end: u64, room: &mut u64) -> (Vec<TrafficRow>, u64) {
         let (mut rows, mut without) = (Vec::new(), 0u64);
         let end = end.max(self.heard);
         let mut next = self.first / interval;
-        let mut fill = |rows: &mut Vec<Row>, next: u64, to: u64| {
+        let mut fill = |rows: &mut Vec<TrafficRow>, next: u64, to: u64| {
             let empty = to.saturating_sub(next);
             let kept = empty.min(*room);
             *room -= kept;
             without = without.saturating_add(empty - kept);
-            let of = |number| Row { from: number * interval, ..Row::default() };
+            let of = |number| TrafficRow { from: number * interval, ..TrafficRow::default() };
             rows.extend((next..next.saturating_add(kept)).map(of));
         };
         for (number, row) in &self.rows {

@@ -40,15 +40,15 @@ pub struct Summary {
 impl Spread {
     /// Percentiles within 0.1 %.
     pub(crate) fn fine() -> Spread {
-        Spread::of(3)
+        Spread::with_digits(3)
     }
 
     /// Percentiles within 1 %, in a tenth of the memory.
     pub(crate) fn coarse() -> Spread {
-        Spread::of(2)
+        Spread::with_digits(2)
     }
 
-    fn of(digits: u8) -> Spread {
+    fn with_digits(digits: u8) -> Spread {
         // It grows with what it has to hold.
         let histogram = Histogram::new(digits).ok();
         Spread { histogram, count: 0, sum: 0, min: u64::MAX, max: 0 }

@@ -95,7 +95,8 @@ fn an_outage_has_rows_and_the_last_interval_its_own_rate() {
     meter.ended(key(0), 251, 320_000_000);
     let measured = meter.measured();
     let rows = |flow: &FlowMeasured| -> Vec<_> {
-        let one = |r: &Row| (r.from / 1_000_000, r.length / 1_000_000, r.received, r.kbit_s());
+        let one =
+            |r: &TrafficRow| (r.from / 1_000_000, r.length / 1_000_000, r.received, r.kbit_s());
         flow.rows.iter().map(one).collect()
     };
     let rate = Some([800.0, 1_024.0]);
@@ -184,7 +185,7 @@ proptest! {
     #[test]
     fn the_meter_agrees_with_a_naive_model(
         packets in prop::collection::vec((0u32..3, 0u64..40, 0u64..50, 0u64..3_000, 60u32..200), 0..120),
-        said in prop::collection::vec(0u64..60, 3),
+        printed in prop::collection::vec(0u64..60, 3),
         interval in 1u64..500,
     ) {
         let mut clock = 1_000_000u64;
@@ -194,7 +195,7 @@ proptest! {
         }).collect();
         let mut meter = Meter::new(interval);
         arrivals.iter().for_each(|a| meter.take(a));
-        for (flow, sent) in (0..).zip(&said) {
+        for (flow, sent) in (0..).zip(&printed) {
             meter.ended(key(flow), *sent, clock);
         }
         prop_assert!(meter.all_ended(3));
@@ -202,7 +203,7 @@ proptest! {
         prop_assert_eq!(measured.flows.len(), 3);
         let (mut all_delays, mut all_jitters) = (Vec::new(), Vec::new());
         for flow in &measured.flows {
-            let sent = said[flow.key.flow as usize];
+            let sent = printed[flow.key.flow as usize];
             let (counts, delays, jitters) = naive(&arrivals, flow.key, sent);
             prop_assert_eq!(&flow.counts, &counts);
             for (summary, values) in [(flow.delay, &delays), (flow.jitter, &jitters)] {
@@ -220,7 +221,7 @@ proptest! {
                 }
             }
             // Rows: what they hold adds up to the whole, each at its time.
-            let sum = |of: fn(&Row) -> u64| flow.rows.iter().map(of).sum::<u64>();
+            let sum = |of: fn(&TrafficRow) -> u64| flow.rows.iter().map(of).sum::<u64>();
             prop_assert_eq!(sum(|r| r.received), counts.received);
             prop_assert_eq!(sum(|r| r.payload_octets), counts.payload_octets);
             prop_assert_eq!(sum(|r| r.ip_octets), counts.ip_octets);

@@ -23,7 +23,7 @@ pub(crate) struct Incoming {
 }
 
 /// Has the system tell the TOS octets of IPv4 or the traffic classes of IPv6, as far as it can.
-pub(crate) fn tell_marks(socket: &Socket, v4: bool, v6: bool) {
+pub(crate) fn enable_tos_reports(socket: &Socket, v4: bool, v6: bool) {
     // What the system does not tell is left out of the report.
     if v4 {
         let _ = setsockopt(socket, sockopt::IpRecvTos, &true);

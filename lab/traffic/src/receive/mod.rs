@@ -6,7 +6,7 @@ pub(crate) mod incoming;
 use crate::clock::{self, Clock};
 use crate::measure::{Ahead, Arrival, FlowKey, Measured, Meter};
 use crate::plan::{LONGEST, MAX_BLOCK, MAX_TCP_FLOWS, udp_overhead};
-use crate::receive::incoming::{canonical, take, tell_marks};
+use crate::receive::incoming::{canonical, enable_tos_reports, take};
 use crate::send::NAP;
 use crate::send::stream::{PATIENCE, is_patience};
 use anyhow::{Context as _, Result, bail};
@@ -211,7 +211,7 @@ fn open(listen: SocketAddr) -> Result<(Socket, TcpListener)> {
     // Less than asked for is given where the system has a limit; what is lost by it is counted.
     let _ = udp.set_recv_buffer_size(BUFFER);
     udp.set_read_timeout(Some(PATIENCE))?;
-    tell_marks(&udp, listen.is_ipv4() || both, listen.is_ipv6());
+    enable_tos_reports(&udp, listen.is_ipv4() || both, listen.is_ipv6());
     let _ = setsockopt(&udp, sockopt::RxqOvfl, &1);
     let port = udp.local_addr()?.as_socket().map_or(0, |address| address.port());
     let tcp = Socket::new(Domain::for_address(listen), Type::STREAM, None)?;

@@ -7,7 +7,7 @@ use crate::clock::{self, Clock};
 use crate::measure::{FlowKey, Measured, kbit_s};
 use crate::plan::{FlowPlan, Pacing, Plan, Transport};
 use crate::receive::echo::Back;
-use crate::receive::incoming::tell_marks;
+use crate::receive::incoming::enable_tos_reports;
 use crate::send::pace::Pace;
 use crate::send::stream::Stream;
 use anyhow::{Context as _, Result};
@@ -237,7 +237,7 @@ fn open(flow: &FlowPlan) -> Result<Socket> {
     }
     if flow.transport == Transport::Udp {
         // Where the system's queue is full it says so, and we count it.
-        tell_marks(&socket, flow.to.is_ipv4(), flow.to.is_ipv6());
+        enable_tos_reports(&socket, flow.to.is_ipv4(), flow.to.is_ipv6());
         socket.connect(&flow.to.into())?;
         socket.set_nonblocking(true)?;
     }

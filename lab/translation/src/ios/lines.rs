@@ -4,21 +4,21 @@ use super::{MAX_LINE, MAX_LINES};
 
 /// A line that configures something.
 #[derive(Clone, Debug)]
-pub(super) struct Line {
+pub(super) struct ConfigLine {
     /// From 1.
     pub(super) number: usize,
     /// At least one.
     pub(super) words: Vec<String>,
 }
 
-impl Line {
+impl ConfigLine {
     /// The words in lower case: commands and their keywords have none of their own.
     pub(super) fn lower(&self) -> Vec<String> {
         self.words.iter().map(|word| word.to_ascii_lowercase()).collect()
     }
 }
 
-pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
+pub(super) fn read(text: &str) -> Result<Vec<ConfigLine>, String> {
     let mut lines = Vec::new();
     let mut banner: Option<String> = None;
     for (number, raw) in text.lines().enumerate() {
@@ -30,7 +30,7 @@ pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
             return Err(format!("line {number} has more than {MAX_LINE} octets"));
         }
         if raw.chars().any(|c| base::shown::is_obeyed(c) && !matches!(c, '\t' | '\r' | '\u{3}')) {
-            return Err(format!("line {number} has control characters: this is no text"));
+            return Err(format!("line {number} has control characters: not a text file"));
         }
         if let Some(end) = &banner {
             if raw.contains(end.as_str()) {
@@ -47,7 +47,7 @@ pub(super) fn of(text: &str) -> Result<Vec<Line>, String> {
             banner = unfinished(raw);
             continue;
         }
-        lines.push(Line { number, words });
+        lines.push(ConfigLine { number, words });
     }
     Ok(lines)
 }

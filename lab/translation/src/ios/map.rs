@@ -1,6 +1,6 @@
 //! Policy maps: what their classes say, and the policy made of them.
 
-use super::lines::Line;
+use super::lines::ConfigLine;
 use super::matching::access::{dscp, precedence_number};
 use super::matching::class::Class;
 use super::matching::work::Work;
@@ -91,7 +91,7 @@ impl PolicyClass {
     }
 
     /// A line of the class; false where it is none.
-    pub(super) fn read(&mut self, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+    pub(super) fn read(&mut self, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
         let number = line.number;
         let at = |value| Some(At { line: number, value });
         let done: Result<(), String> = match words {
@@ -162,7 +162,7 @@ pub(super) fn number(word: Option<&&str>, what: &str) -> Result<u64, String> {
 }
 
 pub(super) fn rate(bits: u64) -> Result<Rate, String> {
-    Rate::from_bits(bits).ok_or_else(|| format!("{bits} bit/s is no rate up to 1 Tbit/s"))
+    Rate::from_bits(bits).ok_or_else(|| format!("invalid rate {bits} bit/s: 1 Tbit/s at most"))
 }
 
 fn kbit(word: &str) -> Result<Rate, String> {

@@ -24,7 +24,7 @@ mod write;
 pub use ports::Renamed;
 pub use write::to_toml;
 
-use lines::Line;
+use lines::ConfigLine;
 use matching::work::Work;
 use matching::{class, work};
 use router::policy::{Attachment, Policy};
@@ -103,7 +103,7 @@ pub fn import(file: &str, text: &str) -> Result<Imported, NotIos> {
 
 fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, NotIos> {
     let not = |what: String| NotIos { file: file.to_owned(), what };
-    let lines = lines::of(text).map_err(not)?;
+    let lines = lines::read(text).map_err(not)?;
     let mut notes = Notes::default();
     let config = read::read(&lines, &mut notes);
     if config.is_empty() {
@@ -140,7 +140,8 @@ fn import_within(file: &str, text: &str, mut work: Work) -> Result<Imported, Not
     let interfaces: BTreeSet<String> = config.interfaces.keys().cloned().chain(named).collect();
     let places: Vec<String> = interfaces.iter().cloned().collect();
     checked::leave_out_refused(&mut policy, &places, &config, &mut notes);
-    let texts: BTreeMap<usize, &Line> = lines.iter().map(|line| (line.number, line)).collect();
+    let texts: BTreeMap<usize, &ConfigLine> =
+        lines.iter().map(|line| (line.number, line)).collect();
     let mut unmapped: Vec<Unmapped> = notes
         .found
         .into_iter()

@@ -25,7 +25,7 @@ impl std::str::FromStr for Renamed {
             parts.ok_or("an interface and its port, as in Ethernet0/1=wan".to_owned())?;
         if !is_port(port) {
             return Err(format!(
-                "{port:?} is no name of a port: 1 to {MAX_PORT_NAME} letters, digits, - and _"
+                "invalid port name {port:?}: 1 to {MAX_PORT_NAME} letters, digits, - and _"
             ));
         }
         Ok(Renamed { interface: interface.to_owned(), port: port.to_owned() })

@@ -1,6 +1,6 @@
 //! Reads a configuration line by line: which mode it is in, and what each line of a mode says.
 
-use super::lines::Line;
+use super::lines::ConfigLine;
 use super::map::{DEFAULT, PolicyClass, PolicyMap, is_default};
 use super::matching::access::{self, AccessList, Kind, kind_of};
 use super::matching::class::{self, ClassMap};
@@ -109,7 +109,7 @@ const FOREIGN: [&str; 40] = [
     "voice",
 ];
 
-pub(super) fn read(lines: &[Line], notes: &mut Notes) -> Config {
+pub(super) fn read(lines: &[ConfigLine], notes: &mut Notes) -> Config {
     let mut config = Config::default();
     let mut mode = Mode::Other;
     for line in lines {
@@ -164,7 +164,7 @@ pub(super) fn read(lines: &[Line], notes: &mut Notes) -> Config {
 
 impl Config {
     /// The mode that a line begins, wherever it stands.
-    fn begins(&mut self, line: &Line, notes: &mut Notes) -> Option<Mode> {
+    fn begins(&mut self, line: &ConfigLine, notes: &mut Notes) -> Option<Mode> {
         let lower = line.lower();
         let lower: Vec<&str> = lower.iter().map(String::as_str).collect();
         let own = |at: usize| line.words.get(at).cloned().unwrap_or_default();
@@ -231,7 +231,7 @@ impl Config {
 
 impl Config {
     /// Removes what a line `no ...` of the configuration as a whole takes back; false where it is none.
-    fn taken_back(&mut self, line: &Line, words: &[&str]) -> bool {
+    fn taken_back(&mut self, line: &ConfigLine, words: &[&str]) -> bool {
         let own = |at: usize| line.words.get(at).map(String::as_str).unwrap_or_default();
         let last = line.words.last().map(String::as_str).unwrap_or_default();
         match words {
@@ -249,7 +249,7 @@ impl Config {
 
 impl Interface {
     /// A line `no service-policy ...`; false where another policy than the one here is named.
-    fn detach(&mut self, line: &Line, direction: &str) -> bool {
+    fn detach(&mut self, line: &ConfigLine, direction: &str) -> bool {
         let slot = if direction == "input" { &mut self.input } else { &mut self.output };
         let named = line.words.get(3);
         let same = named.is_none_or(|name| slot.as_ref().is_none_or(|at| at.value == *name));
@@ -260,7 +260,7 @@ impl Interface {
     }
 }
 
-fn in_class(map: &mut ClassMap, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+fn in_class(map: &mut ClassMap, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
     match words {
         ["match", ..] => {
             let term = class::term(line.number, line.words.get(1..).unwrap_or_default());
@@ -276,7 +276,7 @@ fn in_class(map: &mut ClassMap, line: &Line, words: &[&str], notes: &mut Notes) 
     }
 }
 
-fn in_policy(map: &mut PolicyMap, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+fn in_policy(map: &mut PolicyMap, line: &ConfigLine, words: &[&str], notes: &mut Notes) -> bool {
     match words {
         ["description", ..] => true,
         ["class", rest @ ..] if !rest.is_empty() => {
@@ -310,7 +310,12 @@ fn in_policy(map: &mut PolicyMap, line: &Line, words: &[&str], notes: &mut Notes
     }
 }
 
-fn in_interface(interface: &mut Interface, line: &Line, words: &[&str], notes: &mut Notes) -> bool {
+fn in_interface(
+    interface: &mut Interface,
+    line: &ConfigLine,
+    words: &[&str],
+    notes: &mut Notes,
+) -> bool {
     let own = |at: usize| {
         let value = line.words.get(at).cloned().unwrap_or_default();
         Some(At { line: line.number, value })

@@ -91,7 +91,7 @@ fn what_cannot_be_said_is_listed_with_its_line() {
         of.join("; ")
     };
     for (line, part) in [
-        (1, "wildcard mask 0.255.0.255 is no prefix"),
+        (1, "wildcard mask 0.255.0.255 is not a prefix"),
         (5, "NBAR"),
         (6, "line 8 has to match too"),
         (8, "no match for \"cos\""),

@@ -2,15 +2,15 @@
 
 use super::matching::access::{dscp, precedence_number};
 use dscp::Dscp;
-use router::policy::{Dropper, Line};
+use router::policy::{Dropper, WredLine};
 use std::collections::BTreeMap;
 
 /// What a class says of WRED.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Wred {
     by_dscp: bool,
-    dscps: BTreeMap<Dscp, Line>,
-    precedences: BTreeMap<u8, Line>,
+    dscps: BTreeMap<Dscp, WredLine>,
+    precedences: BTreeMap<u8, WredLine>,
     exponent: Option<u8>,
     ecn: bool,
 }
@@ -45,8 +45,8 @@ const MINIMA: [(u8, u32); 20] = [
     (38, 24),
 ];
 
-fn default_line(min: u32) -> Line {
-    Line { min, max: MAX, denominator: DENOMINATOR }
+fn default_line(min: u32) -> WredLine {
+    WredLine { min, max: MAX, denominator: DENOMINATOR }
 }
 
 impl Wred {
@@ -75,7 +75,7 @@ impl Wred {
 
     /// The dropper, IOS's defaults written out; and the highest maximum in it.
     pub(super) fn dropper(&self) -> (Dropper, u32) {
-        let mut lines: BTreeMap<Dscp, Line> = BTreeMap::new();
+        let mut lines: BTreeMap<Dscp, WredLine> = BTreeMap::new();
         let others;
         if self.by_dscp {
             for (number, min) in MINIMA {
@@ -87,8 +87,8 @@ impl Wred {
             lines.extend(&self.dscps);
         } else {
             let of = |number: u8| {
-                let said = self.precedences.get(&number).copied();
-                said.unwrap_or_else(|| default_line(MIN + 2 * u32::from(number)))
+                let printed = self.precedences.get(&number).copied();
+                printed.unwrap_or_else(|| default_line(MIN + 2 * u32::from(number)))
             };
             for dscp in (8..64).filter_map(Dscp::new) {
                 lines.insert(dscp, of(dscp.number() / 8));
@@ -101,7 +101,7 @@ impl Wred {
     }
 }
 
-fn line(words: &[&str]) -> Result<Line, String> {
+fn line(words: &[&str]) -> Result<WredLine, String> {
     let numbers: Result<Vec<u32>, _> = words.iter().map(|word| word.parse::<u32>()).collect();
     let (min, max, denominator) = match numbers.as_deref() {
         Ok([min, max]) => (*min, *max, DENOMINATOR),
@@ -111,5 +111,5 @@ fn line(words: &[&str]) -> Result<Line, String> {
     if min > max || denominator == 0 || denominator > 65_536 || max > 1_000_000 {
         return Err("MIN must not be above MAX, and DENOMINATOR is 1 to 65536".to_owned());
     }
-    Ok(Line { min, max, denominator })
+    Ok(WredLine { min, max, denominator })
 }

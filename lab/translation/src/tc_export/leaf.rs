@@ -1,7 +1,7 @@
 //! Queues and what they drop.
 
 use super::{Builder, NoScript};
-use router::policy::{Dropper, Limit, Line, Queueing};
+use router::policy::{Dropper, Limit, Queueing, WredLine};
 
 /// Octets that a packet is taken to have, where a discipline counts in octets.
 const PACKET: u64 = 1_000;
@@ -82,7 +82,7 @@ impl Builder<'_> {
                     let of = |percent: f64| (packets as f64 * percent / 100.0).round() as u32;
                     let (min, max) = (of(curve.from), of(curve.all));
                     let denominator = (1.0 / curve.most.max(1e-4)).round() as u32;
-                    (name.to_owned(), Line { min, max, denominator }, prio)
+                    (name.to_owned(), WredLine { min, max, denominator }, prio)
                 };
                 let all = [line("green", green, 1), line("yellow", yellow, 2), line("red", red, 3)];
                 self.gred(start, &all, packets)
@@ -101,7 +101,7 @@ impl Builder<'_> {
     fn gred(
         &mut self,
         start: &str,
-        lines: &[(String, Line, u8)],
+        lines: &[(String, WredLine, u8)],
         packets: usize,
     ) -> Result<(), NoScript> {
         self.leave_out(
@@ -129,7 +129,7 @@ impl Builder<'_> {
 
 /// The number of the line for packets without a drop precedence: that of all others, that of best
 /// effort, or the strictest.
-fn unclassified(lines: &[(String, Line, u8)]) -> usize {
+fn unclassified(lines: &[(String, WredLine, u8)]) -> usize {
     let named = |wanted: &str| lines.iter().position(|(name, ..)| name == wanted);
     let strictest = || {
         let numbered = lines.iter().enumerate();
@@ -151,7 +151,7 @@ fn packets(limit: &Limit) -> Option<usize> {
 }
 
 /// What red and gred have in common.
-fn sizes(line: &Line) -> String {
+fn sizes(line: &WredLine) -> String {
     let (min, max) = (u64::from(line.min.max(1)), u64::from(line.max.max(2)));
     let max = max.max(min + 1);
     // What tc(8) advises: (2 min + max) / 3, in packets.

@@ -70,7 +70,7 @@ pub enum NoScript {
     #[error("the policy has no interface {0:?}: it has {1}")]
     Interface(String, String),
     /// No name of a device.
-    #[error("{0:?} is no name of a device: up to 15 letters, digits, dots, dashes and underscores")]
+    #[error("invalid device name {0:?}: up to 15 letters, digits, dots, dashes and underscores")]
     Device(String),
     /// Too large for the kernel's numbers.
     #[error("the policy has too many classes or filters for a script")]
@@ -79,7 +79,7 @@ pub enum NoScript {
 
 /// A line with a rate, where the device has none of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct ScriptLine {
     /// All that the device may send.
     pub rate: Rate,
     /// Octets that each packet has more on the line.
@@ -97,7 +97,7 @@ pub fn script(
     interface: &str,
     dev: &str,
     kernel: &Qdiscs,
-    line: Option<Line>,
+    line: Option<ScriptLine>,
 ) -> Result<Script, NoScript> {
     let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '-' | '_');
     if dev.is_empty() || dev.len() > 15 || !dev.chars().all(is_part) || dev.starts_with('-') {
@@ -121,7 +121,7 @@ struct Builder<'a> {
     policy: &'a Policy,
     dev: &'a str,
     kernel: &'a Qdiscs,
-    line: Option<Line>,
+    line: Option<ScriptLine>,
     script: Script,
     /// Numbers given to classes, disciplines and chains.
     parts: u16,

@@ -145,7 +145,7 @@ fn lines_of_wred_are_judged_by_the_whole_queue_and_colours_by_their_own() {
 
 #[test]
 fn a_line_with_a_rate_bounds_all_classes() {
-    let line = Line { rate: "1Mbit".parse().unwrap(), overhead: 18 };
+    let line = ScriptLine { rate: "1Mbit".parse().unwrap(), overhead: 18 };
     for (name, interface) in
         [("nato-single-queue-wred", "wan"), ("bern-ef-af", "out"), ("plain", "any")]
     {

@@ -36,7 +36,7 @@ pub(super) const CHANNELS: [Channel; 5] = [
 /// What came of all messages.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Carried {
-    messages: Vec<Line>,
+    messages: Vec<MessageOutcome>,
     /// Accepted but not delivered.
     lost: usize,
     /// Delivered more than once.
@@ -47,7 +47,7 @@ pub(super) struct Carried {
 
 /// What came of one message.
 #[derive(Debug, Serialize)]
-struct Line {
+struct MessageOutcome {
     precedence: String,
     /// Octets of the body.
     size: u64,
@@ -81,7 +81,7 @@ impl Carried {
         self.duplicated += of_it.len().saturating_sub(1);
         let mut channels = CHANNELS.iter();
         let channel = channels.find(|c| c.precedences.contains(&sent.precedence.as_str()));
-        self.messages.push(Line {
+        self.messages.push(MessageOutcome {
             precedence: sent.precedence.clone(),
             size: sent.size,
             channel: channel.map_or("?", |c| c.name),
@@ -135,7 +135,7 @@ impl Carried {
         let identifiers: BTreeSet<&str> =
             self.messages.iter().map(|line| line.mts_identifier.as_str()).collect();
         let count = PRECEDENCES.len() * SIZES.len();
-        let is_marked = |line: &Line| {
+        let is_marked = |line: &MessageOutcome| {
             let seen = [&line.dscp_seen_out, &line.dscp_seen_back];
             seen.into_iter().flatten().all(|seen| *seen == BTreeSet::from([line.dscp_expected]))
         };

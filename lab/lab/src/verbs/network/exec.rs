@@ -20,8 +20,8 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         let client = Client::find(self.lab.as_deref())?;
-        let way = client.enter(&self.host)?;
-        inside::run(&way, client.name(), &self.command).map(ExitCode::from)
+        let route = client.enter(&self.host)?;
+        inside::run(&route, client.name(), &self.command).map(ExitCode::from)
     }
 }
 

@@ -14,7 +14,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         crate::verbs::end_with_standard_input();
-        middle::bleach_between([&self.from, &self.to], crate::verbs::say_ready)?;
+        middle::bleach_between([&self.from, &self.to], crate::verbs::print_ready)?;
         Ok(ExitCode::SUCCESS)
     }
 }

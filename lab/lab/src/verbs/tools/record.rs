@@ -15,7 +15,7 @@ pub(crate) struct Args {
 impl Args {
     pub(crate) fn run(&self) -> anyhow::Result<ExitCode> {
         crate::verbs::end_with_standard_input();
-        capture::record(&self.interface, &self.file, crate::verbs::say_ready)?;
+        capture::record(&self.interface, &self.file, crate::verbs::print_ready)?;
         Ok(ExitCode::SUCCESS)
     }
 }

@@ -69,7 +69,7 @@ pub(super) fn measured(load: &Load, flows: &[FloodStatus], origin: Moment) -> Lo
 /// What a reader has to know of packets that were not made.
 pub(super) fn note(flow: &FloodStatus) -> Option<String> {
     let FloodStatus { name, left_out, sent, .. } = flow;
-    let told =
+    let notified =
         || format!("{name}: {left_out} packets beside {} were not made in time", sent.packets);
-    (*left_out > 0).then(told)
+    (*left_out > 0).then(notified)
 }

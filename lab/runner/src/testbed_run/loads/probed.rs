@@ -12,7 +12,7 @@ use std::net::SocketAddr;
 use std::time::Duration;
 use study::Planned;
 use study::file::Load;
-use study::skew::{self, Line, Skew};
+use study::skew::{self, FittedLine, Skew};
 use testbed::clock::{Deadline, is_interrupted, pause};
 use traffic::Clock;
 
@@ -97,7 +97,7 @@ impl Found {
     pub(super) fn arguments(&self, place: usize, load: &Load) -> Vec<String> {
         let removed = self.skew(place).map(|skew| skew.removed).unwrap_or_default();
         let made = load.clock.unwrap_or_default();
-        let off = Line {
+        let off = FittedLine {
             offset_ms: removed.offset_ms - made.ahead_ms,
             drift_ppm: removed.drift_ppm - made.drift_ppm,
         };
@@ -130,7 +130,7 @@ mod tests {
 
     #[test]
     fn what_is_found_and_what_is_made_are_told_to_the_receiver() {
-        let removed = Line { offset_ms: -3.5, drift_ppm: 42.0 };
+        let removed = FittedLine { offset_ms: -3.5, drift_ppm: 42.0 };
         let skew = Skew { removed, ..Skew::default() };
         let found = Found { since: 1_000, skews: [(1, skew)].into() };
         let mut load: Load = toml::from_str("name = 'x'\nfrom = 'a'\nto = 'b'").unwrap();

@@ -3,7 +3,7 @@
 use super::algebra::{all_without, whole};
 use super::work::{TOO_MUCH, Work};
 use crate::ios::Notes;
-use crate::ios::lines::Line;
+use crate::ios::lines::ConfigLine;
 use dscp::Dscp;
 use router::policy::{Match, Ports, Prefix, Protocol};
 use std::net::{IpAddr, Ipv4Addr};
@@ -84,7 +84,7 @@ impl AccessList {
 }
 
 /// An entry from the words after the list's name: `permit ...`; `None` for a remark.
-pub(crate) fn entry(line: &Line, skip: usize, kind: Kind) -> Option<Entry> {
+pub(crate) fn entry(line: &ConfigLine, skip: usize, kind: Kind) -> Option<Entry> {
     let words = line.lower();
     let mut words = words.iter().map(String::as_str).skip(skip).peekable();
     // Named lists may number their entries.
@@ -224,7 +224,7 @@ impl<'w> Reader<'w> {
             "host" => {
                 let address = self.next().unwrap_or_default();
                 let address: IpAddr =
-                    address.parse().map_err(|_| format!("{address:?} is no address"))?;
+                    address.parse().map_err(|_| format!("invalid address {address:?}"))?;
                 let length = if address.is_ipv4() { 32 } else { 128 };
                 Ok(Prefix::new(address, length))
             }
@@ -235,14 +235,14 @@ impl<'w> Reader<'w> {
             }
             _ => {
                 let address: Ipv4Addr =
-                    word.parse().map_err(|_| format!("{word:?} is no address"))?;
+                    word.parse().map_err(|_| format!("invalid address {word:?}"))?;
                 let mask = self.next().ok_or("the wildcard mask is missing")?;
                 let wild: Ipv4Addr =
-                    mask.parse().map_err(|_| format!("{mask:?} is no wildcard mask"))?;
+                    mask.parse().map_err(|_| format!("invalid wildcard mask {mask:?}"))?;
                 let length = u32::from(wild).leading_zeros();
                 let ones = u32::MAX.checked_shr(length).unwrap_or(0);
                 if ones != u32::from(wild) {
-                    return Err(format!("the wildcard mask {mask} is no prefix"));
+                    return Err(format!("the wildcard mask {mask} is not a prefix"));
                 }
                 let length = u8::try_from(length).unwrap_or(32);
                 Ok(Prefix::new(address.into(), length))
@@ -323,7 +323,7 @@ const PRECEDENCES: [&str; 8] = [
 pub(crate) fn precedence_number(word: &str) -> Result<u8, String> {
     let named = PRECEDENCES.iter().position(|name| *name == word);
     let number = named.and_then(|n| u8::try_from(n).ok()).or_else(|| word.parse().ok());
-    number.filter(|n| *n < 8).ok_or_else(|| format!("{word:?} is no IP precedence"))
+    number.filter(|n| *n < 8).ok_or_else(|| format!("invalid IP precedence {word:?}"))
 }
 
 /// The eight code points of an IP precedence.
