@@ -35,16 +35,16 @@ value = "delay_ms"
 items = [["alone", "loads/alone/flow"]]
 "#;
 
-fn check(said: &Value, ground: &str) {
+fn check(results: &Value, environment: &str) {
     let row = |item: &str| {
-        let rows = said["rows"].as_array().unwrap();
+        let rows = results["rows"].as_array().unwrap();
         rows.iter().find(|row| row["item"] == item).unwrap().clone()
     };
     let number =
         |of: &Value, key: &str| of[key].as_f64().unwrap_or_else(|| panic!("{key}: {of:#}"));
     let flow = row("loads/alone/flow");
-    assert_eq!(flow["ground"], ground);
-    // Without what was found, it would be 50 ms and more before it was sent, and told as nothing.
+    assert_eq!(flow["ground"], environment);
+    // Without the correction, it would arrive 50 ms before it was sent, and be reported as 0.
     let skew = &flow["skew"];
     let removed = &skew["removed"];
     assert!((number(removed, "offset_ms") + 50.0).abs() < 10.0, "{flow:#}");
@@ -52,19 +52,19 @@ fn check(said: &Value, ground: &str) {
     assert!(number(&skew["least_squares"], "drift_ppm").is_finite(), "{flow:#}");
     assert!(number(&flow, "delay_ms") < 30.0, "{flow:#}");
     assert_eq!(number(&flow, "loss_percent"), 0.0);
-    let measured = &said["measured"][0]["loads"][0];
+    let measured = &results["measured"][0]["loads"][0];
     assert!(measured["delay_over_time"].as_array().unwrap().len() >= 4, "{measured}");
 
     // The line takes a third of the flood.
     let flood = row("loads/flooded/flood");
     assert!((50.0..80.0).contains(&number(&flood, "loss_percent")), "{flood:#}");
-    assert_eq!(flood["inside"].as_bool().unwrap_or(false), ground == "real", "{flood:#}");
+    assert_eq!(flood["inside"].as_bool().unwrap_or(false), environment == "real", "{flood:#}");
     assert_eq!(flood["dscp_name"], "CS1");
     assert!(number(&row("loads/flooded/flow"), "loss_percent") > 5.0);
 }
 
 #[test]
-fn loads_are_made_and_clocks_are_found_on_either_ground() {
+fn loads_are_made_and_clocks_are_found_on_testbed_and_in_simulation() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("study.toml"), STUDY).unwrap();
     let run = |more: &[&str]| {
@@ -76,7 +76,7 @@ fn loads_are_made_and_clocks_are_found_on_either_ground() {
     if namespace("loads_are_made").is_none() {
         return;
     }
-    let said = run(&["--scale", "0.5", "--out", "real"]);
-    check(&said, "real");
-    assert_eq!(said["rows"][0]["scale"], 0.5);
+    let results = run(&["--scale", "0.5", "--out", "real"]);
+    check(&results, "real");
+    assert_eq!(results["rows"][0]["scale"], 0.5);
 }
