@@ -39,7 +39,7 @@ pub fn load(directory: &Path) -> Result<Vec<(String, Vec<u8>)>> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn of(target: &Target) -> Result<Vec<(String, Vec<u8>)>> {
+pub fn inputs(target: &Target) -> Result<Vec<(String, Vec<u8>)>> {
     let mut inputs = load(&root().join("corpus").join(target.name))?;
     inputs.extend(load(&root().join("regressions").join(target.name))?);
     Ok(inputs)
@@ -56,7 +56,7 @@ pub fn make(target: &Target) -> Result<usize> {
         std::fs::remove_dir_all(&directory)?;
     }
     std::fs::create_dir_all(&directory)?;
-    let seeds = seeds::of(target.name);
+    let seeds = seeds::of_target(target.name);
     for (name, octets) in &seeds {
         let path = directory.join(format!("{name}.hex"));
         std::fs::write(&path, hex::encode(octets)).with_context(|| path.display().to_string())?;

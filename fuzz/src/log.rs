@@ -28,10 +28,10 @@ const HEADS: [&str; 12] = [
 pub(crate) struct Row(pub(crate) Vec<String>);
 
 impl Row {
-    /// What came of a target.
-    pub(crate) fn of(target: &str, seed: u64, seconds: u64, outcome: &Outcome) -> Row {
+    /// The row of a target's outcome.
+    pub(crate) fn from_outcome(target: &str, seed: u64, seconds: u64, outcome: &Outcome) -> Row {
         let mib = |kib: u64| format!("{:.1}", kib as f64 / 1024.0);
-        let said: Vec<String> =
+        let output: Vec<String> =
             outcome.findings.iter().map(|finding| finding.to_string()).collect();
         Row(vec![
             target.to_owned(),
@@ -45,7 +45,7 @@ impl Row {
             mib(outcome.first_kib),
             mib(outcome.last_kib),
             commit(),
-            findings(&said),
+            findings(&output),
         ])
     }
 
@@ -58,7 +58,7 @@ impl Row {
         Row(cells)
     }
 
-    /// Reads a line; `None` where it is no row of ours.
+    /// Reads a line; `None` if it is not a row.
     pub(crate) fn read(line: &str) -> Option<Row> {
         let inner = line.trim().strip_prefix('|')?.strip_suffix('|')?;
         let cells: Vec<String> = inner.split('|').map(|cell| cell.trim().to_owned()).collect();
@@ -91,10 +91,10 @@ impl std::fmt::Display for Row {
 }
 
 /// Number of findings, and what they are, on one line without the table's own sign.
-fn findings(said: &[String]) -> String {
-    let text = said.iter().map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
+fn findings(output: &[String]) -> String {
+    let text = output.iter().map(|one| one.split_whitespace().collect::<Vec<_>>().join(" "));
     let text = text.collect::<Vec<_>>().join("; ").replace('|', "/");
-    if said.is_empty() { "0".to_owned() } else { format!("{}: {text}", said.len()) }
+    if output.is_empty() { "0".to_owned() } else { format!("{}: {text}", output.len()) }
 }
 
 /// The two lines above the rows.
@@ -179,7 +179,7 @@ mod tests {
             last_kib: 5_200,
             findings: Vec::new(),
         };
-        let row = Row::of("ber", 4, 60, &outcome);
+        let row = Row::from_outcome("ber", 4, 60, &outcome);
         assert_eq!(Row::read(&row.to_string()), Some(row.clone()));
         assert_eq!(row.0.get(3..7), Some(&["1200", "20", "60.0", "31.5"].map(str::to_owned)[..]));
         assert!(row.is_of("ber", 4, 60) && row.is_clean());

@@ -2,7 +2,7 @@
 //!
 //! Each target has a process of its own, so that its memory and its processor time are its own, and
 //! one that is lost takes no other with it. Each input follows from the seed and its number, so a
-//! run goes on with `--from`, and a finding comes back with the same seed, `--from` its number and
+//! run continues with `--from`, and a finding is repeated with the same seed, `--from` its number and
 //! `--count 1`.
 
 mod log;
@@ -65,7 +65,7 @@ fn main() -> Result<ExitCode> {
         return Ok(ExitCode::SUCCESS);
     }
     for target in &chosen {
-        if corpus::of(target)?.is_empty() {
+        if corpus::inputs(target)?.is_empty() {
             bail!("{} has no corpus: run with --make-corpus first", target.name);
         }
     }
@@ -91,7 +91,7 @@ fn alone(target: &'static Target, run: Run) -> Result<ExitCode> {
         std::fs::create_dir_all(directory)?;
     }
     let outcome = worker::run(pool::plan(target, run, Some(progress))?)?;
-    println!("{}", Row::of(target.name, run.seed, run.seconds, &outcome));
+    println!("{}", Row::from_outcome(target.name, run.seed, run.seconds, &outcome));
     outcome.findings.iter().for_each(|finding| eprintln!("\n{finding}"));
     Ok(ExitCode::SUCCESS)
 }

@@ -20,13 +20,13 @@ pub(crate) fn peak_kib() -> u64 {
     status("VmHWM:")
 }
 
-/// Resident memory in KiB, without what is mapped from files; 0 where the system does not tell.
+/// Resident memory in KiB, without what is mapped from files; 0 if the system does not show it.
 pub(crate) fn live_kib() -> u64 {
     status("RssAnon:")
 }
 
-/// Time this process has had of the processors, in all its threads; zero where the system does not
-/// tell. `/proc/self/stat` counts in hundredths of a second.
+/// Time this process has had of the processors, in all its threads; zero if the system does not
+/// show it. `/proc/self/stat` counts in hundredths of a second.
 pub(crate) fn cpu() -> Duration {
     let stat = std::fs::read_to_string("/proc/self/stat").unwrap_or_default();
     // The name, in parentheses, may contain anything; utime and stime are fields 14 and 15.

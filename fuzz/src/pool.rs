@@ -20,7 +20,7 @@ pub(crate) struct Run {
     pub(crate) jobs: usize,
 }
 
-/// Runs the targets, each for its full time, `jobs` at once; tells and logs each when it ends. Gives
+/// Runs the targets, each for its full time, `jobs` at once; shows and logs each when it ends. Returns
 /// whether nothing was found.
 pub(crate) fn run(targets: Vec<&'static Target>, run: Run, log: Log) -> Result<bool> {
     let queue = Mutex::new(VecDeque::from(targets));
@@ -62,8 +62,8 @@ fn one(target: &'static Target, run: Run) -> Result<Row> {
         .spawn()
         .context("no process")?;
     let id = child.id();
-    let (said, status) = ended(&mut child)?;
-    let row = said.lines().find_map(Row::read);
+    let (output, status) = ended(&mut child)?;
+    let row = output.lines().find_map(Row::read);
     let progress = std::fs::read(progress(id)).unwrap_or_default();
     let _ = std::fs::remove_file(self::progress(id));
     if let Some(row) = row {
@@ -77,11 +77,11 @@ fn one(target: &'static Target, run: Run) -> Result<Row> {
 }
 
 fn ended(child: &mut Child) -> Result<(String, ExitStatus)> {
-    let mut said = String::new();
+    let mut output = String::new();
     if let Some(stdout) = &mut child.stdout {
-        std::io::Read::read_to_string(stdout, &mut said)?;
+        std::io::Read::read_to_string(stdout, &mut output)?;
     }
-    Ok((said, child.wait()?))
+    Ok((output, child.wait()?))
 }
 
 fn how(status: ExitStatus) -> String {
@@ -91,7 +91,7 @@ fn how(status: ExitStatus) -> String {
     }
 }
 
-/// Where the process of this number tells what it is at.
+/// The progress file of the process with this number.
 pub(crate) fn progress(id: u32) -> std::path::PathBuf {
     corpus::root().join("artifacts").join(format!("current-{id}"))
 }
@@ -104,7 +104,7 @@ pub(crate) fn plan(
 ) -> Result<Plan> {
     Ok(Plan {
         target,
-        corpus: corpus::of(target)?.into_iter().map(|(_, octets)| octets).collect(),
+        corpus: corpus::inputs(target)?.into_iter().map(|(_, octets)| octets).collect(),
         seed: run.seed,
         from: run.from,
         count: run.count,

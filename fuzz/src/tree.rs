@@ -35,7 +35,7 @@ pub enum Form {
     Wrong(u64),
 }
 
-/// The elements that `octets` are; `None` where they are no BER to the last octet, or none at all.
+/// The elements that `octets` are; `None` if they are not BER to the last octet.
 pub fn parse(octets: &[u8]) -> Option<Vec<Node>> {
     let (nodes, rest) = elements(octets, false, 0)?;
     (rest.is_empty() && !nodes.is_empty()).then_some(nodes)

@@ -43,12 +43,12 @@ pub(crate) struct Plan {
     pub(crate) from: u64,
     pub(crate) count: u64,
     pub(crate) time: Duration,
-    /// Is told the number of each input before it is executed, for whom this process does not
-    /// survive.
+    /// Records the number of each input before it is executed, for a process that does not survive
+    /// it.
     pub(crate) progress: Option<PathBuf>,
 }
 
-/// What came of it.
+/// The outcome of a target.
 #[derive(Debug)]
 pub(crate) struct Outcome {
     pub(crate) executions: u64,
@@ -84,7 +84,7 @@ impl fmt::Display for Finding {
 }
 
 thread_local! {
-    /// What the last panic of this thread said, and where.
+    /// Message and place of the last panic of this thread.
     static PANIC: RefCell<String> = const { RefCell::new(String::new()) };
 }
 
@@ -277,7 +277,7 @@ fn work(plan: &Plan, start: Instant, at: &Current, sender: &Sender<Message>) -> 
     done
 }
 
-/// How long an input takes another time: of the processor, where the system tells.
+/// The time of a repeated input: of the processor, if the system shows it.
 fn again(plan: &Plan, input: &[u8]) -> Duration {
     let (begin, cpu) = (meter::now(), meter::cpu_of_thread());
     // What it breaks was found before.
@@ -307,16 +307,16 @@ mod tests {
     fn a_broken_invariant_is_found_once_for_each_place_and_number() {
         let outcome = run(plan(|octets| assert!(octets.len() < 3, "long"))).unwrap();
         assert_eq!((outcome.executions, outcome.findings.len()), (300, KEPT));
-        let said = outcome.findings[0].to_string();
-        assert!(said.contains("long") && said.contains("--seed 1 --from "), "{said}");
+        let output = outcome.findings[0].to_string();
+        assert!(output.contains("long") && output.contains("--seed 1 --from "), "{output}");
         assert!(run(plan(|_| {})).unwrap().findings.is_empty());
     }
 
     #[test]
-    fn growth_is_told_from_the_first_tenth_to_the_last() {
+    fn growth_is_measured_from_the_first_tenth_to_the_last() {
         let grows: Vec<u64> = (0..100).map(|n| n * 1_000).collect();
         assert_eq!(tenths(&grows), (4_500, 94_500));
-        // One sample that is high is no growth, and few samples say nothing.
+        // One high sample is not growth, and few samples have no result.
         assert_eq!(tenths(&[5; 40]), (5, 5));
         assert_eq!(tenths(&[0, 90]), (45, 45));
     }

@@ -20,7 +20,7 @@ fn mutations(target: &str) -> u64 {
 
 /// Runs one target; gives what broke.
 fn replay(target: &fuzz::Target) -> Vec<String> {
-    let inputs = corpus::of(target).expect("a corpus that can be read");
+    let inputs = corpus::inputs(target).expect("a corpus that can be read");
     assert!(!inputs.is_empty(), "{} has no corpus", target.name);
     let mut broken = Vec::new();
     let mut run = |what: &dyn Fn() -> String, octets: &[u8]| {

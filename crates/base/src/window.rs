@@ -22,17 +22,17 @@ const MINUTE_US: u64 = 60_000_000;
 /// 1970-01-01 was a Thursday, three days into a week.
 const EPOCH_DAYS_INTO_WEEK: u64 = 3;
 
-/// Why a text is no window.
+/// Why a text is not a window.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum WindowError {
     /// Neither `HH:MM-HH:MM` nor `DAYS HH:MM-HH:MM`.
-    #[error("{0:?} is no time window such as \"mon-fri 06:00-18:00\"")]
+    #[error("{0:?} is not a time window such as \"mon-fri 06:00-18:00\"")]
     Form(String),
     /// Not one of the seven names.
-    #[error("{0:?} is no day: mon, tue, wed, thu, fri, sat or sun")]
+    #[error("{0:?} is not a day: mon, tue, wed, thu, fri, sat or sun")]
     Day(String),
     /// Not a time of the day.
-    #[error("{0:?} is no time of the day from 00:00 to 24:00")]
+    #[error("{0:?} is not a time of the day from 00:00 to 24:00")]
     Time(String),
     /// It would begin when the day is over.
     #[error("a window cannot begin at 24:00: write 00:00 of the day after")]
@@ -214,8 +214,8 @@ impl Windows {
         last_begun.is_some_and(|(_, until)| minute < *until)
     }
 
-    /// The first moment after `at` at which [`Windows::is_open`] says otherwise than at `at`; `None`
-    /// where they are always open.
+    /// The first moment after `at` at which [`Windows::is_open`] differs from `at`; `None`
+    /// if they are always open.
     pub fn next_change(&self, at: Utc) -> Option<Utc> {
         let minute = minute_of_week(at);
         // Open until the week's end and from its beginning on: no change there.
@@ -315,21 +315,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_window_says_why() {
+    fn errors_name_the_invalid_part() {
         let why = |text: &str| text.parse::<Windows>().unwrap_err().to_string();
         same(&[
-            (why(""), "\"\" is no time window such as \"mon-fri 06:00-18:00\""),
-            (why("mon"), "\"mon\" is no time window such as \"mon-fri 06:00-18:00\""),
+            (why(""), "\"\" is not a time window such as \"mon-fri 06:00-18:00\""),
+            (why("mon"), "\"mon\" is not a time window such as \"mon-fri 06:00-18:00\""),
             (
                 why("mon 06:00 - 18:00"),
-                "\"mon 06:00 - 18:00\" is no time window such as \"mon-fri 06:00-18:00\"",
+                "\"mon 06:00 - 18:00\" is not a time window such as \"mon-fri 06:00-18:00\"",
             ),
-            (why("mo 06:00-18:00"), "\"mo\" is no day: mon, tue, wed, thu, fri, sat or sun"),
-            (why("mon,,tue 06:00-18:00"), "\"\" is no day: mon, tue, wed, thu, fri, sat or sun"),
-            (why("6:00-18:00"), "\"6:00\" is no time of the day from 00:00 to 24:00"),
-            (why("06:60-18:00"), "\"06:60\" is no time of the day from 00:00 to 24:00"),
-            (why("06:00-24:01"), "\"24:01\" is no time of the day from 00:00 to 24:00"),
-            (why("06:00-+8:00"), "\"+8:00\" is no time of the day from 00:00 to 24:00"),
+            (why("mo 06:00-18:00"), "\"mo\" is not a day: mon, tue, wed, thu, fri, sat or sun"),
+            (why("mon,,tue 06:00-18:00"), "\"\" is not a day: mon, tue, wed, thu, fri, sat or sun"),
+            (why("6:00-18:00"), "\"6:00\" is not a time of the day from 00:00 to 24:00"),
+            (why("06:60-18:00"), "\"06:60\" is not a time of the day from 00:00 to 24:00"),
+            (why("06:00-24:01"), "\"24:01\" is not a time of the day from 00:00 to 24:00"),
+            (why("06:00-+8:00"), "\"+8:00\" is not a time of the day from 00:00 to 24:00"),
             (why("24:00-06:00"), "a window cannot begin at 24:00: write 00:00 of the day after"),
             (
                 why("06:00-06:00"),

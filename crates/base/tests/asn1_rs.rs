@@ -118,8 +118,8 @@ fn header_difference(octets: &[u8]) -> Result<(), String> {
 
 /// Octets that look like headers: long tags, long lengths, and anything.
 fn header_octets() -> impl Strategy<Value = Vec<u8>> {
-    let telling = vec![0x00, 0x1f, 0x3f, 0x7f, 0x80, 0x81, 0x84, 0x88, 0x89, 0xbf, 0xff];
-    let octet = prop_oneof![3 => any::<u8>(), 1 => prop::sample::select(telling)];
+    let boundaries = vec![0x00, 0x1f, 0x3f, 0x7f, 0x80, 0x81, 0x84, 0x88, 0x89, 0xbf, 0xff];
+    let octet = prop_oneof![3 => any::<u8>(), 1 => prop::sample::select(boundaries)];
     prop::collection::vec(octet, 0..20)
 }
 

@@ -13,7 +13,7 @@ pub(super) fn or_address(value: &DeValue<'_>) -> Result<ORAddress, Bad> {
     let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
     let address: ORAddress = text
         .parse()
-        .map_err(|e: AddressError| Bad::new(format!("this is no O/R address: {e}"), REMEDY))?;
+        .map_err(|e: AddressError| Bad::new(format!("invalid O/R address: {e}"), REMEDY))?;
     if address == ORAddress::default() {
         return Err(Bad::new("the address has no attributes", REMEDY));
     }
@@ -32,7 +32,7 @@ pub(super) fn country(value: &DeValue<'_>) -> Result<Text, Bad> {
     let digits = text.len() == 3 && text.bytes().all(|b| b.is_ascii_digit());
     if !letters && !digits {
         let remedy = "write two letters (ISO 3166) or three digits (X.121)";
-        return Err(Bad::new(format!("{text:?} is no country"), remedy));
+        return Err(Bad::new(format!("invalid country {text:?}"), remedy));
     }
     Ok(domain_text(text.to_ascii_uppercase()))
 }
@@ -44,7 +44,7 @@ pub(super) fn domain_name(value: &DeValue<'_>) -> Result<Text, Bad> {
     if text.is_empty() || text.len() > 16 || !text.bytes().all(printable) {
         let remedy = "write 1 to 16 characters of PrintableString: letters, digits, '()+,-./:=? \
                       and space";
-        return Err(Bad::new(format!("{text:?} is no domain name"), remedy));
+        return Err(Bad::new(format!("invalid domain name {text:?}"), remedy));
     }
     Ok(domain_text(text))
 }

@@ -97,7 +97,7 @@ pub fn read(
     parse(file, text, &source, &Numbering::default())
 }
 
-/// Reads only the paths of a configuration file, for commands that need no more. Secrets may be
+/// Reads only the paths of a configuration file, for commands that need only these. Secrets may be
 /// missing.
 pub fn load_paths(path: &Path) -> Result<(Option<Paths>, Findings), Unreadable> {
     let directory = path.parent().unwrap_or(Path::new("."));

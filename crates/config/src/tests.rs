@@ -455,7 +455,7 @@ fn waiting_is_set_by_precedence() {
         ("minimum_share = 51", "write a whole number from 0 to 50"),
         ("minimize = { floor = \"flash\" }", "windows = [\"mon-fri 22:00-06:00\"]"),
         ("minimize = { windows = [\"22:00-06:00\"] }", "write floor"),
-        ("minimize = { floor = \"flash\", windows = [\"25:00-06:00\"] }", "no time of the day"),
+        ("minimize = { floor = \"flash\", windows = [\"25:00-06:00\"] }", "not a time of the day"),
     ];
     for (keys, expected) in wrong {
         let (site, report) = with(keys);
@@ -509,7 +509,7 @@ fn connection_and_its_times() {
     for (wrong, message) in [
         ("connection = \"scheduled\"", "is scheduled but lacks windows"),
         ("windows = [\"06:00-18:00\"]", "without connection = \"scheduled\""),
-        ("connection = \"scheduled\"\nwindows = [\"6-18\"]", "\"6\" is no time of the day"),
+        ("connection = \"scheduled\"\nwindows = [\"6-18\"]", "\"6\" is not a time of the day"),
         ("connection = \"scheduled\"\nwindows = []", "never open"),
         ("reopen = { first = \"2min\" }", "first of reopen"),
     ] {

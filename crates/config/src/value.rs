@@ -39,7 +39,7 @@ pub fn mta_name(value: &DeValue<'_>) -> Result<String, Bad> {
     let text = text(value)?;
     if text.is_empty() || text.len() > 32 || !text.bytes().all(|b| (0x20..0x7f).contains(&b)) {
         return Err(Bad::new(
-            format!("{text:?} is no MTA name"),
+            format!("invalid MTA name {text:?}"),
             "an MTA name has 1 to 32 printable ASCII characters",
         ));
     }
@@ -137,17 +137,17 @@ pub fn dscp(value: &DeValue<'_>) -> Result<Dscp, Bad> {
         return u8::try_from(number)
             .ok()
             .and_then(Dscp::new)
-            .ok_or_else(|| Bad::new(format!("{number} is no code point"), REMEDY));
+            .ok_or_else(|| Bad::new(format!("invalid code point {number}"), REMEDY));
     }
     let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
-    text.parse().map_err(|_| Bad::new(format!("{text:?} is no DSCP"), REMEDY))
+    text.parse().map_err(|_| Bad::new(format!("invalid DSCP {text:?}"), REMEDY))
 }
 
 /// One of the six precedences.
 pub fn precedence(value: &DeValue<'_>) -> Result<Precedence, Bad> {
     let remedy = "the six are deferred, routine, priority, immediate, flash and override";
     let text = text(value).map_err(|bad| Bad::new(bad.message, remedy))?;
-    text.parse().map_err(|_| Bad::new(format!("{text:?} is no precedence"), remedy))
+    text.parse().map_err(|_| Bad::new(format!("invalid precedence {text:?}"), remedy))
 }
 
 /// A weekly time window in UTC.
@@ -173,7 +173,7 @@ pub fn prefix(value: &DeValue<'_>) -> Result<Prefix, Bad> {
     const REMEDY: &str =
         "write an address or a prefix, no bits set behind it: \"192.0.2.0/24\", \"2001:db8::1\"";
     let text = text(value).map_err(|bad| Bad::new(bad.message, REMEDY))?;
-    text.parse().map_err(|_| Bad::new(format!("{text:?} is no IP address and no prefix"), REMEDY))
+    text.parse().map_err(|_| Bad::new(format!("invalid IP address or prefix {text:?}"), REMEDY))
 }
 
 /// A remote host, by name or address, and a port.
@@ -222,7 +222,7 @@ pub fn selector(value: &DeValue<'_>, most: usize) -> Result<Bytes, Bad> {
         let remedy = "write text, or octets as { hex = \"0001ff\" }";
         let table = value.as_table().filter(|t| t.len() == 1);
         let hex = table.and_then(|t| t.get("hex")).and_then(|v| v.get_ref().as_str());
-        hex.and_then(unhex).ok_or_else(|| Bad::new("this is no selector", remedy))?
+        hex.and_then(unhex).ok_or_else(|| Bad::new("invalid selector", remedy))?
     };
     if octets.len() > most {
         let remedy = format!("a selector of this layer has at most {most} octets");
@@ -286,11 +286,11 @@ mod tests {
     }
 
     #[test]
-    fn windows_say_what_is_wrong() {
+    fn errors_of_windows_name_the_invalid_part() {
         let shown = with("'fri-mon 22:00-02:00'", window).map(|w| w.to_string());
         assert_eq!(shown.as_deref(), Some("mon,fri-sun 22:00-02:00"));
         let wrong = |toml: &str| window(DeValue::parse(toml).unwrap().get_ref()).unwrap_err();
-        assert!(wrong("'fri 22:00-25:00'").message.contains("\"25:00\" is no time of the day"));
+        assert!(wrong("'fri 22:00-25:00'").message.contains("\"25:00\" is not a time of the day"));
         assert!(wrong("5").remedy.contains("mon-fri 06:00-18:00"));
     }
 

@@ -208,8 +208,8 @@ mod tests {
             let (first, doubted) = relayed(&[wrong], &[]);
             assert_eq!(first, now, "{wrong}");
             let [doubt] = &doubted[..] else { panic!("{doubted:?}") };
-            assert!(doubt.starts_with("the trace of /PRMD=alpha/ADMD= /C=XX/ says "), "{doubt}");
-            assert!(doubt.ends_with("which is not believed: is its clock right?"), "{doubt}");
+            assert!(doubt.starts_with("the trace of /PRMD=alpha/ADMD= /C=XX/ states "), "{doubt}");
+            assert!(doubt.ends_with("which is not plausible: is its clock right?"), "{doubt}");
             // The next plausible time is used: that of another domain or MTA.
             assert_eq!(relayed(&[wrong, wrong, "260102040405Z"], &[]).0, at(HOUR), "{wrong}");
             assert_eq!(relayed(&[wrong], &[wrong, "260102050405Z"]).0, at(2 * HOUR), "{wrong}");

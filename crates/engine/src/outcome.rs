@@ -114,8 +114,8 @@ pub enum SubmitError {
     /// The originator is not the user that is bound.
     #[error("originator-name is not the bound user's")]
     OriginatorInvalid,
-    /// These recipients are no valid O/R addresses.
-    #[error("recipient-name is no O/R address with country, ADMD and a further attribute")]
+    /// These recipients have invalid O/R addresses.
+    #[error("recipient-name is not an O/R address with country, ADMD and a further attribute")]
     RecipientsImproper(Vec<ORName>),
     /// An extension critical for submission is not understood.
     #[error("unsupported critical extension: {0}")]

@@ -311,7 +311,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_peek_says_what_the_whole_says(
+        fn a_peek_equals_the_whole(
             kind in 0u8..3,
             prmds in prop::collection::vec(any::<u8>(), 1..5),
             user in "[A-Za-z]{1,20}",

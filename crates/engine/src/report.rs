@@ -335,7 +335,7 @@ mod tests {
     }
 
     #[test]
-    fn the_user_hears_only_what_was_asked() {
+    fn the_user_gets_only_the_requested_reports() {
         for (request, non_delivery, delivery) in [
             (ReportRequest::None, 0, 0),
             (ReportRequest::NonDelivery, 1, 0),

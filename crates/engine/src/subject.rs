@@ -203,7 +203,9 @@ impl Engine {
                 return Some(at.min(now));
             }
             doubt.get_or_insert_with(|| {
-                format!("the trace of {who} says {at}, which is not believed: is its clock right?")
+                format!(
+                    "the trace of {who} states {at}, which is not plausible: is its clock right?"
+                )
             });
             None
         };

@@ -186,7 +186,7 @@ fn unassigned_addresses(site: &Site, facts: &Facts) -> Vec<Advice> {
                 Severity::Warning,
                 &listener.label,
                 format!(
-                    "it listens on {}, which is no address of this machine: the daemon will not \
+                    "it listens on {}, which is not an address of this machine: the daemon will not \
                      start",
                     listener.address
                 ),
@@ -273,7 +273,7 @@ fn inverted(peer: &Peer) -> Vec<Advice> {
                     channel.dscp, other.dscp, other.name
                 ),
                 "write plan = \"rfc4594\" under [precedence] or another dscp, unless every router \
-                 on the way is configured for these marks",
+                 on the path is configured for these marks",
             )
         })
     };
@@ -291,8 +291,8 @@ fn shared(peer: &Peer) -> Vec<Advice> {
                 Severity::Info,
                 format!("{}/{}", peer.name, channel.name),
                 format!(
-                    "it has the same mark as channel {}, {}: routers cannot tell their \
-                     precedences apart",
+                    "it has the same mark as channel {}, {}: routers cannot separate their \
+                     precedences",
                     other.name, channel.dscp
                 ),
                 "give each its own dscp where routers are to serve one before the other",
@@ -368,7 +368,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_dialect_of_1988_costs_is_said() {
+    fn the_cost_of_the_dialect_of_1988_is_shown() {
         let mut site = rfc4594();
         site.node.peers[0].dialect = Dialect::BlueBook1988;
         insta::assert_snapshot!(text(&site, &kind()));

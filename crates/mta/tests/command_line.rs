@@ -277,7 +277,7 @@ fn a_daemon_starts_answers_and_stops() {
 
     assert_eq!(json["peers"][0]["channels"][3]["dscp_name"], "CS3");
 
-    // Repeated output where standard output is no terminal: blocks, or one line each.
+    // Repeated output where standard output is not a terminal: blocks, or one line each.
     let watch = ["status", "--config", config, "--watch", "0.1", "--count", "3"];
     let (code, out, err) = run(&watch);
     assert_eq!((code, err.as_str()), (Some(0), ""));

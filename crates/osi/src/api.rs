@@ -1,7 +1,7 @@
-//! What the user of an association (an MTA, a user agent) and the stack say to each other.
+//! The interface between the user of an association (an MTA, a user agent) and the stack.
 //!
 //! The contract of every machine: `handle(now, input)`, then `poll()` until `None`; `deadline()`
-//! says when to hand in [`Input::Tick`]. The stack carries opaque octets; it knows no MTA.
+//! states when to pass in [`Input::Tick`]. The stack carries opaque octets; it knows no MTA.
 
 use crate::session::service::ConnectionReference;
 use base::ber::Oid;
@@ -29,7 +29,7 @@ pub struct Selectors {
     pub presentation: Option<Bytes>,
 }
 
-/// Who may send when (X.218 dialogue mode).
+/// The dialogue mode (X.218): which end may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialogue {
     /// Only the end with the initial turn sends.
@@ -50,16 +50,16 @@ pub struct RtseParameters {
     pub dialogue: Dialogue,
     /// Send indefinite lengths where BER leaves the choice (for peers that want it, and for tests).
     pub indefinite_lengths: bool,
-    /// How long a transfer may stand still: no octet came; or no checkpoint or end of activity was
-    /// confirmed and the peer's transport took too little of what was sent ([`Input::Taken`],
+    /// Longest time without progress: no octet received; or no checkpoint or end of activity confirmed
+    /// while the peer's transport acknowledged too little ([`Input::Taken`],
     /// [`crate::stack::least_progress`]).
     pub transfer_timeout: Duration,
-    /// How long a sender may pause behind a checkpoint we confirmed; what is shorter than
-    /// `transfer_timeout` counts for nothing.
+    /// How long a sender may pause after a checkpoint that we confirmed; a value below
+    /// `transfer_timeout` has no effect.
     pub longest_pause: Duration,
 }
 
-/// What runs above ACSE.
+/// The service above ACSE.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Service {
     /// RTSE: half-duplex, activities (P1).
@@ -86,7 +86,7 @@ pub struct Config {
     pub local: Selectors,
     /// The peer's (initiator: called selectors).
     pub remote: Selectors,
-    /// What runs above ACSE.
+    /// The service above ACSE.
     pub service: Service,
     /// Application contexts: an initiator proposes the first, a responder accepts any of them.
     pub application_contexts: Vec<Oid>,
@@ -103,7 +103,7 @@ pub struct Config {
     /// RFC 1006's default of 65,531 octets of data.
     pub tpdu_size: Option<u32>,
     /// Longest wait for the peer while opening (all steps together), releasing or aborting, and for
-    /// each answer that its provider owes.
+    /// each answer of its provider.
     pub setup_timeout: Duration,
     /// ROSE: longest wait for the answer to an operation once its last octet was handed down, and
     /// for the next octet of an APDU that is being sent or received. Unused for RTSE.
@@ -142,7 +142,7 @@ impl Payload {
     }
 }
 
-/// Where a transfer that was cut off can go on: at its last confirmed checkpoint.
+/// Where an interrupted transfer can resume: at its last confirmed checkpoint.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResumePoint {
     /// The session connection the activity began on.
@@ -166,7 +166,7 @@ pub enum RefuseReason {
     ValidationFailure,
     /// RTSE unacceptableDialogueMode(3), of X.410 too.
     DialogueMode,
-    /// The bind error says why.
+    /// The bind error has the reason.
     Bind,
     /// The ACSE application context is not supported.
     ApplicationContext,
@@ -206,15 +206,15 @@ pub struct Problem {
     pub value: i64,
 }
 
-/// What an association is told.
+/// Inputs of an association.
 #[derive(Clone, Debug)]
 pub enum Input<'a> {
     /// Octets from the transport connection, in order, any division.
     Bytes(&'a [u8]),
     /// The peer closed its side, or the connection was lost.
     Eof,
-    /// So many octets of all that was written have been taken by the peer's transport by now (TCP
-    /// acknowledged them). A rise, if not too small, is progress for whoever sends, see [`crate::stack::Association::outstanding`].
+    /// Total octets that the peer's transport has taken (TCP acknowledged them). A sufficient rise is
+    /// progress of a sender, see [`crate::stack::Association::outstanding`].
     Taken(u64),
     /// The deadline passed.
     Tick,
@@ -222,7 +222,7 @@ pub enum Input<'a> {
     Request(Request),
 }
 
-/// What the user asks.
+/// Requests of the user.
 #[derive(Clone, PartialEq, Eq)]
 pub enum Request {
     /// RT-OPEN or A-ASSOCIATE: the bind argument, a whole BER element (initiator, first request).
@@ -234,7 +234,7 @@ pub enum Request {
     Recover {
         /// The lost association.
         reference: ConnectionReference,
-        /// What is left of a transfer to us, for the peer to go on with.
+        /// An interrupted transfer to us, for the peer to resume.
         received: Option<crate::rtse::InterruptedReceive>,
     },
     /// Accepts an [`Indication::Open`] with the bind result, a whole BER element.
@@ -242,7 +242,7 @@ pub enum Request {
         /// Bind result.
         bind: Bytes,
     },
-    /// Accepts an [`Indication::RecoverAsked`], with what the lost association left behind.
+    /// Accepts an [`Indication::RecoverAsked`], with the interrupted transfer of the lost association.
     AcceptRecover(Option<crate::rtse::InterruptedReceive>),
     /// Refuses an `Open` or `RecoverAsked`.
     Refuse {
@@ -255,7 +255,7 @@ pub enum Request {
     Transfer {
         /// The RTSE user's APDU.
         payload: Payload,
-        /// Goes on with an activity begun before.
+        /// Resumes an earlier activity.
         resume: Option<ResumePoint>,
     },
     /// Answers [`Indication::NeedContent`]: 1 to `max` octets from `offset` on.
@@ -265,7 +265,7 @@ pub enum Request {
     /// Stops the transfer in progress after the next checkpoint (X.228 7.3.4); it can be resumed.
     Interrupt,
     /// RTSE: with `true`, sends nothing more of the transfer in progress from the next checkpoint on;
-    /// with `false`, goes on. The association stays as it is and no timer of ours runs. The peer
+    /// with `false`, continues. The association stays as it is and no timer of ours runs. The peer
     /// only sees that nothing comes. A transfer without checkpoints does not pause.
     Pause(bool),
     /// Answers [`Indication::Checkpoint`]: that many user octets are stored.
@@ -276,7 +276,7 @@ pub enum Request {
     /// Answers [`Indication::TransferEnd`]: the APDU is secured, the peer may forget it.
     TransferSecured,
     /// Answers [`Indication::TransferEnd`] or any data before it: this APDU cannot be taken. The
-    /// peer hears an exception or an RTAB and keeps the APDU.
+    /// peer gets an exception or an RTAB and keeps the APDU.
     TransferRefused(AbortReason),
     /// RT-TURN-PLEASE with a priority (0 highest).
     TurnPlease(i64),
@@ -324,18 +324,18 @@ pub enum Request {
     Abort(AbortReason),
 }
 
-/// What the association wants done.
+/// Outputs of an association.
 #[derive(Clone, Debug)]
 pub enum Output {
     /// Write these octets to the transport connection, in order.
     Send(Bytes),
     /// Close the transport connection once all is written. Nothing follows.
     Close,
-    /// Tells the user.
+    /// Indicates to the user.
     Indication(Indication),
 }
 
-/// What the user is told.
+/// Indications and confirms to the user.
 #[derive(Clone)]
 pub enum Indication {
     /// A peer asks for an association: answer `Accept` or `Refuse`.
@@ -348,7 +348,7 @@ pub enum Indication {
         calling: Selectors,
         /// Names this association if it has to be recovered.
         reference: ConnectionReference,
-        /// The abstract syntaxes agreed on: tells which operations the peer can take (P3).
+        /// The abstract syntaxes agreed on: they determine which operations the peer accepts (P3).
         syntaxes: Vec<Oid>,
         /// RTSE: the dialogue mode the peer asked for; [`Dialogue::TwoWayAlternate`] for ROSE.
         dialogue: Dialogue,
@@ -378,8 +378,8 @@ pub enum Indication {
         /// For the log: the layer, its code, its clause.
         detail: String,
     },
-    /// Hand in `Content` from `offset` of the pulled content, 1 to `max` octets. One at a time: the
-    /// next comes only after the answer, so answering late is the flow control.
+    /// Pass in `Content` from `offset` of the pulled content, 1 to `max` octets. The next indication
+    /// comes only after the answer: a late answer is the flow control.
     NeedContent {
         /// Offset in the pulled content.
         offset: u64,
@@ -391,7 +391,7 @@ pub enum Indication {
         /// Activity identifier.
         activity: i64,
     },
-    /// RTSE: a transfer that was cut off goes on; data repeats nothing that was indicated before.
+    /// RTSE: an interrupted transfer continues; no data indicated before is repeated.
     TransferResumed {
         /// Activity identifier.
         activity: i64,
@@ -404,7 +404,7 @@ pub enum Indication {
         /// Whether they end the unit; the last may be empty.
         last: bool,
     },
-    /// RTSE: a checkpoint arrived; answer `Stored` when so many user octets are stored.
+    /// RTSE: a checkpoint arrived; answer `Stored` when `octets` are stored.
     Checkpoint {
         /// User octets before it.
         octets: u64,
@@ -416,8 +416,8 @@ pub enum Indication {
         /// Whether it may be resumed.
         may_resume: bool,
     },
-    /// RTSE: what comes of the transfer is beyond a limit of ours. Nothing more of it is handed on;
-    /// the user refuses it ([`Request::TransferRefused`]), and the association goes on.
+    /// RTSE: the transfer exceeds a limit of ours. No more data of it is indicated; the user refuses
+    /// it ([`Request::TransferRefused`]), and the association continues.
     TransferFaulty {
         /// For the log: the layer, the clause or field, what was wrong.
         detail: String,
@@ -430,9 +430,9 @@ pub enum Indication {
     TransferConfirmed,
     /// RTSE sender: the transfer did not succeed; the APDU is still ours.
     TransferFailed {
-        /// Where it may go on, if at all.
+        /// Where it may resume, if at all.
         resume: Option<ResumePoint>,
-        /// Whether the receiver said that it will never take this APDU: an exception report with
+        /// Whether the receiver refused this APDU permanently: an exception report with
         /// unrecoverable procedural error (X.228 7.6.1).
         refused: bool,
         /// For the log.
@@ -461,11 +461,11 @@ pub enum Indication {
         /// Local error code.
         error: i64,
     },
-    /// RO-REJECT-P: an APDU of the peer was rejected by this layer. Only told; nothing is to be done.
+    /// RO-REJECT-P: an APDU of the peer was rejected by this layer. For information only.
     Faulty {
         /// Invoke identifier where known.
         invoke: Option<i64>,
-        /// The problem the peer was told.
+        /// The problem in the reject.
         problem: Problem,
         /// For the log: the layer, the clause or field, what was wrong.
         detail: String,
@@ -494,7 +494,7 @@ pub enum Indication {
 macro_rules! shown {
     ($shown:ty { $($variant:ident $({ $($field:ident),+ })? $(($only:ident))?,)+ }) => {
         impl $shown {
-            /// The variant's name, which tells nothing of what it carries.
+            /// The variant's name, without its contents.
             pub fn name(&self) -> &'static str {
                 match self {
                     $(Self::$variant { .. } => stringify!($variant),)+
@@ -577,7 +577,7 @@ shown!(Indication {
     Aborted { reason, detail },
 });
 
-/// So many octets that are not shown.
+/// Octets that are not shown, by their number.
 struct Undisclosed(usize);
 
 impl fmt::Debug for Undisclosed {

@@ -47,7 +47,7 @@ pub enum LowerOutput {
     Send(Bytes),
     /// Close the TCP connection once all is written. Nothing follows.
     Close,
-    /// Tells the session user.
+    /// Indicates to the session user.
     Indication(service::Indication),
 }
 
@@ -133,7 +133,7 @@ impl Lower {
 
     /// The next thing to do; drain until `None` after each call that hands something in. What came
     /// after the SPDU of an indication is looked at when the next output is asked for: requests made
-    /// meanwhile meet the state that the indication told of, however TCP divided the octets.
+    /// meanwhile find the state of the indication, however TCP divided the octets.
     pub fn poll(&mut self) -> Option<LowerOutput> {
         if self.out.is_empty() {
             self.advance();
@@ -200,8 +200,7 @@ impl Lower {
         }
     }
 
-    /// Passes between the layers what each has for the other, what the session layer says first,
-    /// until there is an output.
+    /// Passes outputs between the layers, the session layer's first, until there is an output.
     fn advance(&mut self) {
         let now = self.now;
         while self.out.is_empty() {

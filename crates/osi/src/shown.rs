@@ -1,4 +1,4 @@
-//! What a peer said, for the log: its words where there are any, else its octets, a bounded part of
+//! A peer's octets in a form for the log: their text if they have one, else hexadecimal, a bounded part of
 //! them. Never of a bind that may carry a password, nor of a message.
 
 use base::ber::{Class, Element, Reader, universal as u};
@@ -9,7 +9,7 @@ const MAX_OCTETS: usize = 64;
 /// Most strings shown, and most characters of each.
 const MAX_TEXTS: usize = 4;
 const MAX_CHARACTERS: usize = 120;
-/// The fewest printable octets that are taken for words where no type says that they are.
+/// The fewest printable octets that count as text without a type that states it.
 const FEWEST: usize = 4;
 
 /// Octets in hexadecimal: `octets B2 03 02`, the number of all where those are not all.
@@ -82,7 +82,7 @@ mod tests {
         let nested = [&[0xa1, 11, 0x30, 9, 0x04, 7][..], b"No MTA\x21"].concat();
         assert_eq!(value(&nested), "text \"No MTA!\"");
         assert_eq!(value(b"go away"), "text \"go away\"");
-        // An escape sequence does nothing to a terminal, and a number is no text.
+        // An escape sequence does nothing to a terminal, and a number is not a text.
         assert_eq!(value(&[0x16, 4, 0x1b, b'[', b'2', b'J']), "text \"\\x1b[2J\"");
         assert_eq!(value(&[0x02, 1, 0x41]), "octets 02 01 41");
         assert_eq!(value(&[0x04, 2, b'a', b'b']), "octets 04 02 61 62");

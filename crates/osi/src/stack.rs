@@ -28,8 +28,8 @@ pub fn least_progress(time: Duration) -> u64 {
 
 /// One association, either end.
 ///
-/// `handle(now, input)`, then `poll()` until `None`; `deadline()` says when to hand in
-/// [`Input::Tick`]. An initiator is made once its TCP connection stands, and asks with
+/// `handle(now, input)`, then `poll()` until `None`; `deadline()` states when to pass in
+/// [`Input::Tick`]. An initiator is made once its TCP connection is open, and requests with
 /// [`crate::api::Request::Open`] or [`crate::api::Request::Recover`].
 ///
 /// A request that the state does not allow is a fault of the caller: it ends the association with
@@ -113,9 +113,9 @@ impl Association {
         }
     }
 
-    /// Octets of the transfer or the invocation under way that the peer's transport has not taken, as
-    /// far as [`Input::Taken`] said: while there are any, a fall is progress once it is of
-    /// [`least_progress`] or to 0, and the caller does well to look. 0 where the peer owes nothing for what was sent.
+    /// Octets of the transfer or invocation in progress that the peer's transport has not acknowledged, by
+    /// the last [`Input::Taken`]. A fall by [`least_progress`], or to 0, is progress: the caller polls
+    /// while this is above 0. It is 0 if no answer of the peer is pending.
     pub fn outstanding(&self) -> u64 {
         if self.closed || !self.upper.awaits_answer() {
             return 0;
@@ -128,7 +128,7 @@ impl Association {
         self.written
     }
 
-    /// Those of them that the peer's transport has taken, as far as [`Input::Taken`] said.
+    /// Those of them that the peer's transport has acknowledged, by the last [`Input::Taken`].
     pub fn taken(&self) -> u64 {
         self.taken
     }
@@ -191,7 +191,7 @@ impl Association {
         }
     }
 
-    /// The transport connection ends; a user who does not know why yet is told.
+    /// The transport connection ends; the user gets the reason unless it has one already.
     fn close(&mut self, now: Instant) {
         self.closed = true;
         let detail = self.lower.refusal_detail();

@@ -59,7 +59,7 @@ impl Decoder {
     /// The next piece of payload in `input`, which is advanced; `None` where `input` is used up.
     ///
     /// # Errors
-    /// [`Error`] where a header is no TPKT header. Calling again makes no sense.
+    /// [`Error`]: invalid TPKT header. The caller does not call again.
     pub fn next(&mut self, input: &mut Bytes) -> Result<Option<Piece>, Error> {
         while self.left == 0 {
             if input.is_empty() {

@@ -26,14 +26,22 @@ fn whole(pair: &mut Pair, unit: &Payload) {
     pair.sides[B].expects = Some(unit.clone());
     pair.ask(A, transfer(unit.clone()));
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)), "{}", pair.log());
+    assert!(
+        pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)),
+        "{}",
+        pair.log()
+    );
     assert_eq!(pair.sides[B].received, unit.length());
     pair.ask(A, Request::Release);
     pair.run_for(Duration::from_secs(60));
     for side in &pair.sides {
-        assert!(side.heard(|i| matches!(i, Indication::Released)), "{:#?}", side.told);
+        assert!(
+            side.has_indication(|i| matches!(i, Indication::Released)),
+            "{:#?}",
+            side.indicated
+        );
         assert!(side.closed);
-        assert!(!side.heard(|i| matches!(i, Indication::Aborted { .. })));
+        assert!(!side.has_indication(|i| matches!(i, Indication::Aborted { .. })));
         assert_eq!(side.stack.deadline(), None);
     }
 }
@@ -65,7 +73,7 @@ fn several_transfers_and_small_ones() {
         let unit = unit(size);
         pair.ask(A, transfer(unit.clone()));
         pair.run();
-        let data = pair.sides[B].told.iter().rev().find_map(|t| match t {
+        let data = pair.sides[B].indicated.iter().rev().find_map(|t| match t {
             Notified::Data { octets, last: true } => Some(octets.clone()),
             _ => None,
         });
@@ -73,7 +81,7 @@ fn several_transfers_and_small_ones() {
     }
     assert_eq!(pair.sides[A].count(|i| matches!(i, Indication::TransferConfirmed)), 7);
     let starts: Vec<i64> = pair.sides[B]
-        .told
+        .indicated
         .iter()
         .filter_map(|t| match t {
             Notified::Indication(Indication::TransferStart { activity }) => Some(*activity),
@@ -147,7 +155,7 @@ fn a_withheld_acknowledgement_stops_the_sender() {
         let received = pair.sides[B].received;
         pair.ask(B, Request::Stored { octets: received });
         pair.run();
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
         assert_eq!(pair.sides[B].all_data(), bytes_of(&unit));
     }
 }
@@ -161,15 +169,15 @@ fn a_sender_gives_up_on_a_silent_receiver() {
     pair.run();
     pair.ask(B, Request::Stored { octets: 1024 });
     pair.run_for(Duration::from_secs(119));
-    assert!(!pair.sides[A].heard(|i| matches!(i, Indication::Aborted { .. })));
+    assert!(!pair.sides[A].has_indication(|i| matches!(i, Indication::Aborted { .. })));
     pair.run_for(Duration::from_secs(200));
     let failed = pair.sides[A].find(|i| matches!(i, Indication::TransferFailed { .. }));
     let Some(Indication::TransferFailed { resume: Some(point), .. }) = failed else {
         panic!("{}", pair.log());
     };
     assert_eq!((point.serial, point.activity, point.reference), (1, 1, reference(b"assoc-1")));
-    let told = pair.sides[B].find(|i| matches!(i, Indication::Aborted { .. }));
-    let Some(Indication::Aborted { reason, .. }) = told else { panic!("{}", pair.log()) };
+    let indicated = pair.sides[B].find(|i| matches!(i, Indication::Aborted { .. }));
+    let Some(Indication::Aborted { reason, .. }) = indicated else { panic!("{}", pair.log()) };
     assert_eq!(reason, Some(AbortReason::TemporaryProblem));
     assert!(pair.sides[A].closed && pair.sides[B].closed);
 }
@@ -180,11 +188,11 @@ fn a_transfer_is_only_confirmed_once_secured() {
     pair.sides[B].stores = false;
     pair.ask(A, transfer(unit(10)));
     pair.run();
-    assert!(pair.sides[B].heard(|i| matches!(i, Indication::TransferEnd)));
-    assert!(!pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
+    assert!(pair.sides[B].has_indication(|i| matches!(i, Indication::TransferEnd)));
+    assert!(!pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
     pair.ask(B, Request::TransferSecured);
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
+    assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
 }
 
 /// The transfer in progress stops at a checkpoint, another goes first, then it goes on.
@@ -209,8 +217,8 @@ fn an_interrupted_transfer_goes_on_in_the_same_association() {
             panic!("{}", pair.log());
         };
         assert_eq!(point.serial, 5);
-        let stopped =
-            pair.sides[B].heard(|i| matches!(i, Indication::TransferStopped { may_resume: true }));
+        let stopped = pair.sides[B]
+            .has_indication(|i| matches!(i, Indication::TransferStopped { may_resume: true }));
         assert!(stopped);
 
         pair.sides[A].supplies = true;
@@ -220,11 +228,12 @@ fn an_interrupted_transfer_goes_on_in_the_same_association() {
         pair.run();
         let confirmed = pair.sides[A].count(|i| matches!(i, Indication::TransferConfirmed));
         assert_eq!(confirmed, 2);
-        let resumed = pair.sides[B].heard(|i| matches!(i, Indication::TransferResumed { .. }));
+        let resumed =
+            pair.sides[B].has_indication(|i| matches!(i, Indication::TransferResumed { .. }));
         assert!(resumed);
         // Both units, the long one in two parts with the short one between.
         let parts: Vec<Vec<u8>> = pair.sides[B]
-            .told
+            .indicated
             .iter()
             .filter_map(|t| match t {
                 Notified::Data { octets, .. } => Some(octets.clone()),
@@ -263,18 +272,22 @@ fn a_paused_transfer_waits_behind_a_checkpoint_and_goes_on() {
     let points = pair.sides[A].count(|i| matches!(i, Indication::Progress(_)));
     assert!(points >= 1, "stopped behind a confirmed checkpoint");
     assert_eq!(pair.sides[A].count(|i| matches!(i, Indication::Paused)), 1);
-    let over = |side: &Side| side.heard(|i| matches!(i, Indication::Aborted { .. }));
+    let over = |side: &Side| side.has_indication(|i| matches!(i, Indication::Aborted { .. }));
     assert!(!over(&pair.sides[A]) && !over(&pair.sides[B]), "{}", pair.log());
 
     pair.ask(A, Request::Pause(false));
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)), "{}", pair.log());
+    assert!(
+        pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)),
+        "{}",
+        pair.log()
+    );
     assert_eq!(pair.sides[B].all_data(), bytes_of(&long));
-    assert!(!pair.sides[B].heard(|i| matches!(i, Indication::TransferStopped { .. })));
+    assert!(!pair.sides[B].has_indication(|i| matches!(i, Indication::TransferStopped { .. })));
 }
 
-/// Without leave for pauses the receiver gives up where nothing comes, as ever; and where something
-/// is missing within an RTTR, whatever the leave.
+/// Without permission for pauses the receiver gives up if nothing comes; within an RTTR it does so with
+/// permission, too.
 #[test]
 fn a_receiver_waits_longer_only_where_a_sender_may_pause() {
     for (longest, within, gives_up) in
@@ -298,11 +311,14 @@ fn a_receiver_waits_longer_only_where_a_sender_may_pause() {
             supply(&mut pair, 1);
         }
         pair.run_for(Duration::from_secs(3_000));
-        let aborted = pair.sides[B].heard(|i| matches!(i, Indication::Aborted { .. }));
+        let aborted = pair.sides[B].has_indication(|i| matches!(i, Indication::Aborted { .. }));
         assert_eq!(aborted, gives_up, "{longest} s, within an RTTR: {within}: {}", pair.log());
         if !gives_up {
             pair.run_for(Duration::from_secs(2_000));
-            assert!(pair.sides[B].heard(|i| matches!(i, Indication::Aborted { .. })), "bounded");
+            assert!(
+                pair.sides[B].has_indication(|i| matches!(i, Indication::Aborted { .. })),
+                "bounded"
+            );
         }
     }
 }
@@ -332,8 +348,12 @@ fn a_paused_transfer_can_be_interrupted_and_one_without_checkpoints_does_not_pau
     pair.ask(A, Request::Pause(true));
     pair.sides[A].supplies = true;
     supply(&mut pair, 1);
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)), "{}", pair.log());
-    assert!(!pair.sides[A].heard(|i| matches!(i, Indication::Paused)));
+    assert!(
+        pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)),
+        "{}",
+        pair.log()
+    );
+    assert!(!pair.sides[A].has_indication(|i| matches!(i, Indication::Paused)));
 }
 
 /// Answers so many requests for content.
@@ -358,11 +378,11 @@ fn content_that_fails_discards_the_transfer_and_keeps_the_association() {
         supply(&mut pair, 1);
         pair.ask(A, Request::ContentFailed);
         pair.run();
-        let failed =
-            pair.sides[A].heard(|i| matches!(i, Indication::TransferFailed { resume: None, .. }));
+        let failed = pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::TransferFailed { resume: None, .. }));
         assert!(failed, "{}", pair.log());
-        let stopped =
-            pair.sides[B].heard(|i| matches!(i, Indication::TransferStopped { may_resume: false }));
+        let stopped = pair.sides[B]
+            .has_indication(|i| matches!(i, Indication::TransferStopped { may_resume: false }));
         assert!(stopped, "{}", pair.log());
         pair.sides[A].supplies = true;
         pair.sides[B].received = 0;
@@ -378,12 +398,17 @@ fn a_refused_transfer_stays_with_the_sender() {
         pair.sides[B].stores = false;
         pair.ask(A, transfer(unit(if when_ended { 100 } else { 5_000 })));
         pair.run();
-        assert_eq!(pair.sides[B].heard(|i| matches!(i, Indication::TransferEnd)), when_ended);
+        assert_eq!(
+            pair.sides[B].has_indication(|i| matches!(i, Indication::TransferEnd)),
+            when_ended
+        );
         pair.ask(B, Request::TransferRefused(AbortReason::PermanentProblem));
         pair.run();
-        let failed = pair.sides[A].heard(|i| matches!(i, Indication::TransferFailed { .. }));
+        let failed =
+            pair.sides[A].has_indication(|i| matches!(i, Indication::TransferFailed { .. }));
         assert!(failed, "{}", pair.log());
-        let stopped = pair.sides[B].heard(|i| matches!(i, Indication::TransferStopped { .. }));
+        let stopped =
+            pair.sides[B].has_indication(|i| matches!(i, Indication::TransferStopped { .. }));
         assert!(stopped, "{}", pair.log());
         pair.sides[B].stores = true;
         pair.sides[B].received = 0;
@@ -402,7 +427,10 @@ fn a_transfer_refused_in_an_rttr_is_cut_short() {
     supply(&mut pair, 2);
     pair.ask(B, Request::TransferRefused(AbortReason::TemporaryProblem));
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferFailed { resume: None, .. })));
+    assert!(
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::TransferFailed { resume: None, .. }))
+    );
     pair.sides[A].supplies = true;
     pair.sides[B].received = 0;
     whole(&mut pair, &unit(100));
@@ -434,15 +462,15 @@ fn recover(lost: &mut Pair, unit: &Payload, name: &[u8], pipe: Pipe) -> Option<P
     assert!(kept.as_ref().is_some_and(|k| k.is_known_by(&named)));
     pair.ask(B, Request::AcceptRecover(kept));
     pair.run();
-    if pair.sides[A].heard(|i| matches!(i, Indication::Opened { .. })) {
+    if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
         pair.ask(A, Request::Transfer { payload: unit.clone(), resume: Some(point) });
         pair.run();
     }
     Some(pair)
 }
 
-/// The connection is lost after every so many octets; the transfer goes on in a recovered
-/// association, and what both associations told the user is the unit, each octet once.
+/// The connection is lost after every so many octets; the transfer continues in a
+/// recovered association, and the data of both associations are the unit, each octet once.
 #[test]
 fn a_lost_association_is_recovered_wherever_it_was_cut() {
     let unit = unit(6_000);
@@ -454,27 +482,28 @@ fn a_lost_association_is_recovered_wherever_it_was_cut() {
         pair.pipe.piece = 500;
         pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
         pair.run();
-        if pair.sides[A].heard(|i| matches!(i, Indication::Opened { .. })) {
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
             pair.ask(A, transfer(unit.clone()));
             pair.run();
         }
-        if pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)) {
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)) {
             outcomes[0] += 1;
             continue;
         }
         pair.lose();
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::Aborted { .. })));
-        let told = pair.sides[B].all_data();
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::Aborted { .. })));
+        let indicated = pair.sides[B].all_data();
         let Some(recovered) = recover(&mut pair, &unit, b"assoc-2", Pipe::default()) else {
             outcomes[1] += 1;
             continue;
         };
         outcomes[2] += 1;
-        let confirmed = recovered.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed));
+        let confirmed =
+            recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed));
         assert!(confirmed, "lost after {lost_after}: {}", recovered.log());
         // Where the end was confirmed before the loss, nothing is to be sent again.
         let rest = recovered.sides[B].all_data();
-        assert_eq!([told, rest].concat(), bytes_of(&unit), "lost after {lost_after}");
+        assert_eq!([indicated, rest].concat(), bytes_of(&unit), "lost after {lost_after}");
     }
     assert!(outcomes.iter().all(|n| *n > 10), "{outcomes:?}");
 }
@@ -495,15 +524,16 @@ fn a_recovered_association_is_recovered_again() {
         let pipe = Pipe { lost_after: Some(second_loss), piece: 600, ..Pipe::default() };
         let mut second = recover(&mut first, &unit, b"assoc-2", pipe).unwrap();
         second.lose();
-        let mut told = [first.sides[B].all_data(), second.sides[B].all_data()].concat();
-        if !second.sides[B].heard(|i| matches!(i, Indication::TransferResumed { .. })) {
+        let mut indicated = [first.sides[B].all_data(), second.sides[B].all_data()].concat();
+        if !second.sides[B].has_indication(|i| matches!(i, Indication::TransferResumed { .. })) {
             continue;
         }
         let third = recover(&mut second, &unit, b"assoc-3", Pipe::default()).unwrap();
-        let confirmed = third.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed));
+        let confirmed =
+            third.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed));
         assert!(confirmed, "{second_loss}: {}", third.log());
-        told.extend(third.sides[B].all_data());
-        assert_eq!(told, bytes_of(&unit));
+        indicated.extend(third.sides[B].all_data());
+        assert_eq!(indicated, bytes_of(&unit));
     }
 }
 
@@ -522,8 +552,8 @@ fn a_resumed_transfer_that_was_complete_is_confirmed() {
     pair.ask(B, Request::TransferSecured);
     pair.lose();
     let recovered = recover(&mut pair, &unit, b"assoc-2", Pipe::default()).unwrap();
-    assert!(recovered.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
-    assert!(!recovered.sides[A].heard(|i| matches!(i, Indication::TransferFailed { .. })));
+    assert!(recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
+    assert!(!recovered.sides[A].has_indication(|i| matches!(i, Indication::TransferFailed { .. })));
     let aborted = recovered.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
     let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", recovered.log()) };
     assert_eq!(reason, Some(AbortReason::TransferCompleted));
@@ -535,7 +565,10 @@ fn an_unknown_activity_cannot_be_resumed() {
     let point = ResumePoint { reference: reference(b"other"), activity: 9, serial: 4, octets: 77 };
     pair.ask(A, Request::Transfer { payload: unit(100_000), resume: Some(point) });
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferFailed { resume: None, .. })));
+    assert!(
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::TransferFailed { resume: None, .. }))
+    );
     let aborted = pair.sides[A].find(|i| matches!(i, Indication::Aborted { .. }));
     let Some(Indication::Aborted { reason, .. }) = aborted else { panic!("{}", pair.log()) };
     assert_eq!(reason, Some(AbortReason::UnrecognizedActivity));
@@ -547,19 +580,20 @@ fn a_recovery_refused() {
     let mut pair = Pair::new(p1(), p1());
     pair.ask(A, Request::Recover { reference: reference(b"gone"), received: None });
     pair.run();
-    assert!(pair.sides[B].heard(
+    assert!(pair.sides[B].has_indication(
         |i| matches!(i, Indication::RecoverAsked { reference: r, .. } if *r == reference(b"gone"))
     ));
     pair.ask(B, Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None });
     pair.run_for(Duration::from_secs(60));
-    let refused = pair.sides[A]
-        .heard(|i| matches!(i, Indication::Refused { reason: RefuseReason::CannotRecover, .. }));
+    let refused = pair.sides[A].has_indication(|i| {
+        matches!(i, Indication::Refused { reason: RefuseReason::CannotRecover, .. })
+    });
     assert!(refused, "{}", pair.log());
     assert!(pair.sides[A].closed && pair.sides[B].closed);
 }
 
 #[test]
-fn refusals_say_why() {
+fn refusals_have_their_reason() {
     let busy = Bytes::from_static(&[2, 1, 0]);
     for (reason, bind_error, expected) in [
         (RefuseReason::Busy, None, RefuseReason::Busy),
@@ -573,12 +607,12 @@ fn refusals_say_why() {
         pair.run();
         pair.ask(B, Request::Refuse { reason, bind_error: bind_error.clone() });
         pair.run_for(Duration::from_secs(60));
-        let Some(Indication::Refused { reason, bind_error: heard, detail }) =
+        let Some(Indication::Refused { reason, bind_error: observed, detail }) =
             pair.sides[A].find(|i| matches!(i, Indication::Refused { .. }))
         else {
             panic!("{}", pair.log());
         };
-        assert_eq!((reason, heard), (expected, bind_error), "{detail}");
+        assert_eq!((reason, observed), (expected, bind_error), "{detail}");
         assert!(pair.sides[A].closed && pair.sides[B].closed);
     }
 }
@@ -602,14 +636,18 @@ fn the_responder_refuses_what_it_does_not_support() {
         let mut pair = Pair::new(initiator, ours.clone());
         pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
         pair.run_for(Duration::from_secs(60));
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::Refused { .. })), "{}", pair.log());
+        assert!(
+            pair.sides[A].has_indication(|i| matches!(i, Indication::Refused { .. })),
+            "{}",
+            pair.log()
+        );
         let Some(Indication::Aborted { detail, .. }) =
             pair.sides[B].find(|i| matches!(i, Indication::Aborted { .. }))
         else {
             panic!("{}", pair.log());
         };
         assert!(detail.contains(expected), "{detail}");
-        assert!(!pair.sides[B].heard(|i| matches!(i, Indication::Open { .. })));
+        assert!(!pair.sides[B].has_indication(|i| matches!(i, Indication::Open { .. })));
     }
 }
 
@@ -618,15 +656,19 @@ fn the_turn_goes_back_and_forth() {
     let mut pair = Pair::open(p1(), p1());
     pair.ask(B, Request::TurnPlease(3));
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TurnPlease(3))));
+    assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TurnPlease(3))));
     pair.ask(A, Request::TurnGive);
     pair.run();
-    assert!(pair.sides[B].heard(|i| matches!(i, Indication::TurnGiven)));
+    assert!(pair.sides[B].has_indication(|i| matches!(i, Indication::TurnGiven)));
     let unit = unit(100_000);
     pair.sides[A].expects = Some(unit.clone());
     pair.ask(B, transfer(unit.clone()));
     pair.run();
-    assert!(pair.sides[B].heard(|i| matches!(i, Indication::TransferConfirmed)), "{}", pair.log());
+    assert!(
+        pair.sides[B].has_indication(|i| matches!(i, Indication::TransferConfirmed)),
+        "{}",
+        pair.log()
+    );
     assert_eq!(pair.sides[A].received, unit.length());
     pair.ask(A, Request::TurnPlease(0));
     pair.run();
@@ -644,10 +686,10 @@ fn the_turn_may_be_asked_for_during_a_transfer() {
     pair.run();
     pair.ask(B, Request::TurnPlease(1));
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TurnPlease(1))));
+    assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TurnPlease(1))));
     pair.sides[A].supplies = true;
     supply(&mut pair, 1);
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
+    assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
 }
 
 #[test]
@@ -659,8 +701,8 @@ fn in_monologue_the_turn_stays() {
     pair.ask(B, Request::TurnPlease(0));
     pair.ask(A, Request::TurnGive);
     pair.run();
-    assert!(!pair.sides[A].heard(|i| matches!(i, Indication::TurnPlease(_))));
-    assert!(!pair.sides[B].heard(|i| matches!(i, Indication::TurnGiven)));
+    assert!(!pair.sides[A].has_indication(|i| matches!(i, Indication::TurnPlease(_))));
+    assert!(!pair.sides[B].has_indication(|i| matches!(i, Indication::TurnGiven)));
     whole(&mut pair, &unit(5));
 }
 
@@ -673,10 +715,10 @@ fn either_end_aborts() {
         pair.run();
         pair.ask(side, Request::Abort(AbortReason::UserError));
         pair.run_for(Duration::from_secs(60));
-        let told = pair.sides[1 - side].find(|i| matches!(i, Indication::Aborted { .. }));
-        let Some(Indication::Aborted { reason, .. }) = told else { panic!("{}", pair.log()) };
+        let indicated = pair.sides[1 - side].find(|i| matches!(i, Indication::Aborted { .. }));
+        let Some(Indication::Aborted { reason, .. }) = indicated else { panic!("{}", pair.log()) };
         assert_eq!(reason, Some(AbortReason::UserError));
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferFailed { .. })));
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TransferFailed { .. })));
         for side in &pair.sides {
             assert!(side.closed);
             assert_eq!(side.count(|i| matches!(i, Indication::Aborted { .. })), 1);
@@ -685,7 +727,7 @@ fn either_end_aborts() {
 }
 
 #[test]
-fn a_request_out_of_place_ends_the_association_and_says_which() {
+fn a_request_out_of_place_ends_the_association_and_is_named() {
     for (side, request, expected) in [
         (B, transfer(unit(1)), "TransferReq in Sta11"),
         (B, Request::Release, "CloseReq in Sta11"),
@@ -699,10 +741,10 @@ fn a_request_out_of_place_ends_the_association_and_says_which() {
         let mut pair = Pair::open(p1(), p1());
         pair.ask(side, request);
         pair.run_for(Duration::from_secs(60));
-        let told = pair.sides[side].find(|i| matches!(i, Indication::Aborted { .. }));
-        let Some(Indication::Aborted { detail, .. }) = told else { panic!("{}", pair.log()) };
+        let indicated = pair.sides[side].find(|i| matches!(i, Indication::Aborted { .. }));
+        let Some(Indication::Aborted { detail, .. }) = indicated else { panic!("{}", pair.log()) };
         assert!(detail.contains(expected), "{detail}");
-        assert!(pair.sides[1 - side].heard(|i| matches!(i, Indication::Aborted { .. })));
+        assert!(pair.sides[1 - side].has_indication(|i| matches!(i, Indication::Aborted { .. })));
     }
 }
 
@@ -731,14 +773,18 @@ fn nobody_waits_for_ever() {
     pair.sides[B].accepts = false;
     pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
     pair.run_for(Duration::from_secs(120));
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::Aborted { .. })), "{}", pair.log());
+    assert!(
+        pair.sides[A].has_indication(|i| matches!(i, Indication::Aborted { .. })),
+        "{}",
+        pair.log()
+    );
     assert!(pair.sides[A].closed);
     // Nobody connects, or sends half a TPKT.
     let mut responder = Pair::new(p1(), p1());
     responder.sides[B].stack.handle(responder.now, Input::Bytes(&[3, 0]));
     responder.run_for(Duration::from_secs(120));
     assert!(responder.sides[B].closed);
-    assert!(responder.sides[B].heard(|i| matches!(i, Indication::Aborted { .. })));
+    assert!(responder.sides[B].has_indication(|i| matches!(i, Indication::Aborted { .. })));
 }
 
 /// 200 MB of content that exists nowhere: what is asked for and what is sent stays small.
@@ -750,7 +796,7 @@ fn a_large_transfer_needs_no_memory() {
         let unit = unit(200_000_000);
         let largest = large(&mut pair, &unit);
         assert!(largest <= 70_000, "an output of {largest} octets");
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::TransferConfirmed)));
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::TransferConfirmed)));
         assert_eq!(pair.sides[B].received, unit.length());
     }
 }
@@ -776,7 +822,7 @@ fn large(pair: &mut Pair, unit: &Payload) -> usize {
                     let content = zeros.slice(..max);
                     a.stack.handle(now, Input::Request(Request::Content(content)));
                 }
-                Output::Indication(i) => a.told.push(Notified::Indication(i)),
+                Output::Indication(i) => a.indicated.push(Notified::Indication(i)),
                 Output::Close => panic!("closed"),
             }
         }
@@ -812,9 +858,9 @@ fn large(pair: &mut Pair, unit: &Payload) -> usize {
 }
 
 /// The octets of a whole association, replayed to one end with every delivery cut once more at
-/// every place, tell it the same.
+/// every place, give the same indications.
 #[test]
-fn every_cut_tells_the_same() {
+fn every_cut_gives_the_same_indications() {
     for indefinite_lengths in [false, true] {
         let config = rtse(p1(), |p| {
             p.checkpoint_size = 1;
@@ -831,7 +877,7 @@ fn every_cut_tells_the_same() {
         pair.ask(A, Request::Release);
         pair.run();
         let transcript = std::mem::take(&mut pair.transcript);
-        let whole = format!("{:?}", pair.sides[B].told);
+        let whole = format!("{:?}", pair.sides[B].indicated);
         assert!(whole.contains("Released"), "{whole}");
         let total: usize = transcript.iter().filter(|(s, _)| *s == B).map(|(_, b)| b.len()).sum();
         for cut in 1..total {
@@ -854,14 +900,14 @@ fn replay(config: &osi::api::Config, transcript: &[(usize, Vec<u8>)], cut: usize
         }
         at += bytes.len();
     }
-    format!("{:?}", pair.sides[B].told)
+    format!("{:?}", pair.sides[B].indicated)
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     /// An association whose octets are changed somewhere ends or goes on; it never panics, and
-    /// what it tells of a unit that was confirmed is that unit.
+    /// the indicated data of a confirmed unit are that unit.
     #[test]
     fn damaged_octets_do_no_harm(at in 0usize..4_000, value: u8, role: bool) {
         let config = rtse(p1(), |p| p.checkpoint_size = 1);
@@ -869,7 +915,7 @@ proptest! {
         pair.damage = Some((usize::from(role), at, value));
         pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
         pair.run();
-        if pair.sides[A].heard(|i| matches!(i, Indication::Opened { .. })) {
+        if pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })) {
             pair.ask(A, transfer(unit(2_000)));
             pair.run();
         }

@@ -13,12 +13,12 @@ use osi::stack::Association;
 use pair::{A, B, Pair, p1, p3, rtse};
 use proptest::prelude::*;
 
-/// What came of a stream: the most held, and the octets and indications given for one input.
+/// The results of a stream: the most octets held, and the octets and indications for one input.
 #[derive(Debug, Default)]
 struct Measured {
     held: usize,
     sent: usize,
-    told: usize,
+    indicated: usize,
     over: bool,
 }
 
@@ -32,7 +32,7 @@ struct Probe {
 
 impl Probe {
     /// Takes an end out of a pair.
-    fn of(pair: Pair, side: usize, config: &Config) -> Probe {
+    fn from_pair(pair: Pair, side: usize, config: &Config) -> Probe {
         let most = Association::most_held(config);
         let now = pair.now;
         let [a, b] = pair.sides;
@@ -40,20 +40,20 @@ impl Probe {
         Probe { stack, most, now, seen: Measured::default() }
     }
 
-    fn hear(&mut self, octets: &[u8]) {
+    fn receive(&mut self, octets: &[u8]) {
         self.handle(Input::Bytes(octets), octets.len());
     }
 
     fn handle(&mut self, input: Input<'_>, taken: usize) {
         self.stack.handle(self.now, input);
-        let (mut sent, mut told) = (0, 0);
+        let (mut sent, mut indicated) = (0, 0);
         while let Some(output) = self.stack.poll() {
             match output {
                 Output::Send(bytes) => sent += bytes.len(),
                 Output::Close => self.seen.over = true,
                 Output::Indication(i) => {
                     self.seen.over |= matches!(i, Indication::Aborted { .. });
-                    told += 1;
+                    indicated += 1;
                 }
             }
         }
@@ -61,10 +61,10 @@ impl Probe {
         assert!(held <= self.most, "{held} octets held, {} is the most", self.most);
         // What is given at once is in proportion to what was taken.
         assert!(sent <= 512 + 16 * taken, "{sent} octets sent for {taken}");
-        assert!(told <= 16 + taken, "{told} indications for {taken} octets");
+        assert!(indicated <= 16 + taken, "{indicated} indications for {taken} octets");
         self.seen.held = self.seen.held.max(held);
         self.seen.sent += sent;
-        self.seen.told += told;
+        self.seen.indicated += indicated;
     }
 }
 
@@ -99,7 +99,7 @@ fn data(context: u8, value: &[u8]) -> Vec<u8> {
 
 fn transfer_side() -> (Probe, Config) {
     let config = rtse(p1(), |r| r.window = 8);
-    (Probe::of(Pair::open(config.clone(), config.clone()), B, &config), config)
+    (Probe::from_pair(Pair::open(config.clone(), config.clone()), B, &config), config)
 }
 
 /// The figures of `docs/refusals.md`.
@@ -116,7 +116,7 @@ fn an_spdu_without_end() {
     let (mut probe, _) = transfer_side();
     let spdu = [&[1, 0, 0x2D, 0xFF, 0xFF, 0xFF][..], &[0; 900]].concat();
     for _ in 0..200 {
-        probe.hear(&packet(&spdu, false));
+        probe.receive(&packet(&spdu, false));
     }
     assert!(probe.seen.over && probe.seen.held > 60_000, "{:?}", probe.seen);
 }
@@ -125,7 +125,7 @@ fn an_spdu_without_end() {
 fn a_tpdu_header_octet_by_octet() {
     let (mut probe, _) = transfer_side();
     for octet in [&[3, 0, 1, 0, 250][..], &[0xF0; 300]].concat() {
-        probe.hear(&[octet]);
+        probe.receive(&[octet]);
     }
     assert!(probe.seen.held > 200, "{:?}", probe.seen);
 }
@@ -134,22 +134,22 @@ fn a_tpdu_header_octet_by_octet() {
 #[test]
 fn checkpoints_and_interrupted_transfers() {
     let (mut probe, _) = transfer_side();
-    probe.hear(&activity(1));
+    probe.receive(&activity(1));
     for serial in 1..100 {
-        probe.hear(&minor(serial));
+        probe.receive(&minor(serial));
     }
     assert!(probe.seen.over && probe.seen.held > 200, "{:?}", probe.seen);
 
     let (mut probe, _) = transfer_side();
     for n in 1..100 {
-        probe.hear(&activity(n));
-        probe.hear(&data(3, &[0x04, 9, 0x28, 0x80, 2, 1, 5, 0xA0, 0x80, 0x04, 0x7F]));
+        probe.receive(&activity(n));
+        probe.receive(&data(3, &[0x04, 9, 0x28, 0x80, 2, 1, 5, 0xA0, 0x80, 0x04, 0x7F]));
         for serial in 1..=300 {
-            probe.hear(&minor(serial));
+            probe.receive(&minor(serial));
             probe.handle(Input::Request(Request::Stored { octets: u64::MAX }), 100);
         }
         // ACTIVITY INTERRUPT.
-        probe.hear(&tsdu(&[1, 0, 25, 3, 0x32, 1, 0]));
+        probe.receive(&tsdu(&[1, 0, 25, 3, 0x32, 1, 0]));
         assert!(!probe.seen.over, "{n}");
     }
     // Four transfers of 256 confirmed checkpoints.
@@ -161,10 +161,10 @@ fn checkpoints_and_interrupted_transfers() {
 #[test]
 fn operations_that_pile_up() {
     let config = p3();
-    let mut probe = Probe::of(Pair::open(p3(), p3()), B, &config);
+    let mut probe = Probe::from_pair(Pair::open(p3(), p3()), B, &config);
     for n in 0..2_000u16 {
         let [high, low] = n.to_be_bytes();
-        probe.hear(&data(5, &[0xA1, 7, 2, 2, high, low, 2, 1, 3]));
+        probe.receive(&data(5, &[0xA1, 7, 2, 2, high, low, 2, 1, 3]));
     }
     assert!(!probe.seen.over, "{:?}", probe.seen);
     // And the header of the last DT.
@@ -178,9 +178,9 @@ fn operations_that_pile_up() {
         tail: Bytes::new(),
     };
     pair.ask(B, Request::Invoke { invoke: 1, syntax: msse(), operation: 5, argument });
-    let mut probe = Probe::of(pair, B, &config);
+    let mut probe = Probe::from_pair(pair, B, &config);
     for _ in 0..1_100 {
-        probe.hear(&data(5, &[0xA9, 0]));
+        probe.receive(&data(5, &[0xA9, 0]));
     }
     assert!(probe.seen.over, "a peer that only errs is left: {:?}", probe.seen);
     assert!(probe.seen.held > 1_000 * 100, "{:?}", probe.seen);
@@ -198,7 +198,7 @@ proptest! {
         cut in 1usize..200,
     ) {
         let config = if p1_service { p1() } else { p3() };
-        let mut probe = Probe::of(Pair::open(config.clone(), config.clone()), side, &config);
+        let mut probe = Probe::from_pair(Pair::open(config.clone(), config.clone()), side, &config);
         let mut stream = Vec::new();
         for (kind, octet) in picks {
             stream.extend(match kind {
@@ -214,7 +214,7 @@ proptest! {
             });
         }
         for piece in stream.chunks(cut) {
-            probe.hear(piece);
+            probe.receive(piece);
         }
     }
 }

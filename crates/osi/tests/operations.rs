@@ -23,14 +23,18 @@ fn release(pair: &mut Pair, side: usize) {
     pair.ask(side, Request::Release);
     pair.run_for(Duration::from_secs(60));
     for side in &pair.sides {
-        assert!(side.heard(|i| matches!(i, Indication::Released)), "{:#?}", side.told);
+        assert!(
+            side.has_indication(|i| matches!(i, Indication::Released)),
+            "{:#?}",
+            side.indicated
+        );
         assert!(side.closed && side.stack.deadline().is_none());
-        assert!(!side.heard(|i| matches!(i, Indication::Aborted { .. })));
+        assert!(!side.has_indication(|i| matches!(i, Indication::Aborted { .. })));
     }
 }
 
 fn last_data(pair: &Pair, side: usize) -> Vec<u8> {
-    let data = pair.sides[side].told.iter().rev().find_map(|t| match t {
+    let data = pair.sides[side].indicated.iter().rev().find_map(|t| match t {
         Notified::Data { octets, last: true } => Some(octets.clone()),
         _ => None,
     });
@@ -52,19 +56,21 @@ fn bind_invoke_result_unbind() {
         assert_eq!(bind, ARGUMENT);
         assert!(syntaxes.contains(&mts()) && syntaxes.contains(&mase_88()));
         assert!(
-            pair.sides[A].heard(|i| matches!(i, Indication::Opened { bind, .. } if bind == RESULT))
+            pair.sides[A]
+                .has_indication(|i| matches!(i, Indication::Opened { bind, .. } if bind == RESULT))
         );
         let argument = unit(3_000);
         pair.ask(A, invoke(1, argument.clone()));
         pair.run();
         assert!(
-            pair.sides[B].heard(|i| matches!(i, Indication::Invoked { invoke: 1, operation: 3 }))
+            pair.sides[B]
+                .has_indication(|i| matches!(i, Indication::Invoked { invoke: 1, operation: 3 }))
         );
         assert_eq!(last_data(&pair, B), bytes_of(&argument));
         let result = Payload::whole(&[0x30, 3, 2, 1, 9][..]);
         pair.ask(B, Request::Result { invoke: 1, operation: 3, result: result.clone() });
         pair.run();
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::Returned { invoke: 1 })));
+        assert!(pair.sides[A].has_indication(|i| matches!(i, Indication::Returned { invoke: 1 })));
         assert_eq!(last_data(&pair, A), bytes_of(&result));
         release(&mut pair, A);
     }
@@ -84,18 +90,22 @@ fn both_ends_invoke() {
     };
     pair.ask(B, delivery);
     pair.run();
-    assert!(pair.sides[A].heard(|i| matches!(i, Indication::Invoked { invoke: 7, operation: 5 })));
+    assert!(
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::Invoked { invoke: 7, operation: 5 }))
+    );
     pair.ask(A, Request::Result { invoke: 7, operation: 5, result: Payload::default() });
     pair.ask(B, Request::Error { invoke: 7, error: 6, parameter: Bytes::from_static(&[2, 1, 4]) });
     pair.run();
-    assert!(pair.sides[B].heard(|i| matches!(i, Indication::Returned { invoke: 7 })));
+    assert!(pair.sides[B].has_indication(|i| matches!(i, Indication::Returned { invoke: 7 })));
     let empty = pair.sides[B]
-        .told
+        .indicated
         .iter()
         .any(|t| matches!(t, Notified::Data { octets, last: true } if octets.is_empty()));
     assert!(empty, "a result without octets has an empty last piece: {}", pair.log());
     assert!(
-        pair.sides[A].heard(|i| matches!(i, Indication::ReturnedError { invoke: 7, error: 6 }))
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::ReturnedError { invoke: 7, error: 6 }))
     );
     assert_eq!(last_data(&pair, A), [2, 1, 4]);
     release(&mut pair, B);
@@ -112,9 +122,10 @@ fn errors_without_parameter_and_rejects() {
     pair.ask(B, Request::Reject { invoke: Some(2), problem });
     pair.run();
     assert!(
-        pair.sides[A].heard(|i| matches!(i, Indication::ReturnedError { invoke: 1, error: 2 }))
+        pair.sides[A]
+            .has_indication(|i| matches!(i, Indication::ReturnedError { invoke: 1, error: 2 }))
     );
-    let rejected = pair.sides[A].heard(
+    let rejected = pair.sides[A].has_indication(
         |i| matches!(i, Indication::Rejected { invoke: Some(2), problem: p } if *p == problem),
     );
     assert!(rejected, "{}", pair.log());
@@ -136,7 +147,7 @@ fn faults_of_our_own_user_are_rejected_to_it() {
     pair.ask(A, Request::Invoke { invoke: 2, syntax: foreign, operation: 3, argument });
     pair.run();
     let problems: Vec<(i64, u8, i64)> = pair.sides[A]
-        .told
+        .indicated
         .iter()
         .filter_map(|t| match t {
             Notified::Indication(Indication::Rejected { invoke: Some(i), problem }) => {
@@ -165,7 +176,7 @@ fn a_large_argument_streams() {
     pair.run();
     assert_eq!(pair.sides[B].received, large.length());
     assert!(pair.sides[A].pulled.iter().all(|(_, max)| *max <= 64 * 1024));
-    assert!(pair.sides[B].heard(|i| matches!(i, Indication::Released)), "{}", pair.log());
+    assert!(pair.sides[B].has_indication(|i| matches!(i, Indication::Released)), "{}", pair.log());
 }
 
 #[test]
@@ -178,12 +189,12 @@ fn a_bind_is_refused() {
         let reason = if bind_error.is_some() { RefuseReason::Bind } else { RefuseReason::Busy };
         pair.ask(B, Request::Refuse { reason, bind_error: bind_error.clone() });
         pair.run_for(Duration::from_secs(60));
-        let Some(Indication::Refused { reason: heard, bind_error: error, .. }) =
+        let Some(Indication::Refused { reason: observed, bind_error: error, .. }) =
             pair.sides[A].find(|i| matches!(i, Indication::Refused { .. }))
         else {
             panic!("{}", pair.log());
         };
-        assert_eq!((heard, error), (reason, bind_error));
+        assert_eq!((observed, error), (reason, bind_error));
         assert!(pair.sides[A].closed && pair.sides[B].closed);
     }
 }
@@ -215,7 +226,11 @@ fn both_ends_release_at_once() {
     pair.ask(B, Request::Release);
     pair.run_for(Duration::from_secs(60));
     for side in &pair.sides {
-        assert!(side.heard(|i| matches!(i, Indication::Released)), "{:#?}", side.told);
+        assert!(
+            side.has_indication(|i| matches!(i, Indication::Released)),
+            "{:#?}",
+            side.indicated
+        );
         assert!(side.closed);
     }
 }
@@ -240,9 +255,13 @@ fn contexts_are_negotiated_one_by_one() {
         pair.ask(A, invoke(2, unit(5)));
         pair.run();
         for side in &pair.sides {
-            assert!(side.heard(|i| matches!(i, Indication::Rejected { invoke: Some(1), .. })));
+            assert!(
+                side.has_indication(|i| matches!(i, Indication::Rejected { invoke: Some(1), .. }))
+            );
         }
-        assert!(pair.sides[B].heard(|i| matches!(i, Indication::Invoked { invoke: 2, .. })));
+        assert!(
+            pair.sides[B].has_indication(|i| matches!(i, Indication::Invoked { invoke: 2, .. }))
+        );
         release(&mut pair, A);
     }
 }

@@ -48,7 +48,7 @@ impl ContentType {
     pub fn read(e: &Element<'_>) -> Result<ContentType, Error> {
         match e.tag {
             tag::CONTENT_TYPE => Ok(ContentType::BuiltIn(e.integer().field("content-type")?)),
-            // X.411 (1999) says RELATIVE-OID; the wire has OBJECT IDENTIFIER.
+            // X.411 (1999) has RELATIVE-OID; the wire has OBJECT IDENTIFIER.
             universal::OID | RELATIVE_OID => {
                 Ok(ContentType::Extended(e.oid().field("content-type")?))
             }

@@ -146,7 +146,7 @@ impl ExtensionField {
         }
     }
 
-    /// Whether it can be said in this dialect: a private extension cannot in that of 1988, whose
+    /// Whether this dialect has a form for it: that of 1988 has none for a private extension, whose
     /// extension-type is an INTEGER.
     pub fn has_form(&self, dialect: Dialect) -> bool {
         match (&self.kind, dialect) {

@@ -51,7 +51,7 @@ impl std::ops::BitOr for PerMessageIndicators {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct PerRecipientIndicators(pub u32);
 
-/// What an originator asks to be told: OriginatorReportRequest.
+/// The reports that an originator requests: OriginatorReportRequest.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ReportRequest {
     /// no-report.
@@ -63,7 +63,7 @@ pub enum ReportRequest {
     Report,
 }
 
-/// What the originating MTA asks to be told.
+/// The reports that the originating MTA requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum MtaReportRequest {
     /// No bit set, which X.411 does not allow but peers send: read as non-delivery-report.

@@ -38,7 +38,7 @@ impl PriorityLevelQualifier {
         }
     }
 
-    /// The extension that says so, an INTEGER, critical for nothing.
+    /// The extension field with this value, an INTEGER without criticality.
     pub fn extension(self, dialect: Dialect) -> Option<ExtensionField> {
         let kind = ExtensionType::Private(Oid::from_content(&QUALIFIER).ok()?);
         let mut w = Writer::new();

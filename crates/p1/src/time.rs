@@ -9,7 +9,7 @@ use bytes::Bytes;
 pub struct Time {
     /// The string's octets, passed on unchanged.
     pub raw: Bytes,
-    /// What they mean; `None` where they are no time.
+    /// The time; `None` if they are not a time.
     pub utc: Option<Utc>,
 }
 

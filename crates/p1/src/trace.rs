@@ -204,7 +204,7 @@ impl TraceElement {
         Ok(TraceElement {
             domain,
             arrival_time: supplied.arrival.required(ARRIVAL)?,
-            // Mandatory, but its absence says nothing that matters to a relay.
+            // Mandatory, but a relay does not need it.
             routing_action: supplied.action.unwrap_or_default(),
             attempted_domain,
             additional: supplied.additional,

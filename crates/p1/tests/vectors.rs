@@ -81,7 +81,7 @@ fn envelope(open_form: bool) -> Vec<u8> {
         b"\x4a\x03ref".to_vec(),
         tlv(0xa3, &[&QUALIFIER, &internal]),
         vec![0x48, 0x02, 0x00, 0x20],
-        // Absent priority would say the same.
+        // An absent priority has the same meaning.
         vec![0x47, 0x01, 0x00],
         vec![0x9f, 0x55, 0x01, 0x07],
         vec![0x46, 0x01, 0x16],

@@ -37,7 +37,7 @@ pub enum PartForm {
     },
 }
 
-/// A content but for the data of its last body part: send `head`, then the data, and no more.
+/// A content without the data of its last body part: send `head`, then the data.
 /// All lengths are definite, so nothing follows the data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Framing {
@@ -76,7 +76,7 @@ impl ContentBuilder {
     /// Adds a text body part in the simplest character set that holds it.
     #[must_use]
     pub fn text(self, text: &str) -> ContentBuilder {
-        let charset = Charset::of(text);
+        let charset = Charset::for_text(text);
         self.part(&PartForm::Text(charset), &charset.encode(text))
     }
 

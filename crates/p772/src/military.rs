@@ -322,8 +322,8 @@ fn encode_strings(w: &mut Writer, strings: &[String]) {
 }
 
 impl Military {
-    /// Takes one extension in; `false` where it is none of ours, says again what was said, or has
-    /// a value that does not decode: then the caller keeps it raw.
+    /// Takes one extension in; `false` if it is unknown or repeated, or its value does not
+    /// decode: then the caller keeps it raw.
     pub(crate) fn absorb(&mut self, extension: &RawExtension) -> bool {
         let Some(n) = oids::heading_extension_number(extension.kind.content()) else {
             return false;

@@ -49,7 +49,7 @@ pub enum PartKind {
 pub enum Event<'a> {
     /// The heading.
     Heading(Box<Heading>),
-    /// The content is no message but a notification: the whole of it, and the last event.
+    /// The content is a notification instead of a message: all of it; the last event.
     Notification(Vec<u8>),
     /// A body part begins.
     PartBegin(PartKind),
@@ -69,7 +69,7 @@ pub enum Event<'a> {
 pub struct ContentParser {
     tokenizer: Tokenizer,
     state: State,
-    /// Octets of a header of which the rest is still to come.
+    /// Octets of an incomplete header.
     held: Vec<u8>,
     parts: usize,
 }

@@ -25,8 +25,8 @@ impl HeadingPrecedence {
     }
 }
 
-/// Reads the precedences from the front of a content; `None` where none are found in `prefix`, be it
-/// that it ends too early, is no message of X.420's shape, or has none.
+/// Reads the precedences from the front of a content; `None` if `prefix` has none, ends too
+/// early, or is not a message of X.420.
 ///
 /// Looks at [`PEEK_OCTETS`] at most and stops as soon as both are known or the heading ends.
 pub fn peek_precedence(prefix: &[u8]) -> Option<HeadingPrecedence> {

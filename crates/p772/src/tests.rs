@@ -117,7 +117,7 @@ fn a_foreign_military_message_is_understood() {
     assert_eq!(military.authorised_at, Utc::from_utc_time(b"261120220000Z"));
     let drill = MessageType { kind: MessageType::DRILL, identifier: Some("TIDE1".into()) };
     assert_eq!(military.message_type, Some(drill));
-    // A codress that is no INTEGER, and a type we do not know: both kept.
+    // A codress that is not an INTEGER, and an unknown type: both are kept.
     let raw: Vec<_> = heading.extensions.iter().map(|e| (e.kind.to_string(), &e.value)).collect();
     assert_eq!(raw, [("1.3.26.0.4406.0.2.9".into(), &Some(vec![5, 0])), ("2.5.4.3".into(), &None)]);
 

@@ -36,7 +36,7 @@ pub enum Charset {
 
 impl Charset {
     /// The simplest set that holds `text`.
-    pub fn of(text: &str) -> Charset {
+    pub fn for_text(text: &str) -> Charset {
         match text {
             _ if text.is_ascii() => Charset::Ascii,
             _ if latin1(text).is_some() => Charset::Latin1,
@@ -100,7 +100,7 @@ mod tests {
             ("Tromsø", Charset::Latin1),
             ("Łódź Ω", Charset::Utf8),
         ] {
-            assert_eq!(Charset::of(text), set);
+            assert_eq!(Charset::for_text(text), set);
             assert_eq!(set.decode(&set.encode(text)), text);
             assert_eq!(Charset::from_registrations(set.registrations()), set);
         }

@@ -347,7 +347,7 @@ fn bodies(body: &Body) -> Result<Vec<(PartForm, Source)>> {
         return Ok(vec![(PartForm::File { name }, Source::open(path)?)]);
     }
     if let Some(text) = &body.text {
-        let charset = Charset::of(text);
+        let charset = Charset::for_text(text);
         let octets = charset.encode(text).into();
         return Ok(vec![(PartForm::Text(charset), Source::Octets(octets))]);
     }

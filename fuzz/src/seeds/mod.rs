@@ -15,7 +15,7 @@ pub mod vectors;
 pub type Seed = (String, Vec<u8>);
 
 /// The seeds of a target.
-pub fn of(target: &str) -> Vec<Seed> {
+pub fn of_target(target: &str) -> Vec<Seed> {
     match target {
         "ber" => ber::elements(),
         "tpkt" | "cotp" => stack::packets(),

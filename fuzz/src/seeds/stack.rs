@@ -28,15 +28,15 @@ fn variants() -> Vec<(&'static str, Config)> {
     ]
 }
 
-/// What the two ends say.
+/// The octets that the two ends send.
 fn conversation(config: &Config) -> (Vec<u8>, Vec<u8>) {
     let plan = if config.service == Service::Rose { p3_plan() } else { p1_plan() };
     let mut initiator = Driver::new(config.clone(), Role::Initiator, plan.clone());
     // A responder that was given the turn would send as well: it never is.
     let mut responder = Driver::new(config.clone(), Role::Responder, plan);
-    let said = converse(&mut initiator, &mut responder);
-    assert!(initiator.is_closed() && initiator.count("Released") == 1, "{:?}", initiator.heard);
-    said
+    let output = converse(&mut initiator, &mut responder);
+    assert!(initiator.is_closed() && initiator.count("Released") == 1, "{:?}", initiator.observed);
+    output
 }
 
 /// Streams of a P1 initiator.

@@ -72,24 +72,25 @@ pub(super) fn p3_initiator(octets: &[u8]) {
 }
 
 fn run(octets: &[u8], config: &Config, role: Role, plan: &Plan) {
-    let whole = hear(octets, config, role, plan, &mut |packet| packet.len());
+    let whole = observe(octets, config, role, plan, &mut |packet| packet.len());
     let mut rng = Rng::new(crate::hash(octets));
     let most = crate::mutate::one_of(&mut rng, [1, 8, 70_000]);
-    let cuts = hear(octets, config, role, plan, &mut |_| 1 + rng.below(most) as usize);
+    let cuts = observe(octets, config, role, plan, &mut |_| 1 + rng.below(most) as usize);
     agree(&whole, &cuts);
 }
 
-/// The same was heard; but where the association was aborted, the fault may have kept what came just
-/// before it from being told, more of it or less.
+/// The indications are the same; but if the association was aborted, the last ones before the fault
+/// may be missing.
 fn agree(a: &[Seen], b: &[Seen]) {
-    let aborted = |heard: &Seen| matches!(heard, Seen::Said(s) if s.starts_with("Aborted"));
+    let aborted =
+        |observed: &Seen| matches!(observed, Seen::Reported(s) if s.starts_with("Aborted"));
     let (Some((last_a, a_before)), Some((last_b, b_before))) = (a.split_last(), b.split_last())
     else {
         assert_eq!(a, b);
         return;
     };
     if !aborted(last_a) || !aborted(last_b) {
-        assert_eq!(a, b, "the cuts change what the user hears");
+        assert_eq!(a, b, "the cuts change the indications");
         return;
     }
     let (short, long) =
@@ -100,14 +101,14 @@ fn agree(a: &[Seen], b: &[Seen]) {
             (Seen::Data(x, _), Seen::Data(y, _)) if n == same => {
                 assert!(x.starts_with(y) || y.starts_with(x), "other data: {x:?} and {y:?}");
             }
-            _ => assert_eq!(x, y, "the cuts change what the user hears"),
+            _ => assert_eq!(x, y, "the cuts change the indications"),
         }
     }
 }
 
-/// What the user hears. The packets come one after the other, each after the answers to the one
+/// The indications to the user. The packets come one after the other, each after the answers to the one
 /// before, as from a peer that waits; within a packet the octets are divided by `size`.
-fn hear(
+fn observe(
     octets: &[u8],
     config: &Config,
     role: Role,
@@ -125,14 +126,14 @@ fn hear(
         driver.settle();
     }
     driver.finish();
-    without_broken_off(driver.heard)
+    without_broken_off(driver.observed)
 }
 
-/// Without the data of a unit that its fault broke off: how much of it was told before is up to the
-/// cuts, and the user makes nothing of it.
-fn without_broken_off(heard: Vec<Seen>) -> Vec<Seen> {
+/// Without the data of a unit that its fault broke off: how much of it was indicated before depends on
+/// the cuts, and the user ignores it.
+fn without_broken_off(observed: Vec<Seen>) -> Vec<Seen> {
     let mut kept: Vec<Seen> = Vec::new();
-    for one in heard {
+    for one in observed {
         if one.is("Faulty") && matches!(kept.last(), Some(Seen::Data(_, false))) {
             kept.pop();
         }
@@ -141,7 +142,7 @@ fn without_broken_off(heard: Vec<Seen>) -> Vec<Seen> {
     kept
 }
 
-/// A stream at its packets' borders; what is no packet is the last piece.
+/// A stream at its packets' borders; octets that are not a packet are the last piece.
 pub(super) fn packets(mut octets: &[u8]) -> Vec<&[u8]> {
     let mut packets = Vec::new();
     while !octets.is_empty() {

@@ -111,15 +111,15 @@ fn drained(analysis: &mut Analysis) -> (u64, Vec<Message>) {
 }
 
 /// What a peer sends on a connection, seen from outside: cuts, repetition and order of its segments
-/// change nothing that is told of messages.
+/// do not change the observed messages.
 pub(super) fn stream(octets: &[u8]) {
     let octets = octets.get(..octets.len().min(200_000)).unwrap_or_default();
     let mut rng = Rng::new(hash(octets));
-    let whole = observed(octets, &mut |_| 1_400, &mut |_| false);
+    let whole = shown(octets, &mut |_| 1_400, &mut |_| false);
     let mut sizes = rng.clone();
     // The first segment is whole: by it the stream is known for TPKT.
     let cut = &mut |place: usize| if place == 0 { 1_400 } else { 1 + sizes.below(900) as usize };
-    let other = observed(octets, cut, &mut |place| place > 0 && rng.below(4) == 0);
+    let other = shown(octets, cut, &mut |place| place > 0 && rng.below(4) == 0);
     // Where something is wrong, the next segment that begins a packet is where it goes on: that is
     // another one with other cuts.
     if is_sound(octets) {
@@ -160,7 +160,7 @@ fn is_sound(octets: &[u8]) -> bool {
 }
 
 /// Octets, gaps and envelope of each message.
-fn observed(
+fn shown(
     octets: &[u8],
     size: &mut dyn FnMut(usize) -> usize,
     swap: &mut dyn FnMut(usize) -> bool,
@@ -189,11 +189,11 @@ fn observed(
     }
     analysis.finish();
     messages.extend(drained(&mut analysis).1);
-    let told = |of: &Message| {
+    let shown = |of: &Message| {
         assert!(of.octets <= octets.len() as u64, "no more than was sent");
         (of.octets, of.gaps, of.envelope.as_ref().map(|of| of.identifier.clone()))
     };
-    messages.iter().map(told).collect()
+    messages.iter().map(shown).collect()
 }
 
 /// IPv4 and TCP around a payload.

@@ -31,8 +31,8 @@ pub struct Driver {
     plan: Plan,
     sent: usize,
     now: Instant,
-    /// What it was told, data put together.
-    pub heard: Vec<Seen>,
+    /// The indications to the user, with data joined.
+    pub observed: Vec<Seen>,
     /// Octets for the peer.
     pub out: Vec<u8>,
     /// Octets for the peer, all of them.
@@ -48,13 +48,13 @@ pub struct Driver {
     answers: VecDeque<Request>,
 }
 
-/// What the user heard.
+/// An indication to the user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Seen {
     /// Data, and whether it ended its unit.
     Data(Vec<u8>, bool),
     /// Anything else.
-    Said(String),
+    Reported(String),
 }
 
 impl Driver {
@@ -68,7 +68,7 @@ impl Driver {
             plan,
             sent: 0,
             now: Instant(1_000_000),
-            heard: Vec::new(),
+            observed: Vec::new(),
             out: Vec::new(),
             written: 0,
             taken: 0,
@@ -104,14 +104,14 @@ impl Driver {
         self.request(Request::Release);
     }
 
-    /// Whether it was told that the association is open.
+    /// Whether the association was reported as open.
     pub fn is_open(&self) -> bool {
-        !self.over && self.heard.iter().any(|h| h.is("Open"))
+        !self.over && self.observed.iter().any(|h| h.is("Open"))
     }
 
-    /// How often something that begins so was heard.
+    /// Number of indications that begin with `what`.
     pub fn count(&self, what: &str) -> usize {
-        self.heard.iter().filter(|h| h.is(what)).count()
+        self.observed.iter().filter(|h| h.is(what)).count()
     }
 
     /// Whether the connection is to be closed.
@@ -131,7 +131,7 @@ impl Driver {
         self.handle(Input::Bytes(octets));
     }
 
-    /// The user answers all it heard.
+    /// The user answers all indications.
     pub fn settle(&mut self) {
         while let Some(answer) = self.answers.pop_front() {
             self.handle(Input::Request(answer));
@@ -161,7 +161,7 @@ impl Driver {
                 Output::Close => self.closed = true,
                 Output::Indication(indication) => {
                     assert!(!self.over, "{indication:?} after the end");
-                    let answer = self.hear(indication);
+                    let answer = self.observe(indication);
                     self.answers.extend(answer);
                 }
             }
@@ -179,7 +179,7 @@ impl Driver {
         }
     }
 
-    fn hear(&mut self, indication: Indication) -> Option<Request> {
+    fn observe(&mut self, indication: Indication) -> Option<Request> {
         let answer = self.answer(&indication);
         match indication {
             Indication::Data { bytes, last } => {
@@ -187,19 +187,19 @@ impl Driver {
                 assert!(self.open_unit, "data outside a unit");
                 assert!(self.data <= self.taken, "more data than octets");
                 self.open_unit = !last;
-                if let Some(Seen::Data(held, false)) = self.heard.last_mut() {
+                if let Some(Seen::Data(held, false)) = self.observed.last_mut() {
                     held.extend_from_slice(&bytes);
-                    self.heard.pop().into_iter().for_each(|h| {
+                    self.observed.pop().into_iter().for_each(|h| {
                         let Seen::Data(held, _) = h else { return };
-                        self.heard.push(Seen::Data(held, last));
+                        self.observed.push(Seen::Data(held, last));
                     });
                 } else {
-                    self.heard.push(Seen::Data(bytes.to_vec(), last));
+                    self.observed.push(Seen::Data(bytes.to_vec(), last));
                 }
             }
-            // How much is pulled at a time is no matter.
+            // The size of each pull has no effect.
             Indication::NeedContent { .. } => {}
-            other => self.heard.push(Seen::Said(format!("{other:?}"))),
+            other => self.observed.push(Seen::Reported(format!("{other:?}"))),
         }
         answer
     }
@@ -312,7 +312,7 @@ impl Driver {
         }
         assert!(self.closed, "not closed after the end of the connection");
         let asked = self.role == Role::Initiator || self.count("Open") > 0;
-        assert!(self.over || !asked, "the user was not told of the end");
+        assert!(self.over || !asked, "the end was not indicated");
         self.feed(b"more");
         let _ = self.stack.take_interrupted();
     }
@@ -324,7 +324,7 @@ const HEAD: usize = 4;
 impl Seen {
     /// Whether it is something that begins so.
     pub(super) fn is(&self, what: &str) -> bool {
-        matches!(self, Seen::Said(said) if said.starts_with(what))
+        matches!(self, Seen::Reported(output) if output.starts_with(what))
     }
 }
 

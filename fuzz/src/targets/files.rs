@@ -17,8 +17,8 @@ pub(super) fn config(octets: &[u8]) {
     let secret = |name: &str| (name != "NONE").then(|| "S3CRET-OF-THE-SITE".to_owned());
     let (site, report) = config::read("fuzz.toml", &text, base, &secret);
     assert_eq!(site.is_none(), report.any_fatal(), "a site exactly where nothing is wrong");
-    let said = report.render(false);
-    assert!(!said.contains("S3CRET"), "a secret is shown");
+    let output = report.render(false);
+    assert!(!output.contains("S3CRET"), "a secret is shown");
     if let Some(site) = site {
         assert!(!format!("{:?}", site.node).contains("S3CRET"), "a secret is shown");
         // What was accepted is a node's configuration: a node starts with it.
@@ -42,7 +42,7 @@ pub(super) fn ios(octets: &[u8]) {
     let Ok(imported) = translation::ios::import("fuzz.ios", &text) else { return };
     let lines = text.lines().count();
     assert!(imported.unmapped.iter().all(|one| (1..=lines).contains(&one.line)));
-    // Whatever was made of it is written as a file that says the same.
+    // The import is written as a file with the same meaning.
     let comments: Vec<String> = imported.unmapped.iter().map(|one| one.text.clone()).collect();
     let written = translation::ios::to_toml(&imported.policy, &comments).expect("a policy is TOML");
     let again = translation::policy_file::PolicyFile::parse("again.toml", &written);

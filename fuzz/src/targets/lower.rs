@@ -26,7 +26,7 @@ fn packets(pieces: &[&[u8]]) -> Packets {
                 assert!(found.last().is_none_or(|(_, ended, _)| *ended));
                 found.push((Vec::new(), false, piece.length));
             }
-            let (octets, ended, length) = found.last_mut().expect("the first piece says so");
+            let (octets, ended, length) = found.last_mut().expect("a first piece precedes");
             octets.extend_from_slice(&piece.bytes);
             *ended = piece.last;
             assert_eq!((*length, *ended), (piece.length, octets.len() == *length));

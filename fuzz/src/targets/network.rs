@@ -4,7 +4,7 @@ use network::gateway::{Action, BLACK, Gateway, RED};
 use network::plan::Plan;
 use network::{Input, Network, Output, PortId, Topology};
 use router::packet::{Fields, Packet, udp};
-use router::router::{Input as Seen, Output as Said};
+use router::router::{Input as Seen, Output as RouterOutput};
 use router::{Cause, InterfaceSetup, Router, Setup, Time};
 use std::collections::BTreeMap;
 use std::net::IpAddr;
@@ -112,7 +112,7 @@ pub(super) fn policy(octets: &[u8]) {
 fn drained(router: &mut Router) -> u64 {
     let mut ended = 0;
     while let Some(output) = router.poll() {
-        assert!(!matches!(output, Said::Refused { .. }), "{output:?}");
+        assert!(!matches!(output, RouterOutput::Refused { .. }), "{output:?}");
         ended += 1;
     }
     ended
@@ -191,6 +191,6 @@ pub(super) fn gateway(octets: &[u8]) {
     let ended = actions.iter().filter(|one| !matches!(one, Action::Send { .. })).count();
     assert!(
         ended == 1 || (ended == 0 && actions.len() == 1),
-        "one packet has one fate: {actions:?}"
+        "one packet has one outcome: {actions:?}"
     );
 }

@@ -160,7 +160,7 @@ impl Site {
         self.admitted.take().expect("a socket is free")
     }
 
-    /// Hands in an input, and the answers to all that comes of it.
+    /// Passes in an input, and the answers to its outputs.
     fn feed(&mut self, input: Input) {
         self.inputs.push_back(input);
         let mut steps = 0;
@@ -314,7 +314,7 @@ impl Site {
         self.closed.contains(&association)
     }
 
-    /// What the node keeps in memory of what is under way.
+    /// What the node keeps in memory of transfers in progress.
     pub fn holds(&self) -> Holds {
         self.node.holds()
     }
@@ -367,9 +367,9 @@ impl Site {
     /// A conversation of the node with this end; gives what the end sent.
     pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
         let association = self.accept(listener);
-        let said = self.carry(association, end);
+        let output = self.carry(association, end);
         self.hang_up(association);
-        said
+        output
     }
 
     /// How many entries are for the peer.
@@ -381,20 +381,20 @@ impl Site {
 
     /// The same on a connection that is there.
     pub fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
             let theirs = self.take(association);
             if ours.is_empty() && theirs.is_empty() {
                 break;
             }
-            said.extend_from_slice(&ours);
+            output.extend_from_slice(&ours);
             self.bytes(association, &ours);
             if !theirs.is_empty() {
                 end.feed(&theirs);
             }
         }
-        said
+        output
     }
 }
 
@@ -449,7 +449,7 @@ pub(super) fn p3(octets: &[u8]) {
 pub(super) fn initiator(octets: &[u8]) {
     let (mut site, association) = calling();
     hostile(&mut site, association, octets);
-    // The message is still there, or the peer said that it has it.
+    // The message is still queued, or the peer confirmed it.
     site.deliver_all(Duration::from_secs(3_600));
 }
 
@@ -475,9 +475,9 @@ pub fn calling() -> (Site, AssociationId) {
 pub fn called() -> Vec<u8> {
     let (mut site, association) = calling();
     let mut end = called_peer();
-    let said = site.carry(association, &mut end);
-    assert_eq!(site.waiting(), 0, "{:?}", end.heard);
-    said
+    let output = site.carry(association, &mut end);
+    assert_eq!(site.waiting(), 0, "{:?}", end.observed);
+    output
 }
 
 /// A site with a message in the user's mailbox.
@@ -485,19 +485,19 @@ fn with_mail() -> Site {
     let mut site = Site::new();
     let mut good = peer(&[crate::seeds::p1::waiting_message()]);
     site.converse(0, &mut good);
-    assert_eq!(site.entries.len(), 1, "{:?}", good.heard);
+    assert_eq!(site.entries.len(), 1, "{:?}", good.observed);
     site
 }
 
-/// What a good user says that gets its mail.
+/// The octets of a well-behaved user that receives its messages.
 pub fn fetched() -> Vec<u8> {
     let mut site = with_mail();
     let association = site.accept(1);
     let mut end = user(&[]);
     end.stay();
-    let said = site.carry(association, &mut end);
-    assert_eq!(site.entries.len(), site.waiting(), "only a report is left: {:?}", end.heard);
-    said
+    let output = site.carry(association, &mut end);
+    assert_eq!(site.entries.len(), site.waiting(), "only a report is left: {:?}", end.observed);
+    output
 }
 
 fn run(listener: u32, octets: &[u8]) {
@@ -537,9 +537,9 @@ fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
 fn serves(site: &mut Site) {
     let mut good = peer(&[crate::seeds::p1::good_message()]);
     site.converse(0, &mut good);
-    assert_eq!(good.count("TransferConfirmed"), 1, "{:?}", good.heard);
+    assert_eq!(good.count("TransferConfirmed"), 1, "{:?}", good.observed);
     let mut good =
         user(&[(p1::p3::operation::MESSAGE_SUBMISSION, crate::seeds::p3::good_submission())]);
     site.converse(1, &mut good);
-    assert_eq!(good.count("Returned"), 1, "{:?}", good.heard);
+    assert_eq!(good.count("Returned"), 1, "{:?}", good.observed);
 }

@@ -48,7 +48,7 @@ fn mended(octets: &[u8]) -> Vec<u8> {
     octets
 }
 
-/// Read again, it says the same.
+/// Reading it again gives the same packet.
 fn same(packet: &Packet) {
     let again = Packet::read(packet.octets().to_vec(), 0, Time::ZERO).expect("still a packet");
     assert_eq!((again.header(), again.length()), (packet.header(), packet.length()));
@@ -87,11 +87,11 @@ fn answered(packet: &Packet) {
             continue;
         };
         assert!(octets.len() <= if from.is_ipv4() { 576 } else { 1_280 });
-        let told = Packet::read(octets, 0, Time::ZERO).expect("an answer is a packet");
-        assert_eq!(told.header().destination, packet.header().source);
-        let again = error(Time::ZERO, &told, Trouble::Expired, from, &mut limit);
+        let error_packet = Packet::read(octets, 0, Time::ZERO).expect("an answer is a packet");
+        assert_eq!(error_packet.header().destination, packet.header().source);
+        let again = error(Time::ZERO, &error_packet, Trouble::Expired, from, &mut limit);
         assert_eq!(again, None, "an error about an error");
-        assert_eq!(echo_reply(Time::ZERO, &told, &mut limit), None);
+        assert_eq!(echo_reply(Time::ZERO, &error_packet, &mut limit), None);
     }
     if let Some(octets) = echo_reply(Time::ZERO, packet, &mut limit) {
         let reply = Packet::read(octets, 0, Time::ZERO).expect("an answer is a packet");

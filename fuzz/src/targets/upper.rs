@@ -154,7 +154,7 @@ fn answer(config: &Config, plan: &Plan, units: u16, ppdu: &[u8]) {
     }
 }
 
-/// Both ends of an open association on which nothing is under way, then these TSDUs to either.
+/// Both ends of an open association without anything in progress, then these TSDUs to either.
 fn open(config: &Config, plan: &Plan, tsdus: &[Vec<u8>], to: Role) {
     let quiet = Plan { units: Vec::new(), release: false, ..plan.clone() };
     // As initiator the receiver has an invocation or a transfer outstanding.
@@ -166,7 +166,7 @@ fn open(config: &Config, plan: &Plan, tsdus: &[Vec<u8>], to: Role) {
         initiator.feed(&std::mem::take(&mut responder.out));
     }
     initiator.feed(&std::mem::take(&mut responder.out));
-    assert!(initiator.is_open(), "{:?} {:?}", initiator.heard, responder.heard);
+    assert!(initiator.is_open(), "{:?} {:?}", initiator.observed, responder.observed);
     let receiver = if to == Role::Initiator { &mut initiator } else { &mut responder };
     tsdus.iter().for_each(|tsdu| receiver.feed(&tpkts(tsdu)));
     receiver.finish();

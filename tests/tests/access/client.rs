@@ -25,7 +25,7 @@ pub(super) enum Answer {
     Open,
     /// The bind error.
     Refused(String),
-    /// Refused in a layer below, or aborted: what our stack says of it.
+    /// Refused in a layer below, or aborted: the detail of our stack.
     Below(String),
 }
 
@@ -105,7 +105,7 @@ impl Client {
             while let Some(output) = client.stack.poll() {
                 match output {
                     Output::Send(octets) => {
-                        // Where it is closed, what was said before is still to be read.
+                        // If it is closed, earlier octets can still be read.
                         let _ = client.stream.write_all(&octets);
                     }
                     Output::Close => return client,

@@ -101,7 +101,7 @@ impl Here {
 }
 
 #[test]
-fn strangers_get_one_answer_and_the_log_says_who_and_why() {
+fn strangers_get_one_answer_and_the_log_has_name_and_reason() {
     let here = Here::start(&[]);
     let open = mta(here.peer, PEER, "MTA-PEER", "lantern");
     assert_eq!(open.answer, Answer::Open);
@@ -122,7 +122,7 @@ fn strangers_get_one_answer_and_the_log_says_who_and_why() {
         answers.push(client.came);
     }
     answers.dedup();
-    assert_eq!(answers.len(), 1, "the octets tell nothing of what was wrong");
+    assert_eq!(answers.len(), 1, "the octets do not show the reason");
     assert_eq!(mta(here.far, FAR, "MTA-FAR", "lantern").answer, Answer::Open);
     assert!(open.is_there());
     assert!(!here.log().contains("lantern"));
@@ -142,7 +142,7 @@ fn nobody_reads_another_s_mail() {
     for client in [&wrong, &unknown] {
         assert_eq!(client.answer, Answer::authentication_error());
     }
-    assert_eq!(wrong.came, unknown.came, "the octets do not tell whether there is such a user");
+    assert_eq!(wrong.came, unknown.came, "the octets do not show whether the user exists");
     here.refused(&[
         "127.8.0.1",
         "authentication-error (X.411 8.1.1)",
@@ -162,7 +162,7 @@ fn who_fails_too_often_waits_and_nobody_else_does() {
     let here =
         Here::start(&[("limits.failures", 3.into()), ("limits.failure_refill", "4s".into())]);
     let rossi = here.password_of("Rossi");
-    // Each from its own address: the log says a thing once a minute for each.
+    // Each from its own address: the log repeats an event once a minute for each.
     for (to_users, last, busy) in [(false, 1, "X.411 12.1.1"), (true, 2, "X.411 8.1.1")] {
         let from = Ipv4Addr::new(127, 8, 0, last);
         let guess = |password: &str| match to_users {
@@ -200,7 +200,7 @@ fn who_fails_too_often_waits_and_nobody_else_does() {
 const CR: [u8; 11] = [3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 7, 0];
 
 #[test]
-fn one_too_many_hears_congestion_or_busy() {
+fn one_too_many_receives_congestion_or_busy() {
     let here = Here::start(&[
         ("limits.associations_per_address", 3.into()),
         ("limits.associations_per_channel", 2.into()),
@@ -227,7 +227,7 @@ fn one_too_many_hears_congestion_or_busy() {
     bound.unwrap();
 }
 
-/// So many that say nothing.
+/// Connections that send nothing.
 const FLOOD: u16 = 1_000;
 
 #[test]
@@ -288,7 +288,7 @@ fn the_admin_socket_is_the_daemon_s_user_s_alone() {
         |path: &std::path::Path| std::fs::metadata(path).unwrap().permissions().mode() & 0o777;
     assert_eq!((mode(&socket), mode(&data)), (0o600, 0o700));
     if !nix::unistd::geteuid().is_root() {
-        say("another user was not tried: that needs root");
+        print_line("another user was not tried: that needs root");
         return;
     }
     let mta = testbed::Programs::find().unwrap().mta;
@@ -317,7 +317,7 @@ fn the_admin_socket_is_the_daemon_s_user_s_alone() {
     site.status().unwrap();
 }
 
-/// Says something that shows where a test passes, too.
-fn say(text: &str) {
+/// Prints a line that is shown if a test passes, too.
+fn print_line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

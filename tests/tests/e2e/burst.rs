@@ -1,6 +1,6 @@
-//! `xuxa burst` between two daemons: what it says of each message is what happened to it.
+//! `xuxa burst` between two daemons: its results for each message are correct.
 
-use super::{SOON, say};
+use super::{SOON, print_line};
 use nix::sys::signal::Signal;
 use serde_json::Value;
 use std::collections::{BTreeMap, BTreeSet};
@@ -46,7 +46,7 @@ fn events(pair: &Pair) -> String {
 }
 
 fn count(value: &Value) -> u64 {
-    value.as_u64().unwrap_or_else(|| panic!("{value} is no count"))
+    value.as_u64().unwrap_or_else(|| panic!("{value} is not a count"))
 }
 
 const THREE: &str = r#"
@@ -126,7 +126,7 @@ fn every_message_is_timed_at_each_step_and_arrives_as_it_was() {
     assert_eq!(sums["planned"], 37);
     assert!(histograms.join("routine-delivery.hgrm").is_file());
 
-    // What was submitted is what the list says, whoever asks.
+    // The submitted messages are those of the list.
     let run = burst(&pair, &["--json", "--list", plan]);
     let list: Value = run.json().unwrap();
     let what = |list: &Value| -> Vec<_> {
@@ -134,11 +134,11 @@ fn every_message_is_timed_at_each_step_and_arrives_as_it_was() {
         messages.map(|m| (m["precedence"].clone(), m["size"].clone(), m["group"].clone())).collect()
     };
     assert_eq!(what(&list), what(&report));
-    say(&run.stderr);
+    print_line(&run.stderr);
 }
 
 #[test]
-fn without_event_logs_it_says_what_it_cannot_see_and_keeps_what_is_not_its_own() {
+fn without_event_logs_it_reports_what_is_not_observed_and_keeps_other_messages() {
     let pair = pair();
     let to = pair.act.address("OPS");
     // One of another's is waiting for the user that the burst binds as.
@@ -172,14 +172,14 @@ fn without_event_logs_it_says_what_it_cannot_see_and_keeps_what_is_not_its_own()
     let path = plan(&pair, "", groups);
     let run = burst(&pair, &["--json", path.to_str().unwrap()]);
     assert_eq!(run.code, 0, "{}", run.stderr);
-    assert!(run.stderr.contains("the deliveries of a are not observed"), "{}", run.stderr);
+    assert!(run.stderr.contains("are not observed"), "{}", run.stderr);
     let report: Value = run.json().unwrap();
     assert!(report["precedences"][0]["delivery_ms"].is_null());
     assert_eq!(report["messages"][2]["outcome"], "accepted");
 }
 
 #[test]
-fn interrupted_it_stops_submitting_and_tells_of_all_that_were_planned() {
+fn interrupted_it_stops_submitting_and_reports_all_that_were_planned() {
     let pair = pair();
     let above = format!("receive = \"act\"\n{}", events(&pair));
     let groups = "[[group]]\nname = \"a\"\nprecedence = \"routine\"\nsize = \"1kB\"\ncount = 5000\n\
@@ -197,7 +197,7 @@ fn interrupted_it_stops_submitting_and_tells_of_all_that_were_planned() {
     let counts = &report["counts"];
     let [planned, accepted, not_sent, in_doubt] =
         ["planned", "accepted", "not_sent", "in_doubt"].map(|what| count(&counts[what]));
-    // One was perhaps under way, and its answer late.
+    // One was perhaps in progress, and its answer late.
     assert!(in_doubt <= 1 && run.code == if in_doubt > 0 { 4 } else { 3 }, "{}", run.stderr);
     assert_eq!((planned, accepted + not_sent + in_doubt), (5_001, 5_001), "{counts}");
     let submitted = pair.naples.status().unwrap().counters.submitted;
@@ -211,7 +211,7 @@ fn interrupted_it_stops_submitting_and_tells_of_all_that_were_planned() {
 }
 
 #[test]
-fn what_cannot_be_is_said_before_anything_is_submitted() {
+fn impossible_plans_are_refused_before_anything_is_submitted() {
     let pair = pair();
     let group = "[[group]]\nname = \"a\"\nprecedence = \"flash\"\nsize = \"1kB\"\n";
     let cases = [

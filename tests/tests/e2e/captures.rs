@@ -98,7 +98,7 @@ fn a_p1_association_with_a_transfer_of_each_size() {
     // Both ends have recorded the same association: each alone must read right.
     let port = port_of(&pair.act).parse().unwrap();
     for site in [&pair.naples, &pair.act] {
-        let decoded = Decoded::of(&trace(site), port);
+        let decoded = Decoded::from_trace(&trace(site), port);
         let lengths = decoded.values("rtse.reassembled.length");
         let lengths: Vec<u64> = lengths.iter().map(|l| l.parse().unwrap()).collect();
         assert_eq!(lengths.len(), sent.len(), "one APDU a message");
@@ -200,7 +200,7 @@ fn a_report_over_p1() {
     pair.act.stop().unwrap();
 
     let port = port_of(&pair.naples).parse().unwrap();
-    let decoded = Decoded::of(&trace(&pair.act), port);
+    let decoded = Decoded::from_trace(&trace(&pair.act), port);
     assert_session(
         &decoded,
         &[("CN", 1), ("AC", 1), ("AS", 1), ("DT", 1), ("AE", 1), ("AEA", 1), ("FN", 1), ("DN", 1)],
@@ -227,7 +227,7 @@ fn a_refused_p1_association() {
         .wait_until("the refusal", SOON, |s| s.peers[0].channels[0].last_error.is_some())
         .unwrap();
     pair.naples.stop().unwrap();
-    let decoded = Decoded::of(&trace(&pair.naples), port_of(&pair.act).parse().unwrap());
+    let decoded = Decoded::from_trace(&trace(&pair.naples), port_of(&pair.act).parse().unwrap());
     assert_session(&decoded, &[("CN", 1), ("RF", 1)]);
     assert_transport(&decoded, 2, 2);
     assert_counts(
@@ -267,7 +267,7 @@ fn a_withheld_confirm_stops_the_sender_and_a_stop_then_aborts() {
         proxy.wait_until_quiet(SOON);
         assert!(pair.naples.stop().unwrap().success());
 
-        let decoded = Decoded::of(&trace(&pair.naples), proxy.address.port());
+        let decoded = Decoded::from_trace(&trace(&pair.naples), proxy.address.port());
         let session = decoded.session();
         let count = |name| session.get(name).copied().unwrap_or(0);
         // What is confirmed and what is sent differ by the window, and there the sender stopped.
@@ -308,7 +308,7 @@ fn p3_submission_and_delivery() {
     for (trace, operation, content) in
         [(submitting, "3", "p7.content"), (delivering, "5", "p1.content")]
     {
-        let decoded = Decoded::of(&trace, site.p3().port());
+        let decoded = Decoded::from_trace(&trace, site.p3().port());
         let session = [("CN", 1), ("AC", 1), ("DT", 10), ("FN", 1), ("DN", 1)];
         assert_session(&decoded, &session);
         // 100 kB, 1 MB and 10 MB do not fit one TPDU; what surrounds a content is far from filling one.
@@ -356,7 +356,7 @@ fn p3_errors_and_refusals() {
     assert_eq!(run.code, 1, "{}", run.stderr);
     // tshark reads the operations of the abstract syntax msse with P7's tables, which share them; but
     // P7's have none of P3's errors, whose codes are other numbers there (21 and up): so it finds the
-    // error and its code, and says that it cannot read the parameter, here NULL.
+    // error and its code, and reports that it cannot read the parameter, here NULL.
     let unread = "ROS: Dissector for OID 2.6.0.2.1 not implemented";
     let excused = Some((unread, "ros.dissector_oid_not_implemented"));
     let decoded = Decoded::but_for(&path, port, excused);
@@ -375,7 +375,7 @@ fn p3_errors_and_refusals() {
     let path = site.path().join("refused.pcapng");
     let pcap = path.display().to_string();
     assert_eq!(site.xuxa("OPS", &["--pcap", &pcap, "receive"]).unwrap().code, 1);
-    let decoded = Decoded::of(&path, port);
+    let decoded = Decoded::from_trace(&path, port);
     assert_session(&decoded, &[("CN", 1), ("RF", 1)]);
     assert_transport(&decoded, 2, 2);
     assert_counts(

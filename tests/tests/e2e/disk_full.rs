@@ -1,7 +1,7 @@
 //! A disk without room: the daemon refuses submissions, and a user deliveries; both go on when there
 //! is room.
 
-use super::{SOON, assert_arrived, say};
+use super::{SOON, assert_arrived, print_line};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -51,7 +51,7 @@ impl Drop for SmallDisk {
 #[test]
 fn a_full_disk_refuses_submissions_and_nothing_else_happens() {
     let Some(disk) = SmallDisk::mount(48) else {
-        say("    SKIPPED a_full_disk_refuses_submissions: mounting a small disk needs root");
+        print_line("    SKIPPED a_full_disk_refuses_submissions: mounting a small disk needs root");
         return;
     };
     let data = disk.path().join("data").display().to_string();
@@ -85,7 +85,7 @@ fn a_full_disk_refuses_submissions_and_nothing_else_happens() {
 #[test]
 fn a_full_inbox_leaves_the_message_at_the_mta_and_nothing_behind() {
     let Some(disk) = SmallDisk::mount(8) else {
-        say("    SKIPPED a_full_inbox_leaves_the_message: mounting a small disk needs root");
+        print_line("    SKIPPED a_full_inbox_leaves_the_message: mounting a small disk needs root");
         return;
     };
     let builder = Site::builder("naples").run_with(&["--log-format", "json"]);

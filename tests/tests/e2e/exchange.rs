@@ -74,7 +74,7 @@ fn every_form_of_the_link_carries_messages() {
         ("extensions of 1988", Link { dialect_1988: true, ..plain() }),
         ("on demand", plain().on_demand("1s")),
     ] {
-        super::say(&format!("    the link with {form}"));
+        super::print_line(&format!("    the link with {form}"));
         let mut pair = Pair::start(link).unwrap();
         send_sizes(&pair.naples, &pair.act, "1kB,300kB");
         send_sizes(&pair.act, &pair.naples, "300kB,1kB");

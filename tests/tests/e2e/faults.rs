@@ -1,4 +1,4 @@
-//! What is accepted arrives exactly once, whatever stops, dies or breaks on the way.
+//! What is accepted arrives exactly once, whatever stops, dies or breaks.
 
 use super::proxy::{Disposition, Proxy};
 use super::{SOON, assert_arrived};
@@ -213,7 +213,7 @@ fn what_the_mta_never_had_whole_or_does_not_take_is_not_in_doubt() {
     let (mut site, proxy, profiles) = behind_a_proxy(Disposition::Cut(50_000));
     let address = site.address("OPS");
     let sizes = |sizes| ["--json", "send", "--to", &address, "--size", sizes, "--retry-for", "0s"];
-    // More than the networks on the way hold.
+    // More than the networks on the path hold.
     let run = site.xuxa("OPS", &sizes("30MB,1kB")).unwrap();
     proxy.wait_until_struck(SOON);
     let sent: Sent = run.json_anyway().unwrap();

@@ -25,7 +25,7 @@ fn a_file_comes_out_again_octet_for_octet_under_its_name() {
     site.send("OPS", &[&send[..], &["--sic", "ABC", "--pcap", &pcap]].concat()).unwrap();
     site.send("OPS", &[&send[..], &["--civil"]].concat()).unwrap();
     // The independent reader finds the name, and nothing that it cannot read.
-    let decoded = Decoded::of(&trace, site.p3().port());
+    let decoded = Decoded::from_trace(&trace, site.p3().port());
     // It shows a GraphicString as ASCII.
     let [name] = decoded.values("ftam.Pathname_item") else { panic!("{decoded:?}") };
     assert!(name.starts_with("Lage ") && name.ends_with(" 1.bin"), "{name}");

@@ -14,7 +14,7 @@ const SIZE: &str = "2GB";
 const BEGUN: u64 = 3_000_000;
 
 /// A site, and a large submission on its way to it that has got so far.
-fn submission_under_way(disposition: Disposition) -> (Site, Proxy, Client) {
+fn submission_in_progress(disposition: Disposition) -> (Site, Proxy, Client) {
     let mut site = Site::builder("naples").run_with(&["--log-format", "json"]).build().unwrap();
     site.start().unwrap();
     let proxy = Proxy::start(site.p3(), disposition);
@@ -27,7 +27,7 @@ fn submission_under_way(disposition: Disposition) -> (Site, Proxy, Client) {
     (site, proxy, client.unwrap())
 }
 
-/// The client ends soon, and says of both messages that they were not sent; the MTA has neither.
+/// The client ends soon, and reports both messages as not sent; the MTA has neither.
 fn assert_not_sent(site: &Site, client: Client) {
     let run = client.wait(SOON).unwrap();
     let sent: Sent = run.json_anyway().unwrap();
@@ -40,7 +40,7 @@ fn assert_not_sent(site: &Site, client: Client) {
 
 #[test]
 fn a_submission_interrupted_in_the_middle_was_not_sent() {
-    let (site, proxy, mut client) = submission_under_way(Disposition::Cut(u64::MAX));
+    let (site, proxy, mut client) = submission_in_progress(Disposition::Cut(u64::MAX));
     let begun = || Ok((proxy.to_server() > BEGUN).then_some(()));
     Deadline::after(SOON).wait_for("the middle of the submission", begun).unwrap();
     client.signal(Signal::SIGINT).unwrap();
@@ -49,12 +49,12 @@ fn a_submission_interrupted_in_the_middle_was_not_sent() {
         let is_lost = site.events()?.iter().any(|e| e.event == "association_lost");
         Ok(is_lost.then_some(()))
     };
-    Deadline::after(SOON).wait_for("the MTA to hear of it", lost).unwrap();
+    Deadline::after(SOON).wait_for("the MTA to log it", lost).unwrap();
 }
 
 #[test]
 fn a_submission_interrupted_while_the_mta_takes_nothing_was_not_sent() {
-    let (site, proxy, mut client) = submission_under_way(Disposition::Hold(BEGUN));
+    let (site, proxy, mut client) = submission_in_progress(Disposition::Hold(BEGUN));
     proxy.wait_until_struck(SOON);
     proxy.wait_until_quiet(SOON);
     client.signal(Signal::SIGINT).unwrap();

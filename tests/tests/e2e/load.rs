@@ -53,7 +53,7 @@ fn what_many_users_submit_at_once_arrives_once_and_unchanged() {
 }
 
 #[test]
-fn a_run_says_why_it_could_not_be_made() {
+fn a_run_reports_why_it_failed() {
     let pair = Pair::builder(Link::default()).unwrap().each(|s| s.users(&USERS)).start().unwrap();
     let mut wrong = plan(&pair, 1, 1_000, 1);
     wrong.submitters[0].password_file = pair.act.password_file("U0");

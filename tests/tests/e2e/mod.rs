@@ -53,8 +53,8 @@ fn is_address(a: &str, b: &str) -> bool {
     attributes(a) == attributes(b)
 }
 
-/// Says something that shows where a test passes, too: libtest keeps what `eprintln` says to itself.
-pub(crate) fn say(text: &str) {
+/// Prints a line that is shown if a test passes, too: libtest hides the output of `eprintln`.
+pub(crate) fn print_line(text: &str) {
     use std::io::Write as _;
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }

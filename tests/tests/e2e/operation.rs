@@ -6,7 +6,7 @@ use std::path::Path;
 use testbed::{Link, Pair, Site};
 
 #[test]
-fn exit_codes_tell_failure_from_wrong_use() {
+fn exit_codes_distinguish_failure_from_wrong_use() {
     let site = Site::builder("naples").build().unwrap();
     let status = site.mta(&["status", "--json"]).unwrap();
     assert_eq!((status.code, status.stdout.as_str()), (1, ""), "no daemon: {}", status.stderr);
@@ -34,7 +34,7 @@ fn exit_codes_tell_failure_from_wrong_use() {
 }
 
 #[test]
-fn the_client_says_what_failed_in_its_exit_code() {
+fn the_exit_code_of_the_client_shows_what_failed() {
     let mut site = Site::builder("naples").build().unwrap();
     let to = site.address("OPS");
     let send = ["send", "--to", &to, "--size", "1kB"];

@@ -1,4 +1,4 @@
-//! A network between two sites that stops or breaks where a test says.
+//! A network between two sites that stops or breaks where a test chooses.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

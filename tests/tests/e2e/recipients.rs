@@ -97,7 +97,7 @@ fn reports_come_as_they_were_asked_for() {
     }
     assert_eq!(act.receive("OPS", 1).unwrap().messages().count(), 1);
     act.wait_until("both dealt with", SOON, |s| s.counters.received == 3).unwrap();
-    // A message sent later and delivered overtakes nothing that would still be under way.
+    // A message sent later and delivered overtakes nothing that would still be in transit.
     let last = act.send("OPS", &["--to", &naples.address("OPS"), "--size", "1kB"]).unwrap();
     let received = naples.receive("OPS", 1).unwrap();
     assert_eq!(received.reports().count(), 0, "no report was asked for");

@@ -54,8 +54,8 @@ fn same(pair: &Pair, before: &Status, why: &str) {
     }
 }
 
-fn effect(told: &Value, channel: &str) -> String {
-    let channels = told["changes"]["peers"][0]["channels"].as_array().unwrap();
+fn effect(reported: &Value, channel: &str) -> String {
+    let channels = reported["changes"]["peers"][0]["channels"].as_array().unwrap();
     let found = channels.iter().find(|c| c["name"] == channel).unwrap();
     found["effect"].as_str().unwrap().to_owned()
 }
@@ -69,9 +69,9 @@ fn a_new_mark_is_on_new_connections_and_the_other_channels_stay() {
     }
     let run = pair.naples.mta(&["reload", "--json"]).unwrap();
     assert_eq!(run.code, 0, "{}", run.stderr);
-    let told: Value = run.json().unwrap();
+    let reported: Value = run.json().unwrap();
     assert_eq!(
-        (effect(&told, "flash"), effect(&told, "routine")),
+        (effect(&reported, "flash"), effect(&reported, "routine")),
         ("reopened".into(), "kept".into())
     );
     // The other one by its signal.
@@ -108,7 +108,7 @@ fn a_bad_file_is_refused_whole() {
     let check = pair.naples.mta(&["check"]).unwrap();
     let run = pair.naples.mta(&["reload"]).unwrap();
     assert_eq!((run.code, check.code), (2, 2), "{}", run.stderr);
-    assert!(run.stderr.starts_with(&check.stderr), "as mta check says it:\n{}", run.stderr);
+    assert!(run.stderr.starts_with(&check.stderr), "as in mta check:\n{}", run.stderr);
     assert!(run.stderr.contains("nothing has changed"), "{}", run.stderr);
     same(&pair, &before, "a mistake");
     pair.naples.signal(Signal::SIGHUP).unwrap();

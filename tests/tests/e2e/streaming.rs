@@ -1,6 +1,6 @@
 //! Messages far larger than a daemon's memory: 1 GB from reader to reader.
 
-use super::{assert_same, say};
+use super::{assert_same, print_line};
 use std::fs::File;
 use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
@@ -56,7 +56,7 @@ fn pass(what: &str, from: &Site, to: &Site) {
         assert!(more <= ROOM, "{what}: {} took {:.1} MiB more than idle", site.name(), mib(more));
     }
     let (s, r) = (submitting.as_secs_f64(), receiving.as_secs_f64());
-    say(&format!(
+    print_line(&format!(
         "    {what}, {} MB: sent in {s:.1} s, received in {r:.1} s{figures}",
         SIZE / 1_000_000
     ));

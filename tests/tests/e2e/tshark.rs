@@ -115,11 +115,11 @@ pub(super) struct Decoded {
 impl Decoded {
     /// Has tshark read a trace of connections to this port. Fails where it could not read anything,
     /// or complains of something.
-    pub(super) fn of(trace: &Path, port: u16) -> Decoded {
+    pub(super) fn from_trace(trace: &Path, port: u16) -> Decoded {
         Decoded::but_for(trace, port, None)
     }
 
-    /// As [`Decoded::of`], but for what this tshark cannot read though it is right: the expert's
+    /// As [`Decoded::from_trace`], but for what this tshark cannot read though it is right: the expert's
     /// message and the field in which it shows.
     pub(super) fn but_for(trace: &Path, port: u16, excused: Option<(&str, &str)>) -> Decoded {
         let bad = bad_fields();

@@ -161,49 +161,49 @@ fn carried(octets: &[u8]) -> Option<(u8, &[u8], &[u8])> {
 }
 
 fn of_ppdu(ppdu: &[u8]) -> String {
-    let mut said = String::new();
+    let mut text = String::new();
     match element(ppdu) {
         // CPA, an accepting SET.
         Some((0x31, contents, _)) => {
-            said.push_str(&of_apdu(child(contents, 0xa2).unwrap_or(contents)));
+            text.push_str(&of_apdu(child(contents, 0xa2).unwrap_or(contents)));
         }
         // CPR or ARP, both a SEQUENCE.
         Some((0x30, contents, _)) => {
             let tags: Vec<u8> = children(contents).iter().map(|(tag, _)| *tag).collect();
             if tags.iter().all(|tag| [0x80, 0x81].contains(tag)) {
                 let (reason, event) = (child(contents, 0x80), child(contents, 0x81));
-                let _ = write!(said, " ARP({}, {})", number(reason), number(event));
+                let _ = write!(text, " ARP({}, {})", number(reason), number(event));
             } else {
-                let _ = write!(said, " CPR");
+                let _ = write!(text, " CPR");
                 if let Some(reason) = child(contents, 0x8a) {
-                    let _ = write!(said, "({})", number(Some(reason)));
+                    let _ = write!(text, "({})", number(Some(reason)));
                 }
-                said.push_str(&results(contents));
-                said.push_str(&of_apdu(contents));
+                text.push_str(&results(contents));
+                text.push_str(&of_apdu(contents));
             }
         }
         Some((0xa0, contents, _)) => {
-            let _ = write!(said, " ARU{}", of_apdu(contents));
+            let _ = write!(text, " ARU{}", of_apdu(contents));
         }
-        Some((0x61, ..)) => said.push_str(&of_apdu(ppdu)),
+        Some((0x61, ..)) => text.push_str(&of_apdu(ppdu)),
         Some((tag, ..)) => {
-            let _ = write!(said, " PPDU {tag:02X}");
+            let _ = write!(text, " PPDU {tag:02X}");
         }
         None => {}
     }
-    said
+    text
 }
 
 /// Contexts that were refused: their place and reason.
 fn results(contents: &[u8]) -> String {
     let results = child(contents, 0xa5).map(children).unwrap_or_default();
-    let mut said = String::new();
+    let mut text = String::new();
     for (n, (_, result)) in (1..).zip(results) {
         if child(result, 0x80) != Some(&[0]) {
-            let _ = write!(said, " context {n}({})", number(child(result, 0x82)));
+            let _ = write!(text, " context {n}({})", number(child(result, 0x82)));
         }
     }
-    said
+    text
 }
 
 fn of_apdu(contents: &[u8]) -> String {

@@ -323,7 +323,7 @@ fn binds() -> Vec<Case> {
             .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "windowSize: unexpected [1]"),
         rtorq("rtorq: dialogue mode twice", &[0x82, 1, 0, 0x82, 1, 0])
             .must("CC, AB(user) ARU ABRT(0) RTAB(1), closed", "dialogueMode: unexpected [2]"),
-        rtorq("rtorq: a universal INTEGER is no dialogue mode", &[2, 1, 7]).must("open", ""),
+        rtorq("rtorq: a universal INTEGER is not a dialogue mode", &[2, 1, 7]).must("open", ""),
         rtorq("rtorq: an unknown member", &[0x8a, 1, 3]).must("open", ""),
         bind("bind: no connection data", vec![]).must(
             "CC, AB(user) ARU ABRT(0) RTAB(1), closed",
@@ -415,7 +415,7 @@ fn binds() -> Vec<Case> {
             "CC, RF(2) CPR AARE(1, user 1) RTORJ(bind error 4), closed",
             "unacceptable-security-context (X.411 12.1.1)",
         ),
-        // Whether a password is right is for the edge to say; the one of these tests takes any.
+        // The edge checks passwords; the one of these tests accepts any.
         bind(
             "bind: a password of 9,000 octets, which the edge takes",
             mta_bind(b"THERE", &[b'p'; 9_000]),

@@ -1,4 +1,4 @@
-//! Peers that were called to take a message, and answer wrong: whatever they say, the message is
+//! Peers that were called to take a message, and answer wrong: for every answer, the message is
 //! theirs only once they confirmed its end.
 
 use super::case::{Case, play};

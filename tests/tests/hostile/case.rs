@@ -47,7 +47,7 @@ impl Case {
         Case { name: name.into(), hostile, steps: Vec::new(), answer: "", log: "" }
     }
 
-    /// A peer that connects, and has said nothing yet.
+    /// A peer that connects, and has sent nothing yet.
     pub(crate) fn peer(name: impl Into<String>) -> Case {
         Case::new(name, Hostile::Peer)
     }
@@ -116,12 +116,12 @@ impl Case {
     /// Plays it against a site of its own; gives what is wrong.
     fn play(&self) -> Option<String> {
         let played = catch_unwind(AssertUnwindSafe(|| {
-            let mut ground = Ground::new(self.hostile);
-            ground.play(&self.steps);
-            // Who is told why does not always close: then our side does.
-            ground.play(&[Step::Wait(Duration::from_secs(40))]);
-            let (answer, log) = (ground.answered(), ground.logged());
-            ground.must_go_on();
+            let mut encounter = Encounter::new(self.hostile);
+            encounter.play(&self.steps);
+            // A peer with a reason does not always close: then our side does.
+            encounter.play(&[Step::Wait(Duration::from_secs(40))]);
+            let (answer, log) = (encounter.answered(), encounter.logged());
+            encounter.must_go_on();
             (answer, log)
         }));
         match played {
@@ -151,7 +151,7 @@ pub(crate) fn play(cases: &[Case]) {
 }
 
 /// A site that serves a good peer while somebody is hostile.
-pub(crate) struct Ground {
+pub(crate) struct Encounter {
     hostile: Hostile,
     pub(crate) site: Site,
     good: (AssociationId, Driver),
@@ -161,8 +161,8 @@ pub(crate) struct Ground {
     before: usize,
 }
 
-impl Ground {
-    pub(crate) fn new(hostile: Hostile) -> Ground {
+impl Encounter {
+    pub(crate) fn new(hostile: Hostile) -> Encounter {
         let (mut site, called) = match hostile {
             Hostile::Called => {
                 let (site, called) = node::calling();
@@ -173,11 +173,11 @@ impl Ground {
         let mut driver = node::one_way_peer();
         let good = site.accept(0);
         site.carry(good, &mut driver);
-        assert!(driver.is_open(), "{:?}", driver.heard);
+        assert!(driver.is_open(), "{:?}", driver.observed);
         let before = site.events.len();
         let association =
             called.unwrap_or_else(|| site.accept(u32::from(hostile == Hostile::User)));
-        Ground {
+        Encounter {
             hostile,
             site,
             good: (good, driver),
@@ -194,7 +194,7 @@ impl Ground {
     }
 
     pub(crate) fn play(&mut self, steps: &[Step]) {
-        self.hear();
+        self.receive();
         for step in steps {
             match step {
                 Step::Send(octets) => self.send(octets),
@@ -206,11 +206,11 @@ impl Ground {
                 }
                 Step::Wait(time) => self.site.wait(*time),
                 Step::HangUp => {
-                    self.hear();
+                    self.receive();
                     self.site.hang_up(self.association);
                 }
             }
-            self.hear();
+            self.receive();
         }
     }
 
@@ -240,7 +240,7 @@ impl Ground {
         self.site.is_closed(self.association)
     }
 
-    fn hear(&mut self) {
+    fn receive(&mut self) {
         let octets = self.site.take(self.association);
         self.answers.take(&octets);
     }
@@ -258,7 +258,7 @@ impl Ground {
         if self.site.is_closed(self.association) {
             words.push("closed".to_owned());
         }
-        // What opens an association is said in a word.
+        // The opening of an association is one word.
         let words = words.join(", ");
         match words.strip_prefix("CC, AC AARE(0) RTOAC") {
             Some(rest) => format!("open{rest}"),
@@ -266,7 +266,7 @@ impl Ground {
         }
     }
 
-    /// What was logged of the hostile association; that it was opened is no news.
+    /// What was logged of the hostile association; without its opening.
     pub(crate) fn logged(&self) -> String {
         let events = self.site.events.iter().skip(self.before);
         let theirs = events.filter(|event| event.association == Some(self.association));
@@ -282,14 +282,14 @@ impl Ground {
         let (association, mut good) = self.good;
         good.push(0, seeds::p1::message(45));
         self.site.carry(association, &mut good);
-        assert_eq!(good.count("TransferConfirmed"), 1, "the good peer: {:?}", good.heard);
+        assert_eq!(good.count("TransferConfirmed"), 1, "the good peer: {:?}", good.observed);
         let unit = seeds::p3::good_submission();
         let mut user = node::user(&[(p1::p3::operation::MESSAGE_SUBMISSION, unit)]);
         self.site.converse(1, &mut user);
-        assert_eq!(user.count("Returned"), 1, "the good user: {:?}", user.heard);
+        assert_eq!(user.count("Returned"), 1, "the good user: {:?}", user.observed);
         good.release();
         self.site.carry(association, &mut good);
-        assert_eq!(good.count("Released"), 1, "the good peer: {:?}", good.heard);
+        assert_eq!(good.count("Released"), 1, "the good peer: {:?}", good.observed);
         self.site.hang_up(association);
         self.site.hang_up(self.association);
         if self.hostile == Hostile::Called {

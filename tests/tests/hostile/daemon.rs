@@ -29,7 +29,7 @@ const PLAYED: [&str; 14] = [
 ];
 
 /// Sends, and gives what is answered until the daemon closes; once all that is expected came, this
-/// end closes too, as a peer does that was told why.
+/// end closes too, as a peer with a reason does.
 fn exchange(address: SocketAddr, octets: &[u8], expected: &str) -> String {
     let mut stream = TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(SOON)).unwrap();
@@ -38,15 +38,15 @@ fn exchange(address: SocketAddr, octets: &[u8], expected: &str) -> String {
     let mut answers = Answers::default();
     let mut buffer = [0; 4_096];
     loop {
-        let said = [&answers.words[..], &["closed".to_owned()]].concat().join(", ");
-        if !answers.words.is_empty() && said == expected {
+        let answer = [&answers.words[..], &["closed".to_owned()]].concat().join(", ");
+        if !answers.words.is_empty() && answer == expected {
             let _ = stream.shutdown(Shutdown::Write);
         }
         match stream.read(&mut buffer) {
-            Ok(0) => return said,
+            Ok(0) => return answer,
             Ok(n) => answers.take(&buffer[..n]),
-            Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return said,
-            Err(e) => panic!("after {said:?}: {e}"),
+            Err(e) if e.kind() == std::io::ErrorKind::ConnectionReset => return answer,
+            Err(e) => panic!("after {answer:?}: {e}"),
         }
     }
 }

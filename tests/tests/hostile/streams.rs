@@ -1,6 +1,6 @@
 //! Whole associations: cut at every octet, replayed, in another order, slow, half open.
 
-use super::case::{Case, Ground, Hostile, play};
+use super::case::{Case, Encounter, Hostile, play};
 use super::octets::*;
 use fuzz::targets::node::{self, Site};
 use std::time::Duration;
@@ -8,9 +8,9 @@ use std::time::Duration;
 /// What a good peer sent that transferred one message: CR, CN, the activity, FN; TPKT by TPKT.
 fn recorded() -> Vec<Vec<u8>> {
     let mut peer = node::peer(&[fuzz::seeds::p1::message(43)]);
-    let said = Site::new().converse(0, &mut peer);
-    assert_eq!(peer.count("TransferConfirmed"), 1, "{:?}", peer.heard);
-    super::packets(&said)
+    let answer = Site::new().converse(0, &mut peer);
+    assert_eq!(peer.count("TransferConfirmed"), 1, "{:?}", peer.observed);
+    super::packets(&answer)
 }
 
 pub(super) fn cases() -> Vec<Case> {
@@ -97,63 +97,63 @@ fn associations_out_of_order_and_slow() {
 }
 
 /// Every prefix of an association, on a connection each, then the end of the connection or silence.
-fn every_prefix(end: impl Fn(&mut Ground)) {
+fn every_prefix(end: impl Fn(&mut Encounter)) {
     let stream = recorded().concat();
-    let mut ground = Ground::new(Hostile::Peer);
+    let mut encounter = Encounter::new(Hostile::Peer);
     for length in 0..=stream.len() {
-        ground.accept(0);
-        ground.send_by_packet(&stream[..length]);
-        end(&mut ground);
+        encounter.accept(0);
+        encounter.send_by_packet(&stream[..length]);
+        end(&mut encounter);
     }
     // From the octet on that ended the activity the message was here, and once only.
-    assert_eq!(ground.taken("THERE.9.2b"), 1, "{:?}", ground.site.records());
-    ground.must_go_on();
+    assert_eq!(encounter.taken("THERE.9.2b"), 1, "{:?}", encounter.site.records());
+    encounter.must_go_on();
 }
 
 #[test]
 fn every_prefix_of_an_association_then_the_end() {
-    every_prefix(|ground| ground.hang_up());
+    every_prefix(|encounter| encounter.hang_up());
 }
 
 #[test]
 fn every_prefix_of_an_association_then_silence() {
-    every_prefix(|ground| {
-        ground.site.wait(Duration::from_secs(31));
-        if !ground.is_closed() {
+    every_prefix(|encounter| {
+        encounter.site.wait(Duration::from_secs(31));
+        if !encounter.is_closed() {
             // Bound: that peer may be silent as long as it likes.
-            ground.hang_up();
+            encounter.hang_up();
         }
     });
 }
 
 /// Every prefix of a called peer's answers, in a call each: the message stays ours until the whole
 /// of them is there.
-fn every_prefix_of_the_answers(end: impl Fn(&mut Ground)) {
+fn every_prefix_of_the_answers(end: impl Fn(&mut Encounter)) {
     let answers = super::called::good();
     let stream = answers.concat();
     for length in 0..stream.len() {
-        let mut ground = Ground::new(Hostile::Called);
-        ground.send_by_packet(&stream[..length]);
-        end(&mut ground);
-        assert_eq!(ground.site.waiting(), 1, "after {length} of {} octets", stream.len());
+        let mut encounter = Encounter::new(Hostile::Called);
+        encounter.send_by_packet(&stream[..length]);
+        end(&mut encounter);
+        assert_eq!(encounter.site.waiting(), 1, "after {length} of {} octets", stream.len());
         if length % 40 == 0 {
-            ground.must_go_on();
+            encounter.must_go_on();
         }
     }
 }
 
 #[test]
 fn every_prefix_of_the_answers_then_the_end() {
-    every_prefix_of_the_answers(|ground| ground.hang_up());
+    every_prefix_of_the_answers(|encounter| encounter.hang_up());
 }
 
 #[test]
 fn every_prefix_of_the_answers_then_silence() {
-    every_prefix_of_the_answers(|ground| {
+    every_prefix_of_the_answers(|encounter| {
         // The timer of 30 s begins anew at the first look at what the peer's transport took, a
         // quarter of it later; behind it comes the wait for the end of an abort.
-        ground.site.wait(Duration::from_secs(60));
-        assert!(ground.is_closed(), "silence is waited for without end: {}", ground.logged());
+        encounter.site.wait(Duration::from_secs(60));
+        assert!(encounter.is_closed(), "silence is waited for without end: {}", encounter.logged());
     });
 }
 
@@ -161,39 +161,39 @@ fn every_prefix_of_the_answers_then_silence() {
 #[test]
 fn a_replayed_association_is_taken_once() {
     let stream = recorded();
-    let mut ground = Ground::new(Hostile::Peer);
+    let mut encounter = Encounter::new(Hostile::Peer);
     for _ in 0..20 {
-        ground.accept(0);
+        encounter.accept(0);
         for packet in &stream {
-            ground.send(packet);
+            encounter.send(packet);
         }
-        ground.hang_up();
+        encounter.hang_up();
     }
-    assert_eq!(ground.taken("THERE.9.2b"), 1, "{:?}", ground.site.records());
-    let dropped = ground.site.events.iter();
+    assert_eq!(encounter.taken("THERE.9.2b"), 1, "{:?}", encounter.site.records());
+    let dropped = encounter.site.events.iter();
     let dropped = dropped.filter(|e| e.kind == ::node::event::Kind::DuplicateDropped).count();
-    assert_eq!(dropped, 19, "each repetition is said to be one");
-    ground.must_go_on();
+    assert_eq!(dropped, 19, "each repetition is logged as one");
+    encounter.must_go_on();
 }
 
 /// A thousand connections of both kinds that never bind: after the bind timeout none is left, and
 /// a good peer's association, opened before, works all the time.
 #[test]
 fn a_thousand_half_open_connections() {
-    let mut ground = Ground::new(Hostile::Peer);
+    let mut encounter = Encounter::new(Hostile::Peer);
     let opened: Vec<_> = (0..1_000)
         .map(|n| {
-            let association = ground.accept(n % 2);
+            let association = encounter.accept(n % 2);
             if n % 3 > 0 {
-                ground.send(&cr());
+                encounter.send(&cr());
             }
             association
         })
         .collect();
-    let refused = opened.iter().filter(|id| ground.site.is_closed(**id)).count();
+    let refused = opened.iter().filter(|id| encounter.site.is_closed(**id)).count();
     assert!(refused > 0, "a thousand are not too many");
-    ground.site.wait(Duration::from_secs(61));
-    let left = opened.iter().filter(|id| !ground.site.is_closed(**id)).count();
+    encounter.site.wait(Duration::from_secs(61));
+    let left = opened.iter().filter(|id| !encounter.site.is_closed(**id)).count();
     assert_eq!(left, 0, "half-open connections are left");
-    ground.must_go_on();
+    encounter.must_go_on();
 }

@@ -181,7 +181,7 @@ pub(super) fn cases() -> Vec<Case> {
                 "open, AB(user) ARP(6, 7), closed",
                 "User-data: truncated: the element is longer than what holds it",
             ),
-        Case::open("eot: megabytes of an SPDU that is no data")
+        Case::open("eot: megabytes of an SPDU other than data")
             .sends(dt_part(&spdu(0x19, &[&[0xc1; 60_000]])))
             .sends(dt_part(&[0; 60_000]).repeat(20))
             .must(

@@ -9,8 +9,8 @@ use fuzz::targets::node::{self, Site};
 pub(crate) fn opening() -> Vec<Vec<u8>> {
     let mut user = node::user(&[]);
     user.stay();
-    let said = Site::new().converse(1, &mut user);
-    super::packets(&said)
+    let answer = Site::new().converse(1, &mut user);
+    super::packets(&answer)
 }
 
 /// A ROSE APDU in a context.
@@ -218,7 +218,7 @@ fn submissions() -> Vec<Case> {
         with("submission: to a name without attributes", &|m| {
             m[2] = tlv(0xa1, &[&tlv(0x31, &[&[0x60, 2, 0x30, 0], &[0x80, 2, 3, 8]])]);
         })
-        .must("open, DT error 3", "recipient-name is no O/R address with country, ADMD and a"),
+        .must("open, DT error 3", "recipient-name is not an O/R address with country, ADMD and a"),
         with("submission: a content identifier of 500 octets", &|m| {
             m.push(tlv(0x4a, &[&[b'i'; 500]]));
         })

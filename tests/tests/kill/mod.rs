@@ -4,7 +4,7 @@
 mod moment;
 mod traffic;
 
-use super::e2e::say;
+use super::e2e::print_line;
 use moment::{Log, Moment, SEED, When};
 use sha2::{Digest as _, Sha256};
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,7 @@ const DRAIN: Duration = Duration::from_secs(120);
 /// How often logs and clients are looked at.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// Says how to repeat a run that failed.
+/// Shows how to repeat a failed run.
 struct Repeat {
     seed: u64,
     moments: Vec<(u64, Moment, String)>,
@@ -62,7 +62,7 @@ fn strike(link: Link, numbers: Range<u64>, repeat: &mut Repeat) {
     let (mut reached, mut missed) = (0, Vec::new());
     for number in numbers.clone() {
         let moment = Moment::new(repeat.seed, number);
-        repeat.moments.push((number, moment.clone(), "under way".to_owned()));
+        repeat.moments.push((number, moment.clone(), "in progress".to_owned()));
         let events = wait_for(&moment, &mut sites, &mut traffic);
         if let Some((_, _, slot)) = repeat.moments.last_mut() {
             let planned = traffic.planned.len();
@@ -87,7 +87,7 @@ fn strike(link: Link, numbers: Range<u64>, repeat: &mut Repeat) {
     }
     drain(&mut sites, &mut traffic);
     for (number, events, wanted) in &missed {
-        say(&format!("moment {number} struck after {events} of its {wanted} events"));
+        print_line(&format!("moment {number} struck after {events} of its {wanted} events"));
     }
     assert!(reached > missed.len(), "most moments at an event never came: {missed:?}");
     check(&mut sites, &traffic, numbers.count());
@@ -95,7 +95,7 @@ fn strike(link: Link, numbers: Range<u64>, repeat: &mut Repeat) {
 
 /// Keeps the traffic going until the moment has come; how many events of the victim there were.
 fn wait_for(moment: &Moment, sites: &mut [Site; 2], traffic: &mut Traffic) -> u64 {
-    let mut log = Log::of(&sites[moment.victim]);
+    let mut log = Log::from_site(&sites[moment.victim]);
     log.more();
     let (wanted, time) = match moment.when {
         When::Event(wanted) => (wanted, EVENTS),
@@ -119,14 +119,14 @@ fn drain(sites: &mut [Site; 2], traffic: &mut Traffic) {
     let all_answered = || Ok((!traffic.tend(sites, false)).then_some(()));
     deadline.wait_for("an answer to every submission", all_answered).unwrap();
     loop {
-        // What is in hand counts as waiting no more, so the inboxes say when all has arrived; what
+        // A message in delivery does not count as waiting, so the inboxes show when all has arrived; what
         // is being delivered again is given back when the users go.
         let arrived = || {
             traffic.tend(sites, false);
             let all = [0, 1].iter().all(|index| traffic.has_arrived(&sites[*index], *index));
             Ok((all && is_empty(&sites[0])? && is_empty(&sites[1])?).then_some(()))
         };
-        // Where it did not, the check tells what is missing.
+        // If not, the check reports what is missing.
         let arrived = deadline.wait_for("all that was acknowledged", arrived);
         traffic.stop_receiving();
         let left = is_empty(&sites[0]).and_then(|empty| Ok(empty && is_empty(&sites[1])?));
@@ -134,7 +134,7 @@ fn drain(sites: &mut [Site; 2], traffic: &mut Traffic) {
             Ok(()) if left.unwrap() => return,
             Ok(()) => {}
             Err(error) => {
-                say(&format!("{error:#}"));
+                print_line(&format!("{error:#}"));
                 return;
             }
         }
@@ -185,8 +185,8 @@ fn check(sites: &mut [Site; 2], traffic: &Traffic, deaths: usize) {
     let files = traffic.bodies.each_ref().map(BTreeSet::len);
     assert!(files.iter().all(|n| *n > 0), "no body was in a file at one of the sites: {files:?}");
     let lost = doubts as usize + retried + duplicates;
-    assert!(lost > 0, "no answer was lost, to a user or a peer: the daemons died in vain");
-    say(&format!(
+    assert!(lost > 0, "no answer was lost, to a user or a peer: the kills tested nothing");
+    print_line(&format!(
         "{deaths} moments, {} messages: {doubts} in doubt and settled by another command, \
          {retried} by the same one, {duplicates} repetitions known, {again} delivered again, \
          {files:?} bodies seen in files",

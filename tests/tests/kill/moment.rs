@@ -63,7 +63,7 @@ pub(super) struct Log {
 }
 
 impl Log {
-    pub(super) fn of(site: &Site) -> Log {
+    pub(super) fn from_site(site: &Site) -> Log {
         Log { path: site.log(), at: 0 }
     }
 

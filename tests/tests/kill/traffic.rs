@@ -1,4 +1,4 @@
-//! Mixed traffic both ways, submitted and received by real clients that are never told that a
+//! Mixed traffic both ways, submitted and received by real clients that do not know that a
 //! daemon will die.
 
 use base::rng::Rng;
@@ -83,8 +83,8 @@ impl Planned {
         sites[self.from].xuxa_beside(USERS[0], &arguments).unwrap()
     }
 
-    /// Takes what a client said of it; whether it is answered.
-    fn hear(&mut self, run: &Run) -> bool {
+    /// Takes the result of a client; whether the submission is answered.
+    fn receive(&mut self, run: &Run) -> bool {
         let sent: Sent = run.json_anyway().unwrap();
         match (&sent.messages[..], &sent.in_doubt[..], &sent.not_sent[..]) {
             ([answer], [], []) => {
@@ -140,7 +140,7 @@ impl Traffic {
             if self.submitting[index].1.ended().unwrap() {
                 let (number, client) = self.submitting.swap_remove(index);
                 let run = client.wait(SOON).unwrap();
-                if !self.planned[number].hear(&run) {
+                if !self.planned[number].receive(&run) {
                     self.again.push_back(number);
                 }
             } else {

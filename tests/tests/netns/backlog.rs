@@ -99,7 +99,7 @@ fn assert_beside(pair: &Pair, flash: &Submitted, hold: &str) {
     assert_order(&pair.naples.events().unwrap(), &pair.act.events().unwrap(), id, hold);
 }
 
-/// What both logs say of the Flash among the Routine.
+/// The events in both logs of the Flash among the Routine.
 fn assert_order(naples: &[DaemonEvent], act: &[DaemonEvent], flash: &str, hold: &str) {
     let at = |log: &[DaemonEvent], event: &str, id: &str| log.iter().position(|e| e.is(event, id));
     let here = |event: &str| at(naples, event, flash).unwrap();

@@ -1,5 +1,5 @@
 //! Peers and links that fail: every channel recovers by itself within its configured time, and the
-//! log says that it was gone and that it is back.
+//! log shows the loss and the recovery.
 
 use super::{CHANNELS, assert_arrived, namespace, pair, send, wait_until_open};
 use nix::sys::signal::Signal;
@@ -24,7 +24,7 @@ fn start_of(
     }
 }
 
-/// Waits until the log says, from this place on, that a channel is gone and then that it is back;
+/// Waits until the log shows, from this place on, that a channel is lost and then that it is back;
 /// returns both places.
 fn gone_and_back(site: &Site, channel: &str, after: usize) -> (usize, usize) {
     let what = format!("the end of {channel}");
@@ -36,10 +36,10 @@ fn gone_and_back(site: &Site, channel: &str, after: usize) -> (usize, usize) {
 }
 
 fn confirmed(site: &Site, message: &str) {
-    let said = |events: &[DaemonEvent]| {
+    let logged = |events: &[DaemonEvent]| {
         events.iter().any(|e| e.is("transfer_confirmed", message)).then_some(())
     };
-    site.wait_for_events("the confirm", IN_TIME, said).unwrap();
+    site.wait_for_events("the confirm", IN_TIME, logged).unwrap();
 }
 
 #[test]
@@ -68,7 +68,7 @@ fn a_peer_that_refuses_one_channel_gets_the_others() {
         assert!(channel.name != "flash" || channel.last_error.is_some());
     }
 
-    // It comes back with the channel: nobody has to tell Naples.
+    // It comes back with the channel: Naples needs no command.
     assert!(pair.act.stop().unwrap().success());
     fs::write(pair.act.config(), right).unwrap();
     pair.act.start().unwrap();
@@ -120,7 +120,7 @@ fn a_link_that_dies_silently_is_noticed_by_tcp_and_comes_back() {
     });
     let events = pair.naples.events().unwrap();
     for end in ends {
-        assert!(events[end].detail.is_some(), "it says why: {:?}", events[end]);
+        assert!(events[end].detail.is_some(), "it has a reason: {:?}", events[end]);
     }
     cable.act.set_up(true).unwrap();
     for (channel, _, _) in CHANNELS {

@@ -1,5 +1,5 @@
 //! Sites in network namespaces, joined by veth pairs: marks on every packet, precedence over a slow
-//! link, and what becomes of it when peers and links fail.
+//! link, and what happens to it when peers and links fail.
 
 mod backlog;
 mod bleached;
@@ -33,7 +33,7 @@ fn namespace(test: &str) -> Option<Namespace> {
     match Namespace::new() {
         Ok(namespace) => Some(namespace),
         Err(why) => {
-            // libtest keeps what `eprintln` says to itself.
+            // libtest hides the output of `eprintln`.
             let _ = writeln!(std::io::stderr().lock(), "    SKIPPED {test}: {why}");
             None
         }
@@ -55,7 +55,7 @@ fn one_way() -> testbed::Link {
     testbed::Link { monologue: true, ..testbed::Link::per_precedence() }
 }
 
-/// Waits until both have this many associations open, and none under way.
+/// Waits until both have this many associations open, and none opening.
 fn wait_until_open(pair: &Pair, count: usize) {
     for site in [&pair.naples, &pair.act] {
         let open = |status: &testbed::answer::Status| {

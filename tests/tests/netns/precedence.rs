@@ -27,7 +27,7 @@ fn place(site: &Site, event: &str, message: &Submitted) -> usize {
     site.wait_for_events(&what, SLOW, found).unwrap()
 }
 
-/// Where the log of a site says that this message, which has started since, was held.
+/// The place in a site's log at which this message, which has started since, was held.
 fn held(site: &Site, message: &Submitted) -> usize {
     let started = place(site, "transfer_started", message);
     let events = site.events().unwrap();
@@ -86,7 +86,7 @@ fn a_flash_starts_at_once_beside_a_routine_and_queued_ones_wait_for_it() {
     let submitted = place(naples, "submitted", &flash);
     let between = &events[submitted.min(flash_started)..flash_started];
     assert!(!between.iter().any(|e| e.event.starts_with("transfer")), "{between:?}");
-    assert!(held(naples, &lower) < next_confirmed, "and the log says why the Priority waited");
+    assert!(held(naples, &lower) < next_confirmed, "and the log shows why the Priority waited");
     let all = [routine, flash, next, lower];
     assert_arrived(&all, &pair.act.receive("OPS", all.len()).unwrap());
 

@@ -35,16 +35,16 @@ value = "delay_ms"
 items = [["alone", "loads/alone/flow"]]
 "#;
 
-fn check(said: &Value, environment: &str) {
+fn check(results: &Value, environment: &str) {
     let row = |item: &str| {
-        let rows = said["rows"].as_array().unwrap();
+        let rows = results["rows"].as_array().unwrap();
         rows.iter().find(|row| row["item"] == item).unwrap().clone()
     };
     let number =
         |of: &Value, key: &str| of[key].as_f64().unwrap_or_else(|| panic!("{key}: {of:#}"));
     let flow = row("loads/alone/flow");
     assert_eq!(flow["environment"], environment);
-    // Without what was found, it would be 50 ms and more before it was sent, and told as nothing.
+    // Without the correction, it would arrive 50 ms before it was sent, and be reported as 0.
     let skew = &flow["skew"];
     let removed = &skew["removed"];
     assert!((number(removed, "offset_ms") + 50.0).abs() < 10.0, "{flow:#}");
@@ -52,7 +52,7 @@ fn check(said: &Value, environment: &str) {
     assert!(number(&skew["least_squares"], "drift_ppm").is_finite(), "{flow:#}");
     assert!(number(&flow, "delay_ms") < 30.0, "{flow:#}");
     assert_eq!(number(&flow, "loss_percent"), 0.0);
-    let measured = &said["measured"][0]["loads"][0];
+    let measured = &results["measured"][0]["loads"][0];
     assert!(measured["delay_over_time"].as_array().unwrap().len() >= 4, "{measured}");
 
     // The line takes a third of the flood.
@@ -64,7 +64,7 @@ fn check(said: &Value, environment: &str) {
 }
 
 #[test]
-fn loads_are_made_and_clocks_are_found_in_either_environment() {
+fn loads_are_made_and_clocks_are_found_on_testbed_and_in_simulation() {
     let directory = tempfile::tempdir().unwrap();
     std::fs::write(directory.path().join("study.toml"), STUDY).unwrap();
     let run = |more: &[&str]| {
@@ -76,7 +76,7 @@ fn loads_are_made_and_clocks_are_found_in_either_environment() {
     if namespace("loads_are_made").is_none() {
         return;
     }
-    let said = run(&["--scale", "0.5", "--out", "real"]);
-    check(&said, "testbed");
-    assert_eq!(said["rows"][0]["scale"], 0.5);
+    let results = run(&["--scale", "0.5", "--out", "real"]);
+    check(&results, "testbed");
+    assert_eq!(results["rows"][0]["scale"], 0.5);
 }

@@ -1,4 +1,4 @@
-//! `lab run`: a study with real MTAs, kept, gone on with, stopped, and refused where it is wrong.
+//! `lab run`: a study with real MTAs, kept, continued, stopped, and refused if it is invalid.
 
 use super::{SOON, namespace, programs};
 use nix::sys::signal::{Signal, kill};
@@ -142,13 +142,13 @@ fn the_isode_and_nato_study_holds_in_simulation() {
     ];
     let all = [&arguments[..], &experiments].concat();
     let output = lab(directory.path(), &all).output().unwrap();
-    let said = numbers(&output);
+    let results = numbers(&output);
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
-    for verdict in said["verdicts"].as_array().unwrap() {
+    for verdict in results["verdicts"].as_array().unwrap() {
         assert_eq!(verdict["holds"], true, "{verdict}");
     }
     let ratio = |item: &str| -> f64 {
-        let rows = said["rows"].as_array().unwrap();
+        let rows = results["rows"].as_array().unwrap();
         let row = rows.iter().find(|row| row["item"] == item).unwrap();
         row["ratio"].as_f64().unwrap_or_else(|| panic!("{row}"))
     };
@@ -201,7 +201,7 @@ fn what_is_stopped_leaves_nothing_and_is_gone_on_with() {
         numbers(&output)["networks"].to_string().contains(networks)
     };
     let kept = directory.path().join("out/runs");
-    // The load ends and is kept; the messages are under way.
+    // The load ends and is kept; the messages are in transit.
     let wait = Deadline::after(SOON);
     wait.wait_for("a run", || {
         let files = std::fs::read_dir(&kept).map_or(0, Iterator::count);
@@ -237,13 +237,13 @@ fn a_wrong_study_is_refused_with_its_place() {
         ("seconds = 2.0", "secs = 2.0", "paper.secs"),
         ("after = \"routine\"", "after = \"priority\"", "priority"),
     ];
-    for (from, to, said) in cases {
+    for (from, to, results) in cases {
         assert!(STUDY.contains(from), "{from}");
         std::fs::write(directory.path().join("study.toml"), STUDY.replace(from, to)).unwrap();
         let output = run(directory.path(), &[]);
         let text = String::from_utf8_lossy(&output.stderr);
         assert_eq!(output.status.code(), Some(2), "{to}: {text}");
-        assert!(text.contains(said), "{to}: {text}");
+        assert!(text.contains(results), "{to}: {text}");
     }
     std::fs::write(directory.path().join("study.toml"), STUDY).unwrap();
     for arguments in [vec!["no-such-experiment"], vec!["--scale", "0"], vec!["--scale", "2000"]] {

@@ -18,7 +18,7 @@ enum How {
     Interrupted,
     /// It goes on until Ctrl-C in a terminal of its own, while the next blocks are pasted.
     OwnTerminal,
-    /// It says what the reader's own names do not fit: this exit code.
+    /// It reports a mismatch with the reader's own names: this exit code.
     Ends(u8),
     /// It takes long: only its options are read (`--help` is added).
     Read,

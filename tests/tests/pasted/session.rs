@@ -42,8 +42,8 @@ pub(super) struct Session {
 }
 
 impl Session {
-    /// One that begins in a copy of the checkout; `None` where nobody may make namespaces, which is
-    /// said.
+    /// One that begins in a copy of the checkout; `None`, with a note, where namespaces are not
+    /// permitted.
     pub(super) fn new(checkout: &Path, test: &str) -> Option<Session> {
         let mut unshare = vec!["unshare", "-n", "-m", "-p", "-f", "--kill-child", "--mount-proc"];
         if !nix::unistd::geteuid().is_root() {

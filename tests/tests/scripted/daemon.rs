@@ -101,7 +101,7 @@ impl Here {
         self.site.status().unwrap()
     }
 
-    /// All that waits for the user, who has so many deliveries and no more.
+    /// All that waits for the user: exactly this number of deliveries.
     fn receive(&self, count: usize) -> Received {
         let received = self.site.receive("Rossi", count).unwrap();
         assert_eq!(received.deliveries.len(), count);
@@ -212,7 +212,7 @@ fn answer(here: &Here, case: &str) -> Peer<Tcp> {
 }
 
 #[test]
-fn busy_is_said_and_tried_again_later_and_the_daemon_releases() {
+fn busy_is_answered_and_retried_and_the_daemon_releases() {
     let mut here = Here::start();
     let sent = here
         .site

@@ -37,11 +37,11 @@ pub(crate) struct Memory {
     pub(crate) taken: usize,
     out: Vec<u8>,
     closed: bool,
-    /// Confirms checkpoints only when told to.
+    /// Confirms checkpoints only on request.
     pub(crate) user: User,
 }
 
-/// What the user keeps and is told.
+/// The user's data and indications.
 #[derive(Default)]
 pub(crate) struct User {
     /// The transfer that is being received.

@@ -38,7 +38,7 @@ pub(crate) enum Tsdu {
     Other(Vec<u8>),
 }
 
-/// Tells TSDUs apart by their first octets (X.225 8.2.6: Give Tokens goes before).
+/// Distinguishes TSDUs by their first octets (X.225 8.2.6: Give Tokens goes before).
 pub(crate) fn kind(tsdu: &[u8]) -> Tsdu {
     let serial = |octets: &[u8]| String::from_utf8(octets.to_vec()).unwrap();
     match tsdu {
@@ -160,7 +160,7 @@ impl<'a> Element<'a> {
         match self.tag {
             0x04 => self.value.to_vec(),
             0x24 => self.children().into_iter().flat_map(Element::octets).collect(),
-            other => panic!("the tag {other:02X} is no OCTET STRING's"),
+            other => panic!("the tag {other:02X} is not an OCTET STRING's"),
         }
     }
 }

@@ -69,7 +69,7 @@ fn at_every_cut(cases: &[&str], check: impl Fn(&Peer<Memory>)) {
     }
 }
 
-/// The transferred octets are an MTS-APDU with the content the case says.
+/// The transferred octets are an MTS-APDU with the content of the case.
 fn check_received(received: &[u8], case: &str) {
     let message = reader::Element::only(received).children();
     let content = message[1].octets();
@@ -192,7 +192,7 @@ fn our_sender_is_understood_and_released() {
 }
 
 #[test]
-fn busy_is_told_as_busy() {
+fn busy_is_reported_as_busy() {
     let mut peer = against_initiator(config(63, 3, None), &["answer-busy"]);
     // INTEGER busy(0), the bind error.
     assert_eq!(peer.wire.user.events, ["Refused Bind Some([2, 1, 0])"]);
@@ -341,8 +341,8 @@ fn until_the_end(peer: &mut Peer<Memory>) -> Vec<Vec<u8>> {
 }
 
 #[test]
-fn refusals_of_every_layer_are_told() {
-    for (case, told) in [
+fn refusals_of_every_layer_are_reported() {
+    for (case, reported) in [
         ("refuse-transport", "Refused Unspecified None"),
         ("refuse-session", "Refused Unspecified None"),
         ("refuse-presentation", "Refused Unspecified None"),
@@ -356,7 +356,7 @@ fn refusals_of_every_layer_are_told() {
         let [event] = peer.wire.user.events.as_slice() else {
             panic!("{case}: {:?}", peer.wire.user.events)
         };
-        assert!(event.starts_with(told), "{case}: {event}");
+        assert!(event.starts_with(reported), "{case}: {event}");
         // Only what was accepted is aborted (AB, 19).
         let aborted = matches!(answers.as_slice(), [abort] if abort[0] == 0x19);
         assert_eq!(aborted, case == "refuse-context", "{case}: {answers:02X?}");
@@ -370,7 +370,7 @@ fn refusals_of_every_layer_are_told() {
 #[test]
 fn nonsense_ends_the_association_in_order() {
     let directory = concat!(env!("CARGO_MANIFEST_DIR"), "/vectors/nonsense");
-    let mut told = String::new();
+    let mut reported = String::new();
     let mut cases: Vec<String> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -382,7 +382,7 @@ fn nonsense_ends_the_association_in_order() {
         let mut peer = against_responder(&["bind-ia5", &name], Cut::No);
         let answers = until_the_end(&mut peer);
         let event = peer.wire.user.events.last().unwrap();
-        told.push_str(&format!("{case}: {event}\n  {answers:02X?}\n"));
+        reported.push_str(&format!("{case}: {event}\n  {answers:02X?}\n"));
     }
-    insta::assert_snapshot!(told);
+    insta::assert_snapshot!(reported);
 }

@@ -127,18 +127,11 @@ const PROSE_WORDS: &[(&[&str], &str)] = &[
 /// What is not yet in these words: paths that begin so. To be emptied; nothing is added.
 const NOT_YET_READ: &[&str] = &[
     "config/lab/",
-    "crates/base/",
-    "crates/config/",
-    "crates/engine/",
-    "crates/mta/",
     "crates/node/",
-    "crates/osi/",
-    "crates/p1/",
-    "crates/p772/",
-    "crates/scheduler/",
-    "docs/",
+    "crates/p1/src/grade.rs",
+    "docs/lab.md",
+    "docs/studies.md",
     "lab/",
-    "tests/",
 ];
 
 /// The vocabulary itself, which must name what it refuses.

@@ -4,7 +4,7 @@ use super::Tag;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum Fault {
-    /// The element ends before its length says.
+    /// The element ends before its length.
     #[error("truncated: the element is longer than what holds it (X.690 8.1.3)")]
     Truncated,
     /// A tag number above 2^31 or with a padded form.

@@ -222,7 +222,7 @@ impl<'a> Element<'a> {
     /// by X.409 make them.
     ///
     /// # Errors
-    /// A segment that is malformed or of another type: an explicit tag, say, where none is due.
+    /// A segment that is malformed or of another type, for example an unexpected explicit tag.
     pub fn octets(&self) -> Result<Cow<'a, [u8]>, Error> {
         if !self.constructed {
             return Ok(Cow::Borrowed(self.content));
@@ -279,7 +279,7 @@ impl<'a> Element<'a> {
     pub fn integer(&self) -> Result<i64, Error> {
         let bad = || Error::from(Fault::Value("INTEGER (X.690 8.3)"));
         // X.690 8.3.2 has no padding, but some encoders write a fixed width: eight octets at most,
-        // so that who collects the contents piece by piece reads as much as who has them all.
+        // so that a reader of pieces reads the same as a reader with all octets.
         // asn1-rs reads no octet as 0, and padding of any length before a positive number.
         if self.constructed || !(1..=size_of::<i64>()).contains(&self.content.len()) {
             return Err(bad());
@@ -315,7 +315,7 @@ impl<'a> Element<'a> {
     /// BIT STRING, put together where it is constructed (X.690 8.6.4).
     ///
     /// # Errors
-    /// Malformed, a segment that is no BIT STRING, or one other than the last with unused bits.
+    /// Malformed, a segment that is not a BIT STRING, or one other than the last with unused bits.
     pub fn bits(&self) -> Result<Bits<'a>, Error> {
         let bad = || Error::from(Fault::Value("BIT STRING (X.690 8.6)"));
         if !self.constructed {
@@ -340,7 +340,7 @@ impl<'a> Element<'a> {
         Ok(Bits { octets: Cow::Owned(out), unused })
     }
 
-    /// UTCTime; `None` where the text is no time (a bad time must not lose a message).
+    /// UTCTime; `None` if the text is not a time (an invalid time must not lose a message).
     ///
     /// # Errors
     /// As [`Element::octets`].

@@ -42,7 +42,7 @@ pub(crate) fn read_name(
 }
 
 /// Reads one peer. `own` is the name of this MTA. The name is returned even if the peer is not
-/// usable, so that routes to it are no further errors.
+/// usable, so that routes to it are not reported, too.
 pub(crate) fn read(
     mut section: Section<'_>,
     problems: &mut Problems,
@@ -181,7 +181,7 @@ fn check_channels(
         let remote = &channel.socket.remote;
         if let Some(first) = remotes.insert(remote, channel.remote_span.clone()) {
             let message = format!("two channels of peer {peer:?} connect to {remote}");
-            let remedy = "the peer tells channels apart by port: give each its own, \
+            let remedy = "the peer distinguishes channels by port: give each its own, \
                           unless this peer has only one";
             problems.warning(channel.remote_span.clone(), message, "again", remedy);
             problems.see_also(first, "first here");

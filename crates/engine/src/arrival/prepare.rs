@@ -2,7 +2,6 @@
 //!
 //! A message may have tens of thousands of recipients. The node does one slice, serves other work,
 //! and continues. The result does not depend on the slicing.
-//! their turn, and goes on; what comes of it is the same however it is cut.
 
 use crate::Engine;
 use crate::arrival::critical::{Step, unsupported};

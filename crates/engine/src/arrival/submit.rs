@@ -32,7 +32,7 @@ impl Engine {
     ///
     /// # Errors
     ///
-    /// The originator is another user, a recipient is no valid O/R address, or an extension
+    /// The originator is another user, a recipient has an invalid O/R address, or an extension
     /// critical for submission is not supported. One such recipient fails the whole submission,
     /// and the error names those to be corrected (X.411 8.2.2.4).
     pub fn submit(

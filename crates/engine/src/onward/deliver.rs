@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn a_user_is_told_what_the_originator_said() {
+    fn a_user_gets_what_the_originator_sent() {
         let mut alpha = engine();
         let mut submitted = submission(&[BAKER, JONES]);
         submitted.indicators = PerMessageIndicators::DISCLOSURE_OF_OTHER_RECIPIENTS;
@@ -259,7 +259,7 @@ mod tests {
     }
 
     #[test]
-    fn other_recipients_are_told_only_where_disclosed() {
+    fn other_recipients_are_shown_only_where_disclosed() {
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER, JONES]));
         let argument =

@@ -96,8 +96,8 @@ impl Engine {
         message.recipients.iter().map(|r| Some(r).filter(responsible).map(disposition)).collect()
     }
 
-    /// Everything that becomes of a message or probe whose trace is not ours yet: copies for the
-    /// next hops, and reports of what has failed or, for a probe, would succeed.
+    /// All outputs of a message or probe that has no trace of ours yet: copies for the next hops, and
+    /// reports of failures or, for a probe, of success.
     pub(crate) fn distribute(
         &mut self,
         now: Utc,
@@ -142,7 +142,7 @@ impl Engine {
         accepted
     }
 
-    /// That the peer does not take a content of so many octets: it would be tried in vain until it
+    /// The failure if the content is too long for the peer: else its transfer would fail until it
     /// expires.
     fn too_long(&self, carried: &Carried, size: u64, hop: &NextHop) -> Option<Failure> {
         let NextHop::Peer(peer) = hop else { return None };
@@ -158,9 +158,8 @@ impl Engine {
         })
     }
 
-    /// That the peer's dialect has no form for an extension that must not be lost on the way to this
-    /// recipient.
-    fn unsayable(&self, carried: &Carried, index: usize, hop: &NextHop) -> Option<Failure> {
+    /// The failure if the peer's dialect has no form for an extension that this recipient must get.
+    fn form_missing(&self, carried: &Carried, index: usize, hop: &NextHop) -> Option<Failure> {
         let NextHop::Peer(peer) = *hop else { return None };
         let subject = carried.subject();
         let name = self.lost_extension(peer, subject.extensions, subject.recipients.get(index)?)?;
@@ -187,7 +186,7 @@ impl Engine {
         for (index, disposition) in dispositions.into_iter().enumerate() {
             let fits = |hop: NextHop| {
                 let failure = self.too_long(carried, size, &hop);
-                match failure.or_else(|| self.unsayable(carried, index, &hop)) {
+                match failure.or_else(|| self.form_missing(carried, index, &hop)) {
                     None => Ok(hop),
                     Some(failure) => Err(failure),
                 }

@@ -29,7 +29,7 @@ pub struct Payload {
 
 /// The first extension that must not be lost and that this dialect has no form for: one that is
 /// critical for transfer or for delivery.
-fn unsayable(dialect: Dialect, extensions: &Extensions) -> Option<String> {
+fn form_missing(dialect: Dialect, extensions: &Extensions) -> Option<String> {
     let critical = |c: p1::Criticality| c.for_transfer || c.for_delivery;
     let mut lost = extensions.0.iter().filter(|f| critical(f.criticality) && !f.has_form(dialect));
     lost.next().map(|field| field.kind.to_string())
@@ -58,7 +58,7 @@ impl Engine {
         recipient: &PerRecipientFields,
     ) -> Option<String> {
         let dialect = *self.dialects.get(&peer)?;
-        unsayable(dialect, message).or_else(|| unsayable(dialect, &recipient.extensions))
+        form_missing(dialect, message).or_else(|| form_missing(dialect, &recipient.extensions))
     }
 
     /// Whether a copy for a peer would lose a critical extension in transfer: it was queued before

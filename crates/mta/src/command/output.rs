@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn a_cell_is_one_line_that_no_terminal_obeys() {
         let mut rows = table(["PEER", "LAST ERROR"]);
-        rows.add_row(["act\u{1b}]0;x\u{7}", "it said \r\nflash  queued\u{9b}2J\u{202e}"]);
+        rows.add_row(["act\u{1b}]0;x\u{7}", "it sent \r\nflash  queued\u{9b}2J\u{202e}"]);
         let text = trimmed(&rows);
         assert_eq!(text.lines().count(), 2, "{text}");
         assert!(!text.contains(|c| shown::is_obeyed(c) && c != '\n'), "{text:?}");

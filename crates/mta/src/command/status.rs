@@ -224,7 +224,7 @@ fn association_table(text: &mut String, status: &Status) {
     section(text, &associations);
     if mismatch {
         text.push_str(
-            "! the peer's handshake arrived with another mark: a router on the way changes it, or \
+            "! the peer's handshake arrived with another mark: a router on the path changes it, or \
              the peer's channel is configured with another\n",
         );
     }

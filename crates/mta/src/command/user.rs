@@ -88,7 +88,7 @@ fn with(
     let address = match canonical_address(address) {
         Ok(address) => address,
         Err(error) => {
-            print_error(&format!("this is no O/R address: {error}"));
+            print_error(&format!("invalid O/R address: {error}"));
             return WRONG;
         }
     };
@@ -108,7 +108,7 @@ fn with(
             DONE
         }
         Err(error) => {
-            print_error(&format!("done, but the running daemon was not told: {error}"));
+            print_error(&format!("done, but the running daemon was not notified: {error}"));
             FAILED
         }
     }
@@ -125,7 +125,7 @@ enum UserError {
         remedy(.local)
     )]
     NotLocal { address: String, local: Vec<String> },
-    #[error("the configuration is wrong, as was said")]
+    #[error("the configuration is wrong, as reported")]
     AlreadyReported,
 }
 

@@ -141,8 +141,8 @@ impl StoreThreads {
             let (jobs, queue) = mpsc::unbounded_channel();
             let spools = Arc::clone(self.store.spools());
             while self.spooling.try_join_next().is_some() {}
-            let desk = (Arc::clone(&self.threads), Arc::clone(&self.answers));
-            self.spooling.spawn(run_spool(id, spools, queue, desk));
+            let threads = (Arc::clone(&self.threads), Arc::clone(&self.answers));
+            self.spooling.spawn(run_spool(id, spools, queue, threads));
             *place = Place::File(jobs);
         }
         if let Place::File(jobs) = place {

@@ -92,7 +92,7 @@ impl Drop for Pool {
     fn drop(&mut self) {
         self.close();
         for thread in self.threads.drain(..) {
-            let _ = thread.join(); // its panic was told by the hook
+            let _ = thread.join(); // the hook has reported its panic
         }
     }
 }

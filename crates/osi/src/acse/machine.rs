@@ -123,7 +123,7 @@ impl Acse {
 
     /// An APDU as a value of our own context.
     fn value(below: &Presentation, apdu: &Apdu) -> Value {
-        let context = below.contexts().of(&profiles::acse()).unwrap_or(1);
+        let context = below.contexts().id_of(&profiles::acse()).unwrap_or(1);
         Value { context, octets: apdu.encode() }
     }
 
@@ -276,7 +276,7 @@ impl Acse {
 
     /// The first APDU among these values.
     fn decode(below: &Presentation, values: &[Value]) -> Result<Option<Apdu>, base::ber::Error> {
-        let id = below.contexts().of(&profiles::acse());
+        let id = below.contexts().id_of(&profiles::acse());
         let apdu = values.iter().find(|v| Some(v.context) == id);
         apdu.map(|v| Apdu::decode(&v.octets)).transpose()
     }

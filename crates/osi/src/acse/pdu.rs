@@ -8,7 +8,7 @@ use bytes::Bytes;
 /// user-information (clause 9.1), in every APDU.
 const USER_INFORMATION: Tag = Tag::context(30);
 
-/// Associate-source-diagnostic: who says it, and what.
+/// Associate-source-diagnostic: its source and its value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Diagnostic {
     /// acse-service-user.

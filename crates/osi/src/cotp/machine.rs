@@ -12,8 +12,8 @@ use base::time::Instant;
 use bytes::{Bytes, BytesMut};
 use std::collections::VecDeque;
 
-/// Our reference. Class 0 has one transport connection to a network connection, so it need not
-/// tell them apart (X.224 6.9).
+/// Our reference. Class 0 has one transport connection to a network connection, so the
+/// reference need not distinguish them (X.224 6.9).
 const REFERENCE: u16 = 1;
 
 /// DTs up to this many octets of data are copied into one buffer with their header; longer ones

@@ -59,7 +59,7 @@ pub mod reason {
     }
 }
 
-/// Why a TPDU is no good: the reject cause of the ER that answers it (X.224 13.12.3 c).
+/// Why a TPDU is invalid: the reject cause of the ER that answers it (X.224 13.12.3 c).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
     /// Lengths do not fit.
@@ -176,7 +176,7 @@ impl Tpdu {
     /// Reads the header that a length indicator announced; `header` is without it.
     ///
     /// # Errors
-    /// [`Error`] names what an ER is to say.
+    /// [`Error`] gives the reject cause of the ER.
     pub fn decode(header: &[u8]) -> Result<Tpdu, Error> {
         let (code, rest) = header.split_first().ok_or(Error::Malformed)?;
         match (code & 0xF0, rest) {
@@ -215,7 +215,7 @@ pub fn encode_error(destination: u16, error: Error, rejected: &[u8]) -> Vec<u8> 
     octets
 }
 
-/// A DR that says more than its reason.
+/// A DR with a text besides its reason.
 pub fn encode_refusal(destination: u16, source: u16, reason: u8, text: &str) -> Vec<u8> {
     let mut octets = Tpdu::Dr { destination, source, reason }.encode();
     put(&mut octets, ADDITIONAL_INFORMATION, text.as_bytes());

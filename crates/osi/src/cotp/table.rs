@@ -63,7 +63,7 @@ crate::table::state_table! {
         SendCr,
         /// Send a CC; T-CONNECT.indication, answered at once.
         Accept,
-        /// Send a DR that says why.
+        /// Send a DR with its reason.
         Refuse,
         /// T-CONNECT.confirm.
         Confirm,

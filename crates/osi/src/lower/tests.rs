@@ -90,10 +90,10 @@ fn data(octets: &[u8]) -> Request {
     Request::Data { bytes: bytes(octets), last: true }
 }
 
-/// One end: the machine, what it told its user (data joined), and what is on its way to the peer.
+/// One end: the machine, its indications (data joined), and the octets for the peer.
 struct End {
     lower: Lower,
-    told: Vec<Indication>,
+    indicated: Vec<Indication>,
     wire: Vec<u8>,
     closed: bool,
 }
@@ -101,7 +101,7 @@ struct End {
 impl End {
     fn new(role: Role, tpdu_size: Option<u32>) -> End {
         let lower = Lower::new(&config(tpdu_size), role);
-        End { lower, told: Vec::new(), wire: Vec::new(), closed: false }
+        End { lower, indicated: Vec::new(), wire: Vec::new(), closed: false }
     }
 
     fn drain(&mut self) {
@@ -112,15 +112,15 @@ impl End {
                 LowerOutput::Close => self.closed = true,
                 LowerOutput::Indication(Indication::Data { bytes, last }) => {
                     if let Some(Indication::Data { bytes: held, last: end @ false }) =
-                        self.told.last_mut()
+                        self.indicated.last_mut()
                     {
                         *held = [held.as_ref(), bytes.as_ref()].concat().into();
                         *end = last;
                     } else {
-                        self.told.push(Indication::Data { bytes, last });
+                        self.indicated.push(Indication::Data { bytes, last });
                     }
                 }
-                LowerOutput::Indication(indication) => self.told.push(indication),
+                LowerOutput::Indication(indication) => self.indicated.push(indication),
             }
         }
     }
@@ -136,7 +136,7 @@ impl End {
         error
     }
 
-    fn hear(&mut self, octets: &[u8]) {
+    fn receive(&mut self, octets: &[u8]) {
         self.lower.bytes(T0, octets);
         self.drain();
     }
@@ -145,8 +145,8 @@ impl End {
         std::mem::take(&mut self.wire)
     }
 
-    fn told(&mut self) -> Vec<Indication> {
-        std::mem::take(&mut self.told)
+    fn indicated(&mut self) -> Vec<Indication> {
+        std::mem::take(&mut self.indicated)
     }
 }
 
@@ -156,7 +156,7 @@ fn carry(from: &mut End, to: &mut End, cuts: &mut impl Iterator<Item = usize>) {
     while !rest.is_empty() {
         let cut = cuts.next().unwrap().clamp(1, rest.len());
         let (now, later) = rest.split_at(cut);
-        to.hear(now);
+        to.receive(now);
         rest = later;
     }
 }
@@ -177,7 +177,7 @@ impl Pair {
         }
     }
 
-    /// Carries octets until nothing is under way.
+    /// Carries octets until nothing is in transit.
     fn run(&mut self) {
         let mut cuts = self.cuts.clone().into_iter().cycle();
         while !(self.a.wire.is_empty() && self.b.wire.is_empty()) {
@@ -197,13 +197,15 @@ impl Pair {
         let mut pair = Pair::new(sizes, cuts);
         pair.a.ask(connect(units, b"hello"));
         pair.run();
-        let told = pair.b.told();
-        assert!(matches!(&told[..], [Indication::Connect(c)] if c.user_data == b"hello"[..]));
+        let indicated = pair.b.indicated();
+        assert!(matches!(&indicated[..], [Indication::Connect(c)] if c.user_data == b"hello"[..]));
         pair.b.ask(accept(units));
         pair.run();
-        let told = pair.a.told();
-        assert!(matches!(&told[..], [Indication::Accepted(c)] if c.user_data == b"accepted"[..]
-            && c.requirements == units));
+        let indicated = pair.a.indicated();
+        assert!(
+            matches!(&indicated[..], [Indication::Accepted(c)] if c.user_data == b"accepted"[..]
+            && c.requirements == units)
+        );
         pair
     }
 
@@ -214,13 +216,13 @@ impl Pair {
     fn a_then_b(&mut self, request: Request) -> Vec<Indication> {
         self.a.ask(request);
         self.run();
-        self.b.told()
+        self.b.indicated()
     }
 
     fn b_then_a(&mut self, request: Request) -> Vec<Indication> {
         self.b.ask(request);
         self.run();
-        self.a.told()
+        self.a.indicated()
     }
 
     fn over(&self) -> bool {
@@ -241,13 +243,13 @@ fn exchange(mut pair: Pair) {
     );
     let ssdu: Vec<u8> = (0..5_000u32).map(|n| n as u8).collect();
     for serial in 1..=3 {
-        // In pieces on the way in, whole on the way out.
+        // In pieces from the sender, whole to the receiver.
         for piece in ssdu.chunks(701) {
             pair.a.ask(Request::Data { bytes: bytes(piece), last: false });
         }
         pair.a.ask(Request::Data { bytes: Bytes::new(), last: true });
         pair.run();
-        assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(&ssdu), last: true }]);
+        assert_eq!(pair.b.indicated(), [Indication::Data { bytes: bytes(&ssdu), last: true }]);
         assert_eq!(pair.a_then_b(Request::MinorSync), [Indication::MinorSync { serial }]);
     }
     // The second confirmation covers the first; the third point is confirmed by the end.
@@ -290,7 +292,7 @@ fn exchange(mut pair: Pair) {
     );
     assert!(pair.over());
     assert_eq!(
-        (pair.b.told(), pair.a.lower.deadline(), pair.b.lower.deadline()),
+        (pair.b.indicated(), pair.a.lower.deadline(), pair.b.lower.deadline()),
         (vec![], None, None)
     );
 }
@@ -334,7 +336,7 @@ fn a_tsdu_over_many_small_tpdus_is_split_as_negotiated() {
     }
     assert_eq!(sizes, [125, 125, 125, 125, 125, 125, 125, 125, 4]);
     pair.run();
-    assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(&[7; 1000]), last: true }]);
+    assert_eq!(pair.b.indicated(), [Indication::Data { bytes: bytes(&[7; 1000]), last: true }]);
 }
 
 #[test]
@@ -343,13 +345,13 @@ fn duplex_sends_both_ways_and_releases_from_either_end() {
     pair.a.ask(data(b"ping"));
     pair.b.ask(data(b"pong"));
     pair.run();
-    assert_eq!(pair.b.told(), [Indication::Data { bytes: bytes(b"ping"), last: true }]);
-    assert_eq!(pair.a.told(), [Indication::Data { bytes: bytes(b"pong"), last: true }]);
+    assert_eq!(pair.b.indicated(), [Indication::Data { bytes: bytes(b"ping"), last: true }]);
+    assert_eq!(pair.a.indicated(), [Indication::Data { bytes: bytes(b"pong"), last: true }]);
     assert_eq!(
         pair.b_then_a(Request::Release { user_data: Bytes::new() }),
         [Indication::Release { user_data: Bytes::new() }]
     );
-    // What is still to say may be said before the answer.
+    // Data that remain may be sent before the answer.
     assert_eq!(pair.a_then_b(data(b"x")), [Indication::Data { bytes: bytes(b"x"), last: true }]);
     assert_eq!(
         pair.a_then_b(Request::ReleaseResponse { user_data: Bytes::new() }),
@@ -368,7 +370,7 @@ fn releases_that_collide_end_at_both_ends() {
         pair.b.ask(release());
         pair.run();
         for end in [&mut pair.a, &mut pair.b] {
-            assert_eq!(end.told(), [Indication::Release { user_data: Bytes::new() }]);
+            assert_eq!(end.indicated(), [Indication::Release { user_data: Bytes::new() }]);
         }
         if acceptor_first {
             pair.b.ask(response());
@@ -381,7 +383,7 @@ fn releases_that_collide_end_at_both_ends() {
         }
         pair.run();
         for end in [&mut pair.a, &mut pair.b] {
-            assert_eq!(end.told(), [Indication::Released { user_data: Bytes::new() }]);
+            assert_eq!(end.indicated(), [Indication::Released { user_data: Bytes::new() }]);
         }
         assert!(pair.over());
     }
@@ -434,7 +436,7 @@ fn an_exception_cuts_the_senders_ssdu_short() {
     pair.a_then_b(Request::ActivityStart { activity: activity() });
     pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
     pair.run();
-    assert!(matches!(&pair.b.told()[..], [Indication::Data { last: false, .. }]));
+    assert!(matches!(&pair.b.indicated()[..], [Indication::Data { last: false, .. }]));
     let misuse = pair.a.refused(Request::MinorSync);
     assert_eq!(misuse.clause, "X.225 7.11.2");
 
@@ -443,8 +445,8 @@ fn an_exception_cuts_the_senders_ssdu_short() {
     // On its way while the exception is: discarded.
     pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
     pair.run();
-    assert_eq!(pair.a.told(), [Indication::ExceptionReport(reason)]);
-    assert_eq!(pair.b.told(), []);
+    assert_eq!(pair.a.indicated(), [Indication::ExceptionReport(reason)]);
+    assert_eq!(pair.b.indicated(), []);
     assert_eq!(pair.a.refused(data(b"more")).request, "S-DATA.request");
     assert_eq!(
         pair.a_then_b(Request::ActivityInterrupt(ExceptionReason::NonSpecific)),
@@ -489,7 +491,7 @@ fn a_turn_please_right_after_giving_control_waits_for_the_ack() {
     pair.a.ask(Request::PleaseTokens { user_data: bytes(b"p") });
     pair.run();
     assert_eq!(
-        pair.b.told(),
+        pair.b.indicated(),
         [Indication::ControlGiven, Indication::TokensPlease { user_data: bytes(b"p") }]
     );
 }
@@ -501,9 +503,12 @@ fn a_user_aborts_inside_an_ssdu() {
     pair.a.ask(Request::Data { bytes: bytes(&[9; 700]), last: false });
     pair.a.ask(Request::Abort { user_data: bytes(b"ABRT") });
     pair.run();
-    assert_eq!(pair.b.told().last(), Some(&Indication::UserAbort { user_data: bytes(b"ABRT") }));
+    assert_eq!(
+        pair.b.indicated().last(),
+        Some(&Indication::UserAbort { user_data: bytes(b"ABRT") })
+    );
     assert!(pair.over());
-    assert_eq!(pair.a.told(), []);
+    assert_eq!(pair.a.indicated(), []);
 }
 
 #[test]
@@ -512,7 +517,7 @@ fn refusals() {
     let mut pair = Pair::new([None, None], &[4]);
     pair.a.ask(connect(RTSE, b"hello"));
     pair.run();
-    pair.b.told();
+    pair.b.indicated();
     let refuse = Refuse { reason: 2, user_data: bytes(b"CPR") };
     assert_eq!(pair.b_then_a(Request::Refuse(refuse.clone())), [Indication::Refused(refuse)]);
     assert!(pair.over());
@@ -524,9 +529,9 @@ fn refusals() {
     pair.a.ask(Request::Connect(request));
     pair.run();
     let refuse = Refuse { reason: 129, user_data: Bytes::new() };
-    assert_eq!(pair.a.told(), [Indication::Refused(refuse)]);
+    assert_eq!(pair.a.indicated(), [Indication::Refused(refuse)]);
     assert!(pair.a.lower.refusal_detail().unwrap().contains("selector unknown"));
-    assert_eq!(pair.b.told(), []);
+    assert_eq!(pair.b.indicated(), []);
     assert!(pair.over());
 
     // By the transport layer: another selector there.
@@ -537,7 +542,7 @@ fn refusals() {
     pair.a.ask(connect(RTSE, b"hello"));
     pair.run();
     let refuse = Refuse { reason: 129, user_data: Bytes::new() };
-    assert_eq!(pair.a.told(), [Indication::Refused(refuse)]);
+    assert_eq!(pair.a.indicated(), [Indication::Refused(refuse)]);
     assert!(pair.a.lower.refusal_detail().unwrap().contains("address unknown"));
     assert!(pair.over());
 }
@@ -547,7 +552,9 @@ fn user_data_up_to_10240_octets_opens_a_connection() {
     let mut pair = Pair::new([None, None], &[999]);
     pair.a.ask(connect(RTSE, &[5; 10_240]));
     pair.run();
-    assert!(matches!(&pair.b.told()[..], [Indication::Connect(c)] if c.user_data.len() == 10_240));
+    assert!(
+        matches!(&pair.b.indicated()[..], [Indication::Connect(c)] if c.user_data.len() == 10_240)
+    );
     let mut pair = Pair::new([None, None], &[999]);
     assert_eq!(pair.a.refused(connect(RTSE, &[5; 10_241])).clause, "X.225 8.3");
 }
@@ -566,14 +573,14 @@ fn our_own_mistakes_are_errors_not_panics() {
 }
 
 #[test]
-fn a_lost_connection_is_told_once() {
+fn a_lost_connection_is_indicated_once() {
     let mut pair = Pair::rtse();
     pair.b.lower.eof(T0);
     pair.b.drain();
-    assert!(matches!(&pair.b.told()[..], [Indication::ProviderAbort { .. }]) && pair.b.closed);
+    assert!(matches!(&pair.b.indicated()[..], [Indication::ProviderAbort { .. }]) && pair.b.closed);
     pair.b.lower.eof(T0);
-    pair.b.hear(&[1, 2, 3]);
-    assert_eq!(pair.b.told(), []);
+    pair.b.receive(&[1, 2, 3]);
+    assert_eq!(pair.b.indicated(), []);
 }
 
 #[test]
@@ -585,7 +592,7 @@ fn every_wait_for_the_peer_ends() {
     assert_eq!(silent.lower.deadline(), Some(T0 + SETUP));
     silent.lower.tick(T0 + SETUP);
     silent.drain();
-    assert!(silent.closed && silent.told.is_empty());
+    assert!(silent.closed && silent.indicated.is_empty());
 
     // No CC.
     let mut caller = End::new(Role::Initiator, None);
@@ -593,28 +600,28 @@ fn every_wait_for_the_peer_ends() {
     caller.ask(connect(RTSE, b""));
     caller.lower.tick(T0 + SETUP);
     caller.drain();
-    assert!(matches!(&caller.told[..], [Indication::ProviderAbort { .. }]) && caller.closed);
+    assert!(matches!(&caller.indicated[..], [Indication::ProviderAbort { .. }]) && caller.closed);
 
     // CC, but no AC: an abort, and a bounded wait for its effect.
     let mut caller = End::new(Role::Initiator, None);
     caller.ask(connect(RTSE, b""));
-    caller.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0, 2, 0]);
+    caller.receive(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0, 2, 0]);
     caller.sent();
     caller.lower.tick(T0 + SETUP);
     caller.drain();
     assert_eq!(caller.sent(), [3, 0, 0, 12, 2, 0xF0, 0x80, 0x19, 3, 0x11, 1, 9]);
-    assert!(matches!(&caller.told[..], [Indication::ProviderAbort { .. }]) && !caller.closed);
+    assert!(matches!(&caller.indicated[..], [Indication::ProviderAbort { .. }]) && !caller.closed);
     caller.lower.tick(T0 + SETUP + SETUP);
     caller.drain();
     assert!(caller.closed);
 
     // CR, but no CN.
     let mut called = End::new(Role::Responder, None);
-    called.hear(CR);
+    called.receive(CR);
     assert_eq!(called.lower.deadline(), Some(T0 + SETUP));
     called.lower.tick(T0 + SETUP);
     called.drain();
-    assert!(called.closed && called.told.is_empty());
+    assert!(called.closed && called.indicated.is_empty());
 }
 
 /// Large pieces leave as they came in, not copied.
@@ -650,24 +657,24 @@ proptest! {
             _ => answering(),
         };
         if after == 3 {
-            end.hear(&TRANSFER[..16]);
+            end.receive(&TRANSFER[..16]);
         }
         let (a, b) = octets.split_at(cut.min(octets.len()));
-        end.hear(a);
-        end.hear(b);
+        end.receive(a);
+        end.receive(b);
         // As the payload of a well-formed packet, to get beyond TPKT and COTP.
         let mut packet = crate::tpkt::header(octets.len() + 3).to_vec();
         packet.extend_from_slice(&[2, 0xF0, 0x80]);
         packet.extend_from_slice(&octets);
         let mut end = answering();
-        end.hear(&packet);
+        end.receive(&packet);
         end.lower.tick(T0 + SETUP);
         end.lower.eof(T0);
         end.drain();
         prop_assert!(end.closed);
     }
 
-    /// Any sequence of well-formed SPDUs in a session connection: told, discarded or aborted, and the
+    /// Any sequence of well-formed SPDUs in a session connection: indicated, discarded or aborted, and the
     /// same for every division.
     #[test]
     fn any_spdus_in_any_order(picks in proptest::collection::vec(0usize..12, 1..12), cut in any::<u16>()) {
@@ -692,12 +699,12 @@ proptest! {
             stream.extend_from_slice(spdus[pick]);
         }
         let mut whole = answering();
-        whole.hear(&stream);
+        whole.receive(&stream);
         let mut parts = answering();
         let (a, b) = stream.split_at(usize::from(cut) % stream.len());
-        parts.hear(a);
-        parts.hear(b);
-        prop_assert_eq!(whole.told(), parts.told());
+        parts.receive(a);
+        parts.receive(b);
+        prop_assert_eq!(whole.indicated(), parts.indicated());
         prop_assert_eq!(whole.sent(), parts.sent());
     }
 }
@@ -708,9 +715,9 @@ fn a_discard_cuts_an_ssdu_short() {
     pair.a_then_b(Request::ActivityStart { activity: activity() });
     pair.a.ask(Request::Data { bytes: bytes(&[9; 200]), last: false });
     let reason = ExceptionReason::LocalError;
-    let told = pair.a_then_b(Request::ActivityDiscard(reason));
+    let indicated = pair.a_then_b(Request::ActivityDiscard(reason));
     assert!(
-        matches!(&told[..], [Indication::Data { last: true, bytes }, Indication::ActivityDiscard(_)]
+        matches!(&indicated[..], [Indication::Data { last: true, bytes }, Indication::ActivityDiscard(_)]
         if bytes.len() == 121)
     );
 }

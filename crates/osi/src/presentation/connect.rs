@@ -160,7 +160,7 @@ impl Presentation {
             (Some(called), Some(ours)) if called != ours => return Some(Refusal::Selector),
             _ => {}
         }
-        if let Some(missing) = self.required.iter().find(|s| contexts.of(s).is_none()) {
+        if let Some(missing) = self.required.iter().find(|s| contexts.id_of(s).is_none()) {
             return Some(Refusal::Context(missing.clone()));
         }
         let lacking = self.requirements & !connect.requirements;
@@ -214,14 +214,14 @@ impl Presentation {
                 .collect(),
         );
         let lacking = self.requirements & !accept.requirements;
-        let problem = if let Some(s) = self.required.iter().find(|s| self.contexts.of(s).is_none())
-        {
-            Some(format!("presentation: the peer accepted no context of {s} (X.226 6.2.4.8)"))
-        } else if lacking != 0 {
-            Some(format!("session: the peer did not accept requirements {lacking:#06x}"))
-        } else {
-            None
-        };
+        let problem =
+            if let Some(s) = self.required.iter().find(|s| self.contexts.id_of(s).is_none()) {
+                Some(format!("presentation: the peer accepted no context of {s} (X.226 6.2.4.8)"))
+            } else if lacking != 0 {
+                Some(format!("session: the peer did not accept requirements {lacking:#06x}"))
+            } else {
+                None
+            };
         match problem {
             Some(detail) => {
                 let with = With::Detail(ProviderReason::InvalidParameter, Some(1), detail);

@@ -262,8 +262,8 @@ pub(crate) fn encode_cpr(cpr: &Cpr) -> Bytes {
     w.into_vec().into()
 }
 
-/// The CPR PPDU that answers a CP of X.410 mode: the members of an RTORJ, of which refuseReason
-/// says validationFailure (X.228 9.1).
+/// The CPR PPDU that answers a CP of X.410 mode: the members of an RTORJ, with refuseReason
+/// validationFailure (X.228 9.1).
 pub(crate) fn encode_cpr_x410() -> Bytes {
     let mut w = Writer::new();
     w.constructed(u::SET, |w| w.integer(context(0), 2));

@@ -19,7 +19,7 @@ pub(crate) struct Contexts(pub(crate) Vec<(i64, Oid)>);
 
 impl Contexts {
     /// The identifier of the first context of this abstract syntax.
-    pub(crate) fn of(&self, syntax: &Oid) -> Option<i64> {
+    pub(crate) fn id_of(&self, syntax: &Oid) -> Option<i64> {
         self.0.iter().find(|(_, s)| s == syntax).map(|(id, _)| *id)
     }
 
@@ -56,7 +56,7 @@ pub(crate) enum Request {
     Pass(session::Request),
 }
 
-/// What the presentation provider tells.
+/// An indication or confirm of the presentation provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Indication {
     /// P-CONNECT.indication.
@@ -71,8 +71,8 @@ pub(crate) enum Indication {
     },
     /// P-CONNECT.confirm, accepting.
     Accepted { values: Vec<Value> },
-    /// P-CONNECT.confirm, refusing: values where the peer's presentation user refused; `transient`
-    /// where a provider says that it is congested.
+    /// P-CONNECT.confirm, refusing: values if the peer's presentation user refused; `transient`
+    /// if a provider is congested.
     Refused { values: Vec<Value>, transient: bool, detail: String },
     /// P-DATA.indication: a value begins.
     ValueStart { context: i64 },

@@ -62,8 +62,8 @@ crate::table::state_table! {
             SPAbInd,
             /// S-TOKEN-PLEASE indication and all that passes through (6.7 to 6.11).
             PassInd,
-            /// A PPDU that is no PPDU or has an invalid parameter: no cell, a protocol error wherever
-            /// there is a connection.
+            /// Octets that are not a PPDU, or an invalid parameter: no cell, a protocol error if there
+            /// is a connection.
             Invalid,
         }
         local {

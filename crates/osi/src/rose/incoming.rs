@@ -9,7 +9,7 @@ use base::ber::{Class, Fault, Header, Tag, universal as u};
 use bytes::Bytes;
 use smallvec::SmallVec;
 
-/// What an APDU turned out to be, told once all members before the streamed one are known.
+/// The kind of an APDU, reported once all members before the streamed one are known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     /// ROIV.
@@ -22,7 +22,7 @@ pub(super) enum Found {
     Reject { invoke: Option<i64>, problem: Problem },
     /// Octets of the argument, result or parameter.
     Data { bytes: Bytes, last: bool },
-    /// No APDU that can be taken; nothing more comes of it.
+    /// An invalid APDU; the rest of it is ignored.
     Bad { invoke: Option<i64>, problem: Problem },
 }
 
@@ -56,7 +56,7 @@ enum At {
     Collect(Member, SmallVec<[u8; 8]>),
     /// Inside what is streamed, up to the end of the element at this depth.
     Stream(usize),
-    /// All is told; the rest has no meaning.
+    /// All is reported; the rest has no meaning.
     Done,
 }
 
@@ -72,8 +72,8 @@ pub(super) struct Incoming {
     invoke: Option<i64>,
     linked: Option<i64>,
     invoke_seen: bool,
-    /// [`Found::Invoke`] was told.
-    told: bool,
+    /// [`Found::Invoke`] was indicated.
+    indicated: bool,
 }
 
 impl Incoming {
@@ -87,7 +87,7 @@ impl Incoming {
             invoke: None,
             linked: None,
             invoke_seen: false,
-            told: false,
+            indicated: false,
         }
     }
 
@@ -114,9 +114,9 @@ impl Incoming {
         }
     }
 
-    /// The invocation that was told of and whose argument has not ended.
+    /// The invocation that was indicated and whose argument has not ended.
     pub(super) fn invoked(&self) -> Option<i64> {
-        self.invoke.filter(|_| self.told)
+        self.invoke.filter(|_| self.indicated)
     }
 
     /// The APDU's octets have ended; whether it was whole.
@@ -244,7 +244,7 @@ impl Incoming {
                     (Kind::Error, None) => return Err(problem::UNRECOGNISED_ERROR),
                     (Kind::Result | Kind::Reject, _) => Found::Result { invoke },
                 });
-                self.told = self.kind == Kind::Invoke;
+                self.indicated = self.kind == Kind::Invoke;
                 self.at = At::Stream(self.depth - 1);
             }
             Member::Problem { kind } => {

@@ -64,7 +64,7 @@ struct Refused {
     detail: String,
 }
 
-/// The machine. It calls ACSE and presentation below; what it tells the user is taken from `up`.
+/// The machine. It calls ACSE and presentation below; its indications are taken from `up`.
 #[derive(Debug)]
 pub(crate) struct Rose {
     pub(super) automaton: Automaton<Table>,
@@ -120,7 +120,7 @@ impl Rose {
     }
 
     pub(super) fn context(&self, below: &Below) -> i64 {
-        below.contexts().of(&self.syntax).unwrap_or_default()
+        below.contexts().id_of(&self.syntax).unwrap_or_default()
     }
 
     /// When to call [`Rose::tick`].
@@ -440,7 +440,7 @@ impl Rose {
         let progress = matches!(indication, P::ValueData(_));
         match indication {
             P::ValueStart { context } => {
-                if below.contexts().of(&crate::profiles::acse()) == Some(context) {
+                if below.contexts().id_of(&crate::profiles::acse()) == Some(context) {
                     let why = "P-DATA in the context of ACSE".to_owned();
                     self.on(below, Event::Invalid, With::Why(why));
                 }
@@ -514,7 +514,7 @@ impl Rose {
         }
     }
 
-    /// The APDU that is arriving breaks off: where its invocation was told of already, the reject
+    /// The incoming APDU breaks off: if its invocation was already indicated, the reject
     /// is its answer, and its identifier is free again (X.229 7.5.1).
     fn abandon(&mut self) {
         if let (false, Some(incoming)) = (self.discarding, &self.incoming)

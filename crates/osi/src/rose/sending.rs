@@ -93,7 +93,7 @@ impl Rose {
         operation: i64,
         argument: &Payload,
     ) {
-        let problem = match below.contexts().of(syntax) {
+        let problem = match below.contexts().id_of(syntax) {
             _ if self.ours.contains_key(&invoke) => problem::DUPLICATE_INVOCATION,
             // The peer cannot know an operation whose context it did not accept.
             None => problem::UNRECOGNISED_OPERATION,

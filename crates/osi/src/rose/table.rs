@@ -73,7 +73,7 @@ crate::table::state_table! {
             ReleaseCnf,
             /// A-ABORT or A-P-ABORT indication.
             AbortInd,
-            /// User information that is no bind, or a value in a context that carries no operations.
+            /// User information that is not a bind, or a value in a context that carries no operations.
             Invalid,
         }
         local {
@@ -116,7 +116,7 @@ crate::table::state_table! {
         SendRorj,
         /// A-RELEASE response; the association is over.
         ReleaseRsp,
-        /// A-RELEASE response, the confirm of our own is still to come.
+        /// A-RELEASE response; the confirm of our own request is pending.
         ReleaseRspFirst,
         /// The association is over.
         ReleaseCnf,

@@ -11,7 +11,7 @@ use smallvec::SmallVec;
 enum At {
     /// Before it, or between members before the encoding.
     Members,
-    /// Inside the direct reference or the descriptor, which tell nothing here.
+    /// Inside the direct reference or the descriptor, which are not used here.
     Skipped,
     /// Inside the indirect reference.
     Identifier(SmallVec<[u8; 8]>),
@@ -21,7 +21,7 @@ enum At {
     Tail,
 }
 
-/// The transfer's octets, received and still to come.
+/// A transfer that is being received.
 #[derive(Clone, Debug)]
 pub(super) struct Inflow {
     external: RawReader,
@@ -89,7 +89,7 @@ impl Inflow {
         loop {
             if let At::Value(contents) = self.at {
                 let user = &mut self.user;
-                // The last piece is told only once the end is known, so one piece is kept back.
+                // The last piece is passed on only once the end is known, so one piece is kept back.
                 let mut kept: Option<Bytes> = None;
                 let ended = self
                     .external
@@ -203,7 +203,7 @@ mod tests {
                 let (mut inflow, mut got) = (Inflow::new(), Vec::new());
                 let first = feed(&mut inflow, &wire[..cut], &mut got).unwrap();
                 let second = feed(&mut inflow, &wire[cut..], &mut got).unwrap();
-                assert!(first ^ second, "cut at {cut}: the end is told once");
+                assert!(first ^ second, "cut at {cut}: the end is indicated once");
                 assert!(inflow.is_complete() && inflow.ended);
                 assert_eq!((got, inflow.user_octets()), (APDU.to_vec(), 10));
             }

@@ -15,10 +15,10 @@ const MAX_NAMES: usize = 4;
 pub struct InterruptedReceive {
     pub(super) names: Names,
     /// Confirmed checkpoints, serial number and offset in the transfer, the latest last. Several,
-    /// because the sender need not have heard of the latest.
+    /// because the sender may not have received the latest confirms.
     pub(super) confirmed: VecDeque<(u32, u64)>,
     pub(super) inflow: Inflow,
-    /// The end of the activity was confirmed, but the sender may not have heard of it.
+    /// The end of the activity was confirmed, but the sender may not have received the confirm.
     pub(super) completed: bool,
 }
 
@@ -74,8 +74,8 @@ impl InterruptedReceive {
         self.names.all.first().map(|(reference, _)| reference.clone()).unwrap_or_default()
     }
 
-    /// Whether the peer may name it by this association: it may not have heard of the confirm that
-    /// gave the transfer its latest name.
+    /// Whether the peer may name it by this association: it may not have received the
+    /// confirm that gave the transfer its latest name.
     pub fn is_known_by(&self, reference: &ConnectionReference) -> bool {
         self.names.all.iter().any(|(r, _)| r == reference)
     }

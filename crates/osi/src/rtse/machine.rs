@@ -89,7 +89,7 @@ pub(crate) struct Rtse {
     pub(super) next_activity: i64,
     pub(super) receiving: Option<Receiving>,
     pub(super) interrupted: VecDeque<InterruptedReceive>,
-    /// The last transfer whose end was confirmed: the sender may not have heard of it.
+    /// The last transfer whose end was confirmed: the sender may not have received the confirm.
     pub(super) completed: Option<InterruptedReceive>,
     timer: Option<Instant>,
     pub(crate) up: VecDeque<Indication>,
@@ -127,7 +127,7 @@ impl Rtse {
         format!("rtse {:?}{}", self.automaton.state(), if ours { " ours" } else { "" })
     }
 
-    /// Whether nothing is under way: associated, and no transfer or release begun.
+    /// Whether nothing is in progress: associated, and no transfer or release begun.
     pub(crate) fn is_idle(&self) -> bool {
         matches!(self.automaton.state(), State::Sta10 | State::Sta11)
     }
@@ -158,7 +158,7 @@ impl Rtse {
 
     /// Whether the next step of a transfer is the peer's. While it takes what we send, our user
     /// supplies content and starts the timer anew; while it stops, the connection is full and our
-    /// user is not asked on. A receiver whose user owes confirms is itself what is waited for.
+    /// user is not asked for more. If our user has confirms pending, the peer waits for this end.
     fn awaits_peer(&self) -> bool {
         match self.automaton.state() {
             State::Sta30 => self.receiving.as_ref().is_none_or(Receiving::is_confirmed),
@@ -363,7 +363,7 @@ impl Rtse {
 
     /// Presentation context of our own APDUs.
     pub(super) fn context(&self, below: &Below) -> i64 {
-        below.contexts().of(&self.syntax).unwrap_or_default()
+        below.contexts().id_of(&self.syntax).unwrap_or_default()
     }
 
     /// Something from ACSE.

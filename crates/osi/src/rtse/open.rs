@@ -97,8 +97,8 @@ impl Rtse {
         reason: RefuseReason,
         bind_error: Option<Bytes>,
     ) {
-        // refuseReason belongs to X.410 mode; in normal mode what the user cannot say in a bind
-        // error is left to ACSE, where busy is a transient rejection.
+        // refuseReason belongs to X.410 mode; in normal mode a reason without a bind error
+        // is left to ACSE, where busy is a transient rejection.
         let rtorj = Rtorj { bind_error, ..Rtorj::default() };
         let value = Value { context: self.context(below), octets: rtorj.encode() };
         let diagnostic = match reason {

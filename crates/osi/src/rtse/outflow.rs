@@ -89,15 +89,15 @@ pub(super) struct Outflow {
     confirmed: Option<(u32, u64)>,
     /// Most octets of the content that was asked for, while it was not answered.
     pub(super) waiting: Option<usize>,
-    /// Why the receiver took no more, as it said; `None` within where the provider said nothing.
+    /// The receiver's exception, with its reason if the report has one.
     pub(super) exception: Option<Option<ExceptionReason>>,
     /// Stop at the next checkpoint.
     pub(super) interrupt: bool,
     /// Send nothing beyond the next checkpoint.
     pub(super) pause: bool,
-    /// The user was told that it pauses.
-    pub(super) told_pause: bool,
-    /// Goes on with an earlier activity.
+    /// The pause was indicated to the user.
+    pub(super) pause_indicated: bool,
+    /// Resumes an earlier activity.
     pub(super) resumed: bool,
 }
 
@@ -149,7 +149,7 @@ impl Outflow {
             exception: None,
             interrupt: false,
             pause: false,
-            told_pause: false,
+            pause_indicated: false,
             resumed: resume.is_some(),
         }
     }

@@ -269,8 +269,8 @@ impl Rtorq {
                 _ => {}
             }
         }
-        // With none allowed to be outstanding no checkpoint could be set; that none is wanted is
-        // said by checkpointSize.
+        // With none allowed to be outstanding no checkpoint could be set; a checkpointSize
+        // of 0 states that none is wanted.
         if window == Some(0) {
             return Err(Fault::Value("a window of 1 or more")).field("windowSize");
         }
@@ -396,7 +396,7 @@ impl Rtab {
     }
 }
 
-/// All that an RTAB says, for the log.
+/// All fields of an RTAB, for the log.
 impl std::fmt::Display for Rtab {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match (self.known_reason(), self.reason) {
@@ -440,7 +440,7 @@ pub(crate) fn decode_rttp(octets: &[u8]) -> Result<i64, Error> {
     apdu(octets, u::INTEGER).and_then(|e| e.integer()).field("RTTP")
 }
 
-/// An activity identifier; one that is no INTEGER counts as the number its octets make.
+/// An activity identifier; one that is not an INTEGER counts as the number its octets make.
 pub(crate) fn decode_activity(octets: &[u8]) -> i64 {
     match apdu(octets, u::INTEGER).and_then(|e| e.integer()) {
         Ok(value) => value,
@@ -514,7 +514,7 @@ mod tests {
             }
             assert_eq!(error(&[0xb2, 8, 0x80, 1, 3, 0xa1, 3, 2, 1, n]), Ok((Some(3), bare, None)));
         }
-        // What is no bind error does not take the reason with it.
+        // An invalid bind error does not hide the reason.
         let (reason, bind_error, unread) =
             error(&[0xb2, 8, 0x80, 1, 0, 0xa1, 3, 0x16, 1, b'x']).unwrap();
         assert_eq!((reason, bind_error), (Some(0), None));
@@ -524,7 +524,7 @@ mod tests {
     }
 
     #[test]
-    fn an_abort_says_all_it_has() {
+    fn an_abort_shows_all_its_fields() {
         let text = |wire: &[u8]| Rtab::decode(wire).map(|rtab| rtab.to_string());
         let whole =
             [&[0xb6, 20, 0x80, 1, 1, 0x81, 2, 0, 0x40, 0xa2, 11, 0x1a, 9][..], b"body part"]

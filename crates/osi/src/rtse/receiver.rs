@@ -60,7 +60,7 @@ impl Receiving {
             + self.confirmed.len() * size_of::<(u32, u64)>()
     }
 
-    /// Whether our user owes no checkpoint's confirm.
+    /// Whether our user has confirmed all checkpoints.
     pub(super) fn is_confirmed(&self) -> bool {
         self.pending.is_empty()
     }

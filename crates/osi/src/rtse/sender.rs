@@ -22,7 +22,7 @@ impl Rtse {
         self.origin = None;
     }
 
-    /// RT-TRANSFER.request that goes on with an activity.
+    /// RT-TRANSFER.request that resumes an activity.
     pub(super) fn resume_activity(
         &mut self,
         below: &mut Below,
@@ -49,7 +49,7 @@ impl Rtse {
     ) -> Bytes {
         let activity = self.next_activity;
         self.next_activity += 1;
-        let context = below.contexts().of(&self.user_syntax).unwrap_or_default();
+        let context = below.contexts().id_of(&self.user_syntax).unwrap_or_default();
         let indefinite = self.parameters.indefinite_lengths;
         let outflow = Outflow::new(activity, payload, context, self.checkpoint, indefinite, resume);
         self.outflow = Some(outflow);
@@ -145,7 +145,7 @@ impl Rtse {
         let Some(outflow) = &mut self.outflow else { return };
         match outflow.waiting.take() {
             None => {}
-            // Content of a length that was not asked for is no content.
+            // Content of another length than requested is invalid.
             Some(max) if bytes.is_empty() || bytes.len() > max => self.content_failed(below),
             Some(_) => self.send(below, bytes),
         }
@@ -177,13 +177,13 @@ impl Rtse {
     pub(super) fn mark_pause(&mut self, on: bool) {
         if let Some(outflow) = &mut self.outflow {
             outflow.pause = on;
-            outflow.told_pause &= on;
+            outflow.pause_indicated &= on;
         }
     }
 
     fn notify_pause(&mut self) {
-        if let Some(outflow) = self.outflow.as_mut().filter(|outflow| !outflow.told_pause) {
-            outflow.told_pause = true;
+        if let Some(outflow) = self.outflow.as_mut().filter(|outflow| !outflow.pause_indicated) {
+            outflow.pause_indicated = true;
             self.up.push_back(Indication::Paused);
         }
     }

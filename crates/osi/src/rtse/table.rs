@@ -52,7 +52,7 @@ crate::table::state_table! {
             OpenRspRefuse,
             /// RT-TRANSFER request.
             TransferReq,
-            /// RT-TRANSFER request that goes on with an activity.
+            /// RT-TRANSFER request that resumes an activity.
             ResumeReq,
             /// RT-TURN-GIVE request, two-way alternate.
             TurnGiveReq,

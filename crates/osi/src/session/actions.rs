@@ -456,7 +456,7 @@ impl Machine {
         self.indicate(I::ProviderAbort { reason });
     }
 
-    /// Sends an SPDU other than DT; an SSDU under way ends before its time.
+    /// Sends an SPDU other than DT; an SSDU in progress ends early.
     fn send(&mut self, spdu: &Spdu) {
         if std::mem::take(&mut self.sending) {
             self.out.push_back(Output::Truncate);
@@ -489,7 +489,7 @@ fn not_connected(event: Event, with: &With, clause: &str) -> String {
     }
 }
 
-/// Whether a refusal says that it may be different soon.
+/// Whether a refusal is temporary: congestion.
 pub(crate) fn is_congestion(reason: u8) -> bool {
     matches!(reason, 1 | 131)
 }

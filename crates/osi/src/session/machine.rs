@@ -39,7 +39,7 @@ pub enum Output {
     Truncate,
     /// T-DISCONNECT.request.
     DisconnectTransport,
-    /// Tells the user.
+    /// Indicates to the user.
     Indication(Indication),
 }
 
@@ -52,7 +52,7 @@ pub(super) enum With {
     Request(Request),
     /// An SPDU of the peer.
     Spdu(Spdu),
-    /// Octets that are no SPDU.
+    /// Octets that are not an SPDU.
     Rejected(Rejected),
     /// The transport connection's end.
     Lost {
@@ -65,7 +65,7 @@ pub(super) enum With {
     Fault(String),
 }
 
-/// What becomes of the user information of the DT being received.
+/// What happens to the user information of the DT being received.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) enum Receiving {
     #[default]

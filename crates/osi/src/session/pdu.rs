@@ -11,7 +11,7 @@ use super::service::{ConnectionReference, ExceptionReason, Resume};
 use bytes::Bytes;
 use params::{Found, Params, pi, take};
 
-/// SPDU identifiers (X.225 8.3). Some mean two things, told apart by category (6.3.7).
+/// SPDU identifiers (X.225 8.3). Some have two meanings, which the category distinguishes (6.3.7).
 pub mod si {
     /// EXCEPTION REPORT.
     pub const ER: u8 = 0;
@@ -240,7 +240,7 @@ pub enum Spdu {
     Refuse {
         /// The reference, where echoed.
         reference: ConnectionReference,
-        /// Functional units the responder wants, where it says.
+        /// Functional units that the responder wants, if present.
         requirements: Option<u16>,
         /// Reason code (8.3.5.10).
         reason: u8,

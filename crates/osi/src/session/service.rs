@@ -185,7 +185,7 @@ pub enum Request {
     },
 }
 
-/// What the session provider tells.
+/// An indication or confirm of the session provider.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Indication {
     /// S-CONNECT.indication.
@@ -264,7 +264,7 @@ pub enum Indication {
         /// User data.
         user_data: Bytes,
     },
-    /// S-P-ABORT.indication: transport lost, protocol error, timer. Says why for the log.
+    /// S-P-ABORT.indication: transport lost, protocol error, timer; with the reason for the log.
     ProviderAbort {
         /// The clause or field and what was wrong.
         reason: String,

@@ -149,7 +149,7 @@ crate::table::state_table! {
             Ab,
             /// ABORT ACCEPT.
             Aa,
-            /// What is no valid SPDU.
+            /// An invalid SPDU.
             Invalid,
         }
         local {
@@ -343,7 +343,7 @@ crate::table::state_table! {
         Ad in Sta713 | Sta10B | Sta19 | Sta20 [P34, P40] => Discarded -> Sta11C, "X.225 7.33.3";
         Aia in Sta05B [P34] => InterruptConfirmed -> Sta713, "X.225 7.32.3";
         Ada in Sta05C [P34] => DiscardConfirmed -> Sta713, "X.225 7.34.3";
-        // What was under way when our AI or AD left is discarded.
+        // Data in transit when our AI or AD was sent are discarded.
         Dt in Sta05B | Sta05C [P05] => nothing -> same, "X.225 7.31.2";
         Aea in Sta05B | Sta05C => nothing -> same, "X.225 7.31.2";
         Mia in Sta05B | Sta05C [P17] => nothing -> same, "X.225 7.31.2";

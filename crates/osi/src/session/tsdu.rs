@@ -113,8 +113,7 @@ impl Decoder {
             }
             match dt_header(&bytes) {
                 Some(length) => {
-                    // User information is no part of what is shown: how much of it is here is TCP's
-                    // affair.
+                    // User information is not shown: its length here depends on TCP.
                     self.first.truncate(length);
                     self.sealed = true;
                     let header = bytes.split_to(length);
@@ -135,8 +134,8 @@ impl Decoder {
         }
         if let Inside::Data { enclosure, prefix } = &mut self.inside {
             let end = last && enclosure.end;
-            let said = matches!(items.last(), Some(Item::Data { .. }));
-            if !said && (!bytes.is_empty() || end) {
+            let has_data = matches!(items.last(), Some(Item::Data { .. }));
+            if !has_data && (!bytes.is_empty() || end) {
                 items.push(Item::Data { bytes, last: end });
             }
             if last {
@@ -275,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn segments_of_an_ssdu_end_with_the_one_that_says_so() {
+    fn segments_of_an_ssdu_end_with_the_marked_one() {
         assert_eq!(
             all_cuts_agree(&[1, 0, 1, 3, 0x19, 1, 1, 9]),
             [Item::Spdu(Spdu::Data(Enclosure { begin: true, end: false })), data(&[9], false)]
@@ -308,7 +307,7 @@ mod tests {
     }
 
     #[test]
-    fn place_tells_abort_from_interrupt() {
+    fn place_distinguishes_abort_from_interrupt() {
         assert!(matches!(
             all_cuts_agree(&[25, 3, 0x11, 1, 3])[..],
             [Item::Spdu(Spdu::Abort { disconnect: 3, .. })]

@@ -198,7 +198,7 @@ mod tests {
     use crate::session::service::requirements::{DUPLEX, RTSE};
 
     #[test]
-    fn the_token_setting_says_who_begins() {
+    fn the_token_setting_names_the_first_sender() {
         let mut initiator = Variables::default();
         let mut responder = Variables { vtca: true, ..Variables::default() };
         for (setting, first) in [(0, 0x15), (0b01_01_01, 0), (0b10_10_10, 0x15), (0b00_01_00, 0x11)]

@@ -13,7 +13,7 @@ pub(crate) struct Below {
     acse: Acse,
 }
 
-/// What they tell RTSE or ROSE.
+/// Their indications to RTSE or ROSE.
 #[derive(Debug)]
 pub(crate) enum Above {
     Association(acse::Indication),
@@ -72,8 +72,8 @@ impl Below {
         self.presentation.request(presentation::Request::Pass(request));
     }
 
-    /// Ends the association for a reason that lies outside the layers here: the peer hears an ABRT,
-    /// where there is a connection to carry it.
+    /// Ends the association for a reason that lies outside the layers here: the peer gets an ABRT
+    /// if there is a connection to carry it.
     pub(super) fn fail(&mut self, detail: String) {
         self.acse.fail(&mut self.presentation, detail);
     }

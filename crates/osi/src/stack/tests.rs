@@ -73,21 +73,26 @@ fn p3() -> Config {
 struct Bench {
     upper: Upper,
     down: Vec<R>,
-    told: Vec<Indication>,
+    indicated: Vec<Indication>,
     /// The connection below is to end.
     ended: bool,
 }
 
 impl Bench {
     fn new(config: &Config, role: Role) -> Bench {
-        Bench { upper: Upper::new(config, role), down: Vec::new(), told: Vec::new(), ended: false }
+        Bench {
+            upper: Upper::new(config, role),
+            down: Vec::new(),
+            indicated: Vec::new(),
+            ended: false,
+        }
     }
 
     fn drain(&mut self) {
         while let Some(output) = self.upper.poll() {
             match output {
                 UpperOutput::Session(request) => self.down.push(request),
-                UpperOutput::User(indication) => self.told.push(indication),
+                UpperOutput::User(indication) => self.indicated.push(indication),
                 UpperOutput::End => self.ended = true,
             }
         }
@@ -98,13 +103,13 @@ impl Bench {
         self.drain();
     }
 
-    fn hear(&mut self, indication: S) {
+    fn receive(&mut self, indication: S) {
         self.upper.indication(NOW, indication);
         self.drain();
     }
 
     fn connect(&mut self, requirements: u16, cp: Bytes) {
-        self.hear(S::Connect(Connect {
+        self.receive(S::Connect(Connect {
             calling_selector: None,
             called_selector: None,
             reference: reference(),
@@ -114,13 +119,13 @@ impl Bench {
     }
 
     fn data(&mut self, octets: &str) {
-        self.hear(S::Data { bytes: hex(octets), last: true });
+        self.receive(S::Data { bytes: hex(octets), last: true });
     }
 
-    /// All data told.
+    /// All data indicated.
     fn octets(&self) -> Vec<u8> {
         let mut all = Vec::new();
-        for indication in &self.told {
+        for indication in &self.indicated {
             if let Indication::Data { bytes, .. } = indication {
                 all.extend_from_slice(bytes);
             }
@@ -129,7 +134,7 @@ impl Bench {
     }
 
     fn detail(&self) -> String {
-        match self.told.last() {
+        match self.indicated.last() {
             Some(Indication::Aborted { detail, .. }) => detail.clone(),
             other => panic!("{other:?}"),
         }
@@ -185,7 +190,7 @@ fn our_cp_is_the_standards_form() {
 fn p1_responder() -> Bench {
     let mut bench = Bench::new(&p1(), Role::Responder);
     bench.connect(0x0249, cp_of(P1_CONTEXTS, P1_AARQ));
-    assert!(matches!(bench.told[..], [Indication::Open { .. }]), "{:?}", bench.told);
+    assert!(matches!(bench.indicated[..], [Indication::Open { .. }]), "{:?}", bench.indicated);
     bench.ask(Request::Accept { bind: BIND.into() });
     bench
 }
@@ -217,8 +222,8 @@ fn an_indefinite_cp_in_any_order() {
     ));
     let mut bench = Bench::new(&p1(), Role::Responder);
     bench.connect(0x0249, cp);
-    let [Indication::Open { bind, calling, .. }] = &bench.told[..] else {
-        panic!("{:?}", bench.told)
+    let [Indication::Open { bind, calling, .. }] = &bench.indicated[..] else {
+        panic!("{:?}", bench.indicated)
     };
     assert_eq!(*bind, hex("A1<80036F6E65>"));
     assert_eq!(calling.presentation.as_deref(), Some(&b"AB"[..]));
@@ -235,8 +240,8 @@ fn a_t61_recover_is_refused_before_an_open() {
         B0(A3(A1(14(79) 17(323630313032303330345A))))))))";
     let mut bench = Bench::new(&p1(), Role::Responder);
     bench.connect(0x0249, cp_of(P1_CONTEXTS, recover));
-    let [Indication::RecoverAsked { reference, .. }] = &bench.told[..] else {
-        panic!("{:?}", bench.told)
+    let [Indication::RecoverAsked { reference, .. }] = &bench.indicated[..] else {
+        panic!("{:?}", bench.indicated)
     };
     assert_eq!(reference.user, hex("04(79)"));
     bench.ask(Request::Refuse { reason: RefuseReason::CannotRecover, bind_error: None });
@@ -269,9 +274,9 @@ fn a_captured_refusal() {
             "30(61(30(020101 A0(61(A1(06(56000106)) A2(020101) A3(A1(020101))
                 BE(28(06(5101) 020103 A0({rtorj}))))))))"
         ));
-        bench.hear(S::Refused(Refuse { reason: 2, user_data }));
-        let [Indication::Refused { reason, bind_error, .. }] = &bench.told[..] else {
-            panic!("{:?}", bench.told)
+        bench.receive(S::Refused(Refuse { reason: 2, user_data }));
+        let [Indication::Refused { reason, bind_error, .. }] = &bench.indicated[..] else {
+            panic!("{:?}", bench.indicated)
         };
         assert_eq!((*reason, bind_error), (expected, &error), "{rtorj}");
     }
@@ -293,16 +298,16 @@ fn what_cannot_be_read_of_a_refusal_is_shown() {
             "61(A1(06(56000106)) A2(020101) A3(A1(020101)) BE(28(06(5101) 020103 A0({rtorj}))))"
         );
         let user_data = hex(&format!("30(61(30(020101 A0({aare}))))"));
-        bench.hear(S::Refused(Refuse { reason: 2, user_data }));
-        let [Indication::Refused { bind_error: None, detail, .. }] = &bench.told[..] else {
-            panic!("{:?}", bench.told)
+        bench.receive(S::Refused(Refuse { reason: 2, user_data }));
+        let [Indication::Refused { bind_error: None, detail, .. }] = &bench.indicated[..] else {
+            panic!("{:?}", bench.indicated)
         };
         assert!(detail.ends_with(expected), "{detail}");
     }
 }
 
 #[test]
-fn what_an_abort_says_is_shown() {
+fn the_text_of_an_abort_is_shown() {
     let abrt = |user: &str| format!("A0(61(30(020101 A0({user}))))");
     for (user_data, reason, expected) in [
         // RTAB: invalidParameter, the bits of the parameter, words.
@@ -328,27 +333,27 @@ fn what_an_abort_says_is_shown() {
             None,
             "(X.227 7.3.3), RTAB: unexpected [UNIVERSAL 2]: octets 02 01 05",
         ),
-        // What is no ABRT at all.
+        // Octets that are not an ABRT.
         (abrt("6B00"), None, "ACSE APDU: unexpected [APPLICATION 11]: octets 6B 00"),
         ("FF".to_owned(), None, ": octets FF"),
     ] {
         let mut bench = p1_responder();
-        bench.hear(S::UserAbort { user_data: hex(&user_data) });
-        let [.., Indication::Aborted { reason: told, detail }] = &bench.told[..] else {
-            panic!("{:?}", bench.told)
+        bench.receive(S::UserAbort { user_data: hex(&user_data) });
+        let [.., Indication::Aborted { reason: indicated, detail }] = &bench.indicated[..] else {
+            panic!("{:?}", bench.indicated)
         };
-        assert_eq!(*told, reason, "{detail}");
+        assert_eq!(*indicated, reason, "{detail}");
         assert!(detail.ends_with(expected), "{detail}");
     }
     // Over ROSE an ABRT has whatever the peer's user puts there.
     let mut bench = p3_responder();
     let user_data = hex(&abrt("64(800100 BE(28(020105 A0(1A07 676F2061776179))))"));
-    bench.hear(S::UserAbort { user_data });
+    bench.receive(S::UserAbort { user_data });
     assert!(bench.detail().ends_with(", text \"go away\""), "{}", bench.detail());
 }
 
 #[test]
-fn a_provider_refusal_is_told_with_its_reason() {
+fn a_provider_refusal_is_indicated_with_its_reason() {
     for (reason, user_data, expected) in [
         (129, Bytes::new(), "reason 129"),
         (2, hex("30(8A0103)"), "provider-reason 3"),
@@ -357,11 +362,11 @@ fn a_provider_refusal_is_told_with_its_reason() {
     ] {
         let mut bench = Bench::new(&p1(), Role::Initiator);
         bench.ask(Request::Open { bind: BIND.into() });
-        bench.hear(S::Refused(Refuse { reason, user_data }));
+        bench.receive(S::Refused(Refuse { reason, user_data }));
         let [Indication::Refused { reason: RefuseReason::Unspecified, detail, .. }] =
-            &bench.told[..]
+            &bench.indicated[..]
         else {
-            panic!("{:?}", bench.told)
+            panic!("{:?}", bench.indicated)
         };
         assert!(detail.contains(expected), "{detail}");
     }
@@ -372,15 +377,15 @@ fn congestion_below_is_busy() {
     for (reason, user_data) in [(1, Bytes::new()), (131, Bytes::new()), (2, hex("30(8A0101)"))] {
         let mut bench = Bench::new(&p1(), Role::Initiator);
         bench.ask(Request::Open { bind: BIND.into() });
-        bench.hear(S::Refused(Refuse { reason, user_data }));
-        let [Indication::Refused { reason: RefuseReason::Busy, .. }] = &bench.told[..] else {
-            panic!("{:?}", bench.told)
+        bench.receive(S::Refused(Refuse { reason, user_data }));
+        let [Indication::Refused { reason: RefuseReason::Busy, .. }] = &bench.indicated[..] else {
+            panic!("{:?}", bench.indicated)
         };
     }
 }
 
 #[test]
-fn x410_mode_is_refused_and_said_so() {
+fn x410_mode_is_refused_with_its_reason() {
     let mut bench = Bench::new(&p1(), Role::Responder);
     bench.connect(0x0249, hex("31(A0(800100) A1(800101))"));
     assert!(bench.detail().contains("X.410 mode"), "{}", bench.detail());
@@ -436,11 +441,11 @@ fn a_captured_transfer() {
             .to_owned(),
     ] {
         let mut bench = p1_responder();
-        bench.hear(S::ActivityStart { activity: hex("020101") });
+        bench.receive(S::ActivityStart { activity: hex("020101") });
         bench.data(&p_data);
-        bench.hear(S::ActivityEnd { serial: 1 });
-        let ended = matches!(bench.told.last(), Some(Indication::TransferEnd));
-        assert!(ended, "{p_data}: {:?}", bench.told);
+        bench.receive(S::ActivityEnd { serial: 1 });
+        let ended = matches!(bench.indicated.last(), Some(Indication::TransferEnd));
+        assert!(ended, "{p_data}: {:?}", bench.indicated);
         assert_eq!(bench.octets(), hex("A0<31<0500>>")[..], "{p_data}");
         bench.ask(Request::TransferSecured);
         assert_eq!(bench.down.last(), Some(&R::ActivityEndResponse));
@@ -451,11 +456,15 @@ fn a_captured_transfer() {
 #[test]
 fn two_values_in_one_p_data() {
     let mut bench = p1_responder();
-    bench.hear(S::ActivityStart { activity: hex("020107") });
+    bench.receive(S::ActivityStart { activity: hex("020107") });
     bench.data("61(30(020103 A0(04(280B020105A00680))) 30(020103 A0(04(0401020304))))");
-    bench.hear(S::ActivityEnd { serial: 1 });
+    bench.receive(S::ActivityEnd { serial: 1 });
     assert_eq!(bench.octets(), hex("800401020304")[..]);
-    assert!(matches!(bench.told.last(), Some(Indication::TransferEnd)), "{:?}", bench.told);
+    assert!(
+        matches!(bench.indicated.last(), Some(Indication::TransferEnd)),
+        "{:?}",
+        bench.indicated
+    );
 }
 
 #[test]
@@ -466,8 +475,10 @@ fn our_transfer_and_release_are_the_standards_form() {
         B1(80013F A2(A0(B1(A1(800178)))))))))";
     let user_data = cp_of(P1_RESULTS, aare);
     let (responding_selector, requirements) = (None, 0x0249);
-    bench.hear(S::Accepted(Accept { responding_selector, requirements, user_data }));
-    let [Indication::Opened { bind, .. }] = &bench.told[..] else { panic!("{:?}", bench.told) };
+    bench.receive(S::Accepted(Accept { responding_selector, requirements, user_data }));
+    let [Indication::Opened { bind, .. }] = &bench.indicated[..] else {
+        panic!("{:?}", bench.indicated)
+    };
     assert_eq!(*bind, hex("A1(800178)"));
     bench.down.clear();
     let payload = crate::api::Payload::whole(hex("A0(0500)"));
@@ -475,12 +486,12 @@ fn our_transfer_and_release_are_the_standards_form() {
     assert_eq!(bench.down.first(), Some(&R::ActivityStart { activity: hex("020101") }));
     assert_eq!(bench.down.last(), Some(&R::ActivityEnd));
     assert_eq!(bench.sent(), pdv("020103", "04(28(020105 A0(A0(0500))))"));
-    bench.hear(S::ActivityEndConfirm);
+    bench.receive(S::ActivityEndConfirm);
     bench.ask(Request::Release);
     let rlrq = hex("610C300A020101A00562 03 80 01 00");
     assert_eq!(bench.down.last(), Some(&R::Release { user_data: rlrq }));
-    bench.hear(S::Released { user_data: pdv("020101", "63(800100)") });
-    assert!(matches!(bench.told.last(), Some(Indication::Released)));
+    bench.receive(S::Released { user_data: pdv("020101", "63(800100)") });
+    assert!(matches!(bench.indicated.last(), Some(Indication::Released)));
 }
 
 #[test]
@@ -489,11 +500,19 @@ fn turn_please_carries_rttp() {
     bench.ask(Request::TurnPlease(2));
     let user_data = hex("61(30(020103 A0(020102)))");
     assert_eq!(bench.down.last(), Some(&R::PleaseTokens { user_data }));
-    bench.hear(S::ControlGiven);
-    bench.hear(S::TokensPlease { user_data: hex("61(30(020103 A0(020105)))") });
-    assert!(matches!(bench.told.last(), Some(Indication::TurnPlease(5))), "{:?}", bench.told);
-    bench.hear(S::TokensPlease { user_data: Bytes::new() });
-    assert!(matches!(bench.told.last(), Some(Indication::TurnPlease(0))), "{:?}", bench.told);
+    bench.receive(S::ControlGiven);
+    bench.receive(S::TokensPlease { user_data: hex("61(30(020103 A0(020105)))") });
+    assert!(
+        matches!(bench.indicated.last(), Some(Indication::TurnPlease(5))),
+        "{:?}",
+        bench.indicated
+    );
+    bench.receive(S::TokensPlease { user_data: Bytes::new() });
+    assert!(
+        matches!(bench.indicated.last(), Some(Indication::TurnPlease(0))),
+        "{:?}",
+        bench.indicated
+    );
 }
 
 /// RTAB in ABRT in ARU, and in an ARU without an ABRT.
@@ -505,9 +524,9 @@ fn an_rtab_of_the_peer() {
         "A0<61<30<020103 A0<B6(800103)>>>>",
     ] {
         let mut bench = p1_responder();
-        bench.hear(S::UserAbort { user_data: hex(user_data) });
-        let Some(Indication::Aborted { reason, detail }) = bench.told.last() else {
-            panic!("{:?}", bench.told)
+        bench.receive(S::UserAbort { user_data: hex(user_data) });
+        let Some(Indication::Aborted { reason, detail }) = bench.indicated.last() else {
+            panic!("{:?}", bench.indicated)
         };
         assert_eq!(*reason, Some(AbortReason::TemporaryProblem), "{detail}");
     }
@@ -515,7 +534,7 @@ fn an_rtab_of_the_peer() {
         [("30(800102)", "ARP"), ("A0()", "ARU"), ("", "ARU"), ("FF", "ARU or ARP")]
     {
         let mut bench = p1_responder();
-        bench.hear(S::UserAbort { user_data: hex(user_data) });
+        bench.receive(S::UserAbort { user_data: hex(user_data) });
         assert!(bench.detail().contains(expected), "{}", bench.detail());
     }
 }
@@ -542,7 +561,7 @@ fn what_is_wrong_with_p_data_is_named_and_answered_with_arp() {
         ("61(30(020103 A3(0400)))", "unexpected [3]"),
     ] {
         let mut bench = p1_responder();
-        bench.hear(S::ActivityStart { activity: hex("020101") });
+        bench.receive(S::ActivityStart { activity: hex("020101") });
         bench.data(data);
         let detail = bench.detail();
         assert!(detail.contains(expected) && detail.contains("X.226"), "{data}: {detail}");
@@ -550,9 +569,9 @@ fn what_is_wrong_with_p_data_is_named_and_answered_with_arp() {
     }
     // Cut short, and then something that does not end the activity.
     let mut bench = p1_responder();
-    bench.hear(S::ActivityStart { activity: hex("020101") });
+    bench.receive(S::ActivityStart { activity: hex("020101") });
     bench.data("610A3008020103A0");
-    bench.hear(S::ActivityEnd { serial: 1 });
+    bench.receive(S::ActivityEnd { serial: 1 });
     assert!(bench.detail().contains("truncated"), "{}", bench.detail());
 }
 
@@ -566,18 +585,18 @@ fn what_is_wrong_with_a_transfer_is_named_and_answered_with_rtab() {
         ("24(0500)", "RTTR: unexpected [UNIVERSAL 5]"),
     ] {
         let mut bench = p1_responder();
-        bench.hear(S::ActivityStart { activity: hex("020101") });
-        bench.hear(S::Data { bytes: pdv("020103", value), last: true });
+        bench.receive(S::ActivityStart { activity: hex("020101") });
+        bench.receive(S::Data { bytes: pdv("020103", value), last: true });
         if expected.contains("ended") {
-            bench.hear(S::ActivityEnd { serial: 1 });
+            bench.receive(S::ActivityEnd { serial: 1 });
         }
         let detail = bench.detail();
         assert!(detail.contains(expected) && detail.contains("X.228"), "{value}: {detail}");
         assert!(bench.aborted().ends_with(&hex("B6(800101)")), "{:02x?}", bench.aborted());
     }
     let mut bench = p1_responder();
-    bench.hear(S::ActivityStart { activity: hex("020101") });
-    bench.hear(S::ActivityStart { activity: hex("020102") });
+    bench.receive(S::ActivityStart { activity: hex("020101") });
+    bench.receive(S::ActivityStart { activity: hex("020102") });
     assert!(bench.detail().contains("ActivityStart in Sta30"), "{}", bench.detail());
     assert!(bench.aborted().ends_with(&hex("B6(800104)")), "{:02x?}", bench.aborted());
 }
@@ -586,13 +605,13 @@ fn what_is_wrong_with_a_transfer_is_named_and_answered_with_rtab() {
 #[test]
 fn checkpoints_beyond_the_window() {
     let mut bench = p1_responder();
-    bench.hear(S::ActivityStart { activity: hex("020101") });
+    bench.receive(S::ActivityStart { activity: hex("020101") });
     for serial in 1..=17 {
-        bench.hear(S::MinorSync { serial });
+        bench.receive(S::MinorSync { serial });
     }
-    assert!(!bench.told.iter().any(|i| matches!(i, Indication::Aborted { .. })));
+    assert!(!bench.indicated.iter().any(|i| matches!(i, Indication::Aborted { .. })));
     for serial in 18..100 {
-        bench.hear(S::MinorSync { serial });
+        bench.receive(S::MinorSync { serial });
     }
     assert!(bench.detail().contains("checkpoints"), "{}", bench.detail());
 }
@@ -604,7 +623,9 @@ fn p3_responder() -> Bench {
         30(020105 06(56000201) 30(06(5101))))";
     let aarq = "60(A1(06(56000100)) BE(28(06(5101) 020103 A0(B0(31(A2(1600)))))))";
     bench.connect(requirements::DUPLEX, cp_of(contexts, aarq));
-    let [Indication::Open { bind, .. }] = &bench.told[..] else { panic!("{:?}", bench.told) };
+    let [Indication::Open { bind, .. }] = &bench.indicated[..] else {
+        panic!("{:?}", bench.indicated)
+    };
     assert_eq!(*bind, hex("31(A2(1600))"));
     bench.ask(Request::Accept { bind: hex("3100") });
     let Some(R::Accept(accept)) = bench.down.last() else { panic!("{:?}", bench.down) };
@@ -615,14 +636,14 @@ fn p3_responder() -> Bench {
 #[test]
 fn operations_from_literal_octets() {
     let mut bench = p3_responder();
-    bench.hear(S::Data { bytes: pdv("020105", "A1(020101 020103 300100)"), last: true });
-    assert_eq!(bench.octets(), hex("300100")[..], "what is no BER inside is the user's to reject");
+    bench.receive(S::Data { bytes: pdv("020105", "A1(020101 020103 300100)"), last: true });
+    assert_eq!(bench.octets(), hex("300100")[..], "the user rejects contents that are not BER");
     assert!(!bench.ended, "{:?}", bench.down);
 
     let mut bench = p3_responder();
-    bench.hear(S::Data { bytes: pdv("020105", "A1<020101 020103 30<0500>>"), last: true });
-    let invoked = matches!(bench.told[1], Indication::Invoked { invoke: 1, operation: 3 });
-    assert!(invoked, "{:?}", bench.told);
+    bench.receive(S::Data { bytes: pdv("020105", "A1<020101 020103 30<0500>>"), last: true });
+    let invoked = matches!(bench.indicated[1], Indication::Invoked { invoke: 1, operation: 3 });
+    assert!(invoked, "{:?}", bench.indicated);
     assert_eq!(bench.octets(), hex("30<0500>")[..]);
     let result = crate::api::Payload::whole(hex("3100"));
     bench.ask(Request::Result { invoke: 1, operation: 3, result });
@@ -644,24 +665,24 @@ fn faulty_apdus_are_rejected_with_the_right_problem() {
     ];
     for (apdu, rorj) in cases {
         let mut bench = p3_responder();
-        bench.hear(S::Data { bytes: pdv("020105", apdu), last: true });
+        bench.receive(S::Data { bytes: pdv("020105", apdu), last: true });
         assert_eq!(bench.sent(), pdv("020105", rorj), "{apdu}");
-        let [_, Indication::Faulty { problem, detail, .. }] = &bench.told[..] else {
-            panic!("{apdu}: {:?}", bench.told)
+        let [_, Indication::Faulty { problem, detail, .. }] = &bench.indicated[..] else {
+            panic!("{apdu}: {:?}", bench.indicated)
         };
         assert!(rorj.contains(&format!("8{}01{:02}", problem.kind, problem.value)), "{detail}");
     }
     // The same identifier twice: the first stays answerable.
     let mut bench = p3_responder();
     for _ in 0..2 {
-        bench.hear(S::Data { bytes: pdv("020105", "A1(020101 020103)"), last: true });
+        bench.receive(S::Data { bytes: pdv("020105", "A1(020101 020103)"), last: true });
     }
     assert_eq!(bench.sent(), pdv("020105", "A4(020101 810100)"));
     bench.ask(Request::Reject { invoke: Some(1), problem: Problem { kind: 1, value: 1 } });
     assert!(bench.sent().ends_with(&hex("A4(020101 810101)")));
-    bench.hear(S::Data { bytes: pdv("020105", "A4(020109 810104)"), last: true });
-    let Some(Indication::Rejected { invoke: Some(9), problem }) = bench.told.last() else {
-        panic!("{:?}", bench.told)
+    bench.receive(S::Data { bytes: pdv("020105", "A4(020109 810104)"), last: true });
+    let Some(Indication::Rejected { invoke: Some(9), problem }) = bench.indicated.last() else {
+        panic!("{:?}", bench.indicated)
     };
     assert_eq!(*problem, Problem { kind: 1, value: 4 });
 }
@@ -671,9 +692,10 @@ fn more_invocations_than_can_be_kept_are_rejected() {
     let mut bench = p3_responder();
     for invoke in 0..300u16 {
         let apdu = format!("A1(0202{invoke:04X} 020103)");
-        bench.hear(S::Data { bytes: pdv("020105", &apdu), last: true });
+        bench.receive(S::Data { bytes: pdv("020105", &apdu), last: true });
     }
-    let invoked = bench.told.iter().filter(|i| matches!(i, Indication::Invoked { .. })).count();
+    let invoked =
+        bench.indicated.iter().filter(|i| matches!(i, Indication::Invoked { .. })).count();
     assert_eq!(invoked, 256);
     assert!(bench.sent().ends_with(&hex("A4(0202012B 810103)")));
 }

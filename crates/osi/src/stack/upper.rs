@@ -19,7 +19,7 @@ enum User {
 pub(crate) enum UpperOutput {
     /// Hand this to the session.
     Session(session::Request),
-    /// Tell the user.
+    /// Indicate to the user.
     User(Indication),
     /// End the connection below, however far it has come.
     End,
@@ -34,7 +34,7 @@ pub(crate) struct Upper {
     stall_timeout: Duration,
     /// When to give up waiting for an association, or for its release.
     setup: Option<(Instant, &'static str)>,
-    /// The user was told that the association is over.
+    /// The end of the association was indicated.
     over: bool,
     /// The connection below is to be ended.
     end_due: bool,
@@ -148,7 +148,7 @@ impl Upper {
         }
     }
 
-    /// Whether the peer owes something for what was sent: it is to take it, to confirm, to answer.
+    /// Whether an acknowledgement, confirm or answer of the peer is pending.
     pub(crate) fn awaits_answer(&self) -> bool {
         match &self.user {
             _ if self.over => false,
@@ -203,7 +203,7 @@ impl Upper {
         if let Some(request) = self.below.poll_down() {
             return Some(UpperOutput::Session(request));
         }
-        // After what the layers above have to say of the end.
+        // After the indications of the layers above.
         if std::mem::take(&mut self.end_due) {
             return Some(UpperOutput::End);
         }

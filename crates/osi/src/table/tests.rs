@@ -54,7 +54,7 @@ pub(crate) fn print<T: Table>() -> String {
 }
 
 /// Every cell of a table as its machine performs it, for the snapshots: `run` puts a machine into the
-/// state, hands it the event in a situation in which the row counts, and gives what came of it.
+/// state, passes it the event in a situation in which the row counts, and returns the result.
 pub(crate) fn cells<T: Table>(run: impl Fn(T::State, T::Event, usize) -> String) -> String {
     use std::fmt::Write;
     let mut out = String::new();

@@ -43,7 +43,7 @@ pub(crate) fn unit_octet(unit: &Payload, at: u64) -> u8 {
     }
 }
 
-/// What a side was told, data put together.
+/// The indications of a side, data joined.
 #[derive(Clone, Debug)]
 pub(crate) enum Notified {
     Indication(Indication),
@@ -58,7 +58,7 @@ pub(crate) enum Notified {
 /// One end: its association and a user with a few habits.
 pub(crate) struct Side {
     pub(crate) stack: Association,
-    pub(crate) told: Vec<Notified>,
+    pub(crate) indicated: Vec<Notified>,
     pub(crate) closed: bool,
     /// Answers `Open` by itself.
     pub(crate) accepts: bool,
@@ -77,7 +77,7 @@ impl Side {
     pub(crate) fn new(config: Config, role: Role) -> Side {
         Side {
             stack: Association::new(config, role),
-            told: Vec::new(),
+            indicated: Vec::new(),
             closed: false,
             accepts: true,
             stores: true,
@@ -89,7 +89,7 @@ impl Side {
         }
     }
 
-    fn hear(&mut self, indication: Indication) {
+    fn receive(&mut self, indication: Indication) {
         let answer = match &indication {
             Indication::Open { .. } if self.accepts => {
                 Some(Request::Accept { bind: Bytes::from_static(RESULT) })
@@ -110,7 +110,7 @@ impl Side {
         match indication {
             Indication::Data { bytes, last } => self.data(&bytes, last),
             Indication::NeedContent { .. } => {}
-            other => self.told.push(Notified::Indication(other)),
+            other => self.indicated.push(Notified::Indication(other)),
         }
     }
 
@@ -126,7 +126,7 @@ impl Side {
             return;
         }
         self.received += bytes.len() as u64;
-        let open = self.told.iter_mut().rev().find_map(|t| match t {
+        let open = self.indicated.iter_mut().rev().find_map(|t| match t {
             Notified::Indication(Indication::Checkpoint { .. }) => None,
             other => Some(other),
         });
@@ -134,32 +134,32 @@ impl Side {
             octets.extend_from_slice(bytes);
             *ended = last;
         } else {
-            self.told.push(Notified::Data { octets: bytes.to_vec(), last });
+            self.indicated.push(Notified::Data { octets: bytes.to_vec(), last });
         }
     }
 
-    /// Whether an indication like this was told.
-    pub(crate) fn heard(&self, wanted: impl Fn(&Indication) -> bool) -> bool {
+    /// Whether there was such an indication.
+    pub(crate) fn has_indication(&self, wanted: impl Fn(&Indication) -> bool) -> bool {
         self.find(wanted).is_some()
     }
 
     /// The last indication like this.
     pub(crate) fn find(&self, wanted: impl Fn(&Indication) -> bool) -> Option<Indication> {
-        self.told.iter().rev().find_map(|t| match t {
+        self.indicated.iter().rev().find_map(|t| match t {
             Notified::Indication(i) if wanted(i) => Some(i.clone()),
             _ => None,
         })
     }
 
     pub(crate) fn count(&self, wanted: impl Fn(&Indication) -> bool) -> usize {
-        self.told.iter().filter(|t| matches!(t, Notified::Indication(i) if wanted(i))).count()
+        self.indicated.iter().filter(|t| matches!(t, Notified::Indication(i) if wanted(i))).count()
     }
 
-    /// All data told, put together.
+    /// All data indicated, joined.
     pub(crate) fn all_data(&self) -> Vec<u8> {
         let mut all = Vec::new();
-        for told in &self.told {
-            if let Notified::Data { octets, .. } = told {
+        for indicated in &self.indicated {
+            if let Notified::Data { octets, .. } = indicated {
                 all.extend(octets);
             }
         }
@@ -257,12 +257,16 @@ impl Pair {
         let mut pair = Pair::new(initiator, responder);
         pair.ask(A, Request::Open { bind: Bytes::from_static(ARGUMENT) });
         pair.run();
-        assert!(pair.sides[A].heard(|i| matches!(i, Indication::Opened { .. })), "{}", pair.log());
+        assert!(
+            pair.sides[A].has_indication(|i| matches!(i, Indication::Opened { .. })),
+            "{}",
+            pair.log()
+        );
         pair
     }
 
     pub(crate) fn log(&self) -> String {
-        format!("A: {:#?}\nB: {:#?}", self.sides[A].told, self.sides[B].told)
+        format!("A: {:#?}\nB: {:#?}", self.sides[A].indicated, self.sides[B].indicated)
     }
 
     /// A request, and what it leads to at this side at once.
@@ -288,7 +292,7 @@ impl Pair {
                     self.sides[side].closed = true;
                     self.wires[1 - side].queue.push_back((self.now + self.pipe.delay, None));
                 }
-                Output::Indication(indication) => self.sides[side].hear(indication),
+                Output::Indication(indication) => self.sides[side].receive(indication),
             }
         }
     }

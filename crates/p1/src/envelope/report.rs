@@ -16,7 +16,7 @@ use bytes::Bytes;
 pub struct ReportTransferEnvelope {
     /// report-identifier.
     pub report_identifier: MtsIdentifier,
-    /// report-destination-name: the subject's originator, or a list on the way back.
+    /// report-destination-name: the subject's originator, or a list on the return path.
     pub destination: ORName,
     /// trace-information of the report itself, oldest first.
     pub trace: Vec<TraceElement>,
@@ -26,7 +26,7 @@ pub struct ReportTransferEnvelope {
     pub unknown: Vec<Bytes>,
 }
 
-/// ReportTransferContent: what became of the subject.
+/// ReportTransferContent: the outcome of the subject.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct ReportTransferContent {
     /// subject-identifier.

@@ -186,8 +186,8 @@ pub(super) fn address(address: &ORAddress) -> Result<(), Error> {
     address.extensions.iter().try_for_each(extension)
 }
 
-/// The strings of an extension attribute, however deep they stand. What is no BER is handed through
-/// as it is, and shown nowhere.
+/// The strings of an extension attribute, at any depth. Octets that are not BER are passed on
+/// unchanged, and never shown.
 fn extension(attribute: &ExtensionAttribute) -> Result<(), Error> {
     let (length, most) = (attribute.value.len(), MAX_EXTENSION_ATTRIBUTE);
     if length > most {

@@ -52,7 +52,7 @@ impl ORAddress {
     /// The attributes in comparable form, sorted: two addresses are the same where these are.
     ///
     /// Printable and teletex forms of one attribute count as one; where both are given, the printable
-    /// one does. An ADMD of a single space says nothing (any or none), so it is left out.
+    /// one does. An ADMD of a single space means any or none, so it is left out.
     pub fn attributes(&self) -> Vec<(Attribute, String)> {
         let mut all = Vec::new();
         let mut put = |attribute, value: Option<&str>| {

@@ -1,4 +1,4 @@
-//! Control and administration: read far enough to answer them as the standard says.
+//! Control and administration: decoded as far as the answers of the standard need.
 
 use crate::bind::Credentials;
 use crate::flags::Priority;

@@ -13,7 +13,7 @@ use base::ber::{
 };
 use bytes::Bytes;
 
-/// MessageDeliveryEnvelope (X.411 8.3.1.1.1): what a user is told about a message delivered to it.
+/// MessageDeliveryEnvelope (X.411 8.3.1.1.1): the envelope of a message delivered to a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MessageDeliveryEnvelope {
     /// message-delivery-identifier: the message's MTS identifier.

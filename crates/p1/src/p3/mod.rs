@@ -1,4 +1,4 @@
-//! P3: what a user's agent or message store and its MTA say to each other (X.411 clause 8, X.419).
+//! P3: the protocol between a user agent or message store and its MTA (X.411 clause 8, X.419).
 //!
 //! The operations are ROSE invocations. Here are their arguments, results and errors; invocation
 //! identifiers and the ROSE frame belong to the layer below. An argument that carries a content is

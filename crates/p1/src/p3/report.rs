@@ -11,7 +11,7 @@ use base::ber::{
 };
 use bytes::Bytes;
 
-/// ReportDeliveryArgument (X.411 8.3.1.2.1): what became of a message this user submitted.
+/// ReportDeliveryArgument (X.411 8.3.1.2.1): the outcome of a message that this user submitted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReportDelivery {
     /// subject-submission-identifier.

@@ -104,7 +104,7 @@ fn every_cut<T: ArgumentHead + PartialEq + std::fmt::Debug>(argument: &[u8]) -> 
 }
 
 /// A submission as a peer may send it: indefinite lengths, a constructed content, members in
-/// another order than ours, the default priority said, a member we do not know.
+/// another order than ours, the default priority present, an unknown member.
 fn foreign_submission() -> Vec<u8> {
     hex(&format!(
         r#"30 80
@@ -265,11 +265,11 @@ fn what_is_no_submission_is_refused_by_name() {
         ),
     ] {
         let answer = read::<MessageSubmissionEnvelope>(&[&hex(&argument)]);
-        let said = answer.map_or_else(|e| e.to_string(), |seen| format!("{}", seen.2));
+        let outcome = answer.map_or_else(|e| e.to_string(), |seen| format!("{}", seen.2));
         if message.is_empty() {
-            assert_eq!(said, "false", "{argument}");
+            assert_eq!(outcome, "false", "{argument}");
         } else {
-            assert!(said.starts_with(message), "{argument}: {said}");
+            assert!(outcome.starts_with(message), "{argument}: {outcome}");
         }
     }
 }

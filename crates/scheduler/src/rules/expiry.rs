@@ -40,7 +40,7 @@ impl Scheduler {
             let Some(slot) = self.items.get_mut(id) else { continue };
             slot.set_spared(false);
             if slot.state == State::Expired {
-                slot.state = State::Ready; // nobody was told: it is looked at anew
+                slot.state = State::Ready; // not yet reported: it is checked again
             }
             let to = slot.destination();
             self.settle(id);

@@ -113,7 +113,7 @@ mod tests {
             failures.failed(Instant(now * 1_000_000), Instant(started * 1_000_000), &retry)
         };
         assert_eq!(failed(50, 10), 1);
-        assert_eq!(failed(51, 20), 1, "was under way at the first");
+        assert_eq!(failed(51, 20), 1, "was in transfer at the first");
         for other in 52..58 {
             assert_eq!(failed(other, other), 1, "others that were tried within its wait");
         }

@@ -64,7 +64,7 @@ impl Peer {
     ) -> Credit {
         let Credit(credit) = self.credit;
         let (Some(share), Some(starving)) = (view.policy.share, self.starving(view)) else {
-            return Credit(0); // nothing is owed to anything
+            return Credit(0); // there is nothing to share with
         };
         if by_share {
             return Credit(credit.saturating_sub(size.max(1)));

@@ -59,7 +59,7 @@ impl Scheduler {
         let now = self.now;
         let Some(slot) = self.items.get_mut(id) else { return };
         if self.expired.remove(&(slot.expires(), id)) {
-            slot.state = State::Ready; // nobody was told: it is looked at anew
+            slot.state = State::Ready; // not yet reported: it is checked again
         }
         if self.spared.remove(&id) {
             slot.set_spared(false); // it may have more time now

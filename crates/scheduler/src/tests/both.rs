@@ -344,7 +344,7 @@ impl Both {
         self.m.now = Instant(to.0 - 1).max(self.m.now);
         let mut later = self.m.clone();
         later.settle();
-        assert_eq!(before, snapshot(&later), "a change nobody was told of");
+        assert_eq!(before, snapshot(&later), "a change that was not reported");
         self.m.now = to;
         self.m.settle();
         self.s.tick(to);

@@ -342,7 +342,7 @@ fn what_would_expire_while_expiry_waits_goes_on() {
     s.let_expiry_wait(at(12), false);
     assert_eq!(s.expired(at(12)), Some(EntryId(1)));
     s.let_expiry_wait(at(12), true);
-    assert_eq!((s.expired(at(25)), s.spared_count()), (None, 2), "2 and 3, and 1 stays told");
+    assert_eq!((s.expired(at(25)), s.spared_count()), (None, 2), "2 and 3, and 1 stays reported");
     assert!(s.deadline().is_none_or(|next| next >= at(30)));
     assert_eq!(started(&mut s, 25, FLASH), Some((2, PLAIN)), "it goes as if it were in time");
     // Set forward and back: item 3 is in time again by then.
@@ -444,7 +444,7 @@ fn a_changed_configuration_moves_no_item() {
 }
 
 #[test]
-fn what_failed_at_a_peer_goes_at_once_when_somebody_says_so_and_a_deferral_stays() {
+fn what_failed_at_a_peer_starts_at_once_on_command_and_a_deferral_stays() {
     let mut s = two_channels(Hold::Off, &[]);
     s.associations(at(0), FLASH, up(1, 1));
     s.insert(at(0), Item { not_before: at(500), ..message(99, Override) });

@@ -36,7 +36,7 @@ fn sized(id: u64, precedence: Precedence, size: u64) -> Item {
 }
 
 #[test]
-fn credit_gathers_until_it_pays_for_a_large_message() {
+fn credit_grows_until_it_covers_a_large_message() {
     for one in [false, true] {
         let mut s = scheduler(Some(10), one);
         s.insert(at(0), sized(0, Routine, 10_000_000));

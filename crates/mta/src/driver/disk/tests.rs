@@ -25,23 +25,23 @@ fn batch(n: u64, source: BodySource) -> Batch {
 /// Starts every kind of work at once and stops the threads in the middle of it.
 async fn stop_while_working(store: &Arc<RedbStore>, round: u64) -> u64 {
     let inbox = Arc::<Inbox>::default();
-    let mut desk = StoreThreads::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
+    let mut threads = StoreThreads::start(Arc::clone(store), Arc::clone(&inbox)).unwrap();
     let large = SpoolId(1);
-    desk.spool_open(large);
+    threads.spool_open(large);
     for _ in 0..3 {
-        desk.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
+        threads.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
     }
     let first = round * 100;
-    desk.commit(Token(0), ROUTINE, batch(first, BodySource::Spool(large)));
+    threads.commit(Token(0), ROUTINE, batch(first, BodySource::Spool(large)));
     for n in 1..50 {
         let octets = BodySource::Octets(Bytes::from_static(b"body"));
-        desk.commit(Token(n), ROUTINE, batch(first + n, octets));
-        desk.load(Token(1_000 + n), ROUTINE, EntryId(n));
-        desk.look_up(Token(2_000 + n), ROUTINE, vec![Digest([n as u8; 32])]);
-        desk.read_content(Token(3_000 + n), ROUTINE, (BodyId(n), 0, 10), None, 1);
+        threads.commit(Token(n), ROUTINE, batch(first + n, octets));
+        threads.load(Token(1_000 + n), ROUTINE, EntryId(n));
+        threads.look_up(Token(2_000 + n), ROUTINE, vec![Digest([n as u8; 32])]);
+        threads.read_content(Token(3_000 + n), ROUTINE, (BodyId(n), 0, 10), None, 1);
     }
-    desk.forget_seen(Token(4_000), Utc(first), 10);
-    desk.shutdown().await.unwrap();
+    threads.forget_seen(Token(4_000), Utc(first), 10);
+    threads.shutdown().await.unwrap();
     let mut committed = 0;
     while let Some(work) = inbox.pop() {
         if let Work::Answer(Answer::Committed { result, .. }) = work {
@@ -79,19 +79,19 @@ async fn a_stop_commits_what_was_asked_for_and_closes_the_store() {
 
 /// The disk hangs: octets of a file are in flight, and a commit waits behind them.
 async fn stop_while_it_hangs(store: &Arc<RedbStore>, hangs: std::sync::mpsc::Receiver<()>) {
-    let mut desk = StoreThreads::start(Arc::clone(store), Arc::default()).unwrap();
+    let mut threads = StoreThreads::start(Arc::clone(store), Arc::default()).unwrap();
     let hangs = Arc::new(std::sync::Mutex::new(hangs));
     for level in [ROUTINE; THREADS].into_iter().chain([Precedence::Flash; URGENT_THREADS]) {
         let hangs = Arc::clone(&hangs);
-        desk.threads.submit(level, move || assert!(hangs.lock().unwrap().recv().is_err()));
+        threads.threads.submit(level, move || assert!(hangs.lock().unwrap().recv().is_err()));
     }
     let large = SpoolId(1);
-    desk.spool_open(large);
+    threads.spool_open(large);
     for _ in 0..3 {
-        desk.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
+        threads.spool_append(large, ROUTINE, Bytes::from(vec![7; 1 << 19]), None);
     }
-    desk.commit(Token(0), ROUTINE, batch(1, BodySource::Spool(large)));
-    let closing = desk.shutdown();
+    threads.commit(Token(0), ROUTINE, batch(1, BodySource::Spool(large)));
+    let closing = threads.shutdown();
     assert!(tokio::time::timeout(std::time::Duration::from_millis(50), closing).await.is_err());
 }
 

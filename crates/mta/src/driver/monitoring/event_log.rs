@@ -85,7 +85,7 @@ impl Drop for EventLogFile {
         self.shared.lock().ended = true;
         self.shared.more.notify_one();
         if let Some(writer) = self.writer.take() {
-            let _ = writer.join(); // its panic was told by the hook
+            let _ = writer.join(); // the hook has reported its panic
         }
     }
 }

@@ -88,7 +88,7 @@ mod tests {
             entry: None,
             precedence: None,
             bytes: None,
-            detail: "said \"a\"\r\nERROR \u{9b}2J".to_owned(),
+            detail: "sent \"a\"\r\nERROR \u{9b}2J".to_owned(),
         };
         for json in [false, true] {
             let lines = Lines::default();
@@ -112,7 +112,7 @@ mod tests {
                     value["mts_id"],
                     "[/PRMD=A/C=XX;a\\n2026 ERROR forged\\u{1b}[2J\\u{85}]"
                 );
-                assert_eq!(value["detail"], "said \"a\"\\r\\nERROR \\u{9b}2J");
+                assert_eq!(value["detail"], "sent \"a\"\\r\\nERROR \\u{9b}2J");
             }
         }
     }

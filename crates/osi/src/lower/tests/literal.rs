@@ -43,11 +43,11 @@ pub(super) fn transferred() -> Vec<Indication> {
 
 pub(super) fn answering() -> End {
     let mut end = End::new(Role::Responder, None);
-    end.hear(CR);
+    end.receive(CR);
     assert_eq!(end.sent(), [3, 0, 0, 11, 6, 0xD0, 0, 5, 0, 1, 0]);
-    end.hear(CN);
-    let told = end.told();
-    let [Indication::Connect(connect)] = &told[..] else { panic!("{told:?}") };
+    end.receive(CN);
+    let indicated = end.indicated();
+    let [Indication::Connect(connect)] = &indicated[..] else { panic!("{indicated:?}") };
     assert_eq!(connect.reference.user, b"\x04\x08Percival"[..]);
     assert_eq!((connect.requirements, &connect.called_selector), (RTSE, &None));
     end.ask(accept(RTSE));
@@ -66,37 +66,37 @@ fn a_peer_of_the_field_calls() {
         0x14, 2, 0x02, 0x49,
         0xC1, 8, b'a', b'c', b'c', b'e', b'p', b't', b'e', b'd',
     ]);
-    end.hear(TRANSFER);
-    assert_eq!(end.told(), transferred());
+    end.receive(TRANSFER);
+    assert_eq!(end.indicated(), transferred());
     end.ask(Request::MinorSyncResponse { serial: 1 });
     assert_eq!(end.sent(), [3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x32, 3, 0x2A, 1, 0x31]);
     end.ask(Request::ActivityEndResponse);
     assert_eq!(end.sent(), [3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x2A, 3, 0x2A, 1, 0x32]);
-    // FN; we answer DN; the peer says DR, then closes.
-    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x09, 5, 0x11, 1, 1, 0xC1, 0]);
-    assert_eq!(end.told(), [Indication::Release { user_data: Bytes::new() }]);
+    // FN; we answer DN; the peer sends DR, then closes.
+    end.receive(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x09, 5, 0x11, 1, 1, 0xC1, 0]);
+    assert_eq!(end.indicated(), [Indication::Release { user_data: Bytes::new() }]);
     end.ask(Request::ReleaseResponse { user_data: Bytes::new() });
     assert_eq!(end.sent(), [3, 0, 0, 9, 2, 0xF0, 0x80, 0x0A, 0]);
     assert!(!end.closed && end.lower.deadline() == Some(T0 + SETUP));
-    end.hear(&[3, 0, 0, 11, 6, 0x80, 0, 1, 0, 5, 0]);
-    assert!(end.closed && end.told.is_empty());
+    end.receive(&[3, 0, 0, 11, 6, 0x80, 0, 1, 0, 5, 0]);
+    assert!(end.closed && end.indicated.is_empty());
 }
 
 #[test]
-fn every_cut_tells_the_same() {
+fn every_cut_gives_the_same_indications() {
     let stream = [&CN[..0], TRANSFER].concat();
     for cut in 0..=stream.len() {
         let mut end = answering();
-        end.hear(&stream[..cut]);
-        end.hear(&stream[cut..]);
-        assert_eq!(end.told(), transferred(), "cut at {cut}");
+        end.receive(&stream[..cut]);
+        end.receive(&stream[cut..]);
+        assert_eq!(end.indicated(), transferred(), "cut at {cut}");
     }
     let opening = [CR, CN].concat();
     for cut in 0..=opening.len() {
         let mut end = End::new(Role::Responder, None);
-        end.hear(&opening[..cut]);
-        end.hear(&opening[cut..]);
-        assert!(matches!(&end.told()[..], [Indication::Connect(_)]), "cut at {cut}");
+        end.receive(&opening[..cut]);
+        end.receive(&opening[cut..]);
+        assert!(matches!(&end.indicated()[..], [Indication::Connect(_)]), "cut at {cut}");
     }
 }
 
@@ -110,7 +110,7 @@ fn a_peer_of_the_field_answers() {
         0xC1, 3, b'5', b'9', b'1', 0xC2, 3, b'5', b'9', b'1',
     ]);
     // A CC with nothing but references.
-    end.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
+    end.receive(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
     #[rustfmt::skip]
     assert_eq!(end.sent(), [
         3, 0, 0, 58, 2, 0xF0, 0x80,
@@ -124,7 +124,7 @@ fn a_peer_of_the_field_answers() {
     ].to_vec());
     // An AC with an empty selector.
     #[rustfmt::skip]
-    end.hear(&[
+    end.receive(&[
         3, 0, 0, 27, 2, 0xF0, 0x80,
         0x0E, 18, 0x05, 6, 0x13, 1, 0, 0x16, 1, 2, 0x14, 2, 0x02, 0x49, 0x34, 0, 0xC1, 2, b'O', b'K',
     ]);
@@ -133,11 +133,11 @@ fn a_peer_of_the_field_answers() {
         requirements: RTSE,
         user_data: bytes(b"OK"),
     };
-    assert_eq!(end.told(), [Indication::Accepted(accepted)]);
+    assert_eq!(end.indicated(), [Indication::Accepted(accepted)]);
     end.ask(Request::Release { user_data: bytes(b"R") });
     assert_eq!(end.sent(), [3, 0, 0, 15, 2, 0xF0, 0x80, 9, 6, 0x11, 1, 1, 0xC1, 1, b'R']);
-    end.hear(&[3, 0, 0, 12, 2, 0xF0, 0x80, 0x0A, 3, 0xC1, 1, b'D']);
-    assert_eq!(end.told(), [Indication::Released { user_data: bytes(b"D") }]);
+    end.receive(&[3, 0, 0, 12, 2, 0xF0, 0x80, 0x0A, 3, 0xC1, 1, b'D']);
+    assert_eq!(end.indicated(), [Indication::Released { user_data: bytes(b"D") }]);
     assert!(end.closed, "the end that sent the FN closes");
 }
 
@@ -145,29 +145,29 @@ fn a_peer_of_the_field_answers() {
 fn a_peer_of_the_field_refuses() {
     let mut end = End::new(Role::Initiator, None);
     end.ask(connect(RTSE, b"CP"));
-    end.hear(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
+    end.receive(&[3, 0, 0, 11, 6, 0xD0, 0, 1, 0x12, 0x34, 0]);
     #[rustfmt::skip]
-    end.hear(&[
+    end.receive(&[
         3, 0, 0, 22, 2, 0xF0, 0x80,
         0x0C, 13, 0x11, 1, 1, 0x14, 2, 0x02, 0x49, 0x32, 4, 2, b'C', b'P', b'R',
     ]);
     let refuse = Refuse { reason: 2, user_data: bytes(b"CPR") };
-    assert_eq!(end.told(), [Indication::Refused(refuse)]);
+    assert_eq!(end.indicated(), [Indication::Refused(refuse)]);
     assert!(end.closed);
 }
 
 #[test]
 fn version_1_alone_is_refused() {
     let mut end = End::new(Role::Responder, None);
-    end.hear(CR);
+    end.receive(CR);
     end.sent();
-    end.hear(&[3, 0, 0, 18, 2, 0xF0, 0x80, 0x0D, 9, 0x05, 3, 0x16, 1, 1, 0x14, 2, 0x02, 0x49]);
+    end.receive(&[3, 0, 0, 18, 2, 0xF0, 0x80, 0x0D, 9, 0x05, 3, 0x16, 1, 1, 0x14, 2, 0x02, 0x49]);
     #[rustfmt::skip]
     assert_eq!(end.sent(), [
         3, 0, 0, 19, 2, 0xF0, 0x80,
         0x0C, 10, 0x11, 1, 1, 0x14, 2, 0x02, 0x49, 0x32, 1, 132,
     ]);
-    assert!(end.told.is_empty() && !end.closed);
+    assert!(end.indicated.is_empty() && !end.closed);
     end.lower.eof(T0);
     end.drain();
     assert!(end.closed);
@@ -176,10 +176,10 @@ fn version_1_alone_is_refused() {
 #[test]
 fn class_4_alone_is_refused_with_a_dr() {
     let mut end = End::new(Role::Responder, None);
-    end.hear(&[3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 5, 0x40]);
+    end.receive(&[3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 5, 0x40]);
     let sent = end.sent();
     assert_eq!(sent[5..11], [0x80, 0, 5, 0, 0, 130]);
-    assert!(!end.closed && end.told.is_empty());
+    assert!(!end.closed && end.indicated.is_empty());
     end.lower.tick(T0 + SETUP);
     end.drain();
     assert!(end.closed);
@@ -190,45 +190,45 @@ fn protocol_errors_abort_and_name_the_clause() {
     // AEA although no activity ended.
     let mut end = answering();
     end.sent();
-    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x2A, 3, 0x2A, 1, 0x31]);
+    end.receive(&[3, 0, 0, 14, 2, 0xF0, 0x80, 2, 0, 0x2A, 3, 0x2A, 1, 0x31]);
     #[rustfmt::skip]
     assert_eq!(end.sent(), [
         3, 0, 0, 19, 2, 0xF0, 0x80,
         0x19, 10, 0x11, 1, 5, 0x31, 5, 0x2A, 3, 0x2A, 1, 0x31,
     ]);
-    let told = end.told();
-    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    let indicated = end.indicated();
+    let [Indication::ProviderAbort { reason }] = &indicated[..] else { panic!("{indicated:?}") };
     assert_eq!(reason, "session: protocol error: unexpected Aea in Sta713 (X.225 A.4.1.2)");
 
     // A serial number out of turn.
     let mut end = answering();
-    end.hear(&TRANSFER[..16]);
-    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 1, 0, 0x31, 3, 0x2A, 1, 0x32]);
-    assert!(matches!(&end.told()[..], [_, Indication::ProviderAbort { .. }]));
+    end.receive(&TRANSFER[..16]);
+    end.receive(&[3, 0, 0, 14, 2, 0xF0, 0x80, 1, 0, 0x31, 3, 0x2A, 1, 0x32]);
+    assert!(matches!(&end.indicated()[..], [_, Indication::ProviderAbort { .. }]));
 
-    // No SPDU at all; what follows is not heard any more.
+    // Not an SPDU; the octets after it are ignored.
     let mut end = answering();
-    end.hear(&[3, 0, 0, 9, 2, 0xF0, 0x80, 0x63, 0]);
-    end.hear(TRANSFER);
-    let told = end.told();
-    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    end.receive(&[3, 0, 0, 9, 2, 0xF0, 0x80, 0x63, 0]);
+    end.receive(TRANSFER);
+    let indicated = end.indicated();
+    let [Indication::ProviderAbort { reason }] = &indicated[..] else { panic!("{indicated:?}") };
     assert!(reason.contains("X.225 6.3.7"), "{reason}");
 
     // A TPDU beyond the size negotiated.
     let mut end = End::new(Role::Responder, Some(128));
-    end.hear(CR);
+    end.receive(CR);
     assert_eq!(end.sent(), [3, 0, 0, 14, 9, 0xD0, 0, 5, 0, 1, 0, 0xC0, 1, 7]);
-    end.hear(&[&[3, 0, 0, 133, 2, 0xF0, 0x80][..], &[0x0D; 126]].concat());
+    end.receive(&[&[3, 0, 0, 133, 2, 0xF0, 0x80][..], &[0x0D; 126]].concat());
     assert_eq!(end.sent()[5], 0x70, "ER");
-    assert!(end.told.is_empty());
+    assert!(end.indicated.is_empty());
 }
 
 #[test]
 fn the_peers_provider_aborts() {
     let mut end = answering();
-    end.hear(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x19, 5, 0x11, 1, 5, 0x31, 0]);
-    let told = end.told();
-    let [Indication::ProviderAbort { reason }] = &told[..] else { panic!("{told:?}") };
+    end.receive(&[3, 0, 0, 14, 2, 0xF0, 0x80, 0x19, 5, 0x11, 1, 5, 0x31, 0]);
+    let indicated = end.indicated();
+    let [Indication::ProviderAbort { reason }] = &indicated[..] else { panic!("{indicated:?}") };
     assert!(reason.contains("protocol error"), "{reason}");
     assert!(end.closed);
 }
@@ -236,13 +236,13 @@ fn the_peers_provider_aborts() {
 #[test]
 fn a_responder_may_begin_with_the_tokens() {
     let mut end = End::new(Role::Responder, None);
-    end.hear(CR);
+    end.receive(CR);
     let mut cn = CN.to_vec();
     let setting = cn.windows(3).position(|w| w == [0x1A, 1, 0]).unwrap() + 2;
     cn[setting] = 0b01_01_01;
-    end.hear(&cn);
+    end.receive(&cn);
     end.ask(accept(RTSE));
     assert!(end.lower.owns_tokens());
-    end.told();
+    end.indicated();
     end.ask(Request::ActivityStart { activity: activity() });
 }

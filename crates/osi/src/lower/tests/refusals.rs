@@ -1,4 +1,4 @@
-//! What TPKT, transport and session answer to every kind of fault, and what the log hears: the rows
+//! What TPKT, transport and session answer to every kind of fault, and what is logged: the rows
 //! of `docs/refusals.md`. The snapshot is the answer octet for octet.
 
 use super::*;
@@ -31,16 +31,16 @@ fn end(at: At) -> End {
     };
     match at {
         At::Called => end.lower.tick(T0),
-        At::Connected => end.hear(CR),
+        At::Connected => end.receive(CR),
         At::Open => {}
         At::Calling | At::CallingSmall => end.ask(connect(RTSE, b"")),
         At::Asking => {
             end.ask(connect(RTSE, b""));
-            end.hear(CC);
+            end.receive(CC);
         }
     }
     end.sent();
-    end.told();
+    end.indicated();
     end
 }
 
@@ -180,9 +180,9 @@ fn every_fault_is_answered_and_named() {
     let mut text = String::new();
     for (at, name, octets) in cases() {
         let mut end = end(at);
-        end.hear(&octets);
-        let told: Vec<_> = end
-            .told()
+        end.receive(&octets);
+        let indicated: Vec<_> = end
+            .indicated()
             .into_iter()
             .map(|i| match i {
                 Indication::ProviderAbort { reason } => reason,
@@ -193,8 +193,8 @@ fn every_fault_is_answered_and_named() {
                 other => panic!("{other:?}"),
             })
             .collect();
-        // Before there is a session connection only the log hears of it.
-        let log = match &told[..] {
+        // Before there is a session connection only the log shows it.
+        let log = match &indicated[..] {
             [] => end.lower.refusal_detail().unwrap_or_default().to_owned(),
             [one] => one.clone(),
             more => panic!("{more:?}"),
@@ -204,10 +204,10 @@ fn every_fault_is_answered_and_named() {
         writeln!(text, "{at:?}, {name}\n  {log}").unwrap();
         let over = if end.closed { "closed" } else { "waits for the peer to close" };
         writeln!(text, "  [{}] {over}", shown(wire.get(4..).unwrap_or_default())).unwrap();
-        // Whatever comes now is not heard, and the wait for the end has an end.
+        // Later octets are ignored, and the wait for the end is bounded.
         if !end.closed {
-            end.hear(TRANSFER);
-            assert!(end.told.is_empty(), "{at:?} {name}: {:?}", end.told);
+            end.receive(TRANSFER);
+            assert!(end.indicated.is_empty(), "{at:?} {name}: {:?}", end.indicated);
             let due = end.lower.deadline().unwrap();
             assert!(due <= T0 + SETUP);
             end.lower.tick(due);

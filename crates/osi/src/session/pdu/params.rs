@@ -353,7 +353,7 @@ impl<'a> Found<'a> {
             token_setting: self.token_setting(2)?.unwrap_or(0),
             user_data: self.user_data(),
             reference: self.reference,
-            // X.225 8.3.1.10: version 1 where nothing is said.
+            // X.225 8.3.1.10: version 1 by default.
             versions: self.versions.unwrap_or(1),
             tsdu_maximum: self.tsdu_maximum,
             requirements: self.requirements.unwrap_or(DEFAULT_REQUIREMENTS),

@@ -1,4 +1,4 @@
-//! What presentation, ACSE, RTSE and ROSE answer to every kind of fault, and what the log hears: the
+//! What presentation, ACSE, RTSE and ROSE answer to every kind of fault, and what is logged: the
 //! rows of `docs/refusals.md`. The snapshot is the answer octet for octet.
 
 use super::*;
@@ -21,7 +21,7 @@ fn called() -> Bench {
 fn answered(bench: &mut Bench, results: &str, aare: &str) {
     let (responding_selector, requirements) = (None, 0x0249);
     let user_data = cp_of(results, aare);
-    bench.hear(S::Accepted(Accept { responding_selector, requirements, user_data }));
+    bench.receive(S::Accepted(Accept { responding_selector, requirements, user_data }));
 }
 
 fn aare(rtoac: &str) -> String {
@@ -43,7 +43,7 @@ fn monologue() -> Bench {
 
 fn receiving() -> Bench {
     let mut bench = p1_responder();
-    bench.hear(S::ActivityStart { activity: hex("020101") });
+    bench.receive(S::ActivityStart { activity: hex("020101") });
     bench
 }
 
@@ -67,7 +67,7 @@ fn deep_cp(bench: &mut Bench) {
 
 /// A P-DATA of this value in the context of message submission.
 fn operation(bench: &mut Bench, apdu: &str) {
-    bench.hear(S::Data { bytes: pdv("020105", apdu), last: true });
+    bench.receive(S::Data { bytes: pdv("020105", apdu), last: true });
 }
 
 fn invoking() -> Bench {
@@ -119,7 +119,7 @@ const PRESENTATION: &[Case] = &[
     }),
     ("awaiting CPA", "out of order: data", calling, |b| b.data("61(30(020101 A0(0500)))")),
     ("awaiting CPA", "out of order: release", calling, |b| {
-        b.hear(S::Release { user_data: Bytes::new() });
+        b.receive(S::Release { user_data: Bytes::new() });
     }),
     (
         "awaiting the user",
@@ -135,14 +135,14 @@ const PRESENTATION: &[Case] = &[
     ("open", "malformed: wrong context", receiving, |b| b.data("61(30(020109 A0(0400)))")),
     ("open", "malformed: cut short", receiving, |b| {
         b.data("610A3008020103A0");
-        b.hear(S::ActivityEnd { serial: 1 });
+        b.receive(S::ActivityEnd { serial: 1 });
     }),
     ("open", "malformed: no User-data", receiving, |b| b.data("")),
     ("open", "too large: a length of 2^63", receiving, |b| b.data("6188 7FFFFFFFFFFFFFFF 30")),
     ("open", "too deep", receiving, |b| {
         let mut data = hex("6180 3080 020103 A180").to_vec();
         data.extend([0x24, 0x80].repeat(200));
-        b.hear(S::Data { bytes: data.into(), last: true });
+        b.receive(S::Data { bytes: data.into(), last: true });
     }),
 ];
 
@@ -163,7 +163,7 @@ const ACSE: &[Case] = &[
         answered(b, P1_RESULTS, "61(A1(06(56000100)) A2(020100) A3(A1(020100)))");
     }),
     ("open", "malformed: RLRQ", receiving, |b| {
-        b.hear(S::Release { user_data: pdv("020101", "61()") });
+        b.receive(S::Release { user_data: pdv("020101", "61()") });
     }),
 ];
 
@@ -213,18 +213,20 @@ const RTSE: &[Case] = &[
         answered(b, P1_RESULTS, &aare(rtoac));
     }),
     ("idle", "out of order: data", p1_responder, |b| {
-        b.hear(S::Data { bytes: pdv("020103", "0400"), last: true });
+        b.receive(S::Data { bytes: pdv("020103", "0400"), last: true });
     }),
-    ("idle", "out of order: activity end", p1_responder, |b| b.hear(S::ActivityEnd { serial: 1 })),
-    ("idle", "out of order: the turn in a monologue", monologue, |b| b.hear(S::ControlGiven)),
+    ("idle", "out of order: activity end", p1_responder, |b| {
+        b.receive(S::ActivityEnd { serial: 1 });
+    }),
+    ("idle", "out of order: the turn in a monologue", monologue, |b| b.receive(S::ControlGiven)),
     ("idle", "out of order: some tokens in a monologue", monologue, |b| {
-        b.hear(S::TokensGiven { all: false });
+        b.receive(S::TokensGiven { all: false });
     }),
     ("idle", "out of order: some tokens of the turn", p1_responder, |b| {
-        b.hear(S::TokensGiven { all: false });
+        b.receive(S::TokensGiven { all: false });
     }),
     ("idle", "too late: an unknown activity resumed", p1_responder, |b| {
-        b.hear(S::ActivityResume(crate::session::service::Resume {
+        b.receive(S::ActivityResume(crate::session::service::Resume {
             activity: hex("020102"),
             old_activity: hex("020101"),
             serial: 5,
@@ -232,37 +234,37 @@ const RTSE: &[Case] = &[
         }));
     }),
     ("receiving", "out of order: another activity", receiving, |b| {
-        b.hear(S::ActivityStart { activity: hex("020102") });
+        b.receive(S::ActivityStart { activity: hex("020102") });
     }),
-    ("receiving", "out of order: a confirm", receiving, |b| b.hear(S::ActivityEndConfirm)),
+    ("receiving", "out of order: a confirm", receiving, |b| b.receive(S::ActivityEndConfirm)),
     ("receiving", "malformed: RTTR", receiving, |b| {
-        b.hear(S::Data { bytes: pdv("020103", "020100"), last: true });
+        b.receive(S::Data { bytes: pdv("020103", "020100"), last: true });
     }),
     ("receiving", "malformed: two RTTRs in a value", receiving, |b| {
-        b.hear(S::Data { bytes: pdv("020103", "040128 040100"), last: true });
+        b.receive(S::Data { bytes: pdv("020103", "040128 040100"), last: true });
     }),
     ("receiving", "malformed: EXTERNAL", receiving, |b| {
-        b.hear(S::Data { bytes: pdv("020103", "04(3000)"), last: true });
+        b.receive(S::Data { bytes: pdv("020103", "04(3000)"), last: true });
     }),
     ("receiving", "malformed: ended within", receiving, |b| {
-        b.hear(S::Data { bytes: pdv("020103", "04(2805)"), last: true });
-        b.hear(S::ActivityEnd { serial: 1 });
+        b.receive(S::Data { bytes: pdv("020103", "04(2805)"), last: true });
+        b.receive(S::ActivityEnd { serial: 1 });
     }),
     ("receiving", "too large: checkpoints", receiving, |b| {
         for serial in 1..100 {
-            if !b.told.iter().any(|i| matches!(i, Indication::Aborted { .. })) {
-                b.hear(S::MinorSync { serial });
+            if !b.indicated.iter().any(|i| matches!(i, Indication::Aborted { .. })) {
+                b.receive(S::MinorSync { serial });
             }
         }
     }),
     ("sending", "out of order: an activity", sending, |b| {
-        b.hear(S::ActivityStart { activity: hex("020101") });
+        b.receive(S::ActivityStart { activity: hex("020101") });
     }),
     ("sending", "out of order: a confirm of no checkpoint", sending, |b| {
-        b.hear(S::MinorSyncConfirm { serial: 9 });
+        b.receive(S::MinorSyncConfirm { serial: 9 });
     }),
     ("sending", "malformed: RTTP", sending, |b| {
-        b.hear(S::TokensPlease { user_data: pdv("020103", "0400") });
+        b.receive(S::TokensPlease { user_data: pdv("020103", "0400") });
     }),
 ];
 
@@ -303,7 +305,7 @@ const ROSE: &[Case] = &[
     }),
     ("open", "out of order: P-DATA of ACSE", p3_responder, |b| b.data("61(30(020101 A0(0500)))")),
     ("open", "out of order: an activity", p3_responder, |b| {
-        b.hear(S::ActivityStart { activity: hex("020101") });
+        b.receive(S::ActivityStart { activity: hex("020101") });
     }),
 ];
 
@@ -351,19 +353,19 @@ fn what_nests_too_deep_costs_its_transfer_alone() {
     // An APDU that nests deep goes to the user, octet for octet.
     let apdu = [[0x30, 0x80].repeat(200), [0, 0].repeat(200)].concat();
     let mut bench = receiving();
-    bench.hear(rttr(&[&hex("28 80 020105 A080")[..], &apdu, &[0; 4]].concat()));
+    bench.receive(rttr(&[&hex("28 80 020105 A080")[..], &apdu, &[0; 4]].concat()));
     let data = |i: &Indication| match i {
         Indication::Data { bytes, .. } => bytes.to_vec(),
         _ => Vec::new(),
     };
-    assert_eq!(bench.told.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
+    assert_eq!(bench.indicated.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
     // So does an argument over ROSE.
     let mut bench = p3_responder();
     let mut invoke = hex("6180 3080 020105 A080 A180 020101 020103").to_vec();
     invoke.extend(&apdu);
     invoke.extend([0; 8]);
-    bench.hear(S::Data { bytes: invoke.into(), last: true });
-    assert_eq!(bench.told.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
+    bench.receive(S::Data { bytes: invoke.into(), last: true });
+    assert_eq!(bench.indicated.iter().flat_map(data).collect::<Vec<u8>>(), apdu);
 
     // Segments of an RTTR, and of the EXTERNAL's octet-aligned encoding.
     let segments = [0x24, 0x80].repeat(200);
@@ -372,10 +374,10 @@ fn what_nests_too_deep_costs_its_transfer_alone() {
     let aligned = rttr(&[&hex("28 80 020105 A180")[..], &segments].concat());
     for (deep, field) in [(cut, "RTTR"), (aligned, "EXTERNAL")] {
         let mut bench = receiving();
-        bench.told.clear();
-        bench.hear(deep);
-        let [Indication::TransferFaulty { detail }] = &bench.told[..] else {
-            panic!("{field}: {:?}", bench.told)
+        bench.indicated.clear();
+        bench.receive(deep);
+        let [Indication::TransferFaulty { detail }] = &bench.indicated[..] else {
+            panic!("{field}: {:?}", bench.indicated)
         };
         let limit = "nested deeper than the limit of 32 (X.228 7.6.1)";
         assert_eq!(*detail, format!("rtse: {field}: {limit}"));
@@ -383,11 +385,11 @@ fn what_nests_too_deep_costs_its_transfer_alone() {
         let last = bench.down.last();
         let refused = R::ExceptionReport(ExceptionReason::Unrecoverable);
         assert_eq!(last, Some(&refused), "{field}");
-        bench.told.clear();
-        bench.hear(S::ActivityDiscard(ExceptionReason::Unrecoverable));
-        bench.hear(S::ActivityStart { activity: hex("020102") });
-        let told: Vec<_> = bench.told.iter().map(Indication::name).collect();
-        assert_eq!(told, ["TransferStopped", "TransferStart"], "{field}");
+        bench.indicated.clear();
+        bench.receive(S::ActivityDiscard(ExceptionReason::Unrecoverable));
+        bench.receive(S::ActivityStart { activity: hex("020102") });
+        let indicated: Vec<_> = bench.indicated.iter().map(Indication::name).collect();
+        assert_eq!(indicated, ["TransferStopped", "TransferStart"], "{field}");
     }
 }
 
@@ -400,10 +402,10 @@ fn every_fault_is_answered_and_named() {
         for (at, fault, start, go) in cases {
             let mut bench = start();
             bench.down.clear();
-            bench.told.clear();
+            bench.indicated.clear();
             go(&mut bench);
             let place = format!("{layer}, {at}, {fault}");
-            let (log, over) = match bench.told.last() {
+            let (log, over) = match bench.indicated.last() {
                 Some(Indication::Aborted { detail, .. }) => (detail.clone(), true),
                 Some(Indication::Faulty { detail, .. }) => (detail.clone(), false),
                 other => panic!("{place}: {other:?}"),
@@ -416,12 +418,12 @@ fn every_fault_is_answered_and_named() {
             writeln!(text, "{place}\n  {log}\n  {wire}").unwrap();
             // Over is over; a rejected operation harms nothing else.
             bench.down.clear();
-            bench.told.clear();
+            bench.indicated.clear();
             if over {
                 bench.data("61(30(020103 A0(0400)))");
-                bench.hear(S::ActivityStart { activity: hex("020101") });
+                bench.receive(S::ActivityStart { activity: hex("020101") });
                 assert!(
-                    bench.told.is_empty() && bench.down.is_empty(),
+                    bench.indicated.is_empty() && bench.down.is_empty(),
                     "{place}: {:?}",
                     bench.down
                 );
@@ -429,7 +431,7 @@ fn every_fault_is_answered_and_named() {
             } else if *fault != "too large: invocations" {
                 operation(&mut bench, "A1(020177 020103)");
                 assert!(
-                    matches!(bench.told[0], Indication::Invoked { invoke: 0x77, .. }),
+                    matches!(bench.indicated[0], Indication::Invoked { invoke: 0x77, .. }),
                     "{place}"
                 );
             }

@@ -1,6 +1,6 @@
 //! Every wait for the peer ends: whole conversations, cut off after each step of theirs. Where a
 //! layer waits for the peer there is a deadline; silence from then on ends the association, and its
-//! user is told once.
+//! user gets one indication.
 
 use super::{BIND, p1, p3};
 use crate::api::{
@@ -19,7 +19,7 @@ const SETUP: Duration = Duration::from_secs(30);
 const TRANSFER: Duration = Duration::from_secs(120);
 
 /// States in which the next step is the peer's, in the layers' own tables. Not among them: the
-/// transfer states of a receiver that owes confirms, what waits for our own user, and the idle
+/// transfer states of a receiver with pending confirms, what waits for our own user, and the idle
 /// association (RTSE without the turn: the turn is the node's to wait for).
 const WAITS: &[&str] = &[
     "cotp Wfcc",
@@ -56,7 +56,7 @@ const WAITS: &[&str] = &[
 
 struct End {
     stack: Association,
-    told: Vec<Indication>,
+    indicated: Vec<Indication>,
     closed: bool,
     inbox: VecDeque<Option<Bytes>>,
     asked: VecDeque<Request>,
@@ -86,7 +86,7 @@ impl World {
     fn new(config: &Config, left: usize) -> World {
         let end = |role| End {
             stack: Association::new(config.clone(), role),
-            told: Vec::new(),
+            indicated: Vec::new(),
             closed: false,
             inbox: VecDeque::new(),
             asked: VecDeque::new(),
@@ -110,7 +110,7 @@ impl World {
         }
     }
 
-    /// Delivers until nothing is under way.
+    /// Delivers until nothing is in transit.
     fn run(&mut self) {
         while let Some(side) = [A, B].into_iter().find(|s| !self.ends[*s].inbox.is_empty()) {
             if !self.step() {
@@ -145,7 +145,7 @@ impl World {
                     Output::Indication(indication) => {
                         let answer = self.answer(&indication);
                         self.ends[side].asked.extend(answer);
-                        self.ends[side].told.push(indication);
+                        self.ends[side].indicated.push(indication);
                     }
                 }
             }
@@ -204,8 +204,8 @@ impl World {
                 Indication::Aborted { .. } | Indication::Refused { .. } | Indication::Released
             )
         };
-        assert_eq!(end.told.iter().filter(over).count(), 1, "{place}: {:?}", end.told);
-        if let Some(Indication::Aborted { detail, .. }) = end.told.iter().find(over) {
+        assert_eq!(end.indicated.iter().filter(over).count(), 1, "{place}: {:?}", end.indicated);
+        if let Some(Indication::Aborted { detail, .. }) = end.indicated.iter().find(over) {
             assert!(detail.contains("X.2"), "no clause: {place}: {detail}");
         }
         self.now = start;
@@ -418,8 +418,8 @@ fn a_set_up_that_trickles_has_one_bound() {
         assert!(world.now <= start + SETUP + Duration::from_secs(1));
     }
     assert!(world.now >= start + SETUP);
-    let [Indication::Aborted { detail, .. }] = &world.ends[B].told[..] else {
-        panic!("{:?}", world.ends[B].told)
+    let [Indication::Aborted { detail, .. }] = &world.ends[B].indicated[..] else {
+        panic!("{:?}", world.ends[B].indicated)
     };
     assert!(detail.contains("setup timeout"), "{detail}");
 }
@@ -441,8 +441,8 @@ fn a_packet_half_received_has_one_bound() {
             }
             world.now = bound;
             world.handle(side, Input::Tick);
-            let Some(Indication::Aborted { detail, .. }) = world.ends[side].told.last() else {
-                panic!("{:?}", world.ends[side].told)
+            let Some(Indication::Aborted { detail, .. }) = world.ends[side].indicated.last() else {
+                panic!("{:?}", world.ends[side].indicated)
             };
             assert!(detail.contains("begun by the peer did not end within 120s"), "{detail}");
         }
@@ -465,8 +465,8 @@ fn a_packet_that_comes_whole_ends_its_bound() {
     assert_eq!(world.ends[B].stack.deadline(), None);
 }
 
-/// What stands behind an SPDU in the same segment has not come yet when our user hears of it: else
-/// we would send what the later one forbids, and take the fault for our own.
+/// The SPDUs after one in the same segment are processed after our user has its indication: else
+/// we would send what the later one forbids, and count the fault as our own.
 #[test]
 fn a_confirm_and_an_exception_in_one_segment() {
     let mut world = World::new(&small_steps(), usize::MAX);
@@ -479,9 +479,13 @@ fn a_confirm_and_an_exception_in_one_segment() {
     let exception = [3, 0, 0, 14, 2, 0xf0, 0x80, 2, 0, 0x30, 3, 0x32, 1, 1];
     world.handle(A, Input::Bytes(&[confirm, exception, exception].concat()));
     let states = world.ends[A].stack.states();
-    assert!(states.contains(&"session Sta05C".to_owned()), "{states:?} {:?}", world.ends[A].told);
+    assert!(
+        states.contains(&"session Sta05C".to_owned()),
+        "{states:?} {:?}",
+        world.ends[A].indicated
+    );
     let ended = |i: &Indication| matches!(i, Indication::Aborted { .. });
-    assert!(!world.ends[A].told.iter().any(ended), "{:?}", world.ends[A].told);
+    assert!(!world.ends[A].indicated.iter().any(ended), "{:?}", world.ends[A].indicated);
 }
 
 /// Our user's abort ends what there is, however little that is.
@@ -497,9 +501,9 @@ fn an_abort_ends_the_connection_at_every_step() {
                 world.left = usize::MAX;
                 world.ask(side, Request::Abort(AbortReason::TemporaryProblem));
                 let end = &world.ends[side];
-                let place = format!("side {side} after step {steps}: {:?}", end.told);
+                let place = format!("side {side} after step {steps}: {:?}", end.indicated);
                 let aborted = |i: &&Indication| matches!(i, Indication::Aborted { .. });
-                assert_eq!(end.told.iter().filter(aborted).count(), 1, "{place}");
+                assert_eq!(end.indicated.iter().filter(aborted).count(), 1, "{place}");
                 assert!(end.closed || end.stack.deadline().is_some(), "{place}");
                 world.run();
                 assert!(world.ends[side].closed, "{place}");
@@ -575,8 +579,8 @@ fn octets_that_the_peer_takes_are_progress_and_those_that_wait_are_none() {
         assert!(taken > 0 && taken < all);
         world.now = at;
         world.handle(A, Input::Tick);
-        let Some(Indication::Aborted { detail, .. }) = world.ends[A].told.last() else {
-            panic!("{state}: {:?}", world.ends[A].told)
+        let Some(Indication::Aborted { detail, .. }) = world.ends[A].indicated.last() else {
+            panic!("{state}: {:?}", world.ends[A].indicated)
         };
         assert!(detail.contains(&format!("Timeout in {state}")), "{detail}");
         assert_eq!(world.ends[A].stack.outstanding(), 0, "nothing is awaited any more");
