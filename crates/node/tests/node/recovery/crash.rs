@@ -1,23 +1,13 @@
 //! A process dies after each of its outputs, one run for each of them: nothing is lost, nothing is
 //! there twice, nothing is left over.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-#[allow(dead_code, reason = "shared with other tests")]
-mod world;
-
 use base::Precedence;
 use osi::api::Dialogue;
 use p1::flags::ReportRequest;
 use std::collections::BTreeMap;
 use std::time::Duration;
-use world::{ACT, Death, Delivered, NAPLES, Setup, Strike, World, address};
+use testkit::build::content;
+use testkit::{ACT, Death, Delivered, NAPLES, NOTHING, Network, Setup, Strike, address};
 
 /// One message of the scenario, submitted by OPS in Naples.
 struct Planned {
@@ -56,38 +46,34 @@ const PLAN: [Planned; 4] = [
     },
 ];
 
-fn content(seed: usize, length: usize) -> Vec<u8> {
-    (0..length).map(|n| (n.wrapping_mul(31) ^ seed.wrapping_mul(7)) as u8).collect()
-}
-
 struct Scenario {
-    world: World,
+    network: Network,
     /// Its users, with their sites and names; the first one submits.
     users: Vec<(usize, usize, &'static str)>,
 }
 
 impl Scenario {
     fn new(setup: Setup) -> Scenario {
-        let mut world = World::with(1, setup);
-        world.latency = Duration::from_millis(1);
+        let mut network = Network::pair(1, setup);
+        network.latency = Duration::from_millis(1);
         let users = [(NAPLES, "OPS"), (ACT, "OPS"), (ACT, "LOG")]
-            .map(|(site, name)| (world.user(site, name, true), site, name));
+            .map(|(site, name)| (network.user(site, name, true), site, name));
         for (n, planned) in PLAN.iter().enumerate() {
             let to: Vec<String> = planned.to.iter().map(|(s, name)| address(*s, name)).collect();
             let text = content(n, planned.size);
             let id = format!("MESSAGE {n}");
-            world.submit(users[0].0, &to, planned.precedence, &text, &id, planned.report);
+            network.submit(users[0].0, &to, planned.precedence, &text, &id, planned.report);
         }
-        Scenario { world, users: users.to_vec() }
+        Scenario { network, users: users.to_vec() }
     }
 
     /// All was answered, taken and forgotten.
     fn is_over(&self) -> bool {
-        let over = |s: &world::Site| {
+        let over = |s: &testkit::Site| {
             let store = &s.store;
             store.entries.is_empty() && store.bodies.is_empty()
         };
-        self.world.users[0].answers.len() == PLAN.len() && self.world.sites.iter().all(over)
+        self.network.users[0].answers.len() == PLAN.len() && self.network.sites.iter().all(over)
     }
 
     /// Runs to the end; who lost its association binds again.
@@ -96,31 +82,31 @@ impl Scenario {
             if self.is_over() {
                 // What is to come twice comes when they bind again, or when the sites connect; a
                 // death that is still to come, too.
-                self.world.cut();
-                self.world.run_for(Duration::from_secs(10));
-                if self.world.sites.iter().all(|s| s.strikes.is_empty()) {
+                self.network.cut();
+                self.network.run_for(Duration::from_secs(10));
+                if self.network.sites.iter().all(|s| s.strikes.is_empty()) {
                     break;
                 }
             }
             for &(user, site, _) in &self.users {
-                if !self.world.is_bound(user) {
-                    self.world.bind(user, site);
+                if !self.network.is_bound(user) {
+                    self.network.bind(user, site);
                 }
             }
-            self.world.run_for(Duration::from_secs(pause));
+            self.network.run_for(Duration::from_secs(pause));
         }
     }
 
     /// What must hold then, where each site died so often.
     fn check(&self, deaths: [u32; 2]) {
-        let world = &self.world;
+        let network = &self.network;
         let answers: Vec<&String> =
-            world.users[0].answers.iter().map(|a| a.as_ref().expect("accepted")).collect();
+            network.users[0].answers.iter().map(|a| a.as_ref().expect("accepted")).collect();
         assert_eq!(answers.len(), PLAN.len(), "every submission was answered");
         for &(user, site, name) in &self.users {
             let mut got: BTreeMap<&str, u32> = BTreeMap::new();
             let mut reports: BTreeMap<(&str, bool), u32> = BTreeMap::new();
-            for delivered in &world.users[user].delivered {
+            for delivered in &network.users[user].delivered {
                 match delivered {
                     Delivered::Message { identifier, content: octets } => {
                         *got.entry(identifier).or_default() += 1;
@@ -145,14 +131,8 @@ impl Scenario {
                 assert!((least..=least + deaths[site]).contains(&times), "{n}: {reports:?}");
             }
         }
-        for (site, s) in world.sites.iter().enumerate() {
-            assert!(s.store.entries.is_empty(), "entries left at {site}");
-            assert!(s.store.bodies.is_empty(), "contents left at {site}");
-            assert!(s.store.spools.is_empty(), "spools left at {site}");
-            assert!(s.strikes.is_empty(), "it died as often as it should");
-            let held = s.node.holds();
-            assert_eq!((held.arrivals, held.pending, held.keys), (0, 0, 0), "{site}: {held:?}");
-        }
+        network.assert_empty();
+        assert!(network.sites.iter().all(|s| s.strikes.is_empty()), "each died as it should");
     }
 }
 
@@ -161,7 +141,7 @@ fn outputs(setup: Setup) -> [u64; 2] {
     let mut scenario = Scenario::new(setup);
     scenario.run();
     scenario.check([0, 0]);
-    [NAPLES, ACT].map(|site| scenario.world.sites[site].outputs)
+    [NAPLES, ACT].map(|site| scenario.network.sites[site].outputs)
 }
 
 /// Each site dies after each of its outputs (or every `step`th), in every way; `again` outputs later
@@ -178,7 +158,7 @@ fn sweep(setup: Setup, step: usize, again: Option<u64>) {
                     strikes.extend(again.map(|more| Strike { after: after + more, ..strike }));
                     let run = std::panic::AssertUnwindSafe(|| {
                         let mut scenario = Scenario::new(setup);
-                        scenario.world.sites[site].strikes = strikes.clone().into();
+                        scenario.network.sites[site].strikes = strikes.clone().into();
                         scenario.run();
                         let mut deaths = [0; 2];
                         deaths[site] = strikes.len() as u32;
@@ -195,22 +175,20 @@ fn sweep(setup: Setup, step: usize, again: Option<u64>) {
     assert!(failed.is_empty(), "of outputs {counts:?} at each site, these: {failed:#?}");
 }
 
-const PLAIN: Setup = Setup { rts: |_| {}, node: |_| {} };
-
 #[test]
 fn a_death_after_any_output_loses_and_doubles_nothing() {
-    sweep(PLAIN, 1, None);
+    sweep(NOTHING, 1, None);
 }
 
 #[test]
 fn nor_does_a_second_one_while_it_starts() {
     for more in [1, 2] {
-        sweep(PLAIN, 3, Some(more));
+        sweep(NOTHING, 3, Some(more));
     }
 }
 
 #[test]
 fn nor_without_checkpoints_nor_in_turns() {
-    sweep(Setup { rts: |rts| rts.checkpoint_size = 0, ..PLAIN }, 3, None);
-    sweep(Setup { rts: |rts| rts.dialogue = Dialogue::TwoWayAlternate, ..PLAIN }, 3, None);
+    sweep(Setup { rts: |rts| rts.checkpoint_size = 0, ..NOTHING }, 3, None);
+    sweep(Setup { rts: |rts| rts.dialogue = Dialogue::TwoWayAlternate, ..NOTHING }, 3, None);
 }

@@ -1,0 +1,4 @@
+//! What follows a crash or a cut.
+
+mod crash;
+mod resume;
