@@ -20,6 +20,7 @@
     reason = "a test fails by panicking"
 )]
 
+pub mod bench;
 pub mod build;
 mod edge;
 mod events;
@@ -29,6 +30,7 @@ mod sites;
 mod store;
 mod wire;
 
+pub use bench::Bench;
 pub use events::Events;
 pub use network::{Death, Delivered, End, Network, Site, Strike, User};
 pub use pair::Pair;

@@ -8,6 +8,7 @@
     reason = "a test fails by panicking"
 )]
 
+mod admission;
 mod messages;
 mod operation;
 mod recovery;

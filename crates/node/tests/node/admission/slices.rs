@@ -1,16 +1,6 @@
 //! Work that grows with the recipients of a message is done in slices, and others have their turn
 //! between them.
 
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    clippy::indexing_slicing,
-    reason = "a test fails by panicking"
-)]
-
-mod rig;
-
 use base::{AssociationId, Utc};
 use engine::{Config, Content, Engine, Route, RouteTarget};
 use node::config::Limits;
@@ -18,8 +8,9 @@ use node::event::Kind;
 use osi::api::{Payload, Request};
 use p1::names::{GlobalDomainId, MtaName, ORAddress, ORName};
 use p1::p3::{MessageSubmissionEnvelope, PerRecipientSubmissionFields};
-use rig::{ACT_FLASH, ROME, Rig, user_address};
 use std::time::Duration;
+use testkit::bench::{ACT_FLASH, ROME, two_peers, user_address};
+use testkit::{Bench, Events};
 
 const ACT: &str = "192.0.2.10";
 const IN_ROME: &str = "198.51.100.7";
@@ -28,7 +19,7 @@ fn name(address: &str) -> ORName {
     ORName { address: address.parse::<ORAddress>().unwrap(), directory_name: None }
 }
 
-/// A message to so many recipients of the rig's domain who do not exist, as a peer sends it.
+/// A message to so many recipients of the bench's domain who do not exist, as a peer sends it.
 fn message(from: &str, recipients: usize) -> Payload {
     let user = format!("/C=XX/ADMD=NATO/PRMD={from}/S=OPS");
     let mailbox = engine::canonical(&user.parse().unwrap());
@@ -69,70 +60,70 @@ fn message(from: &str, recipients: usize) -> Payload {
     Payload { head: payload.head, content_length: 0, tail: payload.tail }
 }
 
-fn send(rig: &mut Rig, id: AssociationId, payload: Payload) {
-    rig.request(id, Request::Transfer { payload, resume: None });
-    rig.run();
+fn send(bench: &mut Bench, id: AssociationId, payload: Payload) {
+    bench.request(id, Request::Transfer { payload, resume: None });
+    bench.settle();
 }
 
-fn received(rig: &Rig) -> Vec<AssociationId> {
-    let received = rig.events.iter().filter(|e| e.kind == Kind::Received);
+fn received(bench: &Bench) -> Vec<AssociationId> {
+    let received = bench.of(Kind::Received);
     received.filter_map(|e| e.association).collect()
 }
 
-fn two_peers() -> (Rig, AssociationId, AssociationId) {
-    let mut rig = Rig::new(Limits::default());
-    let many = rig.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
-    let few = rig.mta(ROME, IN_ROME, "MTA-ROME", "theirs");
-    (rig, many, few)
+fn both_bound() -> (Bench, AssociationId, AssociationId) {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    let many = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let few = bench.mta(ROME, IN_ROME, "MTA-ROME", "theirs");
+    (bench, many, few)
 }
 
 #[test]
 fn one_to_a_few_is_not_delayed_by_one_to_thousands() {
-    let (mut rig, many, few) = two_peers();
-    send(&mut rig, many, message("ACT", 4_500));
-    assert_eq!(received(&rig), [], "a slice of it is done");
-    send(&mut rig, few, message("ROME", 3));
-    assert_eq!(received(&rig), [few], "the other had its turn");
+    let (mut bench, many, few) = both_bound();
+    send(&mut bench, many, message("ACT", 4_500));
+    assert_eq!(received(&bench), [], "a slice of it is done");
+    send(&mut bench, few, message("ROME", 3));
+    assert_eq!(received(&bench), [few], "the other had its turn");
     // It is due at once: no time has to pass. Four more slices.
     for _ in 0..3 {
-        assert!(rig.node.deadline().is_some_and(|at| at <= rig.now));
-        rig.feed(node::Input::Tick);
-        assert_eq!(received(&rig), [few]);
+        assert!(bench.node.deadline().is_some_and(|at| at <= bench.now));
+        bench.feed(node::Input::Tick);
+        assert_eq!(received(&bench), [few]);
     }
-    rig.pass(Duration::ZERO);
-    assert_eq!(received(&rig), [few, many]);
-    assert!(rig.node.deadline().is_none_or(|at| at > rig.now));
-    let detail = |kind| rig.events.iter().filter(move |e| e.kind == kind).map(|e| &*e.detail);
-    let told: Vec<&str> = detail(Kind::NonDelivery).collect();
-    assert!(told.iter().any(|d| d.contains("4500 recipients")), "{told:?}");
+    bench.pass(Duration::ZERO);
+    assert_eq!(received(&bench), [few, many]);
+    assert!(bench.node.deadline().is_none_or(|at| at > bench.now));
+    let details = bench.details(Kind::NonDelivery);
+    assert!(details.iter().any(|d| d.contains("4500 recipients")), "{details:?}");
 }
 
 #[test]
 fn what_is_half_done_outlives_its_association_and_a_stop_waits_for_it() {
-    let (mut rig, many, few) = two_peers();
-    send(&mut rig, many, message("ACT", 2_500));
+    let (mut bench, many, few) = both_bound();
+    send(&mut bench, many, message("ACT", 2_500));
     for id in [many, few] {
-        rig.feed(node::Input::Closed { association: id, error: None });
+        bench.close(id);
     }
-    rig.feed(node::Input::Stop);
-    assert_eq!(received(&rig), []);
-    rig.pass(Duration::ZERO);
-    assert_eq!(received(&rig), [many], "durable, and known again when it is repeated");
-    assert_eq!(rig.node.holds(), node::status::Holds::default());
+    bench.feed(node::Input::Stop);
+    assert_eq!(received(&bench), []);
+    bench.pass(Duration::ZERO);
+    assert_eq!(received(&bench), [many], "durable, and known again when it is repeated");
+    assert_eq!(bench.node.holds(), node::status::Holds::default());
 }
 
 #[test]
 fn what_came_of_a_message_is_logged_once_it_is_durable_and_not_where_the_commit_fails() {
-    let (mut rig, _, few) = two_peers();
-    let logged = |rig: &Rig, kind| rig.events.iter().filter(|e| e.kind == kind).count();
-    let counts = |rig: &Rig| [Kind::NonDelivery, Kind::ReportMade].map(|kind| logged(rig, kind));
-    rig.commits = false;
+    let (mut bench, _, few) = both_bound();
+    let logged = |bench: &Bench, kind| bench.of(kind).count();
+    let counts =
+        |bench: &Bench| [Kind::NonDelivery, Kind::ReportMade].map(|kind| logged(bench, kind));
+    bench.store.withholds = true;
     for (result, expected) in [(Err("the disk is full".to_owned()), [0, 0]), (Ok(()), [1, 1])] {
-        send(&mut rig, few, message("ROME", 3));
-        let token = rig.uncommitted.pop().expect("a commit");
-        assert_eq!(counts(&rig), [0, 0], "before the commit");
-        rig.feed(node::Input::Committed { token, result });
-        rig.run();
-        assert_eq!(counts(&rig), expected);
+        send(&mut bench, few, message("ROME", 3));
+        let commit = bench.store.take_commit().expect("a commit");
+        assert_eq!(counts(&bench), [0, 0], "before the commit");
+        bench.finish_commit(commit, result);
+        bench.settle();
+        assert_eq!(counts(&bench), expected);
     }
 }
