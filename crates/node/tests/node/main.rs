@@ -9,6 +9,7 @@
 )]
 
 mod admission;
+mod associations;
 mod messages;
 mod operation;
 mod recovery;
