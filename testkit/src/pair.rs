@@ -140,11 +140,12 @@ impl Pair {
 
     /// The octets of the messages that the reader has, in order.
     pub fn contents(&self) -> Vec<&[u8]> {
-        let octets = |delivered| match delivered {
-            &Delivered::Message { ref content, .. } => &content[..],
-            other => panic!("{other:?}"),
-        };
-        self.network.users[self.reader].delivered.iter().map(octets).collect()
+        let taken = self.network.users[self.reader].delivered.iter();
+        let octets = taken.map(|delivered| match delivered {
+            Delivered::Message { content, .. } => &content[..],
+            Delivered::Report { .. } => panic!("{delivered:?}"),
+        });
+        octets.collect()
     }
 
     /// Everything arrives within so many seconds, once and whole.

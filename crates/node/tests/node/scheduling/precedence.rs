@@ -386,7 +386,7 @@ fn what_an_operator_holds_stays_over_a_restart() {
     assert_eq!(rows[0].mts_id, submitted[1]);
     assert!(rows[0].originator.as_deref().unwrap().contains("OPS"), "{:?}", rows[0]);
     let (held, gone) = (id(rows[1]), EntryId(u64::MAX));
-    let state = |pair: &Pair| page(&pair, None, 9).entries[1].state.clone();
+    let state = |pair: &Pair| page(pair, None, 9).entries[1].state.clone();
 
     pair.sites[NAPLES].store.full = true;
     assert!(operate(&mut pair, &[held], true).is_err());

@@ -176,7 +176,7 @@ const FLASH: usize = 3;
 
 /// The channels of the transfers begun, by index.
 fn taken(pair: &Pair) -> Vec<usize> {
-    starts(&pair).iter().map(|e| e.channel.unwrap().index as usize).collect()
+    starts(pair).iter().map(|e| e.channel.unwrap().index as usize).collect()
 }
 
 #[test]
