@@ -80,6 +80,8 @@ pub struct FaultyStore {
     pub loads: u64,
     /// Octets of content read.
     pub octets_read: u64,
+    /// Octets of the longest spool so far.
+    pub longest_spool: u64,
 }
 
 impl Deref for FaultyStore {
@@ -116,6 +118,8 @@ impl FaultyStore {
             }
             Output::SpoolAppend { spool, bytes, .. } => {
                 self.store.append(spool, &bytes).expect("a spool that is open");
+                let stored = self.store.spooled(spool).expect("a spool that is open");
+                self.longest_spool = self.longest_spool.max(stored);
                 Reply::None
             }
             Output::SpoolSync { spool, token, .. } => {
@@ -210,6 +214,11 @@ impl FaultyStore {
         (token, batch): (Token, Batch),
         result: Result<(), String>,
     ) -> Input {
+        for op in &batch {
+            if let Op::PutEntry { record, .. } = op {
+                assert!(engine::Record::decode(record).is_ok(), "a record that cannot be read");
+            }
+        }
         if result.is_ok() {
             self.store.apply(batch).expect("a sound batch");
         }

@@ -60,11 +60,21 @@ pub trait Wire: std::fmt::Debug {
 pub struct Direct {
     arrivals: VecDeque<Arrival>,
     due: Instant,
+    /// Octets carried, where somebody may ask.
+    taken: Option<u64>,
+}
+
+impl Direct {
+    /// The same; it says how much it has carried.
+    pub fn measured() -> Direct {
+        Direct { taken: Some(0), ..Direct::default() }
+    }
 }
 
 impl Wire for Direct {
     fn write(&mut self, moment: Moment<'_>, octets: Bytes) {
         self.due = moment.now;
+        self.taken = self.taken.map(|taken| taken + octets.len() as u64);
         self.arrivals.push_back(Arrival::Octets(octets));
     }
 
@@ -79,6 +89,10 @@ impl Wire for Direct {
 
     fn poll(&mut self, _: Instant) -> Option<Arrival> {
         self.arrivals.pop_front()
+    }
+
+    fn measure(&mut self) -> Option<u64> {
+        self.taken
     }
 }
 

@@ -41,6 +41,11 @@ impl Bench {
                 let error = "no route".to_owned();
                 self.inputs.push_back(Input::ConnectFailed { association, error });
             }
+            Answer::ByHand => {
+                self.join(association, None, Some(channel));
+                self.script.by_hand.push_back(association);
+                self.inputs.push_back(Input::Connected { association });
+            }
             _ => {
                 self.join(association, Some(Client::responder()), Some(channel));
                 self.inputs.push_back(Input::Connected { association });
@@ -50,22 +55,27 @@ impl Bench {
 
     fn join(&mut self, id: AssociationId, client: Option<Client>, channel: Option<u32>) {
         let wire = (self.wire)();
+        self.written.insert(id, Vec::new());
         let connection =
             Connection { wire, client, wanted: None, entry: None, channel, gone: false };
         self.connections.insert(id, connection);
     }
 
-    /// A connection is closed. A client that connected stays, for what became of it.
-    pub(super) fn forget(&mut self, id: AssociationId) {
-        self.silent.remove(&id);
+    /// A connection is closed; whether it was there. A client that connected stays, for what became
+    /// of it.
+    pub(super) fn forget(&mut self, id: AssociationId) -> bool {
+        let failed = self.silent.remove(&id).is_some();
         match self.connections.get_mut(&id) {
-            Some(connection) if connection.channel.is_none() => connection.gone = true,
-            _ => _ = self.connections.remove(&id),
+            Some(connection) if connection.channel.is_none() => {
+                !std::mem::replace(&mut connection.gone, true)
+            }
+            _ => self.connections.remove(&id).is_some_and(|c| !c.gone) || failed,
         }
     }
 
     pub(super) fn write(&mut self, id: AssociationId, bytes: Bytes) {
-        self.written.entry(id).or_default().extend_from_slice(&bytes);
+        let written = self.written.get_mut(&id).expect("a connection that was made");
+        written.extend_from_slice(&bytes);
         if let Some(connection) = self.connections.get_mut(&id) {
             let (now, latency) = (self.now, Duration::ZERO);
             connection.wire.write(Moment { now, latency, rng: &mut self.rng }, bytes);
@@ -110,6 +120,11 @@ impl Bench {
         let before = self.written.get(&association).map_or(0, Vec::len);
         self.feed(Input::Bytes { association, bytes: Bytes::copy_from_slice(octets) });
         self.written.get(&association).map(|w| w[before..].to_vec()).unwrap_or_default()
+    }
+
+    /// Takes what the node wrote to a connection since this was called last.
+    pub fn take_written(&mut self, association: AssociationId) -> Vec<u8> {
+        self.written.get_mut(&association).map(std::mem::take).unwrap_or_default()
     }
 
     /// The other end closes a connection.

@@ -58,6 +58,8 @@ pub struct Bench {
     pub closes: bool,
     /// Whether the node gets a tick at once when it is due.
     pub ticks: bool,
+    /// Most inputs, octets and answers at one moment.
+    pub most_steps: u32,
     /// Hands inputs to the node, where that is measured.
     pub handler: Option<Handler>,
     /// Octets that the node wrote.
@@ -119,6 +121,7 @@ impl Bench {
             wire: Box::new(|| Box::<Direct>::default()),
             closes: true,
             ticks: false,
+            most_steps: 10_000_000,
             handler: None,
             written: BTreeMap::new(),
             dropped: BTreeSet::new(),
@@ -198,7 +201,7 @@ impl Bench {
         let mut steps = 0u32;
         loop {
             steps += 1;
-            assert!(steps < 10_000_000, "the bench does not come to rest");
+            assert!(steps < self.most_steps, "the bench does not come to rest");
             if self.verifies
                 && let Some((token, principal, password)) = self.passwords.pop_front()
             {
@@ -265,8 +268,7 @@ impl Bench {
             Output::Close { association } => {
                 self.closed.insert(association);
                 self.opening.remove(&association);
-                if self.closes {
-                    self.forget(association);
+                if self.closes && self.forget(association) {
                     self.inputs.push_back(Input::Closed { association, error: None });
                 }
             }

@@ -19,6 +19,8 @@ pub enum Answer {
     NoRoute,
     /// Nobody answers, and the connection never fails.
     Silence,
+    /// The connection is there; the test sends what comes on it.
+    ByHand,
     /// The peer refuses the bind.
     Refuse(MtaBindError),
     /// The session layer refuses, with this reason.
@@ -68,6 +70,8 @@ pub struct Script {
     pub unconfirmed: VecDeque<AssociationId>,
     /// Messages that users have taken.
     pub delivered: usize,
+    /// Connections that are played [by hand](Answer::ByHand), in order.
+    pub by_hand: VecDeque<AssociationId>,
     /// Connections that the node opened: when, and on which channel.
     pub connects: Vec<(Instant, u32)>,
 }
