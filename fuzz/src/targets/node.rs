@@ -96,7 +96,7 @@ impl Site {
         assert!(!self.bench.stopped, "stopped by itself");
         let longest = self.bench.store.longest_spool;
         assert!(longest <= CONTENT + 70_000, "more than the limit on contents: {longest}");
-        for (_, event) in &self.bench.events[self.seen..] {
+        for (_, event) in self.bench.events.iter().skip(self.seen) {
             assert!(event.detail.len() < 10_000, "a long line for the log");
         }
         self.seen = self.bench.events.len();
