@@ -10,13 +10,11 @@
     reason = "a test fails by panicking"
 )]
 
-#[allow(dead_code, unused_imports, reason = "shared with other tests")]
-mod world;
-
 use base::{BodyId, EntryId, Instant, Now, Utc};
 use engine::NextHop;
 use node::{Input, Node};
-use world::{NAPLES, five_channels, queued_record};
+use testkit::bench::queued_record;
+use testkit::{NAPLES, five_channels, node_config};
 
 const MESSAGES: u64 = 100_000;
 /// Promised: at most so many octets each.
@@ -33,7 +31,7 @@ fn resident() -> u64 {
 fn a_queued_message_takes_little() {
     let mut record = queued_record();
     assert!(matches!(record.next_hop, NextHop::Peer(_)));
-    let config = world::node_config(NAPLES, five_channels);
+    let config = node_config(NAPLES, five_channels);
     let mut node = Node::new(config);
     let now = Now { mono: Instant(MESSAGES), utc: Utc(record.accepted.0 + MESSAGES) };
     let before = resident();

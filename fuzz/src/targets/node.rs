@@ -4,22 +4,18 @@ use super::association::{p1_config, p3_config, packets};
 use super::driver::{Driver, Plan};
 use base::ber::Writer;
 use base::rng::Rng;
-use base::{AssociationId, BodyId, EntryId, Instant, Now, Precedence, Utc};
+use base::{AssociationId, Instant, Precedence};
 use bytes::Bytes;
-use engine::journal::{Batch, BodySource, Digest, Op, SpoolId};
-use node::config::{
-    Channel, Connection, Limits, Listener, ListenerService, NodeConfig, Peer, Route, Target,
-};
-use node::event::Event;
+use node::config::{Limits, NodeConfig, Route, Target};
 use node::status::Holds;
-use node::{Input, ListenerId, Node, Output, Secret};
-use osi::api::{Dialogue, Role, RtseParameters, Selectors};
+use node::{Input, ListenerId};
+use osi::api::{Dialogue, Role};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindResult};
-use p1::names::{GlobalDomainId, MtaName, ORAddress};
+use p1::names::{MtaName, ORAddress};
 use p1::p3::{MtsBind, ObjectName};
-use std::collections::{BTreeMap, BTreeSet, VecDeque};
-use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
+use testkit::bench::{Answer, Bench};
+use testkit::{Direct, build};
 
 /// Address of the user that has a mailbox.
 pub const USER: &str = "/C=XX/ADMD=NATO/PRMD=HERE/S=OPS";
@@ -36,93 +32,27 @@ fn address(text: &str) -> ORAddress {
 }
 
 fn config() -> NodeConfig {
-    let rts = RtseParameters {
-        checkpoint_size: 1,
-        window: 3,
-        dialogue: Dialogue::Monologue,
-        indefinite_lengths: false,
-        transfer_timeout: Duration::from_secs(30),
-        longest_pause: Duration::ZERO,
-    };
-    let peer = Peer {
-        name: "there".to_owned(),
-        mta: MtaName(PEER.to_owned()),
-        own_name: MtaName("HERE".to_owned()),
-        own_password: Secret(Bytes::from_static(b"from-here")),
-        octet_credentials: false,
-        from: Vec::new(),
-        addresses: Vec::new(),
-        dialect: p1::Dialect::Modern,
-        local: Selectors::default(),
-        remote: Selectors::default(),
-        tpdu_size: None,
-        resume: node::config::Resume::Initiator,
-        content_max: None,
-        message_aborts: node::config::MESSAGE_ABORTS,
-        channels: vec![Channel {
-            index: 0,
-            name: "all".to_owned(),
-            precedences: Precedence::ALL.to_vec(),
-            connection: Connection::OnDemand { idle_close: Duration::from_secs(60) },
-            reopen: node::config::Reopen::default(),
-            associations_max: 1,
-            fallback: Vec::new(),
-            dscp: dscp::Dscp::CS0,
-            grow_at: 1,
-            associations_keep: Duration::from_secs(10),
-            minimize: None,
-            rts,
-            checkpoint_adapts: false,
-            setup_timeout: Duration::from_secs(10),
-        }],
-    };
-    let id = peer.id();
+    let mut all = build::channel(0, "all", &Precedence::ALL);
+    all.rts.checkpoint_size = 1;
+    all.dscp = dscp::Dscp::CS0;
+    let there = build::peer("there", PEER, "HERE", "from-here", vec![all]);
+    let id = there.id();
     let route =
         |prmd: &str, to| Route { prefix: address(&format!("/C=XX/ADMD=NATO/PRMD={prmd}")), to };
-    NodeConfig {
-        mta: MtaName("HERE".to_owned()),
-        domain: GlobalDomainId::new("XX", "NATO", Some("HERE")),
-        peers: vec![peer],
-        listeners: vec![
-            Listener { id: ListenerId(0), service: ListenerService::P1 { peer: id, channel: 0 } },
-            Listener {
-                id: ListenerId(1),
-                service: ListenerService::P3 { local: Selectors::default() },
-            },
-        ],
-        routes: vec![route("HERE", Target::Local), route("THERE", Target::Peer(id))],
-        mailboxes: vec![engine::canonical(&address(USER))],
-        classify: engine::classify::Policy::default(),
-        hold: node::config::HoldPolicy::default(),
-        times: Default::default(),
-        minimize: None,
-        limits: Limits { envelope: 1 << 16, content: CONTENT, ..Limits::default() },
-        seed: 7,
-        epoch: 1,
-    }
+    let mut config = build::node("HERE", "HERE", vec![there]);
+    config.listeners =
+        vec![build::p1_listener(ListenerId(0), "there", 0), build::p3_listener(ListenerId(1))];
+    config.routes = vec![route("HERE", Target::Local), route("THERE", Target::Peer(id))];
+    config.mailboxes = vec![build::canonical(USER)];
+    config.limits = Limits { envelope: 1 << 16, content: CONTENT, ..Limits::default() };
+    config
 }
 
 /// The node and its edge.
-#[derive(Debug)]
 pub struct Site {
-    node: Node,
-    now: Instant,
-    inputs: VecDeque<Input>,
-    entries: BTreeMap<(Precedence, EntryId), Bytes>,
-    bodies: BTreeMap<BodyId, Bytes>,
-    seen: BTreeMap<Digest, Bytes>,
-    spools: BTreeMap<SpoolId, Vec<u8>>,
-    /// Octets for each open connection.
-    written: BTreeMap<AssociationId, Vec<u8>>,
-    closed: BTreeSet<AssociationId>,
-    /// Who connected last.
-    admitted: Option<AssociationId>,
-    /// Whether the peer takes calls.
-    pub reachable: bool,
-    /// The calls it took.
-    pub called: VecDeque<AssociationId>,
-    /// What was logged.
-    pub events: Vec<Event>,
+    bench: Bench,
+    /// Events that were looked at.
+    seen: usize,
 }
 
 impl Default for Site {
@@ -134,164 +64,47 @@ impl Default for Site {
 impl Site {
     /// A node that was just started on an empty store.
     pub fn new() -> Site {
-        let mut site = Site {
-            node: Node::new(config()),
-            now: Instant(1_000_000),
-            inputs: VecDeque::new(),
-            entries: BTreeMap::new(),
-            bodies: BTreeMap::new(),
-            seen: BTreeMap::new(),
-            spools: BTreeMap::new(),
-            written: BTreeMap::new(),
-            closed: BTreeSet::new(),
-            admitted: None,
-            reachable: false,
-            called: VecDeque::new(),
-            events: Vec::new(),
-        };
-        site.feed(Input::Started);
-        site
+        let mut bench = Bench::new(config());
+        bench.now = Instant(1_000_000);
+        bench.wire = Box::new(|| Box::new(Direct::measured()));
+        bench.most_steps = 100_000;
+        bench.script.answer = Answer::NoRoute;
+        bench.start();
+        Site { bench, seen: 0 }
+    }
+
+    /// Whether the peer takes calls.
+    pub fn set_reachable(&mut self, reachable: bool) {
+        self.bench.script.answer = if reachable { Answer::ByHand } else { Answer::NoRoute };
     }
 
     /// Somebody connects.
     pub fn accept(&mut self, listener: u32) -> AssociationId {
-        let remote = IpAddr::V4(Ipv4Addr::new(192, 0, 2, 1));
-        self.feed(Input::Accepted { connection: 0, listener: ListenerId(listener), remote });
-        self.admitted.take().expect("a socket is free")
+        let association = self.bench.connect(ListenerId(listener), "192.0.2.1");
+        self.check();
+        association
     }
 
-    /// Passes in an input, and the answers to its outputs.
+    /// Hands in an input, and the answers to all that comes of it.
     fn feed(&mut self, input: Input) {
-        self.inputs.push_back(input);
-        let mut steps = 0;
-        while let Some(input) = self.inputs.pop_front() {
-            let now = Now { mono: self.now, utc: Utc(1_767_225_600_000_000 + self.now.0) };
-            self.node.handle(now, input);
-            while let Some(output) = self.node.poll() {
-                steps += 1;
-                assert!(steps < 100_000, "no end of outputs: {output:?}");
-                self.carry_out(output);
-            }
-        }
+        self.bench.feed(input);
+        self.check();
     }
 
-    fn carry_out(&mut self, output: Output) {
-        match output {
-            Output::Connect { association, .. } if self.reachable => {
-                self.written.insert(association, Vec::new());
-                self.called.push_back(association);
-                self.inputs.push_back(Input::Connected { association });
-            }
-            Output::Connect { association, .. } => {
-                let error = "no route to host".to_owned();
-                self.inputs.push_back(Input::ConnectFailed { association, error });
-            }
-            Output::Admitted { connection: _, association } => {
-                self.written.extend(association.map(|association| (association, Vec::new())));
-                self.admitted = association;
-            }
-            Output::Write { association, bytes } => {
-                let written = self.written.get_mut(&association);
-                written.expect("a connection that is open").extend_from_slice(&bytes);
-            }
-            Output::Measure { association } => {
-                let octets = self.written.get(&association).map_or(0, Vec::len) as u64;
-                self.inputs.push_back(Input::Taken { association, octets });
-            }
-            Output::Close { association } => {
-                assert!(self.written.contains_key(&association), "closed twice");
-                if self.closed.insert(association) {
-                    self.inputs.push_back(Input::Closed { association, error: None });
-                }
-            }
-            Output::Drop { association } => {
-                assert!(self.written.contains_key(&association), "dropped twice");
-                self.closed.insert(association);
-            }
-            Output::SpoolOpen { spool } => {
-                assert!(self.spools.insert(spool, Vec::new()).is_none(), "opened twice");
-            }
-            Output::SpoolAppend { spool, bytes, .. } => {
-                let octets = self.spools.get_mut(&spool).expect("a spool that is open");
-                octets.extend_from_slice(&bytes);
-                assert!(octets.len() as u64 <= CONTENT + 70_000, "more than the limit on contents");
-            }
-            Output::SpoolSync { spool, token, .. } => {
-                let stored = self.spools.get(&spool).expect("a spool that is open").len() as u64;
-                self.inputs.push_back(Input::Synced { spool, token, result: Ok(stored) });
-            }
-            Output::SpoolDiscard { spool } => {
-                assert!(self.spools.remove(&spool).is_some(), "discarded twice");
-            }
-            Output::Commit { token, batch, .. } => {
-                self.commit(batch);
-                self.inputs.push_back(Input::Committed { token, result: Ok(()) });
-            }
-            Output::Load { token, precedence, id } => {
-                let record = self.entries.get(&(precedence, id)).cloned();
-                self.inputs.push_back(Input::Loaded { token, result: Ok(record) });
-            }
-            Output::LookUp { token, keys, .. } => {
-                let found = keys.iter().map(|key| self.seen.get(key).cloned()).collect();
-                self.inputs.push_back(Input::LookedUp { token, result: Ok(found) });
-            }
-            Output::ForgetSeen { token, .. } => {
-                self.inputs.push_back(Input::Forgot { token, result: Ok(false) });
-            }
-            Output::ReadContent { token, body, offset, len, .. } => {
-                let octets = self.bodies.get(&body).expect("a body that is kept");
-                let start = offset as usize;
-                let piece = octets.slice(start..(start + len).min(octets.len()));
-                self.inputs.push_back(Input::Content { token, result: Ok(piece) });
-            }
-            Output::Verify { token, .. } => {
-                self.inputs.push_back(Input::Verified { token, right: true });
-            }
-            Output::Operated { .. } | Output::ChannelConnected { .. } => {}
-            Output::Event(event) => {
-                assert!(event.detail.len() < 10_000, "a long line for the log");
-                self.events.push(event);
-            }
-            Output::Stopped => panic!("stopped by itself"),
+    /// What must hold after each input.
+    fn check(&mut self) {
+        assert!(!self.bench.stopped, "stopped by itself");
+        let longest = self.bench.store.longest_spool;
+        assert!(longest <= CONTENT + 70_000, "more than the limit on contents: {longest}");
+        for (_, event) in self.bench.events.iter().skip(self.seen) {
+            assert!(event.detail.len() < 10_000, "a long line for the log");
         }
-    }
-
-    fn commit(&mut self, batch: Batch) {
-        for op in batch {
-            match op {
-                Op::PutEntry { precedence, id, record } => {
-                    assert!(
-                        engine::Record::decode(&record).is_ok(),
-                        "a record that cannot be read"
-                    );
-                    self.entries.insert((precedence, id), record);
-                }
-                Op::DeleteEntry { precedence, id } => {
-                    self.entries.remove(&(precedence, id));
-                }
-                Op::PutBody { id, source } => {
-                    let octets = match source {
-                        BodySource::Octets(octets) => octets,
-                        BodySource::Spool(spool) => {
-                            self.spools.remove(&spool).expect("a spool that is open").into()
-                        }
-                    };
-                    assert!(self.bodies.insert(id, octets).is_none(), "a body twice");
-                }
-                Op::DeleteBody { id } => {
-                    self.bodies.remove(&id);
-                }
-                Op::PutSeen { key, record, .. } => {
-                    self.seen.insert(key, record);
-                }
-                Op::ForgetSeen { .. } | Op::PutMeta { .. } => {}
-            }
-        }
+        self.seen = self.bench.events.len();
     }
 
     /// Octets of a connection, unless it was closed.
     pub fn bytes(&mut self, association: AssociationId, octets: &[u8]) {
-        if !self.closed.contains(&association) {
+        if !self.is_closed(association) {
             let bytes = Bytes::copy_from_slice(octets);
             self.feed(Input::Bytes { association, bytes });
         }
@@ -299,46 +112,49 @@ impl Site {
 
     /// The other side of a connection is gone.
     pub fn hang_up(&mut self, association: AssociationId) {
-        if self.closed.insert(association) {
-            self.feed(Input::Closed { association, error: None });
+        if !self.is_closed(association) {
+            self.bench.close(association);
+            self.check();
         }
     }
 
     /// What was written to a connection since it was asked last.
     pub fn take(&mut self, association: AssociationId) -> Vec<u8> {
-        self.written.get_mut(&association).map(std::mem::take).unwrap_or_default()
+        self.bench.take_written(association)
     }
 
     /// Whether the node closed the connection, or the other side did.
     pub fn is_closed(&self, association: AssociationId) -> bool {
-        self.closed.contains(&association)
+        !self.bench.is_connected(association)
     }
 
-    /// What the node keeps in memory of transfers in progress.
+    /// What the node keeps in memory of what is under way.
     pub fn holds(&self) -> Holds {
-        self.node.holds()
+        self.bench.node.holds()
     }
 
     /// Spools that are open.
     pub fn spools(&self) -> usize {
-        self.spools.len()
+        self.bench.store.spools.len()
     }
 
     /// Records in the queue.
     pub fn records(&self) -> Vec<engine::Record> {
-        let records = self.entries.values();
+        let records = self.bench.store.entries.values();
         records.map(|r| engine::Record::decode(r).expect("it was read before")).collect()
     }
 
     /// A good peer takes calls, for at most so long: it must be sent all that waits for it.
     pub fn deliver_all(&mut self, time: Duration) {
-        self.reachable = true;
+        self.set_reachable(true);
         let mut peers = Vec::new();
-        let until = self.now + time;
-        while let Some(at) = self.node.deadline().filter(|at| self.waiting() > 0 && *at <= until) {
-            self.now = self.now.max(at);
+        let until = self.bench.now + time;
+        while let Some(at) =
+            self.bench.node.deadline().filter(|at| self.waiting() > 0 && *at <= until)
+        {
+            self.bench.now = self.bench.now.max(at);
             self.feed(Input::Tick);
-            let calls = std::mem::take(&mut self.called).into_iter();
+            let calls = std::mem::take(&mut self.bench.script.by_hand).into_iter();
             peers.extend(calls.map(|association| (association, called_peer())));
             for (association, peer) in &mut peers {
                 self.carry(*association, peer);
@@ -348,28 +164,28 @@ impl Site {
         for (association, _) in peers {
             self.hang_up(association);
         }
-        self.reachable = false;
+        self.set_reachable(false);
     }
 
     /// So much time passes.
     pub fn wait(&mut self, time: Duration) {
-        let until = self.now + time;
+        let until = self.bench.now + time;
         let mut ticks = 0;
-        while let Some(at) = self.node.deadline().filter(|at| *at <= until) {
+        while let Some(at) = self.bench.node.deadline().filter(|at| *at <= until) {
             ticks += 1;
             assert!(ticks < 10_000, "no end of deadlines");
-            self.now = self.now.max(at);
+            self.bench.now = self.bench.now.max(at);
             self.feed(Input::Tick);
         }
-        self.now = until;
+        self.bench.now = until;
     }
 
     /// A conversation of the node with this end; gives what the end sent.
     pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
         let association = self.accept(listener);
-        let output = self.carry(association, end);
+        let said = self.carry(association, end);
         self.hang_up(association);
-        output
+        said
     }
 
     /// How many entries are for the peer.
@@ -381,20 +197,20 @@ impl Site {
 
     /// The same on a connection that is there.
     pub fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
-        let mut output = Vec::new();
+        let mut said = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
             let theirs = self.take(association);
             if ours.is_empty() && theirs.is_empty() {
                 break;
             }
-            output.extend_from_slice(&ours);
+            said.extend_from_slice(&ours);
             self.bytes(association, &ours);
             if !theirs.is_empty() {
                 end.feed(&theirs);
             }
         }
-        output
+        said
     }
 }
 
@@ -449,7 +265,7 @@ pub(super) fn p3(octets: &[u8]) {
 pub(super) fn initiator(octets: &[u8]) {
     let (mut site, association) = calling();
     hostile(&mut site, association, octets);
-    // The message is still queued, or the peer confirmed it.
+    // The message is still there, or the peer said that it has it.
     site.deliver_all(Duration::from_secs(3_600));
 }
 
@@ -462,12 +278,12 @@ pub(super) fn delivery(octets: &[u8]) {
 /// A site that has called its peer, because a user sent something there.
 pub fn calling() -> (Site, AssociationId) {
     let mut site = Site::new();
-    site.reachable = true;
+    site.set_reachable(true);
     let unit = crate::seeds::p3::remote_submission();
     let mut good = user(&[(p1::p3::operation::MESSAGE_SUBMISSION, unit)]);
     site.converse(1, &mut good);
-    site.reachable = false;
-    let association = site.called.pop_front().expect("a call");
+    site.set_reachable(false);
+    let association = site.bench.script.by_hand.pop_front().expect("a call");
     (site, association)
 }
 
@@ -475,9 +291,9 @@ pub fn calling() -> (Site, AssociationId) {
 pub fn called() -> Vec<u8> {
     let (mut site, association) = calling();
     let mut end = called_peer();
-    let output = site.carry(association, &mut end);
+    let said = site.carry(association, &mut end);
     assert_eq!(site.waiting(), 0, "{:?}", end.observed);
-    output
+    said
 }
 
 /// A site with a message in the user's mailbox.
@@ -485,19 +301,24 @@ fn with_mail() -> Site {
     let mut site = Site::new();
     let mut good = peer(&[crate::seeds::p1::waiting_message()]);
     site.converse(0, &mut good);
-    assert_eq!(site.entries.len(), 1, "{:?}", good.observed);
+    assert_eq!(site.bench.store.entries.len(), 1, "{:?}", good.observed);
     site
 }
 
-/// The octets of a well-behaved user that receives its messages.
+/// What a good user says that gets its mail.
 pub fn fetched() -> Vec<u8> {
     let mut site = with_mail();
     let association = site.accept(1);
     let mut end = user(&[]);
     end.stay();
-    let output = site.carry(association, &mut end);
-    assert_eq!(site.entries.len(), site.waiting(), "only a report is left: {:?}", end.observed);
-    output
+    let said = site.carry(association, &mut end);
+    assert_eq!(
+        site.bench.store.entries.len(),
+        site.waiting(),
+        "only a report is left: {:?}",
+        end.observed
+    );
+    said
 }
 
 fn run(listener: u32, octets: &[u8]) {
@@ -530,7 +351,8 @@ fn hostile(site: &mut Site, association: AssociationId, octets: &[u8]) {
     site.hang_up(association);
     // After an hour nothing of it is left but what it is our duty to carry.
     site.wait(Duration::from_secs(3_600));
-    assert!(site.spools.is_empty(), "spools are left: {:?}", site.spools.keys());
+    let spools = &site.bench.store.spools;
+    assert!(spools.is_empty(), "spools are left: {:?}", spools.keys());
 }
 
 /// The node takes a message of a peer and a submission of a user as if nothing had been.

@@ -174,9 +174,7 @@ impl Args {
                 rule.reason.to_owned(),
             ]);
             for from in from {
-                let tree =
-                    workspace.cargo(&["tree", "-p", from, "-e", "normal", "--prefix", "depth"]);
-                violations.extend(chains(&tree.output()?, &forbidden)?);
+                violations.extend(chains(&tree(workspace, from, "normal")?, &forbidden)?);
             }
         }
         println!("{table}");
@@ -185,6 +183,11 @@ impl Args {
         }
         Ok(Outcome::from_passed(violations.is_empty()))
     }
+}
+
+/// What a package depends on, with edges of this kind: `normal`, or `normal,dev` for those of its tests too.
+fn tree(workspace: &Workspace, package: &str, edges: &str) -> anyhow::Result<String> {
+    workspace.cargo(&["tree", "-p", package, "-e", edges, "--prefix", "depth"]).output()
 }
 
 /// Names of the packages that a rule forbids.
@@ -275,6 +278,21 @@ mod tests {
     #[test]
     fn a_name_is_matched_whole_and_the_root_may_be_itself() {
         assert!(chains(TREE, &["lib", "socket", "node", "tokio"]).unwrap().is_empty());
+    }
+
+    #[test]
+    fn tests_may_stand_on_the_testkit_and_what_is_delivered_may_not() {
+        let workspace = Workspace::find().unwrap();
+        let members = workspace.members().unwrap();
+        let of_crates = |rule: &&Rule| rule.from == ["crates/"];
+        let forbidden = forbidden(RULES.iter().find(of_crates).unwrap(), &members);
+        assert!(forbidden.contains(&"testkit"), "{forbidden:?}");
+        let of_tests = tree(&workspace, "node", "normal,dev").unwrap();
+        assert!(
+            chains(&of_tests, &forbidden).unwrap().contains(&vec!["node".into(), "testkit".into()])
+        );
+        let normal = tree(&workspace, "node", "normal").unwrap();
+        assert!(chains(&normal, &forbidden).unwrap().is_empty());
     }
 
     #[test]

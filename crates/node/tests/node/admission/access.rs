@@ -1,0 +1,743 @@
+//! Who gets in, who does not, what each is told on the wire and the operator in the log; limits and
+//! their recovery, in virtual time.
+
+use base::{AssociationId, Precedence};
+use bytes::Bytes;
+use node::ListenerId;
+use node::config::{Channel, Limits, Listener, ListenerService};
+use node::event::Kind;
+use osi::api::{Payload, Request};
+use p1::bind::{Credentials, MtaAuthentication};
+use p1::names::{ORAddress, ORName};
+use p1::p3::{MtsBind, ObjectName};
+use std::collections::BTreeSet;
+use std::time::Duration;
+use testkit::bench::{ACT_FLASH, ACT_ROUTINE, Outcome, P3, ROME, two_peers};
+use testkit::{Bench, Events};
+
+/// CR of class 0, source reference 7.
+const CR: [u8; 11] = [3, 0, 0, 11, 6, 0xE0, 0, 0, 0, 7, 0];
+/// DR to reference 7, reason 1: congestion at TSAP (X.224 13.5.3), with its text.
+const CONGESTION: &[u8] =
+    b"\x03\x00\x00\x22\x1d\x80\x00\x07\x00\x00\x01\xe0\x15too many associations";
+/// An address nobody configured.
+const STRANGER: &str = "203.0.113.9";
+/// Where `act` is.
+const ACT: &str = "192.0.2.10";
+
+fn limits() -> Limits {
+    Limits { half_open: 8, half_open_per_address: 4, ..Limits::default() }
+}
+
+fn authentication_error() -> Outcome {
+    Outcome::Refused("authentication-error".to_owned())
+}
+
+fn busy() -> Outcome {
+    Outcome::Refused("busy".to_owned())
+}
+
+// ----- security-context -------------------------------------------------------------------------
+
+#[test]
+fn a_security_context_is_refused_as_such_whatever_the_password() {
+    let refused = || Outcome::Refused("unacceptable-security-context".to_owned());
+    for password in ["theirs", "wrong"] {
+        let mut bench = two_peers(limits(), |_| {});
+        let mut who = MtaAuthentication::new("MTA-ACT", Credentials::simple(password));
+        // [2] SET of a security label: a SET with a policy.
+        who.security_context = Some(Bytes::from_static(&[0xa2, 5, 0x31, 3, 6, 1, 42]));
+        let id = bench.mta_with(ACT_FLASH, ACT, who);
+        assert_eq!(bench.outcome(id), refused());
+        let user = bench.connect(P3, STRANGER);
+        let name = ORName::from(testkit::bench::user_address("OPS").parse::<ORAddress>().unwrap());
+        let mut bind = MtsBind::new(ObjectName::UserAgent(name), Credentials::simple("secret"));
+        bind.security_context = Some(Bytes::from_static(&[0xa3, 5, 0x31, 3, 6, 1, 42]));
+        bench.user_with(user, &bind);
+        assert_eq!(bench.outcome(user), refused());
+        assert!(
+            bench
+                .details(Kind::AssociationRefused)
+                .iter()
+                .all(|line| line.contains("security-context: none"))
+        );
+        assert_eq!(bench.details(Kind::AssociationRefused).len(), 2);
+    }
+}
+
+// ----- limits -----------------------------------------------------------------------------------
+
+#[test]
+fn a_newcomer_takes_the_place_of_its_address_s_oldest_half_open_connection() {
+    let mut bench = two_peers(limits(), |_| {});
+    let open = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let ids: Vec<AssociationId> = (0..10).map(|_| bench.connect(P3, STRANGER)).collect();
+    assert_eq!(bench.dropped, ids[..6].iter().copied().collect());
+    assert_eq!(bench.node.holds().associations, 5);
+    bench.user_on(ids[9], "OPS", "secret");
+    assert_eq!((bench.outcome(ids[9]), bench.outcome(open)), (Outcome::Open, Outcome::Open));
+    let refusals = bench.details(Kind::AssociationRefused);
+    assert_eq!(refusals.len(), 1, "{refusals:?}");
+    assert!(refusals[0].contains("limits.half_open_per_address = 4"), "{refusals:?}");
+}
+
+#[test]
+fn strangers_do_not_keep_a_configured_address_out() {
+    let mut bench = two_peers(limits(), |_| {});
+    // Slow to bind, but from where the configuration says.
+    let act: Vec<_> = (0..2).map(|_| bench.connect(ACT_FLASH, ACT)).collect();
+    for n in 0..1_000u32 {
+        bench.connect(ACT_FLASH, &format!("203.0.113.{}", n % 250));
+    }
+    assert!(act.iter().all(|id| !bench.dropped.contains(id)));
+    assert_eq!(bench.node.holds().associations, 8);
+    // Two more: strangers make room.
+    let more: Vec<_> = (0..2).map(|_| bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
+    assert!(more.iter().all(|id| bench.outcome(*id) == Outcome::Open));
+    for id in act {
+        assert_eq!(bench.send(id, &CR)[5], 0xd0, "a CC");
+    }
+}
+
+#[test]
+fn one_whose_password_is_being_checked_makes_no_room() {
+    let mut bench = two_peers(limits(), |_| {});
+    bench.verifies = false;
+    let checked: Vec<_> = (0..4).map(|_| bench.user(STRANGER, "OPS", "secret")).collect();
+    assert_eq!(bench.passwords.len(), 2, "two hashes at once");
+    let late = bench.connect(P3, STRANGER);
+    assert!(bench.dropped.is_empty());
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    let told = bench.details(Kind::AssociationRefused).join("\n");
+    assert!(
+        told.contains("203.0.113.9: congestion (X.224 6.6)")
+            && told.contains("limits.half_open_per_address"),
+        "{told}"
+    );
+    let elsewhere = bench.connect(P3, "203.0.113.10");
+    assert_eq!(bench.send(elsewhere, &CR)[5], 0xd0, "a CC");
+    bench.verifies = true;
+    bench.settle();
+    assert!(checked.iter().all(|id| bench.outcome(*id) == Outcome::Open));
+    // What was turned away goes by itself.
+    assert_eq!(bench.node.holds().associations, 6);
+    bench.pass(Duration::from_secs(6));
+    assert!(bench.closed.contains(&late));
+}
+
+#[test]
+fn a_quarter_of_the_places_is_for_configured_addresses_whatever_strangers_do() {
+    let mut bench = two_peers(limits(), |_| {});
+    bench.verifies = false;
+    // None of them makes room: each waits for its hash.
+    for n in 0..6 {
+        bench.user(&format!("203.0.113.{n}"), "OPS", "secret");
+    }
+    let late = bench.connect(ACT_FLASH, "203.0.113.99");
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    assert!(
+        bench.details(Kind::AssociationRefused)[0].contains("limits.half_open = 8"),
+        "{:?}",
+        bench.details(Kind::AssociationRefused)
+    );
+    for _ in 0..2 {
+        let act = bench.connect(ACT_FLASH, ACT);
+        assert_eq!(bench.send(act, &CR)[5], 0xd0, "a CC");
+    }
+    assert!(bench.dropped.is_empty());
+}
+
+#[test]
+fn the_address_that_holds_most_makes_room() {
+    let mut bench = two_peers(limits(), |_| {});
+    let honest = bench.connect(P3, "203.0.113.1");
+    let flood: Vec<_> = (0..4).map(|_| bench.connect(P3, STRANGER)).collect();
+    let also = bench.connect(P3, "203.0.113.2");
+    bench.connect(P3, "203.0.113.3");
+    assert_eq!(bench.dropped, [flood[0]].into());
+    for id in [honest, also] {
+        bench.user_on(id, "OPS", "secret");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+}
+
+#[test]
+fn connections_of_one_address_are_bounded_bound_or_not() {
+    let mut bench = two_peers(Limits { associations_per_address: 3, ..limits() }, |_| {});
+    for _ in 0..3 {
+        let id = bench.user(STRANGER, "OPS", "secret");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+    let late = bench.connect(ACT_FLASH, STRANGER);
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    assert!(
+        bench.details(Kind::AssociationRefused)[0].contains("limits.associations_per_address = 3")
+    );
+    // The same /64 is the same address.
+    for n in 1..=3 {
+        bench.user(&format!("2001:db8::{n}"), "OPS", "secret");
+    }
+    let late = bench.connect(P3, "2001:db8::ffff:1");
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    let other = bench.user("2001:db8:0:1::1", "OPS", "secret");
+    assert_eq!(bench.outcome(other), Outcome::Open);
+}
+
+#[test]
+fn a_peer_beyond_its_channel_s_or_its_own_limit_is_told_busy() {
+    let limits = Limits { associations_per_channel: 2, associations_per_peer: 3, ..limits() };
+    let mut bench = two_peers(limits, |_| {});
+    let mut bind = |listener| {
+        let id = bench.mta(listener, ACT, "MTA-ACT", "theirs");
+        bench.outcome(id)
+    };
+    let outcomes = [ACT_FLASH, ACT_FLASH, ACT_FLASH, ACT_ROUTINE, ACT_ROUTINE].map(&mut bind);
+    assert_eq!(outcomes, [Outcome::Open, Outcome::Open, busy(), Outcome::Open, busy()]);
+    let refusals = bench.details(Kind::AssociationRefused).join("\n");
+    assert!(refusals.contains("bind from 192.0.2.10: busy (X.411 12.1.1)"), "{refusals}");
+    assert!(refusals.contains("limits.associations_per_channel = 2"), "{refusals}");
+    assert!(refusals.contains("limits.associations_per_peer = 3"), "{refusals}");
+    let rome = bench.mta(ROME, "198.51.100.7", "MTA-ROME", "theirs");
+    assert_eq!(bench.outcome(rome), Outcome::Open, "another peer");
+}
+
+/// The listeners of `channels` channels of act, each of its own level or of the one given.
+fn levelled(levels: &[Precedence], limits: Limits) -> Bench {
+    two_peers(limits, |config| {
+        config.peers.truncate(1);
+        let act = &mut config.peers[0];
+        let model = act.channels[0].clone();
+        act.channels = (0..)
+            .zip(levels)
+            .map(|(index, level)| Channel {
+                index,
+                name: format!("{level}-{index}"),
+                precedences: vec![*level],
+                ..model.clone()
+            })
+            .collect();
+        let peer = act.id();
+        config.listeners = (0..levels.len() as u32)
+            .map(|n| Listener {
+                id: ListenerId(10 + n),
+                service: ListenerService::P1 { peer, channel: n },
+            })
+            .collect();
+    })
+}
+
+#[test]
+fn four_low_channels_do_not_keep_the_higher_ones_out() {
+    use Precedence::{Deferred, Flash, Immediate, Override, Priority, Routine};
+    for low in [[Deferred, Routine, Priority, Immediate], [Routine; 4]] {
+        let levels: Vec<Precedence> = low.into_iter().chain([Flash, Override]).collect();
+        let mut bench = levelled(&levels, Limits { associations: 4_096, ..Limits::default() });
+        let mut open = [0; 6];
+        for n in 0..4 {
+            for _ in 0..64 {
+                let id = bench.mta(ListenerId(10 + n), ACT, "MTA-ACT", "theirs");
+                open[n as usize] += usize::from(bench.outcome(id) == Outcome::Open);
+            }
+        }
+        for (n, level) in [(4, Flash), (5, Override)] {
+            for _ in 0..32 {
+                let id = bench.mta(ListenerId(10 + n), ACT, "MTA-ACT", "theirs");
+                assert_eq!(bench.outcome(id), Outcome::Open, "{level}, beside {open:?}");
+            }
+        }
+        assert_eq!(open.iter().sum::<usize>(), 256 - 64, "{open:?}");
+        assert!(
+            bench.details(Kind::AssociationRefused)[0].contains("kept for higher ones"),
+            "{:?}",
+            bench.details(Kind::AssociationRefused)
+        );
+    }
+}
+
+#[test]
+fn low_channels_of_many_peers_do_not_fill_the_mta() {
+    let levels = [Precedence::Routine, Precedence::Flash];
+    let limits = Limits { associations: 64, ..Limits::default() };
+    let mut bench = levelled(&levels, limits);
+    let mut open = 0;
+    for _ in 0..64 {
+        let id = bench.mta(ListenerId(10), ACT, "MTA-ACT", "theirs");
+        open += usize::from(bench.outcome(id) == Outcome::Open);
+    }
+    assert_eq!(open, 60, "a sixteenth is kept");
+    for _ in 0..4 {
+        let id = bench.mta(ListenerId(11), ACT, "MTA-ACT", "theirs");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+    let id = bench.mta(ListenerId(11), ACT, "MTA-ACT", "theirs");
+    assert!(matches!(bench.outcome(id), Outcome::RefusedBelow(_)));
+}
+
+#[test]
+fn half_open_connections_take_no_place_of_a_channel_and_users_none_of_peers() {
+    let limits = Limits { associations: 8, associations_per_channel: 2, ..limits() };
+    let mut bench = two_peers(limits, |_| {});
+    for n in 0..6 {
+        let id = bench.user(&format!("203.0.113.{n}"), "OPS", "secret");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+    let late = bench.connect(P3, STRANGER);
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    assert!(bench.details(Kind::AssociationRefused)[0].contains("limits.associations = 8"));
+    for _ in 0..20 {
+        bench.connect(ACT_FLASH, STRANGER);
+    }
+    for _ in 0..2 {
+        let id = bench.mta(ACT_FLASH, "192.0.2.77", "MTA-ACT", "theirs");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+    let late = bench.connect(ACT_FLASH, STRANGER);
+    assert_eq!(bench.send(late, &CR), CONGESTION, "all places are taken by bound ones");
+}
+
+#[test]
+fn half_open_strangers_keep_no_user_out() {
+    let mut bench = two_peers(Limits { associations: 100, ..Limits::default() }, |_| {});
+    let silent: Vec<_> = (0..75).map(|_| bench.connect(P3, "203.0.113.2")).collect();
+    let ops = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!(bench.outcome(ops), Outcome::Open);
+    assert_eq!(bench.dropped, [silent[0]].into());
+    // Only one that wants to be a user makes room where users have no more.
+    let mut bench = two_peers(Limits { associations: 8, ..limits() }, |_| {});
+    let peers: Vec<_> = (0..2).map(|_| bench.connect(ACT_FLASH, "203.0.113.2")).collect();
+    let silent = bench.connect(P3, "203.0.113.3");
+    for n in 4..9 {
+        bench.user(&format!("203.0.113.{n}"), "OPS", "secret");
+    }
+    let ops = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!((bench.outcome(ops), &bench.dropped), (Outcome::Open, &[silent].into()));
+    // Nobody makes room for one who is turned away.
+    let late = bench.connect(P3, "203.0.113.2");
+    assert_eq!(bench.send(late, &CR), CONGESTION);
+    assert!(peers.iter().all(|id| !bench.dropped.contains(id)));
+}
+
+#[test]
+fn one_user_does_not_take_all_places() {
+    let mut bench = two_peers(Limits { associations_per_user: 2, ..limits() }, |_| {});
+    let [one, two, three] = ["203.0.113.1"; 3].map(|from| bench.user(from, "OPS", "secret"));
+    assert_eq!([one, two].map(|id| bench.outcome(id)), [Outcome::Open, Outcome::Open]);
+    assert_eq!(bench.outcome(three), busy());
+    assert!(
+        bench.details(Kind::AssociationRefused)[0].contains("limits.associations_per_user = 2"),
+        "{:?}",
+        bench.details(Kind::AssociationRefused)
+    );
+    let other = bench.user(STRANGER, "OPS2", "secret");
+    assert_eq!(bench.outcome(other), Outcome::Open);
+    bench.close(one);
+    let again = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!(bench.outcome(again), Outcome::Open);
+}
+
+#[test]
+fn a_peer_is_not_counted_with_strangers_in_its_ipv6_prefix() {
+    let mut bench = two_peers(limits(), |_| {});
+    // Configured, slow to bind, and older than all strangers there.
+    let act = bench.connect(ACT_FLASH, "2001:db8:0:9::10");
+    for n in 0..20 {
+        bench.connect(ACT_FLASH, &format!("2001:db8:0:9::{:x}", 0x100 + n));
+    }
+    assert!(!bench.dropped.contains(&act) && bench.dropped.len() == 16);
+    assert_eq!(bench.send(act, &CR)[5], 0xd0, "a CC");
+}
+
+#[test]
+fn some_places_are_kept_for_configured_addresses_however_few_there_are() {
+    for (half_open, strangers) in [(1, 1), (2, 1), (5, 4), (10, 8)] {
+        let mut bench =
+            two_peers(Limits { half_open, half_open_per_address: 1, ..limits() }, |_| {});
+        (0..20).for_each(|n| assert!(bench.connect(P3, &format!("203.0.113.{n}")).0 > 0));
+        assert_eq!(bench.node.holds().associations, strangers, "of {half_open}");
+    }
+}
+
+#[test]
+fn turned_away_ones_are_bounded_and_without_sockets_a_connection_ends_at_once() {
+    let mut bench =
+        two_peers(Limits { associations_per_address: 1, sockets: 70, ..limits() }, |_| {});
+    bench.user(STRANGER, "OPS", "secret");
+    let away: Vec<_> = (0..70).map(|_| bench.connect(P3, STRANGER)).collect();
+    assert_eq!(bench.dropped, away[..6].iter().copied().collect::<BTreeSet<_>>());
+    assert_eq!(bench.node.holds().associations, 65);
+    for n in 0..5 {
+        bench.connect(P3, &format!("203.0.113.{n}"));
+    }
+    assert_eq!(bench.admit(P3, STRANGER), None);
+    bench.feed(node::Input::Tick);
+    assert!(
+        bench
+            .details(Kind::AssociationRefused)
+            .last()
+            .unwrap()
+            .contains("closed at once: no socket is free (most 70")
+    );
+}
+
+#[test]
+fn the_whole_set_up_has_one_deadline() {
+    let mut bench = two_peers(limits(), |_| {});
+    let silent = bench.connect(ACT_FLASH, STRANGER);
+    let slow = bench.connect(ACT_FLASH, STRANGER);
+    // Every answer in time, all of them not.
+    bench.pass(Duration::from_secs(15));
+    assert_eq!(bench.send(slow, &CR)[5], 0xd0);
+    bench.pass(Duration::from_secs(14));
+    assert!(!bench.closed.contains(&slow));
+    bench.pass(Duration::from_secs(2));
+    assert!(bench.closed.contains(&slow) && bench.closed.contains(&silent));
+    bench.close(slow);
+    let lost: Vec<&str> = bench.events.iter().map(|(_, e)| e.detail.as_str()).collect();
+    let [told] = lost[..] else { panic!("{lost:?}") };
+    assert!(told.starts_with("203.0.113.9, nobody had bound: "), "{told}");
+    assert!(told.ends_with(": no association in time (limits.bind_timeout)"), "{told}");
+}
+
+#[test]
+fn a_flood_is_a_line_with_a_count_in_the_log() {
+    let mut bench = two_peers(limits(), |_| {});
+    for _ in 0..1_000 {
+        let id = bench.connect(ACT_FLASH, STRANGER);
+        bench.feed(node::Input::MarkSeen { association: id, dscp: dscp::Dscp::CS0 });
+        bench.close(id);
+    }
+    assert_eq!(bench.events.len(), 1, "{:?}", bench.events);
+    bench.pass(Duration::from_secs(61));
+    let last = &bench.events.last().unwrap().1.detail;
+    assert!(
+        last.starts_with("999 more of this kind from 203.0.113.9 in 60 s; the last: "),
+        "{last}"
+    );
+    assert_eq!(bench.events.len(), 2);
+    bench.pass(Duration::from_secs(600));
+    assert_eq!(bench.events.len(), 2);
+    assert_eq!(bench.node.holds(), node::status::Holds::default());
+}
+
+#[test]
+fn each_reason_of_refusal_has_a_line_of_its_own() {
+    let mut bench = two_peers(Limits { failures: 100, ..limits() }, |_| {});
+    for _ in 0..3 {
+        bench.mta(ACT_FLASH, ACT, "MTA-ACT", "guess");
+        bench.mta(ACT_FLASH, ACT, "MTA-ACT-2", "theirs");
+        bench.mta(ACT_FLASH, ACT, "MTA-ACT-3", "theirs");
+    }
+    let lines = bench.details(Kind::AssociationRefused);
+    assert_eq!(lines.len(), 2, "{lines:?}");
+    assert!(lines[0].contains("wrong password"), "{lines:?}");
+    assert!(lines[1].contains("MTA-ACT-2"), "{lines:?}");
+    bench.pass(Duration::from_secs(61));
+    let lines = bench.details(Kind::AssociationRefused);
+    assert!(lines[2].starts_with("2 more of this kind"), "{lines:?}");
+    assert!(lines[3].starts_with("5 more of this kind"), "{lines:?}");
+}
+
+// ----- access -----------------------------------------------------------------------------------
+
+#[test]
+fn every_stranger_gets_the_same_answer_and_the_log_says_why() {
+    let mut bench = two_peers(limits(), |_| {});
+    let open = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let mut answers = BTreeSet::new();
+    for (listener, from, name, password, why) in [
+        (ACT_FLASH, "203.0.113.1", "MTA-ACT", "guess", "initiator-credentials: wrong password"),
+        (
+            ACT_FLASH,
+            "203.0.113.2",
+            "MTA-NONE",
+            "theirs",
+            "mta-name: \"MTA-NONE\" is not peer act's",
+        ),
+        (ACT_FLASH, "203.0.113.3", "MTA-ROME", "theirs", "it is peer rome's"),
+        (ROME, "203.0.113.4", "MTA-ROME", "theirs", "203.0.113.4 is not where peer rome connects"),
+    ] {
+        let id = bench.mta(listener, from, name, password);
+        assert_eq!(bench.outcome(id), authentication_error(), "{name} from {from}");
+        answers.insert(bench.written[&id].clone());
+        let told = *bench.details(Kind::AssociationRefused).last().unwrap();
+        let head = format!("bind from {from}: authentication-error (X.411 12.1.1): ");
+        assert!(told.starts_with(&head) && told.contains(why), "{told}");
+        assert!(!told.contains(password), "{told}");
+    }
+    assert_eq!(answers.len(), 1, "the octets tell nothing of what was wrong");
+    let rome = bench.mta(ROME, "198.51.100.200", "MTA-ROME", "theirs");
+    assert_eq!((bench.outcome(rome), bench.outcome(open)), (Outcome::Open, Outcome::Open));
+}
+
+#[test]
+fn an_unknown_user_and_a_wrong_password_are_the_same_to_see() {
+    let mut bench = two_peers(limits(), |_| {});
+    let wrong = bench.user("203.0.113.1", "OPS", "guess");
+    let unknown = bench.user("203.0.113.2", "NEMO", "guess");
+    let other_s = bench.user("203.0.113.3", "LOG", "secret");
+    assert_eq!(bench.verified, 3, "the same work for each");
+    for id in [wrong, unknown, other_s] {
+        assert_eq!(bench.outcome(id), authentication_error());
+        assert_eq!(bench.written[&id], bench.written[&wrong]);
+    }
+    let refusals = bench.details(Kind::AssociationRefused).join("\n");
+    assert!(
+        refusals.contains("authentication-error (X.411 8.1.1): wrong password, or no such user")
+    );
+    assert!(!refusals.contains("guess") && !refusals.contains("secret"), "{refusals}");
+}
+
+#[test]
+fn who_fails_too_often_is_told_busy_until_the_allowance_fills_again() {
+    let mut bench = two_peers(limits(), |_| {});
+    let guess = |bench: &mut Bench, password: &str| {
+        let id = bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", password);
+        bench.outcome(id)
+    };
+    for n in 0..5 {
+        // One wrong password is one guess, however often it comes.
+        for _ in 0..if n < 4 { 3 } else { 1 } {
+            assert_eq!(guess(&mut bench, &format!("guess {n}")), authentication_error());
+        }
+    }
+    let checked = bench.verified;
+    assert_eq!(guess(&mut bench, "theirs"), busy(), "not even the right one");
+    assert_eq!(bench.verified, checked, "not looked at");
+    let told = bench.details(Kind::AssociationRefused);
+    let told = told.iter().find(|d| d.contains("busy")).unwrap();
+    assert!(told.contains("as \"MTA-ACT\", where 5 binds failed lately"), "{told}");
+    assert!(told.contains("limits.failures"), "{told}");
+    // The peer itself, from where it is, is not concerned.
+    let act = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    assert_eq!(bench.outcome(act), Outcome::Open);
+    bench.pass(Duration::from_secs(31));
+    assert_eq!(guess(&mut bench, "another"), authentication_error());
+    assert_eq!(guess(&mut bench, "yet another"), busy());
+    bench.pass(Duration::from_secs(31));
+    assert_eq!(guess(&mut bench, "theirs"), Outcome::Open);
+}
+
+#[test]
+fn a_reload_forgets_what_failed() {
+    let mut bench = two_peers(limits(), |_| {});
+    for n in 0..5 {
+        let old = format!("old {n}");
+        let (peer, user) =
+            (bench.mta(ACT_FLASH, ACT, "MTA-ACT", &old), bench.user(STRANGER, "OPS", "guess"));
+        assert_eq!(
+            [peer, user].map(|id| bench.outcome(id)),
+            [(); 2].map(|()| authentication_error())
+        );
+    }
+    let id = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    assert_eq!(bench.outcome(id), busy());
+    bench.reload(|_| {});
+    let peer = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    let user = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!([peer, user].map(|id| bench.outcome(id)), [Outcome::Open, Outcome::Open]);
+}
+
+#[test]
+fn a_peer_s_binds_in_parallel_have_one_allowance() {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    for round in 0..2 {
+        bench.verifies = false;
+        let mut guess = |n| bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", &format!("{round}, {n}"));
+        let guesses: Vec<_> = (0..100).map(&mut guess).collect();
+        bench.verifies = true;
+        bench.settle();
+        let failed = guesses.iter().filter(|id| bench.outcome(**id) == authentication_error());
+        assert_eq!(failed.count(), if round == 0 { 5 } else { 1 });
+        assert!(guesses.iter().all(|id| bench.outcome(*id) != Outcome::Nothing));
+        bench.pass(Duration::from_secs(30));
+    }
+    // Right ones are all let in, however many come at once.
+    bench.verifies = false;
+    let right: Vec<_> = (0..20).map(|_| bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs")).collect();
+    bench.verifies = true;
+    bench.settle();
+    assert!(right.iter().all(|id| bench.outcome(*id) == Outcome::Open));
+}
+
+#[test]
+fn a_peer_that_hangs_up_before_the_answer_has_failed_all_the_same() {
+    let mut bench = two_peers(limits(), |_| {});
+    for n in 0..5 {
+        bench.verifies = false;
+        let id = bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", &format!("guess {n}"));
+        bench.close(id);
+        bench.verifies = true;
+        bench.settle();
+    }
+    let id = bench.mta(ACT_FLASH, STRANGER, "MTA-ACT", "theirs");
+    assert_eq!(bench.outcome(id), busy());
+    // One that went while it waited for another holds nobody up.
+    bench.verifies = false;
+    let two = ["203.0.113.1"; 2].map(|from| bench.mta(ACT_FLASH, from, "MTA-ACT", "theirs"));
+    bench.feed(node::Input::Closed { association: two[1], error: None });
+    let third = bench.mta(ACT_FLASH, "203.0.113.1", "MTA-ACT", "theirs");
+    bench.verifies = true;
+    bench.settle();
+    assert_eq!((bench.outcome(two[0]), bench.outcome(third)), (Outcome::Open, Outcome::Open));
+}
+
+#[test]
+fn one_bad_client_does_not_lock_out_all_behind_its_gateway() {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    let ops = bench.user(STRANGER, "OPS", "secret");
+    for n in 0..60 {
+        bench.user(STRANGER, &format!("U{n}"), "guess");
+    }
+    // A slip of the one that bound before, and then the true password: at once.
+    let slip = bench.user(STRANGER, "OPS", "guess");
+    let again = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!(
+        [ops, slip, again].map(|id| bench.outcome(id)),
+        [Outcome::Open, authentication_error(), Outcome::Open]
+    );
+    // One that never bound there: after those before it.
+    let new = bench.user(STRANGER, "OPS2", "secret");
+    let elsewhere = bench.user("203.0.113.77", "OPS2", "secret");
+    assert_eq!((bench.outcome(new), bench.outcome(elsewhere)), (Outcome::Nothing, Outcome::Open));
+    bench.pass(Duration::from_secs(5));
+    assert_eq!(bench.outcome(new), Outcome::Open);
+    assert!(
+        bench.details(Kind::AssociationRefused).iter().all(|line| !line.contains("busy")),
+        "{:?}",
+        bench.details(Kind::AssociationRefused)
+    );
+}
+
+#[test]
+fn binds_that_come_last_hold_no_place() {
+    for failed in [39, 40] {
+        let mut bench = two_peers(limits(), |_| {});
+        for n in 0..failed {
+            let id = bench.user(STRANGER, &format!("U{n}"), "guess");
+            bench.close(id);
+        }
+        bench.verifies = false;
+        let ids: Vec<_> = (0..4).map(|n| bench.user(STRANGER, &format!("V{n}"), "guess")).collect();
+        if failed < 40 {
+            // They wait with the others until the first two have failed.
+            for _ in 0..2 {
+                let (token, ..) = bench.passwords.pop_front().unwrap();
+                bench.feed(node::Input::Verified { token, right: false });
+            }
+            for id in &ids[..2] {
+                bench.feed(node::Input::Closed { association: *id, error: None });
+            }
+            for _ in 0..2 {
+                bench.connect(ACT_FLASH, STRANGER);
+            }
+        }
+        // One is being checked; of the others the oldest goes.
+        let oldest = if failed < 40 { 3 } else { 1 };
+        bench.connect(ACT_FLASH, STRANGER);
+        assert_eq!(bench.dropped, [ids[oldest]].into(), "{failed}");
+    }
+}
+
+#[test]
+fn guesses_do_not_burn_the_processor() {
+    let mut bench = two_peers(Limits::default(), |_| {});
+    let ops = bench.user(STRANGER, "OPS", "secret");
+    assert_eq!(bench.outcome(ops), Outcome::Open);
+    // A hundred at once under a name, then a thousand names.
+    bench.verifies = false;
+    let at_once: Vec<_> = (0..100).map(|_| bench.user(STRANGER, "LOG", "guess")).collect();
+    assert_eq!(bench.passwords.len(), 2, "two hashes at once");
+    bench.verifies = true;
+    bench.settle();
+    assert!(bench.verified <= 1 + 5 + 2, "{} hashes for one name", bench.verified);
+    assert_eq!(
+        at_once.iter().filter(|id| bench.outcome(**id) == busy()).count(),
+        100 + 1 - bench.verified
+    );
+    for n in 0..1_000 {
+        let id = bench.user(STRANGER, &format!("U{n}"), "guess");
+        bench.close(id);
+    }
+    assert!(bench.verified <= 1 + 40 + 3, "{} hashes for all names", bench.verified);
+    // Who bound from there before may go on; so may everybody else.
+    for from in [STRANGER, "203.0.113.77"] {
+        let id = bench.user(from, "OPS", "secret");
+        assert_eq!(bench.outcome(id), Outcome::Open, "{from}");
+    }
+    let lines = bench.count(Kind::AssociationRefused);
+    assert!(lines <= 4, "{lines} lines");
+}
+
+#[test]
+fn what_a_peer_s_envelopes_take_is_bounded_and_the_transfer_kept_by_the_peer() {
+    let mut bench = two_peers(Limits { memory_per_peer: 10_000, ..limits() }, |_| {});
+    let [one, two] = [ACT_FLASH, ACT_ROUTINE].map(|l| bench.mta(l, ACT, "MTA-ACT", "theirs"));
+    let rome = bench.mta(ROME, "198.51.100.7", "MTA-ROME", "theirs");
+    // An envelope that does not end: 9,000 octets and more to come.
+    let mut begun = Vec::new();
+    for (tag, length) in
+        [(&[0xa0][..], 66_000u32 - 5), (&[0x31], 66_000 - 10), (&[0x9f, 0x7f], 66_000 - 16)]
+    {
+        begun.extend_from_slice(tag);
+        begun.push(0x83);
+        begun.extend_from_slice(&length.to_be_bytes()[1..]);
+    }
+    begun.resize(9_000, 0);
+    let mut begin = |id| {
+        let payload =
+            Payload { head: begun.clone().into(), content_length: 57_000, tail: <_>::default() };
+        bench.request(id, Request::Transfer { payload, resume: None });
+        bench.node.holds().octets
+    };
+    let first = begin(one);
+    assert!((4_000..10_000).contains(&first), "{first}");
+    assert!(begin(rome) > first);
+    begin(two);
+    let failed: Vec<&str> = bench.details(Kind::ReceiveFailed);
+    let [why] = failed[..] else { panic!("{:?}", bench.events) };
+    assert!(why.contains("limits.memory_per_peer = 10000 octets"), "{why}");
+    assert!(bench.has_failed(two), "the sender keeps it");
+    assert!([one, rome].iter().all(|id| !bench.has_failed(*id)));
+    for id in [one, two, rome] {
+        bench.close(id);
+    }
+    bench.pass(Duration::from_secs(601));
+    assert_eq!(bench.node.holds(), node::status::Holds::default());
+}
+
+#[test]
+fn what_nests_too_deep_is_refused_and_the_association_goes_on() {
+    let mut bench = two_peers(limits(), |_| {});
+    let id = bench.mta(ACT_FLASH, ACT, "MTA-ACT", "theirs");
+    // A message envelope with a member that nests deep, and a probe that does nothing else.
+    let member = [&[0xbf, 0x7f, 0x80][..], &[0x30, 0x80].repeat(200), &[0, 0].repeat(201)].concat();
+    let message = [&[0xa0, 0x80, 0x31, 0x80][..], &member, &[0; 4]].concat();
+    let probe = [[0xa2, 0x80].repeat(200), [0, 0].repeat(200)].concat();
+    for (n, apdu) in [message, probe].into_iter().enumerate() {
+        let payload = Payload { head: apdu.into(), content_length: 0, tail: <_>::default() };
+        bench.request(id, Request::Transfer { payload, resume: None });
+        let failed: Vec<&str> = bench.details(Kind::ReceiveFailed);
+        assert_eq!(failed.len(), n + 1, "{failed:?}");
+        assert!(failed[n].ends_with("nested deeper than the limit of 32"), "{failed:?}");
+        assert!(bench.has_failed(id), "the sender keeps it");
+        assert_eq!(bench.outcome(id), Outcome::Open);
+    }
+    assert!(
+        bench.events.iter().all(|(_, e)| e.kind != Kind::AssociationLost),
+        "{:?}",
+        bench.events
+    );
+}
+
+#[test]
+fn a_name_as_long_as_can_be_does_not_fill_the_log() {
+    let mut bench = two_peers(limits(), |_| {});
+    let long = "X".repeat(5_000);
+    let id = bench.mta(ACT_FLASH, STRANGER, &long, "guess");
+    assert_eq!(bench.outcome(id), authentication_error());
+    assert!(
+        bench.details(Kind::AssociationRefused).iter().all(|d| d.len() < 500),
+        "{:?}",
+        bench.details(Kind::AssociationRefused)
+    );
+}

@@ -1,0 +1,525 @@
+//! When a node opens associations: how many at once, which first, what follows a refusal, and the
+//! hours of scheduled channels. One node, and at the other end of each channel a stack that accepts,
+//! refuses, or a connection that never comes.
+
+use base::rng::Rng;
+use base::{EntryId, Instant, PeerId, Precedence};
+use bytes::Bytes;
+use node::config::{Channel, Connection, Limits, Reopen};
+use node::connect::Connected;
+use node::event::{Kind, Level};
+use node::status::ChannelStatus;
+use node::{ChannelId, Input, ListenerId, Secret};
+use osi::api::Dialogue;
+use p1::bind::MtaBindError;
+use proptest::prelude::*;
+use std::time::Duration;
+use testkit::bench::{Answer, CONNECT_TIMEOUT, facing};
+use testkit::build::permanent;
+use testkit::{Bench, Events};
+
+const SECOND: Duration = Duration::from_secs(1);
+/// Octets of a message that is queued.
+const LENGTH: u64 = 1_000_000;
+fn channel(index: u32, precedence: Precedence, connection: Connection) -> Channel {
+    Channel { connection, ..permanent(index, &[precedence]) }
+}
+
+fn scheduled(windows: &str) -> Connection {
+    Connection::Scheduled { windows: windows.parse().unwrap() }
+}
+
+fn facing_all(channels: Vec<Channel>, answers: Vec<Answer>, opening: usize) -> Bench {
+    facing_queued(channels, answers, opening, &[])
+}
+
+/// With a message of each of these precedences, none of which holds another. The disk gives nothing
+/// of their contents.
+fn facing_queued(
+    channels: Vec<Channel>,
+    answers: Vec<Answer>,
+    opening: usize,
+    queued: &[Precedence],
+) -> Bench {
+    let mut bench = facing(channels, Limits { opening, ..Limits::default() });
+    bench.script.answers = (0..).zip(answers).collect();
+    bench.store.pieces = Some(0);
+    if !queued.is_empty() {
+        bench.queue_for("act", LENGTH);
+    }
+    for (id, precedence) in (1..).map(EntryId).zip(queued) {
+        bench.queue(id, *precedence);
+    }
+    bench.start();
+    bench
+}
+
+fn facing_one(answer: Answer) -> Bench {
+    let only = channel(0, Precedence::Routine, Connection::Permanent);
+    facing_all(vec![only], vec![answer], 8)
+}
+
+fn set_answer(bench: &mut Bench, answer: Answer) {
+    bench.script.answers.insert(0, answer);
+}
+
+fn status(bench: &Bench) -> Vec<ChannelStatus> {
+    bench.node.status(bench.clock()).peers.remove(0).channels
+}
+
+fn is_open(bench: &Bench, channel: usize) -> bool {
+    status(bench)[channel].associations.iter().any(|a| a.state == "idle")
+}
+
+/// An operator opens a channel.
+fn connect(bench: &mut Bench, request: u64, channel: u32) {
+    let channel = ChannelId { peer: PeerId::of_name("act"), index: channel };
+    bench.feed(Input::ConnectChannel { request, channel });
+}
+
+/// What the operator is answered.
+fn answered(bench: &mut Bench) -> Connected {
+    assert_eq!(bench.connected.len(), 1, "{:?}", bench.connected);
+    bench.connected.remove(0).1
+}
+
+/// The peer binds to us on channel 0.
+fn peer_binds(bench: &mut Bench) {
+    bench.mta(ListenerId(0), "192.0.2.10", "MTA-ACT", "theirs");
+}
+
+// ----- how many at once ---------------------------------------------------------------------------
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn never_more_than_the_limit_and_all_open_at_last(
+        limit in 1usize..10,
+        channels in proptest::collection::vec((any::<bool>(), 0usize..6), 1..40),
+        cuts in proptest::collection::vec((0u32..40, 1u64..60), 0..8),
+    ) {
+        let configs = (0..).zip(&channels).map(|(index, (_, level))| {
+            channel(index, Precedence::ALL[*level], Connection::Permanent)
+        });
+        let answers = channels.iter().map(|(dead, _)| match dead {
+            true => Answer::Nothing,
+            false => Answer::Accept,
+        });
+        let mut bench = facing_all(configs.collect(), answers.collect(), limit);
+        for (channel, seconds) in cuts {
+            bench.pass(Duration::from_secs(seconds));
+            bench.cut(channel % channels.len() as u32);
+        }
+        bench.pass(1_800 * SECOND);
+        prop_assert!(bench.most_opening <= limit, "{} of {limit}", bench.most_opening);
+        for (n, (dead, _)) in channels.iter().enumerate() {
+            prop_assert_eq!(is_open(&bench, n), !dead, "channel {}", n);
+            // Those that matter less have their turn, too.
+            prop_assert!(bench.script.connects_of(n as u32).len() > if *dead { 3 } else { 0 }, "channel {}", n);
+        }
+    }
+
+    #[test]
+    fn waits_double_to_the_longest_and_keep_half_of_it_to_chance(
+        first in 1u64..5_000,
+        longest in 5_000u64..100_000,
+        seed in any::<u64>(),
+    ) {
+        let mut only = channel(0, Precedence::Routine, Connection::Permanent);
+        let (first, longest) = (Duration::from_millis(first), Duration::from_millis(longest));
+        only.reopen = Reopen { first, longest, ..Reopen::default() };
+        let mut bench = facing_all(vec![only], vec![Answer::Nothing], 8);
+        // Another point in the node's random sequence.
+        for _ in 0..Rng::new(seed).below(3) {
+            bench.pass(CONNECT_TIMEOUT);
+        }
+        bench.pass(1_000 * SECOND);
+        let tries = bench.script.connects_of(0);
+        for (n, pair) in tries.windows(2).enumerate() {
+            let wait = pair[1].since(pair[0] + CONNECT_TIMEOUT);
+            let whole = (first * 2u32.saturating_pow(n as u32)).min(longest);
+            prop_assert!(wait >= whole / 2 && wait <= whole, "try {}: {:?} of {:?}", n, wait, whole);
+        }
+        prop_assert!(tries.len() > 5);
+    }
+}
+
+#[test]
+fn waits_are_spread_over_their_range() {
+    let only = channel(0, Precedence::Routine, Connection::Permanent);
+    let mut bench = facing_all(vec![only], vec![Answer::Nothing], 8);
+    bench.pass(100_000 * SECOND);
+    let waits: Vec<f64> = bench
+        .script
+        .connects_of(0)
+        .windows(2)
+        .skip(6)
+        .map(|pair| pair[1].since(pair[0] + CONNECT_TIMEOUT).as_secs_f64())
+        .collect();
+    assert!(waits.len() > 1_000);
+    for quarter in 0..4 {
+        let (from, until) = (30.0 + 7.5 * f64::from(quarter), 37.5 + 7.5 * f64::from(quarter));
+        let share = waits.iter().filter(|w| (from..until).contains(*w)).count() * 100 / waits.len();
+        assert!((20..30).contains(&share), "{share} % from {from} s");
+    }
+}
+
+#[test]
+fn eight_dead_routine_channels_do_not_keep_a_flash_out() {
+    let mut channels: Vec<Channel> =
+        (0..12).map(|n| channel(n, Precedence::Routine, Connection::Permanent)).collect();
+    channels.push(channel(12, Precedence::Flash, Connection::Permanent));
+    let mut answers = vec![Answer::Nothing; 12];
+    answers.push(Answer::Accept);
+    let mut bench = facing_all(channels, answers, 8);
+    assert_eq!(bench.script.connects[0], (Instant(0), 12), "the highest is first");
+    assert!(is_open(&bench, 12));
+    for _ in 0..30 {
+        bench.pass(SECOND * 13);
+        bench.cut(12);
+        let full = bench.opening.len();
+        bench.pass(SECOND);
+        assert!(is_open(&bench, 12), "its own wait of a second is all, {full} being opened");
+    }
+    assert_eq!(bench.most_opening, 8);
+}
+
+// ----- refusals -----------------------------------------------------------------------------------
+
+#[test]
+fn what_a_message_waits_for_is_opened_first_then_by_precedence() {
+    let levels = [1, 2, 3, 4, 5].map(|level: usize| Precedence::ALL[level]);
+    let channels = (0..).zip(levels).map(|(index, p)| channel(index, p, Connection::Permanent));
+    let waiting = [Precedence::Routine, Precedence::Priority];
+    let mut bench = facing_queued(channels.collect(), vec![Answer::Nothing; 5], 2, &waiting);
+    let order = |bench: &Bench| bench.script.connects.iter().map(|(_, c)| *c).collect::<Vec<_>>();
+    assert_eq!(order(&bench), [1, 0], "Priority, then Routine");
+    // Nobody answers; while those two wait to be tried again, the highest of the others.
+    bench.pass(CONNECT_TIMEOUT);
+    assert_eq!(order(&bench)[2..], [4, 3]);
+    // Once is no sign: what a message waits for has the places again.
+    bench.pass(SECOND);
+    let mut again = order(&bench)[4..].to_vec();
+    again.sort_unstable();
+    assert_eq!(again, [0, 1]);
+    // They failed twice: now the others.
+    bench.pass(CONNECT_TIMEOUT);
+    assert_eq!(order(&bench)[6..], [4, 3]);
+    assert_eq!(bench.most_opening, 2);
+}
+
+#[test]
+fn a_busy_peer_is_asked_again_soon() {
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::Busy));
+    let event = bench.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Warning);
+    assert!(event.detail.starts_with("refused: busy"), "{}", event.detail);
+    bench.pass(SECOND);
+    assert_eq!(bench.script.connects.len(), 2);
+    set_answer(&mut bench, Answer::Accept);
+    bench.pass(3 * SECOND);
+    assert!(is_open(&bench, 0));
+}
+
+#[test]
+fn a_refused_password_waits_long_and_names_what_to_check() {
+    for error in [
+        MtaBindError::AuthenticationError,
+        MtaBindError::UnacceptableSecurityContext,
+        MtaBindError::InadequateAssociationConfidentiality,
+    ] {
+        let mut bench = facing_one(Answer::Refuse(error));
+        let event = bench.last(Kind::AssociationRefused);
+        assert_eq!(event.level, Level::Error);
+        for part in ["\"MTA-HERE\"", "password", "own_name", "\"act\"", "600s"] {
+            assert!(event.detail.contains(part), "{part} in {}", event.detail);
+        }
+        let shown = status(&bench)[0].last_error.clone().unwrap();
+        assert!(shown.contains(&error.to_string()), "{shown}");
+        bench.pass(299 * SECOND);
+        assert_eq!(bench.script.connects.len(), 1);
+        set_answer(&mut bench, Answer::Accept);
+        bench.pass(302 * SECOND);
+        assert_eq!(bench.script.connects.len(), 2);
+        assert!(is_open(&bench, 0));
+        assert_eq!(status(&bench)[0].last_error, None);
+        // It works now: a loss is a loss again.
+        bench.pass(60 * SECOND);
+        bench.cut(0);
+        bench.pass(SECOND);
+        assert!(is_open(&bench, 0));
+    }
+}
+
+#[test]
+fn a_password_refused_during_a_recovery_waits_long_and_then_all_is_sent_again() {
+    let mut bench = facing_queued(
+        vec![channel(0, Precedence::Routine, Connection::Permanent)],
+        vec![Answer::Accept],
+        8,
+        &[Precedence::Routine],
+    );
+    bench.read_on(10);
+    assert_eq!(bench.count(Kind::TransferStarted), 1);
+    set_answer(&mut bench, Answer::Refuse(MtaBindError::AuthenticationError));
+    bench.cut(0);
+    bench.pass(5 * SECOND);
+    assert_eq!((bench.script.connects.len(), bench.count(Kind::TransferStarted)), (2, 1));
+    let refused = bench.last(Kind::AssociationRefused);
+    assert!(refused.detail.contains("check password and own_name"), "{}", refused.detail);
+    assert_eq!(refused.level, Level::Error);
+    // A fresh association would be refused as well: none is tried before the long wait is over.
+    bench.pass(290 * SECOND);
+    assert_eq!(bench.script.connects.len(), 2);
+    set_answer(&mut bench, Answer::Accept);
+    bench.read_on(usize::MAX);
+    bench.pass(320 * SECOND);
+    assert_eq!((bench.script.connects.len(), bench.count(Kind::TransferConfirmed)), (3, 1));
+    let started = &bench.last(Kind::TransferStarted).detail;
+    assert!(started.starts_with("1000000 octets"), "from its beginning: {started}");
+}
+
+#[test]
+fn what_a_busy_peer_does_not_recover_now_is_kept_and_asked_for_again() {
+    // Reasons 1 and 131 are congestion; 133 says nothing, and is asked a few times.
+    for (refusal, tries) in [
+        (Answer::Refuse(MtaBindError::Busy), 9),
+        (Answer::Session(1), 9),
+        (Answer::Session(131), 9),
+        (Answer::Session(133), 4),
+    ] {
+        let mut bench = facing_queued(
+            vec![channel(0, Precedence::Routine, Connection::Permanent)],
+            vec![Answer::Accept],
+            8,
+            &[Precedence::Routine],
+        );
+        bench.read_on(10);
+        set_answer(&mut bench, refusal);
+        bench.cut(0);
+        while bench.script.connects.len() < tries + 1 {
+            bench.pass(SECOND / 10);
+        }
+        let waits: Vec<_> =
+            bench.script.connects.windows(2).skip(1).map(|w| w[1].0.since(w[0].0)).collect();
+        assert!(waits[0] >= SECOND / 2 && waits[2] >= 2 * SECOND, "{refusal:?}: {waits:?}");
+        assert_eq!(bench.script.recoveries, tries, "{refusal:?}: each asked for it");
+        assert_eq!(bench.count(Kind::TransferStarted), 1);
+    }
+}
+
+#[test]
+fn the_other_dialogue_mode_is_tried_at_once_and_remembered() {
+    use Dialogue::{Monologue, TwoWayAlternate};
+    let mut bench = facing_one(Answer::Only(Monologue));
+    assert!(is_open(&bench, 0), "without any wait");
+    assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
+    let event = bench.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Warning);
+    assert!(event.detail.ends_with("two-way-alternate was proposed, next is monologue"));
+    bench.pass(60 * SECOND);
+    bench.cut(0);
+    bench.pass(SECOND);
+    assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue, Monologue]);
+    // The peer is configured anew.
+    set_answer(&mut bench, Answer::Only(TwoWayAlternate));
+    bench.pass(60 * SECOND);
+    bench.cut(0);
+    bench.pass(SECOND);
+    assert!(is_open(&bench, 0));
+    assert_eq!(bench.script.proposed[3..], [Monologue, TwoWayAlternate]);
+}
+
+#[test]
+fn a_peer_that_takes_neither_dialogue_mode_is_left_alone() {
+    use Dialogue::{Monologue, TwoWayAlternate};
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::UnacceptableDialogueMode));
+    assert_eq!(bench.script.proposed, [TwoWayAlternate, Monologue]);
+    let event = bench.last(Kind::AssociationRefused);
+    assert_eq!(event.level, Level::Error);
+    assert!(event.detail.contains("neither"), "{}", event.detail);
+    bench.pass(299 * SECOND);
+    assert_eq!(bench.script.connects.len(), 2);
+    bench.pass(302 * SECOND);
+    assert_eq!(
+        bench.script.proposed[2..],
+        [TwoWayAlternate, Monologue],
+        "once each in a long wait"
+    );
+    set_answer(&mut bench, Answer::Only(Monologue));
+    bench.pass(602 * SECOND);
+    assert_eq!(bench.script.proposed[4..], [TwoWayAlternate, Monologue]);
+    assert!(is_open(&bench, 0), "what was changed at the peer is found");
+}
+
+// ----- what ends a wait ----------------------------------------------------------------------------
+
+/// A channel that waits for up to ten minutes: the peer refused our password, which then is mended.
+fn refused_and_mended() -> Bench {
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
+    bench.pass(20 * SECOND);
+    assert_eq!(bench.script.connects.len(), 1);
+    set_answer(&mut bench, Answer::Accept);
+    bench
+}
+
+#[test]
+fn busy_after_a_refused_password_says_what_it_may_be_until_one_is_taken() {
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
+    set_answer(&mut bench, Answer::Refuse(MtaBindError::Busy));
+    bench.reload(|config| config.peers[0].own_password = Secret(Bytes::from_static(b"new")));
+    bench.pass(SECOND);
+    let detail = bench.last(Kind::AssociationRefused).detail.clone();
+    for part in
+        ["refused: busy", "it refused our name or password before", "`mta reload` at the peer"]
+    {
+        assert!(detail.contains(part), "{part} in {detail}");
+    }
+    set_answer(&mut bench, Answer::Accept);
+    bench.pass(20 * SECOND);
+    assert!(is_open(&bench, 0));
+    set_answer(&mut bench, Answer::Refuse(MtaBindError::Busy));
+    bench.cut(0);
+    bench.pass(SECOND);
+    let detail = &bench.last(Kind::AssociationRefused).detail;
+    assert!(detail.contains("busy") && !detail.contains("before"), "{detail}");
+}
+
+#[test]
+fn a_reload_ends_the_wait_after_a_refused_password() {
+    let mut bench = refused_and_mended();
+    bench.reload(|_| {});
+    assert!(is_open(&bench, 0), "at once, though nothing of it changed");
+    assert_eq!(bench.last(Kind::WaitEnded).level, Level::Info);
+}
+
+#[test]
+fn a_changed_reopen_shortens_a_wait_under_way() {
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
+    bench.pass(20 * SECOND);
+    bench.reload(|config| config.peers[0].channels[0].reopen.refused = 10 * SECOND);
+    bench.pass(100 * SECOND);
+    let tries = bench.script.connects_of(0);
+    assert!(tries.windows(2).skip(1).all(|t| t[1].since(t[0]) <= 10 * SECOND), "{tries:?}");
+    assert!(tries.len() > 10);
+}
+
+#[test]
+fn a_bind_of_the_peer_ends_the_wait() {
+    let mut bench = refused_and_mended();
+    peer_binds(&mut bench);
+    assert_eq!(bench.count(Kind::AssociationOpened), 2, "its own, and then ours");
+    assert_eq!(bench.script.connects.len(), 2);
+    // A link that is down, too.
+    let mut bench = facing_one(Answer::Nothing);
+    bench.pass(200 * SECOND);
+    while bench.opening.len() == 1 {
+        bench.pass(SECOND);
+    }
+    set_answer(&mut bench, Answer::Accept);
+    peer_binds(&mut bench);
+    assert!(is_open(&bench, 0));
+}
+
+#[test]
+fn an_operator_opens_a_channel_and_is_told_what_came_of_it() {
+    let mut bench = refused_and_mended();
+    connect(&mut bench, 1, 0);
+    assert_eq!(answered(&mut bench), Connected::Opened);
+    connect(&mut bench, 2, 0);
+    assert_eq!(answered(&mut bench), Connected::Open { associations: 1 });
+
+    let mut bench = facing_one(Answer::Refuse(MtaBindError::AuthenticationError));
+    bench.pass(20 * SECOND);
+    connect(&mut bench, 3, 0);
+    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    assert!(reason.contains("authentication-error"), "{reason}");
+    connect(&mut bench, 4, 7);
+    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    assert!(reason.contains("no such channel"), "{reason}");
+    set_answer(&mut bench, Answer::Only(Dialogue::Monologue));
+    connect(&mut bench, 5, 0);
+    assert_eq!(answered(&mut bench), Connected::Opened, "the other mode is part of it");
+
+    // Nobody there: the answer comes with the end of the try.
+    let mut bench = facing_one(Answer::Nothing);
+    bench.pass(100 * SECOND);
+    connect(&mut bench, 6, 0);
+    bench.pass(CONNECT_TIMEOUT);
+    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    assert!(reason.contains("no answer within 10s"), "{reason}");
+
+    let closed = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
+    let mut bench = facing_all(vec![closed], vec![Answer::Accept], 8);
+    connect(&mut bench, 7, 0);
+    let Connected::Failed { reason } = answered(&mut bench) else { panic!() };
+    assert!(reason.starts_with("outside its windows, opens at"), "{reason}");
+    let on_demand = Connection::OnDemand { idle_close: 60 * SECOND };
+    let quiet = channel(0, Precedence::Routine, on_demand);
+    let mut bench = facing_all(vec![quiet], vec![Answer::Accept], 8);
+    assert!(bench.script.connects.is_empty());
+    connect(&mut bench, 8, 0);
+    assert_eq!(answered(&mut bench), Connected::Opened, "without traffic, too");
+    connect(&mut bench, 9, 0);
+    bench.reload(|config| config.peers.clear());
+    bench.pass(SECOND);
+}
+
+// ----- hours --------------------------------------------------------------------------------------
+
+const HOUR: Duration = Duration::from_secs(3_600);
+
+#[test]
+fn a_scheduled_channel_is_open_in_its_windows_only() {
+    let only = channel(0, Precedence::Routine, scheduled("thu 06:00-08:00; 22:00-02:00"));
+    let mut bench = facing_all(vec![only], vec![Answer::Accept], 8);
+    assert!(is_open(&bench, 0), "thursday, midnight");
+    bench.pass(2 * HOUR - SECOND);
+    assert!(is_open(&bench, 0));
+    bench.pass(SECOND);
+    assert!(!is_open(&bench, 0));
+    assert_eq!(bench.last(Kind::AssociationReleased).level, Level::Info);
+    let told = "outside its windows, opens at 2026-01-01T06:00:00.000000Z";
+    assert_eq!(status(&bench)[0].closed.as_deref(), Some(told));
+    assert!(bench.last(Kind::WindowChanged).detail.starts_with("outside its windows until"));
+    bench.pass(4 * HOUR - SECOND);
+    assert_eq!(bench.script.connects.len(), 1, "none is opened outside");
+    bench.pass(SECOND);
+    assert!(is_open(&bench, 0));
+    assert_eq!(status(&bench)[0].closed, None);
+    assert_eq!(bench.script.connects.len(), 2);
+    // Lost inside: opened again.
+    bench.cut(0);
+    bench.pass(SECOND);
+    assert!(is_open(&bench, 0));
+    bench.pass(2 * HOUR);
+    assert!(!is_open(&bench, 0));
+}
+
+#[test]
+fn a_channel_that_is_being_opened_when_its_window_ends_is_given_up() {
+    let only = channel(0, Precedence::Routine, scheduled("00:00-02:00; 06:00-07:00"));
+    let mut bench = facing_all(vec![only], vec![Answer::Nothing], 8);
+    bench.pass(2 * HOUR);
+    let before = bench.script.connects.len();
+    assert!(bench.opening.is_empty() && before > 100);
+    set_answer(&mut bench, Answer::Accept);
+    bench.pass(4 * HOUR);
+    assert_eq!(bench.script.connects.len(), before + 1, "and at once when the next begins");
+    assert!(is_open(&bench, 0));
+}
+
+#[test]
+fn a_wall_clock_that_is_set_is_noticed_within_a_minute() {
+    let only = channel(0, Precedence::Routine, scheduled("06:00-08:00"));
+    let mut bench = facing_all(vec![only], vec![Answer::Accept], 8);
+    bench.pass(HOUR);
+    assert!(bench.script.connects.is_empty());
+    bench.step = 6 * HOUR;
+    bench.pass(60 * SECOND);
+    assert!(is_open(&bench, 0));
+    bench.step = Duration::ZERO;
+    bench.pass(60 * SECOND);
+    assert!(!is_open(&bench, 0));
+}

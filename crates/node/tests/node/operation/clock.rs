@@ -1,0 +1,377 @@
+//! A wall clock that jumps, in virtual time: nothing is given up by it before it was steady, or an
+//! operator says that it is right.
+
+use base::{Precedence, Utc};
+use node::Input;
+use node::event::Kind;
+use node::status::ClockStatus;
+use p1::flags::ReportRequest;
+use std::collections::BTreeSet;
+use std::time::Duration;
+use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Network, Pair};
+
+const HOUR: i64 = 3_600;
+
+/// So many Flash wait in Naples for Act, which cannot be reached.
+fn waiting(flash: usize) -> Pair {
+    let mut network = Network::pair(5, NOTHING);
+    network.link_up = false;
+    let mut pair = Pair::join(network, true);
+    pair.report = ReportRequest::NonDelivery;
+    submit(&mut pair, flash);
+    run(&mut pair, 60);
+    assert_eq!(pair.queued(NAPLES), flash);
+    pair
+}
+
+fn submit(pair: &mut Pair, flash: usize) {
+    for _ in 0..flash {
+        pair.submit(Precedence::Flash, 5);
+    }
+}
+
+/// Runs for so long, and a second more. Users, who do not wait as long as some of these tests, bind
+/// again.
+fn run(pair: &mut Pair, seconds: i64) {
+    pair.run(seconds.unsigned_abs());
+    pair.bind_all();
+    pair.run(1);
+}
+
+/// The wall clock of all is set to so much beside the true one.
+fn set(pair: &mut Pair, seconds: i64) {
+    pair.clock_set = seconds * 1_000_000;
+}
+
+fn last(pair: &Pair, kind: Kind) -> &str {
+    &pair.sites[NAPLES].last(kind).detail
+}
+
+fn doubted(pair: &Pair) -> Option<ClockStatus> {
+    let node = &pair.sites[NAPLES].node;
+    let status = node.status(pair.clock());
+    assert_eq!(status.clock, node.clock_status(pair.clock()));
+    status.clock
+}
+
+/// Everything is delivered once the connection can be made.
+fn deliver(pair: &mut Pair) {
+    pair.link_up = true;
+    run(pair, 2 * HOUR);
+    let delivered = &pair.users[pair.reader].delivered;
+    let identifiers: BTreeSet<&str> = delivered
+        .iter()
+        .map(|d| match d {
+            Delivered::Message { identifier, .. } => identifier.as_str(),
+            Delivered::Report { .. } => panic!("{d:?}"),
+        })
+        .collect();
+    assert_eq!((delivered.len(), identifiers.len()), (pair.submitted, pair.submitted));
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    assert!(pair.users[pair.sender].delivered.is_empty(), "nothing is reported");
+}
+
+#[test]
+fn five_hours_forward_for_a_minute_expire_nothing() {
+    let mut pair = waiting(50);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 58);
+    let doubt = doubted(&pair).expect("nobody trusts it");
+    assert!(doubt.because.contains("set forward by 18000 s"), "{doubt:?}");
+    assert!(doubt.late == 50 && doubt.believed < doubt.since, "{doubt:?}");
+    set(&mut pair, 0);
+    run(&mut pair, 300);
+    assert!(doubted(&pair).is_some(), "nor at once when it is back");
+    assert!(last(&pair, Kind::ClockDoubted).contains("back by 18000 s again; nothing expires"));
+    run(&mut pair, 400);
+    assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::ClockTrusted)), (None, 1));
+    assert!(last(&pair, Kind::ClockTrusted).contains("it was steady; 0 messages expire"));
+    assert_eq!((pair.count(NAPLES, Kind::Expired), pair.queued(NAPLES)), (0, 50));
+    deliver(&mut pair);
+}
+
+#[test]
+fn what_passes_the_time_for_true_expires() {
+    let mut pair = waiting(50);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 60);
+    set(&mut pair, 0);
+    // 4 h after they were submitted; the clock has long been steady.
+    run(&mut pair, 4 * HOUR - 200);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    run(&mut pair, 200);
+    assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
+}
+
+#[test]
+fn a_clock_that_stays_where_it_was_set_is_believed_once_it_was_steady() {
+    let mut pair = waiting(50);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 500);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    assert_eq!(pair.sites[NAPLES].node.status(pair.clock()).counters.expired, 0);
+    // Set by an hour more: it waits anew.
+    set(&mut pair, 6 * HOUR);
+    run(&mut pair, 500);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    run(&mut pair, 200);
+    assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
+    assert_eq!(doubted(&pair), None);
+}
+
+#[test]
+fn or_once_an_operator_says_that_it_is_right() {
+    let mut pair = waiting(50);
+    pair.feed(NAPLES, Input::AcceptClock);
+    assert_eq!(pair.count(NAPLES, Kind::ClockTrusted), 0, "there is nothing to accept");
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 100);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    pair.feed(NAPLES, Input::AcceptClock);
+    run(&mut pair, 5);
+    assert_eq!((pair.count(NAPLES, Kind::Expired), pair.count(NAPLES, Kind::ReportMade)), (50, 50));
+    assert!(last(&pair, Kind::ClockTrusted).contains("an operator said that it is right"));
+    // It is durable: the next start finds it as it was.
+    submit(&mut pair, 1);
+    run(&mut pair, 5);
+    pair.crash(NAPLES);
+    run(&mut pair, 5);
+    assert_eq!(doubted(&pair), None);
+}
+
+#[test]
+fn five_hours_back_for_a_minute_lose_nothing_of_what_came_meanwhile() {
+    let mut pair = waiting(10);
+    set(&mut pair, -5 * HOUR);
+    run(&mut pair, 10);
+    submit(&mut pair, 10);
+    run(&mut pair, 50);
+    assert!(last(&pair, Kind::ClockDoubted).contains("set back by 18000 s"));
+    set(&mut pair, 0);
+    run(&mut pair, 2 * HOUR);
+    assert_eq!(doubted(&pair), None);
+    deliver(&mut pair);
+}
+
+#[test]
+fn what_came_while_it_was_ahead_has_its_time() {
+    let mut pair = waiting(0);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 10);
+    submit(&mut pair, 10);
+    run(&mut pair, 50);
+    set(&mut pair, 0);
+    run(&mut pair, HOUR);
+    deliver(&mut pair);
+}
+
+#[test]
+fn small_steps_are_followed_but_not_when_they_add_up() {
+    let mut pair = waiting(50);
+    set(&mut pair, 50);
+    run(&mut pair, 200);
+    assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::ClockSet)), (None, 1));
+    set(&mut pair, 100);
+    run(&mut pair, 100);
+    let doubt = doubted(&pair).expect("100 s in 5 minutes");
+    assert!(doubt.because.contains("by 50 s (100 s together)"), "{doubt:?}");
+    // One who goes on so gets nowhere.
+    for step in 3..400 {
+        set(&mut pair, step * 50);
+        run(&mut pair, 300);
+        assert!(doubted(&pair).is_some());
+    }
+    assert!(pair.clock_set > 5 * HOUR * 1_000_000);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    // Each by itself and with time between: they are followed.
+    let mut pair = waiting(1);
+    for step in 1..10 {
+        set(&mut pair, step * 50);
+        run(&mut pair, 700);
+        assert_eq!(doubted(&pair), None);
+    }
+    assert_eq!(pair.count(NAPLES, Kind::ClockSet), 9);
+}
+
+#[test]
+fn a_slow_drift_is_no_step() {
+    let mut pair = waiting(1);
+    // 500 ppm, as much as a kernel slews.
+    for minute in 1..600 {
+        pair.clock_set = minute * 30_000;
+        pair.run_for(Duration::from_secs(60));
+    }
+    assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::ClockDoubted)), (None, 0));
+}
+
+#[test]
+fn a_start_with_a_wrong_clock_is_noticed() {
+    for hours in [5, -5] {
+        let mut pair = waiting(50);
+        run(&mut pair, 120);
+        // The clock is wrong when the machine starts, and set right a minute later.
+        set(&mut pair, hours * HOUR);
+        pair.crash(NAPLES);
+        run(&mut pair, 60);
+        let doubt = doubted(&pair).expect("it was another time when it last ran");
+        let way = if hours > 0 { "ahead of" } else { "behind of" };
+        assert!(doubt.because.contains(way), "{doubt:?}");
+        // Nor does dying again make it right.
+        pair.crash(NAPLES);
+        run(&mut pair, 60);
+        assert!(doubted(&pair).is_some());
+        set(&mut pair, 0);
+        run(&mut pair, 700);
+        assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::Expired)), (None, 0));
+        deliver(&mut pair);
+    }
+}
+
+#[test]
+fn a_restart_without_delay_doubts_nothing_and_one_after_a_week_waits() {
+    let mut pair = waiting(50);
+    run(&mut pair, 120);
+    pair.crash(NAPLES);
+    run(&mut pair, 5);
+    assert_eq!((doubted(&pair), pair.count(NAPLES, Kind::ClockDoubted)), (None, 0));
+    set(&mut pair, 7 * 24 * HOUR);
+    pair.crash(NAPLES);
+    run(&mut pair, 590);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 0);
+    assert_eq!(doubted(&pair).expect("it waits").late, 50);
+    run(&mut pair, 20);
+    assert_eq!(pair.count(NAPLES, Kind::Expired), 50);
+    // Orderly stops note the time, too.
+    pair.feed(NAPLES, Input::Stop);
+    run(&mut pair, 5);
+    let noted = &pair.sites[NAPLES].store.meta[node::wall::CLOCK];
+    let noted = Utc(u64::from_be_bytes(noted[..].try_into().unwrap()));
+    assert!(pair.clock().utc.since(noted) < Duration::from_secs(10));
+}
+
+#[test]
+fn what_is_deferred_does_not_leave_early_and_no_key_is_forgotten() {
+    let mut pair = waiting(0);
+    pair.link_up = true;
+    submit(&mut pair, 1);
+    run(&mut pair, 5);
+    let keys = pair.sites[NAPLES].store.seen.len() + pair.sites[ACT].store.seen.len();
+    assert!(keys > 0);
+    let at = pair.clock().utc + Duration::from_secs(7_200);
+    pair.network.users[pair.sender].deferred = Some(at);
+    submit(&mut pair, 1);
+    run(&mut pair, 5);
+    set(&mut pair, 20 * 24 * HOUR);
+    run(&mut pair, 60);
+    set(&mut pair, 0);
+    run(&mut pair, 60);
+    set(&mut pair, 20 * 24 * HOUR);
+    run(&mut pair, 580);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1, "the other waits");
+    let held = pair.sites[NAPLES].store.seen.len() + pair.sites[ACT].store.seen.len();
+    assert!(held >= keys, "{held} of {keys}");
+    set(&mut pair, 0);
+    run(&mut pair, 7_200);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 2);
+}
+
+#[test]
+fn an_order_of_minimize_does_not_end_by_a_jump() {
+    let mut pair = waiting(1);
+    let order = Input::Minimize {
+        scope: scheduler::Scope::Mta,
+        floor: Some(Precedence::Override),
+        until: Some(pair.clock().utc + Duration::from_secs(3_600)),
+    };
+    pair.feed(NAPLES, order);
+    let floor = |pair: &Pair| {
+        let status = pair.sites[NAPLES].node.status(pair.clock());
+        status.minimize.first().and_then(|m| m.floor)
+    };
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 200);
+    assert_eq!(floor(&pair), Some(Precedence::Override));
+    set(&mut pair, 0);
+    run(&mut pair, 700);
+    assert_eq!(floor(&pair), Some(Precedence::Override));
+    run(&mut pair, 3_000);
+    assert_eq!(floor(&pair), None);
+}
+
+/// Submits one that is deferred by 2 h, by the clock that the user has.
+fn defer(pair: &mut Pair) {
+    let at = pair.clock().utc + Duration::from_secs(7_200);
+    pair.network.users[pair.sender].deferred = Some(at);
+    submit(pair, 1);
+    pair.network.users[pair.sender].deferred = None;
+}
+
+#[test]
+fn what_is_deferred_does_not_leave_early_at_a_start_with_a_clock_that_is_ahead() {
+    let mut pair = waiting(0);
+    pair.link_up = true;
+    defer(&mut pair);
+    run(&mut pair, 120);
+    for _ in 0..2 {
+        set(&mut pair, 5 * HOUR);
+        pair.crash(NAPLES);
+        run(&mut pair, 60);
+        assert!(doubted(&pair).is_some());
+        assert_eq!(pair.network.users[pair.reader].delivered.len(), 0);
+    }
+    set(&mut pair, 0);
+    run(&mut pair, 2 * HOUR - 400);
+    assert_eq!((doubted(&pair), pair.network.users[pair.reader].delivered.len()), (None, 0));
+    run(&mut pair, 300);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
+    // If it is right all the same, it leaves once it is trusted.
+    defer(&mut pair);
+    run(&mut pair, 120);
+    set(&mut pair, 5 * HOUR);
+    pair.crash(NAPLES);
+    run(&mut pair, 500);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
+    run(&mut pair, 200);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 2);
+}
+
+#[test]
+fn what_comes_deferred_while_the_clock_is_ahead_waits_too() {
+    let mut pair = waiting(0);
+    pair.link_up = true;
+    run(&mut pair, 10);
+    let at = pair.clock().utc + Duration::from_secs(7_200);
+    set(&mut pair, 5 * HOUR);
+    run(&mut pair, 10);
+    pair.network.users[pair.sender].deferred = Some(at);
+    submit(&mut pair, 1);
+    run(&mut pair, 60);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 0);
+    set(&mut pair, 0);
+    run(&mut pair, 7_300);
+    assert_eq!(pair.network.users[pair.reader].delivered.len(), 1);
+}
+
+/// With nothing in the queue the time is noted every ten minutes.
+#[test]
+fn a_kill_and_a_start_at_once_doubt_nothing() {
+    for flash in [0, 1] {
+        for after in [10, 55, 119, 299, 590, 700, 1_195] {
+            let mut pair = waiting(flash);
+            run(&mut pair, after);
+            pair.crash(NAPLES);
+            run(&mut pair, 50);
+            pair.crash(NAPLES);
+            run(&mut pair, 5);
+            let told = pair.count(NAPLES, Kind::ClockDoubted);
+            assert_eq!((doubted(&pair), told), (None, 0), "{flash} {after}");
+        }
+    }
+    // What waits tells when it was there last.
+    let mut pair = waiting(1);
+    run(&mut pair, 1_195);
+    set(&mut pair, 300);
+    pair.crash(NAPLES);
+    run(&mut pair, 5);
+    assert!(doubted(&pair).is_some());
+}

@@ -1,0 +1,4 @@
+//! What an operator changes: the configuration, the clock.
+
+mod clock;
+mod reload;

@@ -1,0 +1,574 @@
+//! A configuration that changes while messages are under way, in virtual time.
+
+use base::PeerId;
+use base::Precedence::{self, *};
+use dscp::Dscp;
+use node::changes::{Changes, EdgeChanges, Effect, Keys};
+use node::config::{Channel, NodeConfig, Target};
+use node::event::Kind;
+use node::status::{AssociationStatus, ChannelStatus};
+use node::{ChannelId, Input};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use testkit::build::content;
+use testkit::{ACT, Delivered, Events, NAPLES, NOTHING, Pair, Setup, five_channels};
+
+fn with_one_association(config: &mut NodeConfig) {
+    config.peers[0].channels[0].associations_max = 1;
+    config.peers[0].channels[0].connection = node::config::Connection::Permanent;
+}
+
+/// A pair with this configuration of both nodes, whose sender takes reports.
+fn joined(node: fn(&mut NodeConfig)) -> Pair {
+    Pair::with_reports(21, Setup { node, ..NOTHING })
+}
+
+fn configure(pair: &mut Pair, site: usize, change: impl FnOnce(&mut NodeConfig)) -> Changes {
+    pair.network.configure(site, change, EdgeChanges::default())
+}
+
+fn status(pair: &Pair, name: &str) -> Option<ChannelStatus> {
+    let status = pair.sites[NAPLES].node.status(pair.clock());
+    status.peers.into_iter().flat_map(|p| p.channels).find(|c| c.name == name)
+}
+
+fn associations(pair: &Pair, name: &str) -> Vec<AssociationStatus> {
+    status(pair, name).map(|c| c.associations).unwrap_or_default()
+}
+
+fn ours(pair: &Pair, name: &str) -> Vec<String> {
+    let ours = associations(pair, name).into_iter().filter(|a| a.role == "initiator");
+    ours.map(|a| a.id).collect()
+}
+
+/// By MTS identifier: how often it was delivered, and how often it was reported undelivered.
+fn fates(pair: &Pair) -> BTreeMap<String, (usize, usize)> {
+    let mut fates: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+    for delivered in &pair.users[pair.reader].delivered {
+        let Delivered::Message { identifier, content: text } = delivered else { panic!() };
+        let place = |answer: &Result<String, i64>| answer.as_ref() == Ok(identifier);
+        let n = pair.users[pair.sender].answers.iter().position(place).unwrap();
+        assert_eq!(text[..], content(n + 1, text.len())[..], "{n} whole");
+        fates.entry(identifier.clone()).or_default().0 += 1;
+    }
+    for delivered in &pair.users[pair.sender].delivered {
+        let Delivered::Report { subject, delivered: false } = delivered else { panic!() };
+        fates.entry(subject.clone()).or_default().1 += 1;
+    }
+    fates
+}
+
+/// Nothing is left anywhere, and of so many messages this became.
+fn finish(mut pair: Pair, delivered: usize, reported: usize) {
+    pair.run(700);
+    let fates = fates(&pair);
+    let of = |fate| fates.values().filter(|f| **f == fate).count();
+    assert_eq!((of((1, 0)), of((0, 1))), (delivered, reported), "{fates:?}");
+    assert_eq!(fates.len(), pair.submitted);
+    at_rest(&pair);
+}
+
+fn at_rest(pair: &Pair) {
+    pair.assert_empty();
+    for site in &pair.sites {
+        assert_eq!((site.node.holds().octets, site.count(Kind::StoreFailed)), (0, 0));
+    }
+}
+
+fn channels(config: &mut NodeConfig) -> &mut Vec<Channel> {
+    &mut config.peers[0].channels
+}
+
+fn channel<'c>(config: &'c mut NodeConfig, name: &str) -> &'c mut Channel {
+    channels(config).iter_mut().find(|c| c.name == name).unwrap()
+}
+
+/// Another mark and window for Flash, no channel for Override, a new one for Priority.
+fn turned_over(config: &mut NodeConfig) {
+    let flash = channel(config, "flash");
+    (flash.rts.window, flash.dscp) = (1, Dscp::EF);
+    flash.precedences.push(Override);
+    channels(config).retain(|c| c.name != "override");
+    channel(config, "priority").precedences = vec![Deferred];
+    channel(config, "routine").precedences = vec![Routine];
+    let mut bulk = channel(config, "priority").clone();
+    (bulk.index, bulk.name, bulk.precedences) = (5, "bulk".to_owned(), vec![Priority]);
+    channels(config).insert(0, bulk);
+}
+
+fn effects(changes: &Changes) -> String {
+    let of_peer = |peer: &node::changes::PeerChange| {
+        let channels = peer.channels.iter().map(|c| {
+            format!(" {}={} {}", c.name, c.effect.name(), c.keys.join("+")).trim_end().to_owned()
+        });
+        let keys = peer.keys.join("+");
+        format!("{} {} {keys}:{};", peer.name, peer.effect.name(), channels.collect::<String>())
+    };
+    changes.keys.join(" ") + &changes.peers.iter().map(of_peer).collect::<String>()
+}
+
+#[test]
+fn what_did_not_change_is_not_touched() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    pair.submit(Routine, 10_000_000);
+    pair.until_carried(1_000_000);
+    let before = (ours(&pair, "routine"), ours(&pair, "immediate"), ours(&pair, "flash"));
+    assert_eq!(associations(&pair, "routine").iter().filter(|a| a.state == "sending").count(), 1);
+
+    let changes = configure(&mut pair, NAPLES, turned_over);
+    assert_eq!(
+        effects(&changes),
+        "act kept : bulk=added routine=changed precedences priority=changed precedences \
+         immediate=kept flash=reopened precedences+dscp+rts.window override=removed;"
+    );
+    assert_eq!(
+        changes.to_string(),
+        "act            kept\n\
+         act/bulk       added\n\
+         act/routine    changed   precedences\n\
+         act/priority   changed   precedences\n\
+         act/immediate  kept\n\
+         act/flash      reopened  precedences, dscp, rts.window\n\
+         act/override   removed\n"
+    );
+    configure(&mut pair, ACT, turned_over);
+    pair.submit(Priority, 1_000);
+    pair.submit(Override, 1_000);
+    pair.submit(Flash, 1_000);
+    pair.run(3);
+    assert_eq!(fates(&pair).len(), 3, "beside the long one");
+    assert!(pair.carried < 8_000_000, "which goes on: {}", pair.carried);
+    let after = (ours(&pair, "routine"), ours(&pair, "immediate"));
+    assert_eq!((&before.0, &before.1), (&after.0, &after.1), "the same associations");
+    assert!(status(&pair, "override").is_none());
+    let flash = associations(&pair, "flash");
+    assert!(flash.iter().all(|a| !before.2.contains(&a.id) && a.dscp_expected == Dscp::EF));
+    assert_eq!(ours(&pair, "bulk").len(), 1);
+    pair.until(Kind::TransferConfirmed, 4);
+    assert!(pair.carried < 11_000_000, "once: {}", pair.carried);
+    assert_eq!(pair.count(NAPLES, Kind::TransferFailed), 0);
+    assert_eq!(pair.count(NAPLES, Kind::TransferStarted), 4);
+    finish(pair, 4, 0);
+}
+
+#[test]
+fn a_transfer_goes_on_to_its_end_while_its_channel_is_opened_anew_beside_it() {
+    let mut pair = joined(with_one_association);
+    pair.latency = Duration::from_millis(50);
+    pair.run(5);
+    pair.submit(Routine, 500_000);
+    pair.until_carried(100_000);
+    let [old] = &ours(&pair, "all")[..] else { panic!() };
+    for site in [NAPLES, ACT] {
+        let changes = configure(&mut pair, site, |config| channel(config, "all").dscp = Dscp::EF);
+        assert_eq!(effects(&changes).matches("all=reopened dscp").count(), 1);
+    }
+    pair.run(2);
+    pair.submit(Routine, 1_000);
+    pair.until(Kind::TransferConfirmed, 1);
+    let both = associations(&pair, "all");
+    let marks: Vec<_> = both
+        .iter()
+        .filter(|a| a.role == "initiator")
+        .map(|a| (a.id == *old, a.draining, a.state.as_str(), a.dscp_expected))
+        .collect();
+    assert_eq!(marks[0], (true, true, "sending", Dscp::CS3), "{marks:?}");
+    assert_eq!((marks.len(), marks[1].0, marks[1].1, marks[1].3), (2, false, false, Dscp::EF));
+    pair.until(Kind::TransferConfirmed, 2);
+    pair.run(5);
+    assert!(!ours(&pair, "all").contains(old) && ours(&pair, "all").len() == 1);
+    assert_eq!(pair.count(NAPLES, Kind::TransferFailed), 0);
+    assert_eq!(pair.count(NAPLES, Kind::AssociationLost), 0);
+    finish(pair, 2, 0);
+}
+
+#[test]
+fn a_removed_channel_s_transfer_is_interrupted_and_its_message_takes_another() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    pair.submit(Flash, 3_000_000);
+    pair.until_carried(500_000);
+    configure(&mut pair, NAPLES, |config| {
+        channels(config).retain(|c| c.name != "flash");
+        channel(config, "immediate").precedences.push(Flash);
+    });
+    pair.run(1);
+    assert_eq!(ours(&pair, "flash").len(), 0);
+    assert_eq!(associations(&pair, "immediate").iter().filter(|a| a.state == "sending").count(), 1);
+    pair.until(Kind::TransferConfirmed, 1);
+    assert_eq!(pair.count(NAPLES, Kind::TransferStarted), 2);
+    // What the peer had opened is gone as well, and comes back no more.
+    pair.run(60);
+    assert!(status(&pair, "flash").is_none());
+    finish(pair, 1, 0);
+}
+
+#[test]
+fn a_precedence_moves_with_what_is_queued() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    // "priority" cannot be opened, and what is Priority waits.
+    pair.block(1);
+    for _ in 0..20 {
+        pair.submit(Priority, 2_000);
+    }
+    pair.run(20);
+    assert_eq!(status(&pair, "priority").unwrap().queued[&Priority], 20);
+    configure(&mut pair, NAPLES, |config| {
+        channel(config, "priority").precedences = vec![Deferred];
+        channel(config, "immediate").precedences.push(Priority);
+        channel(config, "routine").precedences = vec![Routine];
+    });
+    pair.run(20);
+    assert_eq!(fates(&pair).len(), 20);
+    let started = pair.sites[NAPLES].events.iter().map(|(_, e)| e);
+    let on: Vec<_> = started.filter(|e| e.kind == Kind::TransferStarted).collect();
+    assert!(on.iter().all(|e| e.channel.unwrap().index == 2), "all on `immediate`");
+    finish(pair, 20, 0);
+}
+
+/// The peer under another name: its channels are other channels.
+fn renamed(config: &mut NodeConfig) {
+    config.peers[0].name = "act again".to_owned();
+    let id = config.peers[0].id();
+    config.routes[1].to = Target::Peer(id);
+    for (n, channel) in config.peers[0].channels.iter_mut().enumerate() {
+        channel.index = 10 + n as u32;
+    }
+}
+
+fn without_peer(config: &mut NodeConfig) {
+    config.peers.clear();
+    config.routes.truncate(1);
+}
+
+fn asked(limit: usize) -> node::listing::QueueRequest {
+    node::listing::QueueRequest { limit, ..Default::default() }
+}
+
+#[test]
+fn an_operator_is_told_what_an_entry_became_that_is_routed_again() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    pair.submit(Routine, 5_000_000);
+    pair.submit(Routine, 3_000);
+    pair.until(Kind::Submitted, 2);
+    let list = |pair: &Pair| {
+        let site = &pair.sites[NAPLES];
+        let page = site.node.queue_page(pair.clock(), &asked(10)).unwrap();
+        page.describe(|_| None)
+            .entries
+            .iter()
+            .map(|row| base::EntryId(row.entry[1..].parse().unwrap()))
+            .collect::<Vec<base::EntryId>>()
+    };
+    let old = *list(&pair).last().unwrap();
+    pair.feed(NAPLES, Input::Operate { request: 1, entries: vec![old], hold: true });
+    pair.run(1);
+    configure(&mut pair, NAPLES, renamed);
+    pair.run(1);
+    let new = *list(&pair).last().unwrap();
+    assert_ne!(old, new);
+    let events = &pair.sites[NAPLES].events;
+    let of = events.iter().filter(|(_, event)| event.kind == Kind::Rerouted);
+    let said: Vec<&str> = of.map(|(_, event)| event.detail.as_str()).collect();
+    let expected = format!("routed again, as {new} to peer act again");
+    assert!(said.iter().any(|detail| detail.ends_with(&expected)), "{new} in {said:?}");
+    let asked = node::listing::QueueRequest { entry: Some(old), ..asked(10) };
+    let site = &pair.sites[NAPLES];
+    let why = site.node.queue_page(pair.clock(), &asked).unwrap_err();
+    assert_eq!(why.to_string(), format!("there is no entry {old}: it was routed again, as {new}"));
+    pair.feed(NAPLES, Input::Operate { request: 2, entries: vec![old], hold: false });
+    let (_, outcome) = pair.sites[NAPLES].operated.last().unwrap();
+    let became = node::operator::Outcome::Became(vec![new]);
+    assert_eq!(outcome.as_ref().unwrap(), &[(old, became)]);
+    pair.feed(NAPLES, Input::Operate { request: 3, entries: vec![new], hold: false });
+    finish(pair, 2, 0);
+}
+
+#[test]
+fn what_is_queued_for_a_removed_peer_is_routed_again() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    pair.submit(Routine, 5_000_000);
+    for _ in 0..100 {
+        pair.submit(Routine, 3_000);
+    }
+    pair.until(Kind::Submitted, 101);
+    let changes = configure(&mut pair, NAPLES, renamed);
+    assert_eq!(effects(&changes), "routeact again added : all=added;act removed : all=removed;");
+    pair.run(1);
+    assert_eq!(pair.count(NAPLES, Kind::Rerouted), 101);
+    assert_eq!(pair.count(NAPLES, Kind::NonDelivery), 0);
+    assert!(ours(&pair, "all").len() == 1, "the old one is gone: {:?}", associations(&pair, "all"));
+    finish(pair, 101, 0);
+}
+
+#[test]
+fn or_reported_where_no_route_leads() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    pair.submit(Routine, 5_000_000);
+    for _ in 0..50 {
+        pair.submit(Routine, 3_000);
+    }
+    pair.until(Kind::Submitted, 51);
+    configure(&mut pair, NAPLES, without_peer);
+    pair.run(60);
+    // What comes late is refused by the routes.
+    pair.submit(Flash, 10);
+    pair.run(10);
+    assert_eq!(fates(&pair).values().filter(|f| **f == (0, 1)).count(), 52);
+    let status = pair.sites[NAPLES].node.status(pair.clock());
+    assert!(status.peers.is_empty(), "{status:?}");
+    finish(pair, 0, 52);
+}
+
+#[test]
+fn a_peer_that_is_back_before_its_messages_were_read_keeps_them() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    pair.block(0);
+    for _ in 0..100 {
+        pair.submit(Routine, 3_000);
+    }
+    pair.run(5);
+    let before = pair.sites[NAPLES].config.clone();
+    configure(&mut pair, NAPLES, without_peer);
+    configure(&mut pair, NAPLES, |config| *config = before);
+    pair.blocked.clear();
+    pair.run(5);
+    assert_eq!(pair.count(NAPLES, Kind::Rerouted), 0);
+    finish(pair, 100, 0);
+}
+
+#[test]
+fn unrouted_are_few_in_memory_while_the_disk_does_not_answer() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    pair.link_up = false;
+    pair.cut();
+    for _ in 0..100 {
+        pair.submit(Routine, 10);
+    }
+    pair.until(Kind::Submitted, 100);
+    pair.sites[NAPLES].store.stuck = true;
+    configure(&mut pair, NAPLES, without_peer);
+    pair.run(120);
+    assert_eq!(pair.count(NAPLES, Kind::Rerouted), 32);
+    pair.sites[NAPLES].store.stuck = false;
+    pair.run(60);
+    assert_eq!(pair.count(NAPLES, Kind::Rerouted), 100);
+    assert_eq!(fates(&pair).values().filter(|f| **f == (0, 1)).count(), 100);
+}
+
+#[test]
+fn another_identity_binds_anew() {
+    let mut pair = joined(with_one_association);
+    pair.run(5);
+    let before = ours(&pair, "all");
+    let id = PeerId::of_name("act");
+    let mut expect = Keys::default();
+    expect.reopens("expect", true);
+    let edge = EdgeChanges { peers: [(id, expect)].into(), ..EdgeChanges::default() };
+    let changes = pair.network.configure(NAPLES, |_| {}, edge);
+    assert_eq!(effects(&changes), "act reopened expect: all=reopened;");
+    pair.run(10);
+    let after = ours(&pair, "all");
+    assert!(before.len() == 1 && after.len() == 1 && before != after);
+
+    let changes =
+        configure(&mut pair, NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    assert_eq!(effects(&changes), "act changed extensions: all=kept;");
+    pair.run(10);
+    assert_eq!(ours(&pair, "all"), after);
+    pair.submit(Routine, 10);
+    finish(pair, 1, 0);
+}
+
+#[test]
+fn what_the_new_dialect_has_no_form_for_is_reported_and_the_rest_goes_on() {
+    let mut pair = joined(five_channels);
+    pair.link_up = false;
+    pair.cut();
+    pair.network.users[pair.sender].critical = true;
+    pair.submit(Flash, 1_000);
+    pair.network.users[pair.sender].critical = false;
+    pair.submit(Flash, 1_000);
+    pair.until(Kind::Submitted, 2);
+    configure(&mut pair, NAPLES, |config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
+    pair.link_up = true;
+    pair.run(100);
+    let rerouted = pair.sites[NAPLES].details(Kind::Rerouted);
+    let [detail] = &rerouted[..] else { panic!("{rerouted:?}") };
+    assert!(detail.starts_with("its peer has no form for a critical extension: routed again"));
+    // The peer is sent the other one, without its qualifier; and nothing of the first.
+    let sent = pair.sites[NAPLES].details(Kind::TransferStarted);
+    assert_eq!(sent, ["1000 octets of content, 1 private extensions left out"]);
+    finish(pair, 1, 1);
+}
+
+#[test]
+fn limits_hold_at_once_and_cut_nobody_off() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    let before = pair.sites[NAPLES].node.holds().associations;
+    let changes = configure(&mut pair, NAPLES, |config| {
+        config.limits.associations = 1;
+        config.limits.associations_per_user = 1;
+        config.hold.hold = node::config::Hold::Off;
+    });
+    assert_eq!(changes.keys, ["precedence", "limits.associations", "limits.associations_per_user"]);
+    pair.run(10);
+    assert_eq!(pair.sites[NAPLES].node.holds().associations, before);
+    let second = pair.user(NAPLES, "LOG", false);
+    pair.bind(second, NAPLES);
+    pair.run(5);
+    assert!(!pair.is_bound(second), "one too many");
+    assert!(pair.is_bound(pair.sender));
+    pair.submit(Flash, 1_000);
+    finish(pair, 1, 0);
+}
+
+#[test]
+fn what_came_by_a_listener_that_is_gone_ends_and_the_rest_stays() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    let theirs = |pair: &Pair| -> Vec<String> {
+        let there = associations(pair, "flash").into_iter().filter(|a| a.role == "responder");
+        there.map(|a| a.id).collect()
+    };
+    let (own, peers) = (ours(&pair, "flash"), theirs(&pair));
+    assert_eq!((own.len(), peers.len()), (1, 1));
+    // Users stay, for their listener does.
+    let config = {
+        let mut config = pair.sites[NAPLES].config.clone();
+        let flash = config.listeners.iter_mut().find(|l| l.id.0 == 4).unwrap();
+        flash.id.0 = 40;
+        config
+    };
+    let edge = EdgeChanges::default();
+    let changes = pair.sites[NAPLES].node.changes(&config, &edge);
+    assert!(effects(&changes).contains("flash=changed listen"), "{}", effects(&changes));
+    pair.sites[NAPLES].config = config.clone();
+    pair.feed(NAPLES, Input::Configure { config: Box::new(config), edge });
+    pair.run(20);
+    assert_eq!(ours(&pair, "flash"), own);
+    assert!(theirs(&pair).len() == 1 && theirs(&pair) != peers, "bound again by the new one");
+    assert!(pair.is_bound(pair.sender));
+    pair.submit(Flash, 1_000);
+    finish(pair, 1, 0);
+}
+
+#[test]
+fn nothing_is_done_where_nothing_changed() {
+    let mut pair = joined(five_channels);
+    pair.run(5);
+    let ids = |pair: &Pair| -> Vec<Vec<String>> {
+        ["routine", "priority", "immediate", "flash", "override"].map(|c| ours(pair, c)).to_vec()
+    };
+    let before = ids(&pair);
+    let changes = configure(&mut pair, NAPLES, |_| {});
+    assert!(!changes.any() && changes.restart.is_empty());
+    assert!(changes.peers.iter().all(|p| p.effect == Effect::Kept));
+    pair.run(10);
+    assert_eq!(ids(&pair), before);
+    assert_eq!(pair.count(NAPLES, Kind::Reconfigured), 0);
+    let mut other = pair.sites[NAPLES].config.clone();
+    other.mta.0.push('X');
+    let changes = pair.sites[NAPLES].node.changes(&other, &EdgeChanges::default());
+    assert_eq!(changes.restart, ["mta.name"]);
+}
+
+/// Channels in some order, with some precedences each, of which some are new.
+fn shuffle(config: &mut NodeConfig, model: &Channel, next: &mut u32, random: &mut base::rng::Rng) {
+    let names = ["one", "two", "three", "four"];
+    let mut made: Vec<Channel> = Vec::new();
+    let count = 1 + random.below(4) as usize;
+    for name in names.iter().take(count) {
+        let old = channels(config).iter().find(|c| c.name == *name).cloned();
+        let mut channel = old.unwrap_or_else(|| {
+            *next += 1;
+            Channel { index: *next, name: (*name).to_owned(), ..model.clone() }
+        });
+        channel.precedences.clear();
+        match random.below(4) {
+            0 => channel.rts.window = 1 + random.below(4) as u32,
+            1 => channel.rts.checkpoint_size = [1, 4, 16][random.below(3) as usize],
+            2 => channel.associations_max = 1 + random.below(3) as u32,
+            _ => {}
+        }
+        made.push(channel);
+    }
+    for precedence in Precedence::ALL {
+        made[random.below(count as u64) as usize].precedences.push(precedence);
+    }
+    *channels(config) = made;
+}
+
+fn turmoil(seed: u64) {
+    let mut pair = Pair::with_reports(seed, NOTHING);
+    let model = pair.sites[NAPLES].config.peers[0].channels[0].clone();
+    let full = [NAPLES, ACT].map(|site| pair.sites[site].config.clone());
+    let mut next = 100;
+    let mut random = base::rng::Rng::new(seed);
+    let count = 30;
+    for n in 0..count {
+        let size = [50, 3_000, 20_000, 200_000][random.below(4) as usize];
+        pair.submit(Precedence::ALL[random.below(6) as usize], size);
+        pair.run_for(Duration::from_millis(random.below(600)));
+        let site = random.below(2) as usize;
+        match random.below(8) {
+            0..5 => {
+                let peer = full[site].peers[0].clone();
+                let routes = full[site].routes.clone();
+                configure(&mut pair, site, |config| {
+                    if config.peers.is_empty() {
+                        (config.peers, config.routes) = (vec![peer], routes);
+                        channels(config).clear();
+                    }
+                    shuffle(config, &model, &mut next, &mut random);
+                });
+            }
+            5 if n % 3 == 0 => {
+                configure(&mut pair, NAPLES, without_peer);
+            }
+            6 => pair.cut(),
+            _ => {}
+        }
+    }
+    for site in [NAPLES, ACT] {
+        let (peers, routes) = (full[site].peers.clone(), full[site].routes.clone());
+        configure(&mut pair, site, |config| {
+            (config.peers, config.routes) = (peers, routes);
+            channels(config)[0].index = 1_000;
+        });
+    }
+    pair.run(1_500);
+    assert_eq!(pair.network.users[pair.sender].answers.len(), count, "seed {seed}");
+    let fates = fates(&pair);
+    assert_eq!(fates.len(), count, "seed {seed}: none lost");
+    for (message, fate) in &fates {
+        assert!(fate.0 <= 1 && fate.1 <= 1, "seed {seed}: {message} {fate:?}");
+    }
+    assert!(fates.values().filter(|f| f.0 == 1).count() > 0, "seed {seed}");
+    at_rest(&pair);
+}
+
+#[test]
+fn nothing_is_lost_or_doubled_whatever_changes() {
+    for seed in 500..524 {
+        turmoil(seed);
+    }
+}
+
+#[test]
+fn an_identifier_names_one_channel_for_ever() {
+    let mut pair = joined(five_channels);
+    configure(&mut pair, NAPLES, turned_over);
+    let config = &pair.sites[NAPLES].config;
+    let peer = PeerId::of_name("act");
+    let named = |index| config.channel(ChannelId { peer, index }).map(|(_, c)| c.name.as_str());
+    assert_eq!((named(5), named(4), named(0)), (Some("bulk"), None, Some("routine")));
+}

@@ -1,0 +1,194 @@
+//! A process dies after each of its outputs, one run for each of them: nothing is lost, nothing is
+//! there twice, nothing is left over.
+
+use base::Precedence;
+use osi::api::Dialogue;
+use p1::flags::ReportRequest;
+use std::collections::BTreeMap;
+use std::time::Duration;
+use testkit::build::content;
+use testkit::{ACT, Death, Delivered, NAPLES, NOTHING, Network, Setup, Strike, address};
+
+/// One message of the scenario, submitted by OPS in Naples.
+struct Planned {
+    to: &'static [(usize, &'static str)],
+    size: usize,
+    precedence: Precedence,
+    report: ReportRequest,
+}
+
+/// Two local recipients that share a content, with reports; a transfer of several checkpoints; one
+/// that never leaves the site; one that nobody takes.
+const PLAN: [Planned; 4] = [
+    Planned {
+        to: &[(ACT, "OPS"), (ACT, "LOG")],
+        size: 60,
+        precedence: Precedence::Flash,
+        report: ReportRequest::Report,
+    },
+    Planned {
+        to: &[(ACT, "LOG")],
+        size: 9_000,
+        precedence: Precedence::Routine,
+        report: ReportRequest::None,
+    },
+    Planned {
+        to: &[(NAPLES, "OPS"), (ACT, "OPS")],
+        size: 2_000,
+        precedence: Precedence::Priority,
+        report: ReportRequest::NonDelivery,
+    },
+    Planned {
+        to: &[(ACT, "NOBODY")],
+        size: 300,
+        precedence: Precedence::Immediate,
+        report: ReportRequest::NonDelivery,
+    },
+];
+
+struct Scenario {
+    network: Network,
+    /// Its users, with their sites and names; the first one submits.
+    users: Vec<(usize, usize, &'static str)>,
+}
+
+impl Scenario {
+    fn new(setup: Setup) -> Scenario {
+        let mut network = Network::pair(1, setup);
+        network.latency = Duration::from_millis(1);
+        let users = [(NAPLES, "OPS"), (ACT, "OPS"), (ACT, "LOG")]
+            .map(|(site, name)| (network.user(site, name, true), site, name));
+        for (n, planned) in PLAN.iter().enumerate() {
+            let to: Vec<String> = planned.to.iter().map(|(s, name)| address(*s, name)).collect();
+            let text = content(n, planned.size);
+            let id = format!("MESSAGE {n}");
+            network.submit(users[0].0, &to, planned.precedence, &text, &id, planned.report);
+        }
+        Scenario { network, users: users.to_vec() }
+    }
+
+    /// All was answered, taken and forgotten.
+    fn is_over(&self) -> bool {
+        let over = |s: &testkit::Site| {
+            let store = &s.store;
+            store.entries.is_empty() && store.bodies.is_empty()
+        };
+        self.network.users[0].answers.len() == PLAN.len() && self.network.sites.iter().all(over)
+    }
+
+    /// Runs to the end; who lost its association binds again.
+    fn run(&mut self) {
+        for pause in [1, 1, 1, 1, 10, 30, 120, 120, 400, 700] {
+            if self.is_over() {
+                // What is to come twice comes when they bind again, or when the sites connect; a
+                // death that is still to come, too.
+                self.network.cut();
+                self.network.run_for(Duration::from_secs(10));
+                if self.network.sites.iter().all(|s| s.strikes.is_empty()) {
+                    break;
+                }
+            }
+            for &(user, site, _) in &self.users {
+                if !self.network.is_bound(user) {
+                    self.network.bind(user, site);
+                }
+            }
+            self.network.run_for(Duration::from_secs(pause));
+        }
+    }
+
+    /// What must hold then, where each site died so often.
+    fn check(&self, deaths: [u32; 2]) {
+        let network = &self.network;
+        let answers: Vec<&String> =
+            network.users[0].answers.iter().map(|a| a.as_ref().expect("accepted")).collect();
+        assert_eq!(answers.len(), PLAN.len(), "every submission was answered");
+        for &(user, site, name) in &self.users {
+            let mut got: BTreeMap<&str, u32> = BTreeMap::new();
+            let mut reports: BTreeMap<(&str, bool), u32> = BTreeMap::new();
+            for delivered in &network.users[user].delivered {
+                match delivered {
+                    Delivered::Message { identifier, content: octets } => {
+                        *got.entry(identifier).or_default() += 1;
+                        let n = answers.iter().position(|a| *a == identifier);
+                        let n = n.expect("an identifier that was the answer to a submission");
+                        assert!(*octets == content(n, PLAN[n].size), "{n} is whole");
+                    }
+                    Delivered::Report { subject, delivered } => {
+                        *reports.entry((subject, *delivered)).or_default() += 1;
+                    }
+                }
+            }
+            // P3 has no replay key: a delivery whose confirm was lost comes again, once a death.
+            let once = 1..=1 + deaths[site];
+            let meant = |p: &&Planned| p.to.contains(&(site, name));
+            assert_eq!(got.len(), PLAN.iter().filter(meant).count(), "{name} at {site}: {got:?}");
+            assert!(got.values().all(|times| once.contains(times)), "{name} at {site}: {got:?}");
+            let expected: &[_] = if user == 0 { &[(0, true, 2), (3, false, 1)] } else { &[] };
+            assert_eq!(reports.len(), expected.len(), "{name} at {site}: {reports:?}");
+            for &(n, delivered, least) in expected {
+                let times = reports.get(&(answers[n].as_str(), delivered)).copied().unwrap_or(0);
+                assert!((least..=least + deaths[site]).contains(&times), "{n}: {reports:?}");
+            }
+        }
+        network.assert_empty();
+        assert!(network.sites.iter().all(|s| s.strikes.is_empty()), "each died as it should");
+    }
+}
+
+/// Outputs of each site where nobody dies.
+fn outputs(setup: Setup) -> [u64; 2] {
+    let mut scenario = Scenario::new(setup);
+    scenario.run();
+    scenario.check([0, 0]);
+    [NAPLES, ACT].map(|site| scenario.network.sites[site].outputs)
+}
+
+/// Each site dies after each of its outputs (or every `step`th), in every way; `again` outputs later
+/// once more.
+fn sweep(setup: Setup, step: usize, again: Option<u64>) {
+    let counts = outputs(setup);
+    let mut failed = Vec::new();
+    for site in [NAPLES, ACT] {
+        for after in (1..=counts[site]).step_by(step) {
+            for death in [Death::Power, Death::Process] {
+                for commits in [false, true] {
+                    let strike = Strike { after, death, commits };
+                    let mut strikes = vec![strike];
+                    strikes.extend(again.map(|more| Strike { after: after + more, ..strike }));
+                    let run = std::panic::AssertUnwindSafe(|| {
+                        let mut scenario = Scenario::new(setup);
+                        scenario.network.sites[site].strikes = strikes.clone().into();
+                        scenario.run();
+                        let mut deaths = [0; 2];
+                        deaths[site] = strikes.len() as u32;
+                        scenario.check(deaths);
+                    });
+                    if std::panic::catch_unwind(run).is_err() {
+                        failed.push((site, strikes));
+                    }
+                }
+            }
+        }
+    }
+    // Each of them said why.
+    assert!(failed.is_empty(), "of outputs {counts:?} at each site, these: {failed:#?}");
+}
+
+#[test]
+fn a_death_after_any_output_loses_and_doubles_nothing() {
+    sweep(NOTHING, 1, None);
+}
+
+#[test]
+fn nor_does_a_second_one_while_it_starts() {
+    for more in [1, 2] {
+        sweep(NOTHING, 3, Some(more));
+    }
+}
+
+#[test]
+fn nor_without_checkpoints_nor_in_turns() {
+    sweep(Setup { rts: |rts| rts.checkpoint_size = 0, ..NOTHING }, 3, None);
+    sweep(Setup { rts: |rts| rts.dialogue = Dialogue::TwoWayAlternate, ..NOTHING }, 3, None);
+}

@@ -1,0 +1,315 @@
+//! Transfers that are cut off go on at their last confirmed checkpoint, whoever opened the
+//! association and whoever sends: counted in octets of content that are sent.
+
+use base::Precedence;
+use node::Input;
+use node::changes::EdgeChanges;
+use node::config::{Connection, NodeConfig, Resume};
+use node::event::Kind;
+use osi::api::{Dialogue, RtseParameters};
+use p1::flags::ReportRequest;
+use std::time::Duration;
+use testkit::build::content;
+use testkit::{ACT, Delivered, Events, NAPLES, Network, Setup, address};
+
+/// Octets between checkpoints, and checkpoints in the window.
+const CHECKPOINT: u64 = 4 * 1024;
+const WINDOW: u64 = 3;
+/// The most that one cut may have sent again.
+const AGAIN: u64 = (WINDOW + 1) * CHECKPOINT;
+const SIZE: usize = 250_000;
+
+fn rts(rts: &mut RtseParameters) {
+    rts.dialogue = Dialogue::TwoWayAlternate;
+    assert_eq!(
+        (u64::from(rts.checkpoint_size) * 1024, u64::from(rts.window)),
+        (CHECKPOINT, WINDOW)
+    );
+}
+
+fn kept_open(config: &mut NodeConfig) {
+    let peer = &mut config.peers[0];
+    peer.channels[0].connection = Connection::Permanent;
+    peer.channels[0].associations_max = 1;
+    peer.addresses = vec!["192.0.2.1".parse().unwrap()];
+}
+
+fn either(config: &mut NodeConfig) {
+    kept_open(config);
+    config.peers[0].resume = Resume::Either;
+}
+
+/// Only this site may open connections.
+fn only(network: &mut Network, opener: usize) {
+    for (site, it) in network.sites.iter_mut().enumerate() {
+        it.may_connect = site == opener;
+    }
+}
+
+/// Two sites, one association that `opener` opened, and a long transfer on it from `sender`.
+struct Case {
+    network: Network,
+    sender: usize,
+    opener: usize,
+    reader: usize,
+    text: Vec<u8>,
+}
+
+impl Case {
+    fn new(seed: u64, opener: usize, sender: usize, node: fn(&mut NodeConfig)) -> Case {
+        let mut network = Network::pair(seed, Setup { rts, node });
+        only(&mut network, opener);
+        network.run_for(Duration::from_millis(100));
+        network.cut();
+        let from = network.user(sender, "OPS", false);
+        let reader = network.user(1 - sender, "OPS", true);
+        network.bind(from, sender);
+        network.run_for(Duration::from_secs(3));
+        assert!(network.is_joined(), "the opener keeps one open");
+        let text = content(seed as usize, SIZE);
+        let to = [address(1 - sender, "OPS")];
+        network.submit(from, &to, Precedence::Routine, &text, "LONG", ReportRequest::None);
+        Case { network, sender, opener, reader, text }
+    }
+
+    fn sent(&self) -> u64 {
+        self.network.sites[self.sender].store.octets_read
+    }
+
+    /// Runs until so many octets of content went out, or all of them have arrived.
+    fn run_until_sent(&mut self, octets: u64) {
+        for _ in 0..20_000 {
+            if self.sent() >= octets || self.network.queued(self.sender) == 0 && self.sent() > 0 {
+                return;
+            }
+            self.network.run_for(Duration::from_millis(1));
+        }
+        panic!("{} of {octets} octets were sent", self.sent());
+    }
+
+    /// Runs until there is a connection between the sites again.
+    fn run_until_joined(&mut self) {
+        for _ in 0..100_000 {
+            if self.network.is_joined() {
+                return;
+            }
+            self.network.run_for(Duration::from_millis(1));
+        }
+        panic!("no connection\n{}", self.log());
+    }
+
+    /// Lets the transfer come to its end, and gives the octets that were sent again.
+    fn finish(&mut self) -> u64 {
+        self.network.run_for(Duration::from_secs(150));
+        // The reader takes it now: what is read for that is not counted.
+        let sent = self.sent();
+        assert_eq!(self.network.queued(self.sender), 0, "{}", self.log());
+        self.network.bind(self.reader, 1 - self.sender);
+        self.network.run_for(Duration::from_secs(20));
+        let got = &self.network.users[self.reader].delivered;
+        let [Delivered::Message { content, .. }] = &got[..] else {
+            panic!("{} deliveries\n{}", got.len(), self.log())
+        };
+        assert!(*content == self.text, "another content\n{}", self.log());
+        self.network.run_for(Duration::from_secs(700));
+        self.network.assert_empty();
+        sent - SIZE as u64
+    }
+
+    /// The events of both sites, for a test that fails.
+    fn log(&self) -> String {
+        let mut all: Vec<String> = Vec::new();
+        for (site, name) in [(NAPLES, "naples"), (ACT, "act")] {
+            for (at, event) in &self.network.sites[site].events {
+                let what = format!("{:?} {:?}", event.kind, event.detail);
+                all.push(format!("{:>12.6} {name:6} {what}", at.0 as f64 / 1e6));
+            }
+        }
+        all.sort();
+        format!("opened by {}, sent by {}\n{}", self.opener, self.sender, all.join("\n"))
+    }
+}
+
+const ALL: [(usize, usize); 4] = [(NAPLES, NAPLES), (NAPLES, ACT), (ACT, NAPLES), (ACT, ACT)];
+
+#[test]
+fn a_cut_sends_no_more_than_the_window_again_whoever_opened() {
+    for seed in 0..8 {
+        for (opener, sender) in ALL {
+            let mut case = Case::new(seed, opener, sender, kept_open);
+            let cut_at = case.network.rng.below(SIZE as u64 + 4_000);
+            case.run_until_sent(cut_at);
+            // Also while the end is confirmed.
+            let more = Duration::from_micros(case.network.rng.below(30_000));
+            case.network.run_for(more);
+            case.network.cut();
+            let again = case.finish();
+            assert!(again <= AGAIN, "seed {seed}, cut at {cut_at}: {again} again\n{}", case.log());
+        }
+    }
+}
+
+#[test]
+fn nor_does_a_second_cut_while_it_is_recovered_or_soon_after() {
+    for seed in 100..106 {
+        for (opener, sender) in ALL {
+            let mut case = Case::new(seed, opener, sender, kept_open);
+            let cut_at = case.network.rng.below(SIZE as u64);
+            case.run_until_sent(cut_at);
+            let mut cuts = 1;
+            case.network.cut();
+            for _ in 0..1 + case.network.rng.below(3) {
+                case.run_until_joined();
+                let more = Duration::from_micros(case.network.rng.below(120_000));
+                case.network.run_for(more);
+                case.network.cut();
+                cuts += 1;
+            }
+            let again = case.finish();
+            assert!(
+                again <= AGAIN * cuts,
+                "seed {seed}, {cuts} cuts from {cut_at} on: {again} again\n{}",
+                case.log()
+            );
+        }
+    }
+}
+
+#[test]
+fn nor_does_a_cut_that_one_end_does_not_notice() {
+    // One end recovers, or waits, while the other still thinks that the association is there.
+    for seed in 200..203 {
+        for (opener, sender) in ALL {
+            for blind in [NAPLES, ACT] {
+                let mut case = Case::new(seed, opener, sender, kept_open);
+                let cut_at = case.network.rng.below(SIZE as u64);
+                case.run_until_sent(cut_at);
+                case.network.cut_unnoticed_by(blind);
+                let again = case.finish();
+                assert!(again <= AGAIN, "seed {seed}: {again} again\n{}", case.log());
+            }
+        }
+    }
+}
+
+#[test]
+fn where_the_profile_allows_it_the_sender_recovers_what_the_peer_opened() {
+    for (seed, sender) in [(300, NAPLES), (301, ACT)] {
+        let opener = 1 - sender;
+        for (node, goes_on) in [(either as fn(&mut NodeConfig), true), (kept_open, false)] {
+            let mut case = Case::new(seed, opener, sender, node);
+            case.run_until_sent(200_000);
+            // From now on only the sender can connect.
+            only(&mut case.network, sender);
+            case.network.cut();
+            let before = case.sent();
+            case.network.run_for(Duration::from_secs(4));
+            assert_eq!(case.sent(), before, "it waits for the peer, and is not sent afresh");
+            let again = case.finish();
+            assert_eq!(again <= AGAIN, goes_on, "{again} again\n{}", case.log());
+        }
+    }
+}
+
+#[test]
+fn both_ends_may_ask_at_once() {
+    let mut collisions = [0; 2];
+    for seed in 400..424 {
+        for (opener, sender) in [(NAPLES, ACT), (ACT, NAPLES)] {
+            let mut case = Case::new(seed, opener, sender, either);
+            let cut_at = case.network.rng.below(SIZE as u64);
+            case.run_until_sent(cut_at);
+            case.network.sites.iter_mut().for_each(|site| site.may_connect = true);
+            case.network.link_up = false;
+            case.network.cut();
+            // So long a way that the one asks before it hears that the other does.
+            case.network.latency = Duration::from_millis(1_500);
+            let down = case.network.rng.below(9_000);
+            case.network.run_for(Duration::from_millis(down));
+            case.network.link_up = true;
+            let again = case.finish();
+            assert!(again <= AGAIN, "seed {seed}: {again} again\n{}", case.log());
+            let told = case.log();
+            collisions[0] += usize::from(told.contains("busy: we ask"));
+            collisions[1] += usize::from(told.contains("the peer recovers the association itself"));
+        }
+    }
+    assert!(collisions.iter().all(|c| *c > 0), "{collisions:?}");
+}
+
+#[test]
+fn after_a_restart_of_either_end_it_begins_again_and_arrives_once() {
+    for seed in 500..503 {
+        for (opener, sender) in ALL {
+            for dies in [NAPLES, ACT] {
+                let mut case = Case::new(seed, opener, sender, kept_open);
+                let cut_at = case.network.rng.below(SIZE as u64);
+                case.run_until_sent(cut_at);
+                case.network.crash(dies);
+                // [`Case::finish`] asserts that it comes whole, and once.
+                let again = case.finish();
+                assert!(again <= SIZE as u64, "seed {seed}: {again} again\n{}", case.log());
+            }
+        }
+    }
+}
+
+#[test]
+fn a_reload_in_between_keeps_it_unless_its_octets_would_be_others() {
+    type Change = fn(&mut NodeConfig);
+    let changes: [(Change, bool); 3] = [
+        (|config| config.peers[0].channels[0].grow_at = 9, true),
+        // What has begun in one form goes on in it.
+        (|config| config.peers[0].dialect = p1::Dialect::BlueBook1988, true),
+        (|config| config.peers[0].channels[0].rts.indefinite_lengths = true, false),
+    ];
+    for (n, (change, goes_on)) in changes.into_iter().enumerate() {
+        for (opener, sender) in ALL {
+            let mut case = Case::new(600 + n as u64, opener, sender, kept_open);
+            case.run_until_sent(200_000);
+            case.network.link_up = false;
+            case.network.cut();
+            for site in [NAPLES, ACT] {
+                case.network.configure(site, change, EdgeChanges::default());
+            }
+            case.network.link_up = true;
+            let again = case.finish();
+            assert_eq!(again <= AGAIN, goes_on, "change {n}: {again} again\n{}", case.log());
+        }
+    }
+}
+
+#[test]
+fn what_an_operator_holds_meanwhile_waits_and_begins_again_when_released() {
+    for (opener, sender) in ALL {
+        let mut case = Case::new(700, opener, sender, kept_open);
+        case.run_until_sent(200_000);
+        case.network.link_up = false;
+        case.network.cut();
+        let entries: Vec<_> =
+            case.network.sites[sender].store.entries.keys().map(|(_, id)| *id).collect();
+        let hold = |hold| Input::Operate { request: 1, entries: entries.clone(), hold };
+        case.network.feed(sender, hold(true));
+        case.network.link_up = true;
+        let before = case.sent();
+        case.network.run_for(Duration::from_secs(100));
+        assert_eq!((case.sent(), case.network.queued(sender)), (before, 1), "held\n{}", case.log());
+        case.network.feed(sender, hold(false));
+        case.finish();
+    }
+}
+
+#[test]
+fn a_transfer_whose_peer_is_gone_is_routed_again_and_reported() {
+    let mut case = Case::new(800, ACT, NAPLES, kept_open);
+    case.run_until_sent(200_000);
+    case.network.link_up = false;
+    case.network.cut();
+    let change = |config: &mut NodeConfig| {
+        config.peers.clear();
+        config.routes.truncate(1);
+    };
+    case.network.configure(NAPLES, change, EdgeChanges::default());
+    case.network.run_for(Duration::from_secs(20));
+    assert_eq!(case.network.sites[NAPLES].count(Kind::Rerouted), 1, "{}", case.log());
+}

@@ -1,0 +1,289 @@
+//! The other end of a connection of a bench, played with a whole stack: a peer or a user.
+
+use super::Bench;
+use super::script::{Answer, Fate, session_refusal};
+use crate::build::{Submission, name};
+use base::AssociationId;
+use base::ber::{Element, Writer};
+use bytes::Bytes;
+use node::{Input, ListenerId};
+use osi::api::{Indication, Payload, Request, Role, Selectors};
+use osi::profiles;
+use osi::session::service::ConnectionReference;
+use osi::stack::Association;
+use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
+use p1::p3::{DeliveryResult, MtsBind, MtsBindError, ObjectName, operation};
+use std::time::Duration;
+
+/// What became of a bind.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// There is no answer yet.
+    Nothing,
+    /// The association is open.
+    Open,
+    /// The bind error, as text.
+    Refused(String),
+    /// Another layer refused it, with its detail.
+    RefusedBelow(String),
+    /// The association was aborted.
+    Aborted(String),
+}
+
+/// A stack at the other end.
+pub(super) struct Client {
+    pub(super) stack: Association,
+    p3: bool,
+    outcome: Outcome,
+    /// The bind result.
+    bound: Bytes,
+    /// A transfer of its failed.
+    failed: bool,
+    /// Invocations so far.
+    invokes: i64,
+    /// What the node invoked and it has not answered.
+    invoked: Option<(i64, i64)>,
+}
+
+impl Client {
+    fn new(config: osi::api::Config, role: Role, p3: bool) -> Client {
+        let (outcome, bound) = (Outcome::Nothing, Bytes::new());
+        let stack = Association::new(config, role);
+        Client { stack, p3, outcome, bound, failed: false, invokes: 0, invoked: None }
+    }
+
+    /// A peer to which the node connects.
+    pub(super) fn responder() -> Client {
+        let config = profiles::p1(Selectors::default(), Selectors::default(), <_>::default());
+        Client::new(config, Role::Responder, false)
+    }
+}
+
+fn reference() -> ConnectionReference {
+    ConnectionReference {
+        user: Bytes::from_static(b"\x04\x01a"),
+        common: Bytes::from_static(b"\x17\x0D260102030405Z"),
+        additional: Bytes::new(),
+    }
+}
+
+impl Bench {
+    /// A peer connects and binds.
+    pub fn mta(
+        &mut self,
+        listener: ListenerId,
+        from: &str,
+        name: &str,
+        password: &str,
+    ) -> AssociationId {
+        let password = Credentials::simple(password.as_bytes().to_vec());
+        self.mta_with(listener, from, MtaAuthentication::new(name, password))
+    }
+
+    /// A peer connects and binds with this argument.
+    pub fn mta_with(
+        &mut self,
+        listener: ListenerId,
+        from: &str,
+        who: MtaAuthentication,
+    ) -> AssociationId {
+        let id = self.connect(listener, from);
+        let mut writer = Writer::new();
+        MtaBindArgument::Authenticated(who).write(&mut writer);
+        let config = profiles::p1(Selectors::default(), Selectors::default(), reference());
+        self.open(id, config, writer.into_vec().into(), false);
+        id
+    }
+
+    /// A user of this surname connects and binds.
+    pub fn user(&mut self, from: &str, surname: &str, password: &'static str) -> AssociationId {
+        let id = self.connect(super::P3, from);
+        self.user_on(id, surname, password);
+        id
+    }
+
+    /// A user of this surname binds on a connection.
+    pub fn user_on(&mut self, id: AssociationId, surname: &str, password: &'static str) {
+        self.address_on(id, &super::user_address(surname), password);
+    }
+
+    /// A user of this address binds on a connection.
+    pub fn address_on(&mut self, id: AssociationId, address: &str, password: &'static str) {
+        let agent = ObjectName::UserAgent(name(address));
+        self.user_with(id, &MtsBind::new(agent, Credentials::simple(password)));
+    }
+
+    /// A user binds on a connection with this argument.
+    pub fn user_with(&mut self, id: AssociationId, bind: &MtsBind) {
+        let mut writer = Writer::new();
+        bind.write(&mut writer);
+        let config = profiles::p3(Selectors::default(), Selectors::default(), reference());
+        self.open(id, config, writer.into_vec().into(), true);
+    }
+
+    fn open(&mut self, id: AssociationId, mut config: osi::api::Config, bind: Bytes, p3: bool) {
+        config.setup_timeout = Duration::from_secs(600);
+        let client = Client::new(config, Role::Initiator, p3);
+        self.connections.get_mut(&id).expect("a connection").client = Some(client);
+        self.request(id, Request::Open { bind });
+    }
+
+    fn client(&self, id: AssociationId) -> &Client {
+        self.connections.get(&id).and_then(|c| c.client.as_ref()).expect("a client")
+    }
+
+    /// What became of a bind.
+    pub fn outcome(&self, id: AssociationId) -> Outcome {
+        self.client(id).outcome.clone()
+    }
+
+    /// Messages of all grades that wait, as the bind result says.
+    pub fn messages_waiting(&self, id: AssociationId) -> i64 {
+        let bound = Element::parse(&self.client(id).bound).expect("BER");
+        let waiting = MtsBind::read(&bound).expect("a bind result").messages_waiting;
+        let waiting = waiting.expect("messages-waiting");
+        [waiting.urgent, waiting.normal, waiting.non_urgent].iter().map(|q| q.messages).sum()
+    }
+
+    /// Whether a transfer of a client failed.
+    pub fn has_failed(&self, id: AssociationId) -> bool {
+        self.client(id).failed
+    }
+
+    /// A client makes a request.
+    pub fn request(&mut self, id: AssociationId, request: Request) {
+        let now = self.now;
+        let connection = self.connections.get_mut(&id).expect("a connection");
+        let client = connection.client.as_mut().expect("a client");
+        client.stack.handle(now, osi::api::Input::Request(request));
+        self.drain_client(id);
+        self.settle();
+    }
+
+    /// A client invokes the submission of a content of this length.
+    pub fn submit(&mut self, id: AssociationId, submission: &Submission, length: u64) {
+        let client = self.connections.get_mut(&id).and_then(|c| c.client.as_mut());
+        let client = client.expect("a client");
+        client.invokes += 1;
+        let invoke = client.invokes;
+        let head = submission.envelope().argument_head(length).into();
+        let argument = Payload { head, content_length: length, tail: Bytes::new() };
+        let (syntax, operation) =
+            (profiles::abstract_syntax::msse(), operation::MESSAGE_SUBMISSION);
+        self.request(id, Request::Invoke { invoke, syntax, operation, argument });
+    }
+
+    /// The peer confirms the transfer that waited longest.
+    pub fn confirm(&mut self) {
+        let id = self.script.unconfirmed.pop_front().expect("a transfer that is not confirmed");
+        self.request(id, Request::TransferSecured);
+    }
+
+    /// Carries out what a client's stack wants.
+    pub(super) fn drain_client(&mut self, id: AssociationId) {
+        while let Some(connection) = self.connections.get_mut(&id) {
+            let Some(client) = &mut connection.client else { return };
+            let Some(output) = client.stack.poll() else { return };
+            match output {
+                osi::api::Output::Send(bytes) => match self.withheld.get_mut(&id) {
+                    Some(octets) => octets.extend_from_slice(&bytes),
+                    None => self.inputs.push_back(Input::Bytes { association: id, bytes }),
+                },
+                osi::api::Output::Close => {
+                    connection.gone = true;
+                    self.inputs.push_back(Input::Closed { association: id, error: None });
+                }
+                osi::api::Output::Indication(indication) => self.indicated(id, indication),
+            }
+        }
+    }
+
+    fn indicated(&mut self, id: AssociationId, indication: Indication) {
+        let (now, script) = (self.now, &mut self.script);
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let (channel, fate) = (connection.channel.unwrap_or(0), script.fate(connection.entry));
+        let Some(client) = &mut connection.client else { return };
+        let request = match indication {
+            Indication::Open { dialogue, .. } => match script.answer(channel) {
+                Answer::Session(reason) => {
+                    let bytes = session_refusal(reason);
+                    return self.inputs.push_back(Input::Bytes { association: id, bytes });
+                }
+                _ => {
+                    script.proposed.push(dialogue);
+                    script.bind_request(channel, dialogue)
+                }
+            },
+            Indication::RecoverAsked { .. } => {
+                script.recoveries += 1;
+                if let Answer::Session(reason) = script.answer(channel) {
+                    let bytes = session_refusal(reason);
+                    return self.inputs.push_back(Input::Bytes { association: id, bytes });
+                }
+                script.recovery_request(channel)
+            }
+            Indication::TransferStart { .. } => {
+                script.checkpoints.push((channel, client.stack.checkpoint()));
+                return;
+            }
+            Indication::Checkpoint { octets } => Request::Stored { octets },
+            Indication::TransferEnd => match fate {
+                Fate::Take => Request::TransferSecured,
+                Fate::Keep => return script.unconfirmed.push_back(id),
+                Fate::Abort(reason) => Request::Abort(reason),
+                Fate::Refuse(reason) => Request::TransferRefused(reason),
+                Fate::Cut => return self.cut_at_the_end(id),
+            },
+            Indication::Invoked { invoke, operation } => {
+                client.invoked = Some((invoke, operation));
+                return;
+            }
+            Indication::Data { last: true, .. } => {
+                let Some((invoke, operation)) = client.invoked.take() else { return };
+                script.delivered += 1;
+                let mut writer = Writer::new();
+                DeliveryResult::default().write(&mut writer);
+                let result = Payload::whole(writer.into_vec());
+                Request::Result { invoke, operation, result }
+            }
+            other => return client.learn(other),
+        };
+        client.stack.handle(now, osi::api::Input::Request(request));
+    }
+
+    fn cut_at_the_end(&mut self, id: AssociationId) {
+        self.forget(id);
+        if let Some(octets) = self.script.taken {
+            self.inputs.push_back(Input::Taken { association: id, octets });
+            self.script.taken = Some(octets + 50);
+        }
+        let error = Some("connection reset".to_owned());
+        self.inputs.push_back(Input::Closed { association: id, error });
+    }
+}
+
+impl Client {
+    /// Notes what became of its bind or its transfer.
+    fn learn(&mut self, indication: Indication) {
+        self.outcome = match indication {
+            Indication::Opened { bind, .. } => {
+                self.bound = bind;
+                Outcome::Open
+            }
+            Indication::Refused { bind_error: Some(error), .. } => {
+                let error = Element::parse(&error).expect("BER");
+                Outcome::Refused(match self.p3 {
+                    true => MtsBindError::read(&error).expect("a bind error").to_string(),
+                    false => MtaBindError::read(&error).expect("a bind error").to_string(),
+                })
+            }
+            Indication::Refused { detail, .. } => Outcome::RefusedBelow(detail),
+            Indication::Aborted { detail, .. } => Outcome::Aborted(detail),
+            Indication::TransferFailed { .. } => {
+                self.failed = true;
+                return;
+            }
+            _ => return,
+        };
+    }
+}

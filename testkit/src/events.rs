@@ -1,0 +1,62 @@
+//! The events of a node with their times, and what tests ask of them.
+
+use base::{EntryId, Instant};
+use node::event::{Event, Kind};
+
+/// The events of a node so far, each with its time.
+pub trait Events {
+    /// All of them, in order.
+    fn all(&self) -> &[(Instant, Event)];
+
+    /// Those of a kind.
+    fn of(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+        self.timed(kind).map(|(_, event)| event)
+    }
+
+    /// Those of a kind, with their times.
+    fn timed(&self, kind: Kind) -> impl Iterator<Item = (Instant, &Event)> {
+        let all = self.all().iter().filter(move |(_, event)| event.kind == kind);
+        all.map(|(at, event)| (*at, event))
+    }
+
+    /// How many there are of a kind.
+    fn count(&self, kind: Kind) -> usize {
+        self.of(kind).count()
+    }
+
+    /// The details of a kind.
+    fn details(&self, kind: Kind) -> Vec<&str> {
+        self.of(kind).map(|event| event.detail.as_str()).collect()
+    }
+
+    /// The first of a kind.
+    fn first(&self, kind: Kind) -> (Instant, &Event) {
+        self.timed(kind).next().unwrap_or_else(|| panic!("no event {}", kind.name()))
+    }
+
+    /// The last of a kind.
+    fn last(&self, kind: Kind) -> &Event {
+        self.of(kind).last().unwrap_or_else(|| panic!("no event {}", kind.name()))
+    }
+
+    /// When events of a kind concerned an entry.
+    fn times(&self, kind: Kind, entry: EntryId) -> Vec<Instant> {
+        let its = self.timed(kind).filter(|(_, event)| event.entry == Some(entry));
+        its.map(|(at, _)| at).collect()
+    }
+
+    /// Events of these kinds in order: the sign of the kind and the precedence, as in `+flash`.
+    fn order(&self, signs: &[(Kind, char)]) -> String {
+        let word = |event: &Event| {
+            let (_, sign) = signs.iter().find(|(kind, _)| *kind == event.kind)?;
+            Some(format!("{sign}{}", event.precedence?))
+        };
+        self.all().iter().filter_map(|(_, event)| word(event)).collect::<Vec<_>>().join(" ")
+    }
+}
+
+impl Events for [(Instant, Event)] {
+    fn all(&self) -> &[(Instant, Event)] {
+        self
+    }
+}

@@ -1,0 +1,44 @@
+//! What the tests of several crates share: whole MTAs in virtual time, and all that stands around
+//! them. This page is for authors of tests, fuzz targets and simulations.
+//!
+//! ```text
+//!  Network   N nodes with named sites ── Wire ── users (P3) and other nodes (P1)
+//!  Pair      a network of two: OPS in Naples submits, OPS in Act takes delivery
+//!  Bench     one node; the other end of each connection is played by hand
+//! ```
+//!
+//! Each node has a [`FaultyStore`]. A [`Wire`] carries the octets of each connection. One seed
+//! decides everything: the same test gives the same events at the same times.
+//!
+//! No crate of the MTA depends on this one, except for its tests.
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "a test fails by panicking"
+)]
+
+pub mod bench;
+pub mod build;
+mod edge;
+mod events;
+pub mod network;
+mod pair;
+mod sites;
+mod store;
+mod wire;
+
+pub use bench::Bench;
+pub use events::Events;
+pub use network::{Death, Delivered, End, Network, Site, Strike, User};
+pub use pair::Pair;
+pub use sites::{
+    ACT, NAPLES, NOTHING, P3, RELAY, Setup, address, five_channels, node_config, route,
+};
+pub use store::{Delays, FaultyStore, Reply};
+pub use wire::{Arrival, Delayed, Direct, Moment, Paced, Wire};
+
+/// Thursday, 1 January 2026, 00:00 UTC in microseconds since 1970: every test begins here.
+pub const NEW_YEAR: u64 = 1_767_225_600_000_000;

@@ -1,0 +1,230 @@
+//! The connections of a network: two wires each, and an end at each side.
+
+use super::{End, Happening, Network};
+use crate::wire::{Arrival, Moment, Wire};
+use base::AssociationId;
+use bytes::Bytes;
+use node::{Input, ListenerId};
+use std::time::Duration;
+
+/// A side of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Side {
+    /// That which connected.
+    Near,
+    /// That which was connected to.
+    Far,
+}
+
+impl Side {
+    fn other(self) -> Side {
+        match self {
+            Side::Near => Side::Far,
+            Side::Far => Side::Near,
+        }
+    }
+}
+
+/// A connection. An end that is gone no longer sends or receives; the other one may not know.
+#[derive(Debug)]
+pub(super) struct Connection {
+    ends: [Option<End>; 2],
+    /// The wire to each side.
+    wires: [Box<dyn Wire>; 2],
+    channel: Option<u32>,
+}
+
+impl Connection {
+    fn joins_sites(&self) -> bool {
+        self.channel.is_some()
+    }
+}
+
+impl Network {
+    /// Somebody connects to a listener of a site.
+    pub(super) fn open(
+        &mut self,
+        near: End,
+        site: usize,
+        listener: ListenerId,
+        channel: Option<u32>,
+    ) {
+        self.made += 1;
+        let (id, wires) = (self.made, [(self.wire)(), (self.wire)()]);
+        self.connections.insert(id, Connection { ends: [Some(near), None], wires, channel });
+        self.ends.insert(near, (id, Side::Near));
+        self.later(self.latency, Happening::Connected(id, site, listener));
+    }
+
+    /// The far end is there; gives the near one.
+    pub(super) fn attach(&mut self, id: u64, far: End) -> Option<End> {
+        let connection = self.connections.get_mut(&id)?;
+        let near = connection.ends[0]?;
+        connection.ends[1] = Some(far);
+        self.ends.insert(far, (id, Side::Far));
+        Some(near)
+    }
+
+    /// An end is gone; whether it was there.
+    fn detach(&mut self, end: End) -> bool {
+        let Some((id, side)) = self.ends.remove(&end) else { return false };
+        if let Some(connection) = self.connections.get_mut(&id) {
+            connection.ends[side as usize] = None;
+            if connection.ends == [None, None] {
+                self.connections.remove(&id);
+            }
+        }
+        true
+    }
+
+    /// Does something with the wire that leads away from an end.
+    fn with_wire(&mut self, from: End, act: impl FnOnce(&mut dyn Wire, Moment<'_>)) {
+        let Some(&(id, side)) = self.ends.get(&from) else { return };
+        let Some(connection) = self.connections.get_mut(&id) else { return };
+        let (to, now, latency) = (side.other(), self.now, self.latency);
+        let wire = &mut *connection.wires[to as usize];
+        act(wire, Moment { now, latency, rng: &mut self.rng });
+        if let Some(at) = wire.deadline() {
+            self.at(at.max(now), Happening::Arrival(id, to));
+        }
+    }
+
+    /// An end writes octets.
+    pub fn send(&mut self, from: End, octets: Bytes) {
+        let id = self.ends.get(&from).map(|(id, _)| id);
+        if id.and_then(|id| self.connections.get(id)).is_some_and(Connection::joins_sites) {
+            self.carried += octets.len() as u64;
+        }
+        self.with_wire(from, |wire, moment| wire.write(moment, octets));
+    }
+
+    /// One end closes: it is gone a moment later, the other one after what was sent.
+    pub fn close(&mut self, end: End) {
+        self.later(Duration::from_micros(10), Happening::Closed(end));
+        self.with_wire(end, |wire, moment| wire.close(moment));
+    }
+
+    /// One end is gone at once.
+    pub(super) fn drop_end(&mut self, end: End) {
+        self.with_wire(end, |wire, moment| wire.close(moment));
+        self.detach(end);
+    }
+
+    pub(super) fn measure(&mut self, site: usize, association: AssociationId) {
+        let mut octets = None;
+        let end = self.end(site, association);
+        self.with_wire(end, |wire, _| octets = wire.measure());
+        if let Some(octets) = octets {
+            self.answer(site, Duration::ZERO, Input::Taken { association, octets });
+        }
+    }
+
+    /// Hands over what has arrived at a side by now.
+    pub(super) fn arrive(&mut self, id: u64, side: Side) {
+        while let Some(connection) = self.connections.get_mut(&id) {
+            let wire = &mut connection.wires[side as usize];
+            let Some(arrival) = wire.poll(self.now) else {
+                if let Some(at) = wire.deadline() {
+                    self.at(at, Happening::Arrival(id, side));
+                }
+                return;
+            };
+            let Some(end) = connection.ends[side as usize] else { continue };
+            match (arrival, end) {
+                (Arrival::End, _) => self.closed(end),
+                (Arrival::Octets(_), End::Node(site, ..)) if self.sites[site].frozen => {}
+                (Arrival::Octets(bytes), End::Node(site, _, association)) => {
+                    self.feed(site, Input::Bytes { association, bytes });
+                }
+                (Arrival::Octets(octets), End::User(..)) => self.user_octets(end, &octets),
+            }
+        }
+    }
+
+    /// An end is closed in order.
+    pub(super) fn closed(&mut self, end: End) {
+        if !self.detach(end) {
+            return;
+        }
+        match end {
+            End::Node(site, _, association) => {
+                self.feed(site, Input::Closed { association, error: None });
+            }
+            End::User(..) => self.user_closed(end),
+        }
+    }
+
+    /// The ends of sites whose connections are like this.
+    fn site_ends(&self, which: impl Fn(&Connection) -> bool) -> Vec<End> {
+        let its = self.ends.iter().filter(|(end, (id, _))| {
+            matches!(end, End::Node(..)) && self.connections.get(id).is_some_and(&which)
+        });
+        its.map(|(end, _)| *end).collect()
+    }
+
+    /// Cuts the connections of one channel, and lets none be made.
+    pub fn block(&mut self, channel: u32) {
+        self.blocked.insert(channel);
+        for end in self.site_ends(|connection| connection.channel == Some(channel)) {
+            self.unplug(end);
+        }
+    }
+
+    /// Cuts every connection between the sites: what is under way is lost.
+    pub fn cut(&mut self) {
+        for end in self.site_ends(Connection::joins_sites) {
+            self.unplug(end);
+        }
+    }
+
+    /// Cuts every connection between the sites; this site does not notice.
+    pub fn cut_unnoticed_by(&mut self, site: usize) {
+        for end in self.site_ends(Connection::joins_sites) {
+            match end {
+                End::Node(at, ..) if at == site => _ = self.detach(end),
+                _ => self.unplug(end),
+            }
+        }
+    }
+
+    /// Whether there is any connection between the sites.
+    pub fn is_joined(&self) -> bool {
+        self.connections.values().any(Connection::joins_sites)
+    }
+
+    /// An end is cut off, and notices.
+    fn unplug(&mut self, end: End) {
+        if !self.detach(end) {
+            return;
+        }
+        if let End::Node(site, _, association) = end {
+            let error = Some("connection reset".to_owned());
+            self.feed(site, Input::Closed { association, error });
+        }
+    }
+
+    /// The ends of a site are gone at once. Where octets under way are lost, the other ends notice
+    /// at once, otherwise after those.
+    pub(super) fn lose_connections(&mut self, site: usize, with_octets: bool) {
+        let its = self.ends.iter();
+        let its = its.filter(|(end, _)| matches!(end, End::Node(at, ..) if *at == site));
+        let its: Vec<(End, (u64, Side))> = its.map(|(end, at)| (*end, *at)).collect();
+        for (end, (id, side)) in its {
+            if !with_octets {
+                self.drop_end(end);
+                continue;
+            }
+            let connection = self.connections.get(&id);
+            let other = connection.and_then(|c| c.ends[side.other() as usize]);
+            self.detach(end);
+            match other {
+                Some(other @ End::Node(..)) => self.unplug(other),
+                Some(other @ End::User(..)) => {
+                    self.detach(other);
+                    self.user_closed(other);
+                }
+                None => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Whole MTAs and their users in virtual time: connections that delay, divide, break and close; disks
+//! that take their time; processes that die. One seed decides everything.
+
+mod connections;
+mod crash;
+mod site;
+mod user;
+
+use crate::edge;
+use crate::sites::{self, NAMES, NAPLES, NOTHING, P3, Setup};
+use crate::store::{Delays, Reply};
+use crate::wire::{Delayed, Wire};
+use base::rng::Rng;
+use base::{AssociationId, Instant, Now, Utc};
+use connections::{Connection, Side};
+use node::changes::{Changes, EdgeChanges};
+use node::config::{ListenerService, NodeConfig};
+use node::{ChannelId, Input, ListenerId, Output, Principal};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap};
+use std::time::Duration;
+
+pub use crash::{Death, Strike};
+pub use site::Site;
+pub use user::{Delivered, User};
+
+/// One end of a connection. Numbers of associations begin again with each start of a process, and a
+/// user binds more than once: what is still under way to one end never reaches a later one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum End {
+    /// A site's, with its epoch.
+    Node(usize, u32, AssociationId),
+    /// A user's, with the count of binds.
+    User(usize, u32),
+}
+
+#[derive(Debug)]
+enum Happening {
+    Input(usize, u32, Input),
+    Tick(usize),
+    Commit(usize, u32),
+    /// Something arrives at this side of a connection.
+    Arrival(u64, Side),
+    Closed(End),
+    /// A connection reaches the listener of a site.
+    Connected(u64, usize, ListenerId),
+}
+
+/// What an operator is answered.
+pub type Operated =
+    Result<Vec<(base::EntryId, node::operator::Outcome)>, node::operator::HoldError>;
+
+/// Nodes, users and the connections between them.
+pub struct Network {
+    /// The time.
+    pub now: Instant,
+    /// The nodes, by number.
+    pub sites: Vec<Site>,
+    /// The users, by number.
+    pub users: Vec<User>,
+    /// Decides what is left to chance.
+    pub rng: Rng,
+    /// Delay of every wire.
+    pub latency: Duration,
+    /// Delays of every disk.
+    pub delays: Delays,
+    /// Makes the wires of new connections.
+    pub wire: fn() -> Box<dyn Wire>,
+    /// Whether new connections between the sites can be made.
+    pub link_up: bool,
+    /// Behind the names of peers from the next start on.
+    pub suffix: &'static str,
+    /// The wall clock was set by so many microseconds.
+    pub clock_set: i64,
+    /// Channels, by index, on which no connection can be made.
+    pub blocked: BTreeSet<u32>,
+    /// Octets written to connections between the sites.
+    pub carried: u64,
+    setup: Setup,
+    queue: BinaryHeap<Reverse<(Instant, u64)>>,
+    happenings: BTreeMap<u64, Happening>,
+    sequence: u64,
+    connections: BTreeMap<u64, Connection>,
+    made: u64,
+    /// The ends that a connection has.
+    ends: BTreeMap<End, (u64, Side)>,
+}
+
+impl Network {
+    /// Two sites with this setup.
+    pub fn pair(seed: u64, setup: Setup) -> Network {
+        Network::new(2, &[(0, 1)], seed, setup)
+    }
+
+    /// Two sites with one channel for all, with these parameters.
+    pub fn plain(seed: u64, rts: fn(&mut osi::api::RtseParameters)) -> Network {
+        Network::pair(seed, Setup { rts, ..NOTHING })
+    }
+
+    /// Three sites, each of which has the others for peers.
+    pub fn with_relay(seed: u64, setup: Setup) -> Network {
+        Network::new(3, &[(0, 1), (0, 2), (1, 2)], seed, setup)
+    }
+
+    /// So many sites. Each knows those as peers to which it has a link.
+    pub fn new(sites: usize, links: &[(usize, usize)], seed: u64, setup: Setup) -> Network {
+        let mut network = Network {
+            now: Instant(0),
+            sites: Vec::new(),
+            users: Vec::new(),
+            rng: Rng::new(seed),
+            latency: Duration::from_millis(5),
+            delays: Delays::default(),
+            wire: || Box::<Delayed>::default(),
+            link_up: true,
+            suffix: "",
+            clock_set: 0,
+            blocked: BTreeSet::new(),
+            carried: 0,
+            setup,
+            queue: BinaryHeap::new(),
+            happenings: BTreeMap::new(),
+            sequence: 0,
+            connections: BTreeMap::new(),
+            made: 0,
+            ends: BTreeMap::new(),
+        };
+        for site in 0..sites {
+            let far = |&(a, b): &(usize, usize)| match site {
+                near if near == a => Some(b),
+                near if near == b => Some(a),
+                _ => None,
+            };
+            let others: Vec<usize> = links.iter().filter_map(far).collect();
+            let config = sites::config(site, 1, setup, "", &others);
+            network.sites.push(Site::new(config, others));
+        }
+        for site in 0..sites {
+            network.feed(site, Input::Started);
+        }
+        network
+    }
+
+    /// The time on both clocks.
+    pub fn clock(&self) -> Now {
+        let utc = (crate::NEW_YEAR + self.now.0).saturating_add_signed(self.clock_set);
+        Now { mono: self.now, utc: Utc(utc) }
+    }
+
+    fn later(&mut self, delay: Duration, happening: Happening) {
+        self.at(self.now + delay, happening);
+    }
+
+    fn at(&mut self, at: Instant, happening: Happening) {
+        self.sequence += 1;
+        self.queue.push(Reverse((at, self.sequence)));
+        self.happenings.insert(self.sequence, happening);
+    }
+
+    /// Hands a node an input and carries out its outputs.
+    pub fn feed(&mut self, site: usize, input: Input) {
+        let now = self.clock();
+        self.sites[site].node.handle(now, input);
+        self.drain(site);
+    }
+
+    /// Carries out the node's outputs, and notes its deadline.
+    fn drain(&mut self, site: usize) {
+        while let Some(output) = self.sites[site].node.poll() {
+            let counts = !matches!(output, Output::Event(_));
+            self.carry_out(site, output);
+            if counts && self.is_struck(site) {
+                return;
+            }
+        }
+        if let Some(at) = self.sites[site].node.deadline() {
+            self.at(at.max(self.now + Duration::from_micros(1)), Happening::Tick(site));
+        }
+    }
+
+    fn end(&self, site: usize, association: AssociationId) -> End {
+        End::Node(site, self.sites[site].epoch, association)
+    }
+
+    fn answer(&mut self, site: usize, delay: Duration, input: Input) {
+        let epoch = self.sites[site].epoch;
+        self.later(delay, Happening::Input(site, epoch, input));
+    }
+
+    fn carry_out(&mut self, site: usize, output: Output) {
+        let (now, epoch) = (self.clock(), self.sites[site].epoch);
+        let store = &mut self.sites[site].store;
+        let output = match store.handle(now, &self.delays, &mut self.rng, output) {
+            Ok(Reply::None) => return,
+            Ok(Reply::After(delay, input)) => return self.answer(site, delay, input),
+            Ok(Reply::Commit(delay)) => return self.later(delay, Happening::Commit(site, epoch)),
+            Err(output) => output,
+        };
+        match output {
+            Output::Connect { association, channel } => self.connect(site, association, channel),
+            Output::Write { association, bytes } => self.send(self.end(site, association), bytes),
+            Output::Measure { association } => self.measure(site, association),
+            Output::Close { association } => self.close(self.end(site, association)),
+            Output::Drop { association } => self.drop_end(self.end(site, association)),
+            Output::Verify { token, principal, password } => {
+                let right = self.is_right(site, &principal, &password.0);
+                self.answer(site, Duration::from_micros(50), Input::Verified { token, right });
+            }
+            Output::Event(event) => self.sites[site].events.push((self.now, event)),
+            Output::Operated { request, result } => {
+                self.sites[site].operated.push((request, result));
+            }
+            Output::Stopped => self.sites[site].stopped = true,
+            // The store has taken all others.
+            _ => {}
+        }
+    }
+
+    fn is_right(&self, site: usize, principal: &Principal, password: &[u8]) -> bool {
+        match principal {
+            Principal::Peer(_) if self.sites[site].distrusts => false,
+            Principal::Peer(id) => {
+                let peer = self.sites[site].config.peer(*id);
+                let expected = |mta| sites::password(sites::site_of(mta));
+                peer.is_some_and(|peer| password == expected(&peer.mta).as_bytes())
+            }
+            Principal::User(_) => password == b"secret",
+        }
+    }
+
+    /// Makes a commit that is due: durable first, answered at once.
+    fn commit(&mut self, site: usize) {
+        if self.sites[site].store.stuck {
+            let again = Happening::Commit(site, self.sites[site].epoch);
+            return self.later(Duration::from_secs(1), again);
+        }
+        if let Some(input) = self.sites[site].store.commit(&mut self.rng) {
+            self.feed(site, input);
+        }
+    }
+
+    /// Another configuration for a site. Its listeners follow its channels.
+    pub fn configure(
+        &mut self,
+        site: usize,
+        change: impl FnOnce(&mut NodeConfig),
+        edge: EdgeChanges,
+    ) -> Changes {
+        let mut config = self.sites[site].config.clone();
+        change(&mut config);
+        sites::listen(&mut config);
+        self.configure_as(site, config, edge)
+    }
+
+    /// This configuration for a site, as it is.
+    pub fn configure_as(&mut self, site: usize, config: NodeConfig, edge: EdgeChanges) -> Changes {
+        let changes = self.sites[site].node.changes(&config, &edge);
+        self.sites[site].config = config.clone();
+        self.feed(site, Input::Configure { config: Box::new(config), edge });
+        changes
+    }
+
+    /// The site that a channel leads to, and its listener for the channel of that name.
+    fn listener_for(&self, site: usize, channel: ChannelId) -> Option<(usize, ListenerId)> {
+        let own = &self.sites[site].config;
+        let name = &own.channel(channel)?.1.name;
+        let there = sites::site_of(&own.peer(channel.peer)?.mta);
+        let other = &self.sites[there].config;
+        let found = other.listeners.iter().find(|listener| match listener.service {
+            ListenerService::P1 { peer, channel: index } => {
+                other.peer(peer).is_some_and(|peer| peer.mta == own.mta)
+                    && other
+                        .channel(ChannelId { peer, index })
+                        .is_some_and(|(_, channel)| channel.name == *name)
+            }
+            ListenerService::P3 { .. } => false,
+        });
+        found.map(|listener| (there, listener.id))
+    }
+
+    fn connect(&mut self, site: usize, association: AssociationId, id: ChannelId) {
+        let free =
+            self.link_up && self.sites[site].may_connect && !self.blocked.contains(&id.index);
+        match self.listener_for(site, id).filter(|_| free) {
+            Some((other, listener)) => {
+                let end = self.end(site, association);
+                self.open(end, other, listener, Some(id.index));
+            }
+            None => {
+                let error = "no route to host".to_owned();
+                self.answer(site, self.latency, Input::ConnectFailed { association, error });
+            }
+        }
+    }
+
+    pub(crate) fn connect_user(&mut self, user: usize, site: usize) {
+        self.open(self.users[user].end, site, P3, None);
+    }
+
+    fn connected(&mut self, id: u64, site: usize, listener: ListenerId) {
+        if !self.connections.contains_key(&id) {
+            return;
+        }
+        let (now, remote) = (self.clock(), "192.0.2.1".parse().expect("an address"));
+        let there = edge::accept(&mut self.sites[site].node, now, listener, remote);
+        let there = there.expect("a socket is free");
+        let near = self.attach(id, self.end(site, there)).expect("the connection is there");
+        self.drain(site);
+        match near {
+            End::Node(site, _, association) => self.feed(site, Input::Connected { association }),
+            End::User(..) => self.user_connected(near),
+        }
+    }
+
+    /// Runs until nothing is due before `until`.
+    pub fn run_until(&mut self, until: Instant) {
+        let mut steps = 0u32;
+        while let Some(Reverse((at, sequence))) = self.queue.peek().copied()
+            && at <= until
+        {
+            self.queue.pop();
+            self.now = self.now.max(at);
+            let Some(happening) = self.happenings.remove(&sequence) else { continue };
+            self.happen(happening);
+            steps += 1;
+            assert!(steps < 4_000_000, "the network does not come to rest");
+        }
+        self.now = until;
+    }
+
+    /// Runs for so long.
+    pub fn run_for(&mut self, time: Duration) {
+        self.run_until(self.now + time);
+    }
+
+    fn happen(&mut self, happening: Happening) {
+        match happening {
+            Happening::Input(site, epoch, input) => {
+                // An answer to a process that died meanwhile goes nowhere.
+                if self.sites[site].epoch == epoch {
+                    self.feed(site, input);
+                }
+            }
+            Happening::Commit(site, epoch) => {
+                if self.sites[site].epoch == epoch {
+                    self.commit(site);
+                }
+            }
+            Happening::Tick(site) => {
+                if self.sites[site].node.deadline().is_some_and(|at| at <= self.now) {
+                    self.feed(site, Input::Tick);
+                }
+            }
+            Happening::Arrival(connection, side) => self.arrive(connection, side),
+            Happening::Closed(end) => self.closed(end),
+            Happening::Connected(connection, site, listener) => {
+                self.connected(connection, site, listener);
+            }
+        }
+    }
+
+    /// Entries queued at a site, of any kind.
+    pub fn queued(&self, site: usize) -> usize {
+        self.sites[site].store.entries.len()
+    }
+
+    /// How many channels join the first two sites.
+    pub fn channels(&self) -> u32 {
+        self.sites[NAPLES].config.peers[0].channels.len() as u32
+    }
+
+    /// Nothing is left at any site: no entry, content or spool, and nothing in memory.
+    ///
+    /// # Panics
+    /// Something is left.
+    pub fn assert_empty(&self) {
+        for (site, name) in self.sites.iter().zip(NAMES) {
+            assert!(site.store.entries.is_empty(), "entries left at {name}");
+            assert!(site.store.bodies.is_empty(), "contents left at {name}");
+            assert!(site.store.spools.is_empty(), "spools left at {name}");
+            let held = site.node.holds();
+            assert_eq!((held.arrivals, held.pending, held.keys), (0, 0, 0), "{name}: {held:?}");
+        }
+    }
+}

@@ -1,0 +1,67 @@
+//! A site: its node, its store and what it did.
+
+use super::Operated;
+use super::crash::Strike;
+use crate::events::Events;
+use crate::store::FaultyStore;
+use base::Instant;
+use node::Node;
+use node::config::NodeConfig;
+use node::event::Event;
+use std::collections::VecDeque;
+
+/// A site.
+pub struct Site {
+    /// Its node.
+    pub node: Node,
+    /// Its store.
+    pub store: FaultyStore,
+    /// What it is configured with now.
+    pub config: NodeConfig,
+    /// How often it was started.
+    pub epoch: u32,
+    /// Its events, each with its time.
+    pub events: Vec<(Instant, Event)>,
+    /// Whether it has stopped in order.
+    pub stopped: bool,
+    /// What operators were answered.
+    pub operated: Vec<(u64, Operated)>,
+    /// Outputs so far, of all its processes; events do not count.
+    pub outputs: u64,
+    /// When it crashes, in order.
+    pub strikes: VecDeque<Strike>,
+    /// Whether it may open connections.
+    pub may_connect: bool,
+    /// Whether it finds every password of a peer wrong.
+    pub distrusts: bool,
+    /// Whether its process hangs: octets of peers are lost.
+    pub frozen: bool,
+    /// The sites to which it has a link.
+    pub(super) others: Vec<usize>,
+}
+
+impl Site {
+    pub(super) fn new(config: NodeConfig, others: Vec<usize>) -> Site {
+        Site {
+            node: Node::new(config.clone()),
+            store: FaultyStore::default(),
+            config,
+            epoch: 1,
+            events: Vec::new(),
+            stopped: false,
+            operated: Vec::new(),
+            outputs: 0,
+            strikes: VecDeque::new(),
+            may_connect: true,
+            distrusts: false,
+            frozen: false,
+            others,
+        }
+    }
+}
+
+impl Events for Site {
+    fn all(&self) -> &[(Instant, Event)] {
+        &self.events
+    }
+}

@@ -1,0 +1,215 @@
+//! A user at one of the sites: what tests ask of it, and what became of its association.
+
+use super::{End, Network};
+use crate::build::{Submission, name};
+use crate::sites::address;
+use base::{Precedence, Utc};
+use bytes::Bytes;
+use p1::flags::ReportRequest;
+use p1::grade;
+use sim::UserEvent;
+
+/// What a user has taken.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Delivered {
+    /// A message.
+    Message {
+        /// MTS identifier.
+        identifier: String,
+        /// Its content.
+        content: Vec<u8>,
+    },
+    /// A report, for one recipient.
+    Report {
+        /// MTS identifier of the subject.
+        subject: String,
+        /// Whether it is a delivery report.
+        delivered: bool,
+    },
+}
+
+/// A user.
+pub struct User {
+    /// Its end of the connection it has now, or had last.
+    pub end: End,
+    /// Its address.
+    pub address: String,
+    /// The password it binds with.
+    pub password: &'static str,
+    /// Whether it proposes the delivery service.
+    pub takes_deliveries: bool,
+    /// Takes deliveries and never answers them.
+    pub silent: bool,
+    /// Answers deliveries of messages with this error.
+    pub refuses: Option<i64>,
+    /// latest-delivery-time of what it submits.
+    pub latest: Option<Utc>,
+    /// deferred-delivery-time of what it submits.
+    pub deferred: Option<Utc>,
+    /// The qualifier of what it submits is critical for transfer.
+    pub critical: bool,
+    /// Its bind was refused.
+    pub refused: bool,
+    /// Answers to submissions: MTS identifiers, or the code of the error.
+    pub answers: Vec<Result<String, i64>>,
+    /// What it has taken, in order.
+    pub delivered: Vec<Delivered>,
+    machine: sim::User,
+    /// Of what it submitted.
+    contents: Vec<Bytes>,
+    /// Identifier and content of what arrives.
+    arriving: (String, Vec<u8>),
+}
+
+impl Network {
+    /// Makes a user. It is not bound.
+    pub fn user(&mut self, site: usize, surname: &str, takes_deliveries: bool) -> usize {
+        let address = address(site, surname);
+        let machine = sim::User::new(name(&address), Bytes::new(), takes_deliveries);
+        self.users.push(User {
+            end: End::User(self.users.len(), 0),
+            address,
+            password: "secret",
+            takes_deliveries,
+            silent: false,
+            refuses: None,
+            latest: None,
+            deferred: None,
+            critical: false,
+            refused: false,
+            answers: Vec::new(),
+            delivered: Vec::new(),
+            machine,
+            contents: Vec::new(),
+            arriving: (String::new(), Vec::new()),
+        });
+        self.users.len() - 1
+    }
+
+    /// A user binds at a site; a connection that it has is closed.
+    pub fn bind(&mut self, user: usize, site: usize) {
+        self.close(self.users[user].end);
+        let u = &mut self.users[user];
+        if let End::User(_, binds) = &mut u.end {
+            *binds += 1;
+        }
+        u.machine.closed();
+        u.machine.set_bind(u.password.into(), u.takes_deliveries);
+        u.refused = false;
+        self.connect_user(user, site);
+    }
+
+    /// Queues a message of this content; it goes as soon as the user is bound.
+    pub fn submit(
+        &mut self,
+        user: usize,
+        to: &[String],
+        precedence: Precedence,
+        content: &[u8],
+        content_identifier: &str,
+        report: ReportRequest,
+    ) {
+        let (priority, qualifier) = grade::split(precedence);
+        let u = &mut self.users[user];
+        let mut qualifier = qualifier.extension(p1::Dialect::Modern);
+        if let Some(qualifier) = qualifier.as_mut().filter(|_| u.critical) {
+            qualifier.criticality = p1::Criticality::TRANSFER;
+        }
+        let latest = u.latest.map(|at| {
+            let number = p1::extension::number::LATEST_DELIVERY_TIME;
+            p1::extension::ExtensionField::standard(number, Default::default(), |w| {
+                p1::time::Time::from(at).write_as(w, base::ber::universal::UTC_TIME);
+            })
+        });
+        let submission = Submission {
+            priority,
+            report,
+            deferred: u.deferred,
+            identifier: Some(content_identifier.to_owned()),
+            ..Submission::new(&u.address, to.iter().cloned())
+        };
+        let mut envelope = submission.envelope();
+        envelope.extensions = p1::Extensions(qualifier.into_iter().chain(latest).collect());
+        let (tag, size) = (u.contents.len(), content.len() as u64);
+        u.contents.push(Bytes::copy_from_slice(content));
+        u.machine.submit(self.now, sim::Submission { tag, envelope, size });
+        self.user_drain(user);
+    }
+
+    /// The user whose end this is, unless it has bound again since.
+    fn user_at(&self, end: End) -> Option<usize> {
+        match end {
+            End::User(user, _) if self.users[user].end == end => Some(user),
+            _ => None,
+        }
+    }
+
+    pub(super) fn user_connected(&mut self, end: End) {
+        let Some(user) = self.user_at(end) else { return };
+        self.users[user].machine.connected(self.now);
+        self.user_drain(user);
+    }
+
+    pub(super) fn user_octets(&mut self, end: End, octets: &[u8]) {
+        let Some(user) = self.user_at(end) else { return };
+        self.users[user].machine.bytes(self.now, octets);
+        self.user_drain(user);
+    }
+
+    pub(super) fn user_closed(&mut self, end: End) {
+        if let Some(user) = self.user_at(end) {
+            self.users[user].machine.closed();
+        }
+    }
+
+    /// Whether a user is bound.
+    pub fn is_bound(&self, user: usize) -> bool {
+        self.users[user].machine.is_bound()
+    }
+
+    fn user_drain(&mut self, user: usize) {
+        while let Some(event) = self.users[user].machine.poll() {
+            match event {
+                UserEvent::Write(octets) => self.send(self.users[user].end, octets),
+                UserEvent::Close => self.close(self.users[user].end),
+                event => self.user_event(user, event),
+            }
+        }
+    }
+
+    fn user_event(&mut self, user: usize, event: UserEvent) {
+        let (now, u) = (self.now, &mut self.users[user]);
+        match event {
+            UserEvent::Refused(_) => u.refused = true,
+            UserEvent::NeedContent { tag, offset, max } => {
+                let content = &u.contents[tag];
+                let start = offset as usize;
+                u.machine.content(now, content.slice(start..(start + max).min(content.len())));
+            }
+            UserEvent::Answered { result, .. } => u.answers.push(result),
+            UserEvent::Delivery(envelope) => {
+                u.arriving = (envelope.identifier.to_string(), Vec::new());
+            }
+            UserEvent::Content(piece) => u.arriving.1.extend_from_slice(&piece),
+            UserEvent::Delivered { .. } if u.silent => {}
+            UserEvent::Delivered { invoke } => match u.refuses {
+                Some(error) => u.machine.refuse(now, invoke, error),
+                None => {
+                    let (identifier, content) = std::mem::take(&mut u.arriving);
+                    u.delivered.push(Delivered::Message { identifier, content });
+                    u.machine.take(now, invoke);
+                }
+            },
+            UserEvent::Report { invoke, report } => {
+                for r in &report.recipients {
+                    let delivered = matches!(r.report, p1::ReportType::Delivery { .. });
+                    let subject = report.subject_identifier.to_string();
+                    u.delivered.push(Delivered::Report { subject, delivered });
+                }
+                u.machine.take_report(now, invoke);
+            }
+            UserEvent::Broken(why) => panic!("the user cannot read what the MTA sends: {why}"),
+            UserEvent::Bound | UserEvent::Write(_) | UserEvent::Close => {}
+        }
+    }
+}

@@ -1,0 +1,305 @@
+//! A store whose disk is slow, full, stuck, or dies with its machine. Its contents are those of the
+//! simulated ground: what is committed is durable, spools and waiting commits are not.
+
+use base::rng::Rng;
+use base::{Instant, Now, Precedence};
+use bytes::Bytes;
+use engine::journal::{Batch, Op};
+use node::{Input, Output, Token};
+use sim::Store;
+use std::collections::VecDeque;
+use std::ops::{Deref, DerefMut};
+use std::time::Duration;
+
+/// How long a disk takes.
+#[derive(Clone, Copy, Debug)]
+pub struct Delays {
+    /// For a sync, a commit and a look-up.
+    pub commit: Duration,
+    /// At most so much more, for one in four of them.
+    pub slow: Duration,
+    /// For a piece of a content.
+    pub read: Duration,
+}
+
+impl Default for Delays {
+    fn default() -> Delays {
+        Delays {
+            commit: Duration::from_millis(2),
+            slow: Duration::ZERO,
+            read: Duration::from_micros(50),
+        }
+    }
+}
+
+impl Delays {
+    fn commit(&self, rng: &mut Rng) -> Duration {
+        let more = rng.below(self.slow.as_micros() as u64 + 1);
+        // Mostly quick, now and then slow.
+        let more = if rng.below(4) == 0 { more } else { 0 };
+        self.commit + Duration::from_micros(more)
+    }
+}
+
+/// What follows a request to the store.
+#[derive(Debug)]
+pub enum Reply {
+    /// The node is not answered.
+    None,
+    /// It is answered after so long.
+    After(Duration, Input),
+    /// [`FaultyStore::commit`] is due after so long.
+    Commit(Duration),
+}
+
+/// A store and its faults.
+#[derive(Debug, Default)]
+pub struct FaultyStore {
+    store: Store,
+    /// Commits fail: nothing of them is made, and their spools stay.
+    pub full: bool,
+    /// Commits are not made for now.
+    pub stuck: bool,
+    /// Commits wait for [`FaultyStore::take_commit`].
+    pub withholds: bool,
+    /// Records and contents are not read: the node gets no answer.
+    pub unread: bool,
+    /// Contents are octets of 1, whatever was stored.
+    pub ones: bool,
+    /// So many pieces of contents are read, then the disk hangs.
+    pub pieces: Option<usize>,
+    /// A piece that was asked for since it hangs.
+    held: Option<Input>,
+    /// Commits asked for and not made yet, in order.
+    waiting: VecDeque<(Token, Batch)>,
+    /// The precedences of the look-ups and commits asked for.
+    pub requested: Vec<Precedence>,
+    /// When keys were to be forgotten, and how many at most.
+    pub forgets: Vec<(Instant, usize)>,
+    /// Records read.
+    pub loads: u64,
+    /// Octets of content read.
+    pub octets_read: u64,
+    /// Octets of the longest spool so far.
+    pub longest_spool: u64,
+}
+
+impl Deref for FaultyStore {
+    type Target = Store;
+
+    fn deref(&self) -> &Store {
+        &self.store
+    }
+}
+
+impl DerefMut for FaultyStore {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.store
+    }
+}
+
+impl FaultyStore {
+    /// Does what a node asks of its store.
+    ///
+    /// # Errors
+    /// The output is not for the store.
+    pub fn handle(
+        &mut self,
+        now: Now,
+        delays: &Delays,
+        rng: &mut Rng,
+        output: Output,
+    ) -> Result<Reply, Output> {
+        let quick = Duration::from_micros(50);
+        Ok(match output {
+            Output::SpoolOpen { spool } => {
+                self.store.open(spool).expect("a new spool");
+                Reply::None
+            }
+            Output::SpoolAppend { spool, bytes, .. } => {
+                self.store.append(spool, &bytes).expect("a spool that is open");
+                let stored = self.store.spooled(spool).expect("a spool that is open");
+                self.longest_spool = self.longest_spool.max(stored);
+                Reply::None
+            }
+            Output::SpoolSync { spool, token, .. } => {
+                let result = Ok(self.store.spooled(spool).expect("a spool that is open"));
+                Reply::After(delays.commit(rng), Input::Synced { spool, token, result })
+            }
+            Output::SpoolDiscard { spool } => {
+                self.store.discard(spool).expect("a spool that is open");
+                Reply::None
+            }
+            Output::Commit { token, precedence, batch } => {
+                self.waiting.push_back((token, batch));
+                self.requested.push(precedence);
+                if self.withholds {
+                    return Ok(Reply::None);
+                }
+                Reply::Commit(delays.commit(rng))
+            }
+            Output::Load { .. } | Output::ReadContent { .. } if self.unread => Reply::None,
+            Output::Load { token, precedence, id } => {
+                self.loads += 1;
+                let result = Ok(self.store.entries.get(&(precedence, id)).cloned());
+                Reply::After(quick, Input::Loaded { token, result })
+            }
+            Output::LookUp { token, precedence, keys } => {
+                self.requested.push(precedence);
+                // As stale as can be: it is read now and answered later.
+                let result = Ok(self.store.look_up(&keys, now.utc));
+                Reply::After(delays.commit(rng), Input::LookedUp { token, result })
+            }
+            Output::ForgetSeen { token, before, most } => {
+                self.forgets.push((now.mono, most));
+                let forget = vec![Op::ForgetSeen { before, most }];
+                self.store.apply(forget).expect("nothing but keys forgotten");
+                let result = Ok(self.store.has_expired_keys(before));
+                Reply::After(delays.commit(rng), Input::Forgot { token, result })
+            }
+            Output::ReadContent { token, body, offset, len, .. } => {
+                self.octets_read += len as u64;
+                let result = Ok(match self.ones {
+                    true => Bytes::from(vec![1; len]),
+                    false => self.store.read(body, offset, len).expect("a content"),
+                });
+                let input = Input::Content { token, result };
+                match self.pieces.map(|left| left.checked_sub(1)) {
+                    Some(None) => {
+                        self.held = Some(input);
+                        Reply::None
+                    }
+                    left => {
+                        self.pieces = left.flatten();
+                        Reply::After(delays.read, input)
+                    }
+                }
+            }
+            other => return Err(other),
+        })
+    }
+
+    /// The disk reads so many pieces more; gives the one that was asked for meanwhile.
+    pub fn read_on(&mut self, pieces: usize) -> Option<Input> {
+        self.pieces = Some(pieces);
+        self.held.take()
+    }
+
+    /// How many commits wait.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Makes one of the commits asked for, in any order: durable first, answered at once. `None`
+    /// where none waits.
+    pub fn commit(&mut self, rng: &mut Rng) -> Option<Input> {
+        // A commit that waits for the sync of a file lets others pass.
+        let next = rng.below((self.waiting.len() as u64).max(1)) as usize;
+        let (token, batch) = self.waiting.remove(next)?;
+        let result = match self.full {
+            true => Err("no space left on device".to_owned()),
+            false => Ok(()),
+        };
+        Some(self.answer_commit((token, batch), result))
+    }
+
+    /// The commit asked for last.
+    pub fn take_commit(&mut self) -> Option<(Token, Batch)> {
+        self.waiting.pop_back()
+    }
+
+    /// Makes a commit, unless it is to fail, and gives the answer.
+    pub fn answer_commit(
+        &mut self,
+        (token, batch): (Token, Batch),
+        result: Result<(), String>,
+    ) -> Input {
+        for op in &batch {
+            if let Op::PutEntry { record, .. } = op {
+                assert!(engine::Record::decode(record).is_ok(), "a record that cannot be read");
+            }
+        }
+        if result.is_ok() {
+            self.store.apply(batch).expect("a sound batch");
+        }
+        Input::Committed { token, result: result.map_err(node::EdgeError) }
+    }
+
+    /// The machine loses its power. Of the commits that wait, `made` are durable, and nobody is
+    /// answered.
+    pub fn crash(&mut self, made: usize, rng: &mut Rng) {
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for _ in 0..made.min(waiting.len()) {
+            // Those that were made are not the first: higher ones pass.
+            let next = rng.below(waiting.len() as u64) as usize;
+            let Some((_, batch)) = waiting.remove(next) else { break };
+            if self.full {
+                break;
+            }
+            self.store.apply(batch).expect("a sound batch");
+        }
+        self.store.crash();
+        self.held = None;
+    }
+
+    /// What a node that starts finds in the store, in the order in which it is handed in.
+    pub fn recovered(&self) -> Vec<Input> {
+        let meta = |name: &str| self.store.meta.get(name).cloned();
+        let holds = meta(node::operator::HELD).map(Input::RecoveredHolds);
+        let clock = meta(node::wall::CLOCK).map(Input::RecoveredClock);
+        let mut inputs: Vec<Input> = holds.into_iter().chain(clock).collect();
+        inputs.extend(self.store.entries.iter().map(|(&(precedence, id), record)| {
+            Input::Recovered { precedence, id, record: record.clone() }
+        }));
+        inputs.push(Input::RecoveredBodies(self.store.bodies.keys().copied().collect()));
+        inputs.push(Input::Started);
+        inputs
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use base::Utc;
+
+    fn put(name: &str, token: u64) -> Output {
+        let op = Op::PutMeta { name: name.to_owned(), value: Bytes::from_static(b"value") };
+        Output::Commit { token: Token(token), precedence: Precedence::Flash, batch: vec![op] }
+    }
+
+    fn ask(store: &mut FaultyStore, rng: &mut Rng, output: Output) -> Reply {
+        let now = Now { mono: Instant(1), utc: Utc(crate::NEW_YEAR) };
+        store.handle(now, &Delays::default(), rng, output).unwrap()
+    }
+
+    #[test]
+    fn what_is_not_committed_is_gone_after_a_crash() {
+        let (mut store, mut rng) = (FaultyStore::default(), Rng::new(1));
+        assert!(matches!(ask(&mut store, &mut rng, put("one", 1)), Reply::Commit(_)));
+        assert!(matches!(store.commit(&mut rng), Some(Input::Committed { result: Ok(()), .. })));
+        ask(&mut store, &mut rng, put("two", 2));
+        store.crash(0, &mut rng);
+        assert_eq!((store.meta.len(), store.waiting()), (1, 0));
+        ask(&mut store, &mut rng, put("three", 3));
+        store.crash(1, &mut rng);
+        assert_eq!(store.meta.keys().collect::<Vec<_>>(), ["one", "three"], "made, not answered");
+    }
+
+    #[test]
+    fn a_full_disk_fails_the_commit_and_makes_nothing() {
+        let (mut store, mut rng) = (FaultyStore { full: true, ..<_>::default() }, Rng::new(1));
+        ask(&mut store, &mut rng, put("one", 1));
+        assert!(matches!(store.commit(&mut rng), Some(Input::Committed { result: Err(_), .. })));
+        assert!(store.meta.is_empty() && store.commit(&mut rng).is_none());
+    }
+
+    #[test]
+    fn a_slow_commit_takes_as_long_as_it_may() {
+        let mut rng = Rng::new(1);
+        let delays = Delays { slow: Duration::from_secs(40), ..Delays::default() };
+        let all: Vec<Duration> = (0..1_000).map(|_| delays.commit(&mut rng)).collect();
+        assert!(all.iter().all(|delay| *delay <= delays.commit + delays.slow));
+        assert!(all.iter().filter(|delay| **delay == delays.commit).count() > 700);
+        assert!(all.iter().any(|delay| *delay > Duration::from_secs(30)));
+    }
+}
