@@ -91,6 +91,11 @@ impl Site {
         self.check();
     }
 
+    /// The events of the node, oldest first.
+    pub fn events(&self) -> impl ExactSizeIterator<Item = &node::event::Event> {
+        self.bench.events.iter().map(|(_, event)| event)
+    }
+
     /// What must hold after each input.
     fn check(&mut self) {
         assert!(!self.bench.stopped, "stopped by itself");

@@ -174,7 +174,7 @@ impl Encounter {
         let good = site.accept(0);
         site.carry(good, &mut driver);
         assert!(driver.is_open(), "{:?}", driver.observed);
-        let before = site.events.len();
+        let before = site.events().len();
         let association =
             called.unwrap_or_else(|| site.accept(u32::from(hostile == Hostile::User)));
         Encounter {
@@ -268,7 +268,7 @@ impl Encounter {
 
     /// What was logged of the hostile association; without its opening.
     pub(crate) fn logged(&self) -> String {
-        let events = self.site.events.iter().skip(self.before);
+        let events = self.site.events().skip(self.before);
         let theirs = events.filter(|event| event.association == Some(self.association));
         let lines = theirs.filter(|event| event.kind != ::node::event::Kind::AssociationOpened);
         let lines: Vec<String> =

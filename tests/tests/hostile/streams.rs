@@ -170,7 +170,7 @@ fn a_replayed_association_is_taken_once() {
         encounter.hang_up();
     }
     assert_eq!(encounter.taken("THERE.9.2b"), 1, "{:?}", encounter.site.records());
-    let dropped = encounter.site.events.iter();
+    let dropped = encounter.site.events();
     let dropped = dropped.filter(|e| e.kind == ::node::event::Kind::DuplicateDropped).count();
     assert_eq!(dropped, 19, "each repetition is logged as one");
     encounter.must_go_on();
