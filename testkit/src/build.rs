@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_content_tells_its_number() {
+    fn a_content_shows_its_number() {
         for number in 0..256 {
             assert_eq!(number_of(&content(number, 1 + number)), number);
         }

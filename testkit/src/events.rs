@@ -9,7 +9,7 @@ pub trait Events {
     fn all(&self) -> &[(Instant, Event)];
 
     /// Those of a kind.
-    fn of(&self, kind: Kind) -> impl Iterator<Item = &Event> {
+    fn of_kind(&self, kind: Kind) -> impl Iterator<Item = &Event> {
         self.timed(kind).map(|(_, event)| event)
     }
 
@@ -21,12 +21,12 @@ pub trait Events {
 
     /// How many there are of a kind.
     fn count(&self, kind: Kind) -> usize {
-        self.of(kind).count()
+        self.of_kind(kind).count()
     }
 
     /// The details of a kind.
     fn details(&self, kind: Kind) -> Vec<&str> {
-        self.of(kind).map(|event| event.detail.as_str()).collect()
+        self.of_kind(kind).map(|event| event.detail.as_str()).collect()
     }
 
     /// The first of a kind.
@@ -36,7 +36,7 @@ pub trait Events {
 
     /// The last of a kind.
     fn last(&self, kind: Kind) -> &Event {
-        self.of(kind).last().unwrap_or_else(|| panic!("no event {}", kind.name()))
+        self.of_kind(kind).last().unwrap_or_else(|| panic!("no event {}", kind.name()))
     }
 
     /// When events of a kind concerned an entry.

@@ -119,7 +119,7 @@ impl Pair {
 
     /// The events of a kind in Naples.
     pub fn events(&self, kind: Kind) -> impl Iterator<Item = &Event> {
-        self.network.sites[NAPLES].of(kind)
+        self.network.sites[NAPLES].of_kind(kind)
     }
 
     /// The events of a kind at a site, with their times.

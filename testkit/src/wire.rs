@@ -65,7 +65,7 @@ pub struct Direct {
 }
 
 impl Direct {
-    /// The same; it says how much it has carried.
+    /// The same; it reports how much it has carried.
     pub fn measured() -> Direct {
         Direct { taken: Some(0), ..Direct::default() }
     }
@@ -147,7 +147,7 @@ const ROOM: usize = 32 << 10;
 #[derive(Debug)]
 pub struct Paced {
     bit_s: u64,
-    /// After so many octets the far end reads no more.
+    /// After so many octets the far end stops reading.
     stops: u64,
     /// So many octets it takes all the same between two looks.
     trickles: u64,

@@ -17,7 +17,7 @@ enum Step {
     Fmt,
     /// No file, function or line that the project does not want.
     Tidy,
-    /// The pure tier names no clock, socket, file, thread or dice.
+    /// The pure tier names no clock, socket, file, thread or randomness.
     Purity,
     /// The daemon is at most a fifth of the pure tier.
     Ratio,

@@ -16,7 +16,7 @@ pub enum Plan {
 }
 
 impl Plan {
-    /// All of them.
+    /// All plans.
     pub const ALL: [Plan; 2] = [Plan::Paper, Plan::Rfc4594];
 
     /// The code point for a precedence.

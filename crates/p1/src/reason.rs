@@ -21,7 +21,7 @@ macro_rules! code {
             }
         }
 
-        /// The name, or the number where it has none.
+        /// The name, or the number if it has no name.
         impl fmt::Display for $type {
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 match self.name() {

@@ -85,7 +85,7 @@ impl Site {
         association
     }
 
-    /// Hands in an input, and the answers to all that comes of it.
+    /// Hands in an input, and the answers to all its outputs.
     fn feed(&mut self, input: Input) {
         self.bench.feed(input);
         self.check();
@@ -133,7 +133,7 @@ impl Site {
         !self.bench.is_connected(association)
     }
 
-    /// What the node keeps in memory of what is under way.
+    /// What the node keeps in memory of transfers in progress.
     pub fn holds(&self) -> Holds {
         self.bench.node.holds()
     }
@@ -188,9 +188,9 @@ impl Site {
     /// A conversation of the node with this end; gives what the end sent.
     pub fn converse(&mut self, listener: u32, end: &mut Driver) -> Vec<u8> {
         let association = self.accept(listener);
-        let said = self.carry(association, end);
+        let output = self.carry(association, end);
         self.hang_up(association);
-        said
+        output
     }
 
     /// How many entries are for the peer.
@@ -202,20 +202,20 @@ impl Site {
 
     /// The same on a connection that is there.
     pub fn carry(&mut self, association: AssociationId, end: &mut Driver) -> Vec<u8> {
-        let mut said = Vec::new();
+        let mut output = Vec::new();
         loop {
             let ours = std::mem::take(&mut end.out);
             let theirs = self.take(association);
             if ours.is_empty() && theirs.is_empty() {
                 break;
             }
-            said.extend_from_slice(&ours);
+            output.extend_from_slice(&ours);
             self.bytes(association, &ours);
             if !theirs.is_empty() {
                 end.feed(&theirs);
             }
         }
-        said
+        output
     }
 }
 
@@ -270,7 +270,7 @@ pub(super) fn p3(octets: &[u8]) {
 pub(super) fn initiator(octets: &[u8]) {
     let (mut site, association) = calling();
     hostile(&mut site, association, octets);
-    // The message is still there, or the peer said that it has it.
+    // The message is still there, or the peer confirmed it.
     site.deliver_all(Duration::from_secs(3_600));
 }
 
@@ -296,9 +296,9 @@ pub fn calling() -> (Site, AssociationId) {
 pub fn called() -> Vec<u8> {
     let (mut site, association) = calling();
     let mut end = called_peer();
-    let said = site.carry(association, &mut end);
+    let output = site.carry(association, &mut end);
     assert_eq!(site.waiting(), 0, "{:?}", end.observed);
-    said
+    output
 }
 
 /// A site with a message in the user's mailbox.
@@ -310,20 +310,20 @@ fn with_mail() -> Site {
     site
 }
 
-/// What a good user says that gets its mail.
+/// The octets of a well-behaved user that receives its messages.
 pub fn fetched() -> Vec<u8> {
     let mut site = with_mail();
     let association = site.accept(1);
     let mut end = user(&[]);
     end.stay();
-    let said = site.carry(association, &mut end);
+    let output = site.carry(association, &mut end);
     assert_eq!(
         site.bench.store.entries.len(),
         site.waiting(),
         "only a report is left: {:?}",
         end.observed
     );
-    said
+    output
 }
 
 fn run(listener: u32, octets: &[u8]) {

@@ -1,7 +1,7 @@
 //! The other end of a connection of a bench, played with a whole stack: a peer or a user.
 
 use super::Bench;
-use super::script::{Answer, Fate, session_refusal};
+use super::script::{Answer, Disposition, session_refusal};
 use crate::build::{Submission, name};
 use base::AssociationId;
 use base::ber::{Element, Writer};
@@ -15,7 +15,7 @@ use p1::bind::{Credentials, MtaAuthentication, MtaBindArgument, MtaBindError};
 use p1::p3::{DeliveryResult, MtsBind, MtsBindError, ObjectName, operation};
 use std::time::Duration;
 
-/// What became of a bind.
+/// The outcome of a bind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Outcome {
     /// There is no answer yet.
@@ -132,12 +132,12 @@ impl Bench {
         self.connections.get(&id).and_then(|c| c.client.as_ref()).expect("a client")
     }
 
-    /// What became of a bind.
+    /// The outcome of a bind.
     pub fn outcome(&self, id: AssociationId) -> Outcome {
         self.client(id).outcome.clone()
     }
 
-    /// Messages of all grades that wait, as the bind result says.
+    /// Messages of all grades that wait, as the bind result states.
     pub fn messages_waiting(&self, id: AssociationId) -> i64 {
         let bound = Element::parse(&self.client(id).bound).expect("BER");
         let waiting = MtsBind::read(&bound).expect("a bind result").messages_waiting;
@@ -201,7 +201,8 @@ impl Bench {
     fn indicated(&mut self, id: AssociationId, indication: Indication) {
         let (now, script) = (self.now, &mut self.script);
         let Some(connection) = self.connections.get_mut(&id) else { return };
-        let (channel, fate) = (connection.channel.unwrap_or(0), script.fate(connection.entry));
+        let (channel, disposition) =
+            (connection.channel.unwrap_or(0), script.disposition(connection.entry));
         let Some(client) = &mut connection.client else { return };
         let request = match indication {
             Indication::Open { dialogue, .. } => match script.answer(channel) {
@@ -227,12 +228,12 @@ impl Bench {
                 return;
             }
             Indication::Checkpoint { octets } => Request::Stored { octets },
-            Indication::TransferEnd => match fate {
-                Fate::Take => Request::TransferSecured,
-                Fate::Keep => return script.unconfirmed.push_back(id),
-                Fate::Abort(reason) => Request::Abort(reason),
-                Fate::Refuse(reason) => Request::TransferRefused(reason),
-                Fate::Cut => return self.cut_at_the_end(id),
+            Indication::TransferEnd => match disposition {
+                Disposition::Take => Request::TransferSecured,
+                Disposition::Keep => return script.unconfirmed.push_back(id),
+                Disposition::Abort(reason) => Request::Abort(reason),
+                Disposition::Refuse(reason) => Request::TransferRefused(reason),
+                Disposition::Cut => return self.cut_at_the_end(id),
             },
             Indication::Invoked { invoke, operation } => {
                 client.invoked = Some((invoke, operation));
@@ -263,7 +264,7 @@ impl Bench {
 }
 
 impl Client {
-    /// Notes what became of its bind or its transfer.
+    /// Notes the outcome of its bind or its transfer.
     fn learn(&mut self, indication: Indication) {
         self.outcome = match indication {
             Indication::Opened { bind, .. } => {

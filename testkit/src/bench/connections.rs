@@ -60,7 +60,7 @@ impl Bench {
         self.connections.insert(id, connection);
     }
 
-    /// A connection is closed; whether it was there. A client that connected stays, for what became
+    /// A connection is closed; whether it was there. A client that connected stays, for the outcome
     /// of it.
     pub(super) fn forget(&mut self, id: AssociationId) -> bool {
         let failed = self.silent.remove(&id).is_some();

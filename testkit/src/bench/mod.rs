@@ -28,7 +28,7 @@ pub use client::Outcome;
 pub use configurations::{
     ACT_FLASH, ACT_ROUTINE, P3, ROME, facing, queued_record, two_peers, user_address,
 };
-pub use script::{Answer, Fate, Script};
+pub use script::{Answer, Disposition, Script};
 
 /// What a connection to nobody takes.
 pub const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);

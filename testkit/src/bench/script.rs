@@ -7,7 +7,7 @@ use osi::api::{AbortReason, Dialogue, RefuseReason, Request};
 use p1::bind::{Credentials, MtaAuthentication, MtaBindError, MtaBindResult};
 use std::collections::{BTreeMap, VecDeque};
 
-/// What becomes of a connection that the node opens.
+/// the outcome of a connection that the node opens.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Answer {
     /// The peer accepts the association.
@@ -31,11 +31,11 @@ pub enum Answer {
 
 /// What the peer does with a message.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Fate {
+pub enum Disposition {
     /// Confirms it.
     #[default]
     Take,
-    /// Confirms it when the test says so: [`super::Bench::confirm`].
+    /// Confirms it when the test calls: [`super::Bench::confirm`].
     Keep,
     /// Aborts the association at its end.
     Abort(AbortReason),
@@ -50,15 +50,15 @@ pub enum Fate {
 pub struct Script {
     /// Its MTA name.
     pub name: String,
-    /// What becomes of connections, by channel; the others are accepted.
+    /// the outcome of connections, by channel; the others are accepted.
     pub answers: BTreeMap<u32, Answer>,
-    /// What becomes of connections of other channels.
+    /// the outcome of connections of other channels.
     pub answer: Answer,
     /// What it does with these entries.
-    pub fates: BTreeMap<EntryId, Fate>,
+    pub dispositions: BTreeMap<EntryId, Disposition>,
     /// What it does with all others.
-    pub others: Fate,
-    /// Octets that its transport is said to have taken before a cut; 50 more before the next.
+    pub others: Disposition,
+    /// Octets that its transport is reported to have taken before a cut; 50 more before the next.
     pub taken: Option<u64>,
     /// Dialogue modes that were proposed.
     pub proposed: Vec<Dialogue>,
@@ -66,7 +66,7 @@ pub struct Script {
     pub recoveries: usize,
     /// The channels of transfers and their checkpoint sizes in octets.
     pub checkpoints: Vec<(u32, Option<u64>)>,
-    /// Associations with a transfer that [`Fate::Keep`] has not confirmed.
+    /// Associations with a transfer that [`Disposition::Keep`] has not confirmed.
     pub unconfirmed: VecDeque<AssociationId>,
     /// Messages that users have taken.
     pub delivered: usize,
@@ -77,7 +77,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// What becomes of a connection on a channel.
+    /// the outcome of a connection on a channel.
     pub fn answer(&self, channel: u32) -> Answer {
         self.answers.get(&channel).copied().unwrap_or(self.answer)
     }
@@ -88,8 +88,8 @@ impl Script {
         its.map(|(at, _)| *at).collect()
     }
 
-    pub(super) fn fate(&self, entry: Option<EntryId>) -> Fate {
-        entry.and_then(|entry| self.fates.get(&entry)).copied().unwrap_or(self.others)
+    pub(super) fn disposition(&self, entry: Option<EntryId>) -> Disposition {
+        entry.and_then(|entry| self.dispositions.get(&entry)).copied().unwrap_or(self.others)
     }
 
     pub(super) fn bind_request(&self, channel: u32, dialogue: Dialogue) -> Request {

@@ -170,7 +170,7 @@ impl Network {
         }
     }
 
-    /// Cuts every connection between the sites: what is under way is lost.
+    /// Cuts every connection between the sites: what is in progress is lost.
     pub fn cut(&mut self) {
         for end in self.site_ends(Connection::joins_sites) {
             self.unplug(end);
@@ -203,7 +203,7 @@ impl Network {
         }
     }
 
-    /// The ends of a site are gone at once. Where octets under way are lost, the other ends notice
+    /// The ends of a site are gone at once. Where octets in progress are lost, the other ends notice
     /// at once, otherwise after those.
     pub(super) fn lose_connections(&mut self, site: usize, with_octets: bool) {
         let its = self.ends.iter();

@@ -25,7 +25,7 @@ pub use site::Site;
 pub use user::{Delivered, User};
 
 /// One end of a connection. Numbers of associations begin again with each start of a process, and a
-/// user binds more than once: what is still under way to one end never reaches a later one.
+/// user binds more than once: what is still in progress to one end never reaches a later one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum End {
     /// A site's, with its epoch.

@@ -1,4 +1,4 @@
-//! A user at one of the sites: what tests ask of it, and what became of its association.
+//! A user at one of the sites: what tests ask of it, and the outcome of its association.
 
 use super::{End, Network};
 use crate::build::{Submission, name};

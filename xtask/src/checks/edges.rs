@@ -43,7 +43,7 @@ const RULES: &[Rule] = &[
             "rand",
             "getrandom",
         ]),
-        reason: "the pure tier has no runtime, system calls, files or dice; its errors are typed",
+        reason: "the pure tier has no runtime, system calls, files or randomness; its errors are typed",
     },
     Rule {
         from: &["crates/"],

@@ -207,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn what_has_come_further_or_to_another_is_no_repetition() {
+    fn another_path_or_recipient_is_not_a_repetition() {
         let mut alpha = engine();
         let done = submit(&mut alpha, &submission(&[BAKER]));
         let head = received(&alpha, &done.accepted.entries[0]);
@@ -292,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn a_resubmission_is_of_the_same_user_reference_and_content() {
+    fn a_resubmission_has_the_same_user_content_identifier_and_content() {
         let envelope = submission(&[BAKER]);
         let mut named = envelope.clone();
         let key = submission_key("a", &envelope, &[1; 32]);

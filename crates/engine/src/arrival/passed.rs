@@ -131,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn an_expansion_history_a_user_makes_up_turns_no_report() {
+    fn a_forged_expansion_history_does_not_redirect_reports() {
         let history =
             ExtensionField::standard(n::DL_EXPANSION_HISTORY, Criticality::default(), |w| {
                 w.constructed(u::SEQUENCE, |w| {

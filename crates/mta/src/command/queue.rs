@@ -238,7 +238,7 @@ fn operate(socket: &Path, entries: &[EntryId], hold: bool, json: bool) -> u8 {
             print(&match outcome {
                 Outcome::Became(new) => {
                     let new = new.iter().map(EntryId::to_string).collect::<Vec<_>>().join(" ");
-                    format!("{id} was routed again, and is {new} now: name that\n")
+                    format!("{id} was rerouted and is now {new}: use that number\n")
                 }
                 Outcome::Done => format!("{id} {word}\n"),
                 Outcome::Unchanged if hold => format!("{id} was held already\n"),

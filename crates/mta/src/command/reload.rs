@@ -57,7 +57,10 @@ pub(super) fn run(arguments: &Arguments) -> u8 {
     }
     print_findings(&report);
     match refused {
-        Some(why) => print_error(&format!("{}: nothing has changed: {why}", file.display())),
+        Some(why) => print_error(&format!(
+            "{}: refused, the running configuration is unchanged: {why}",
+            file.display()
+        )),
         None => print(&changes.unwrap_or_default().to_string()),
     }
     code

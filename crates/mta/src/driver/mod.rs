@@ -104,7 +104,7 @@ struct IncomingConnection {
     remote: SocketAddr,
 }
 
-/// A connection that the node is being told of.
+/// A connection that is offered to the node.
 struct Arriving {
     listener: ListenerId,
     stream: TcpStream,

@@ -1,4 +1,4 @@
-//! Binds that are refused: what the peer hears, and what the log says.
+//! Binds that are refused: the answer to the peer, and the log line.
 
 use crate::admission::Admission;
 use crate::association::State;

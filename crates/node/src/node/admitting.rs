@@ -1,12 +1,12 @@
-//! Who may connect: the limits on associations and on half-open ones, and what a newcomer beyond
-//! them is told.
+//! Who may connect: the limits on associations and on half-open ones, and the answer to a connection
+//! beyond them.
 //!
-//! Where half-open places run out, the **oldest** half-open connection of the address that holds
-//! the most of them makes room for the newcomer. An honest one binds within a round trip or two,
-//! so it is gone from there before it is the oldest; who only holds places would keep everybody
-//! out for the price of a connection each `bind_timeout` if the newcomer were refused. One whose
-//! password is being checked never makes room. A quarter of the places is for addresses that stand
-//! in the configuration, and strangers never displace those.
+//! If all half-open places are taken, the **oldest** half-open connection of the address that holds
+//! most of them makes room for a new connection. An honest peer binds within a round trip or two, so
+//! it leaves its place before it is the oldest. If new connections were refused instead, an attacker
+//! could keep everybody out for the price of one connection each `bind_timeout`. A connection whose
+//! password is being checked never makes room. A quarter of the places is for addresses that the
+//! configuration names, and strangers never displace those.
 
 use crate::admission::levels;
 use crate::admission::refusals::refused;
@@ -28,33 +28,34 @@ use scheduler::ChannelId;
 use std::net::IpAddr;
 use std::time::Duration;
 
-/// Newcomers beyond a limit that are being told so, at once. The oldest makes room.
+/// Most connections beyond a limit that are being refused at the same time. The oldest makes room.
 const MAX_TURNED_AWAY: usize = 64;
 
-/// How long such a newcomer has for its connect request, and then for closing.
+/// How long such a connection has for its connect request, and then for closing.
 const TURN_AWAY: Duration = Duration::from_secs(5);
 
 impl Node {
-    /// An identifier for a connection the edge accepted; or `None`: it is closed without a word, for
-    /// sockets have run out. Costs nothing but a line in the log.
-    pub(crate) fn admit(&mut self, now: Now, remote: IpAddr) -> Option<AssociationId> {
-        if self.cx.associations.len() < self.cx.config.limits.sockets {
-            return Some(self.cx.issued.next_association());
-        }
-        let why = self.cx.config.limits.describe(Limit::Sockets);
-        let detail = format!("{remote}: closed at once: {why}");
-        let line = refused(None, detail);
-        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
-        None
-    }
-
-    pub(crate) fn accepted(
+    /// Answers a connection that the edge accepted: with an association, or without one if no socket
+    /// is free. The edge then closes the connection without a word; it costs only a line in the log.
+    pub(crate) fn admit(
         &mut self,
         now: Now,
-        id: AssociationId,
+        connection: u64,
         listener: ListenerId,
         remote: IpAddr,
     ) {
+        let is_free = self.cx.associations.len() < self.cx.config.limits.sockets;
+        let association = is_free.then(|| self.cx.issued.next_association());
+        self.cx.output(Output::Admitted { connection, association });
+        if let Some(association) = association {
+            return self.accepted(now, association, listener, remote);
+        }
+        let why = self.cx.config.limits.describe(Limit::Sockets);
+        let line = refused(None, format!("{remote}: closed at once: {why}"));
+        self.cx.hushed(now, Why::Limit(Limit::Sockets), Some(remote.into()), None, "", line);
+    }
+
+    fn accepted(&mut self, now: Now, id: AssociationId, listener: ListenerId, remote: IpAddr) {
         let service = self.cx.config.listener(listener).map(|l| l.service.clone());
         let made = match &service {
             _ if self.cx.life.stopping => None,

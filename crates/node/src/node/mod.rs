@@ -90,11 +90,7 @@ impl Node {
                 self.connect_failed(now, association, &error);
             }
             Input::Accepted { connection, listener, remote } => {
-                let association = self.admit(now, remote);
-                self.cx.output(Output::Admitted { connection, association });
-                if let Some(association) = association {
-                    self.accepted(now, association, listener, remote);
-                }
+                self.admit(now, connection, listener, remote);
             }
             Input::MarkSeen { association, dscp } => {
                 self.admission.mark_seen(&mut self.cx, association, dscp);

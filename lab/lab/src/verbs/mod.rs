@@ -25,31 +25,31 @@ use testbed::clock;
 pub(crate) enum Verb {
     /// Send thirty messages between two sites on this machine, and show their marks
     Demo(demo::Args),
-    /// Repeat a study, and put what is measured beside what was printed
+    /// Repeat a study, and compare it with the printed figures
     #[cfg(feature = "studies")]
     Run(run::Args),
-    /// Say what this machine can do, which data path will be taken, and what to install or allow
+    /// Show what this machine can do, which data path the lab takes, and what to install or allow
     #[cfg(feature = "studies")]
     Doctor(doctor::Args),
     /// Send load, or receive and measure it
     #[cfg(feature = "studies")]
     Load(load::Args),
-    /// Make a policy of a Cisco IOS configuration, and say what could not be mapped
+    /// Make a policy of a Cisco IOS configuration, and list what could not be mapped
     #[cfg(feature = "studies")]
     ImportIos(policy::import_ios::Args),
     /// Print the nearest tc script to a policy, and what it leaves out
     #[cfg(feature = "studies")]
     ExportTc(policy::export_tc::Args),
-    /// Keep a network up, with a live view of what passes
+    /// Keep a network up, with a live view of its traffic
     #[cfg(feature = "studies")]
     Up(network::up::Args),
     /// End a network
     #[cfg(feature = "studies")]
     Down(network::down::Args),
-    /// The networks that are up
+    /// List the networks that are up
     #[cfg(feature = "studies")]
     List(network::list::Args),
-    /// What a network has counted, by router, part and code point
+    /// Show the counters of a network by router, part and code point
     #[cfg(feature = "studies")]
     Status(network::status::Args),
     /// Change a router while it runs
@@ -58,10 +58,10 @@ pub(crate) enum Verb {
     /// Run a program inside a host
     #[cfg(feature = "studies")]
     Exec(network::exec::Args),
-    /// Write what passes an interface as pcapng
+    /// Write the packets of an interface as pcapng
     #[cfg(feature = "studies")]
     Capture(network::capture::Args),
-    /// Say what a capture has by code point, flow and message: throughput, loss, delay, marks
+    /// Analyse a capture by code point, flow and message: throughput, loss, delay, marks
     #[cfg(feature = "studies")]
     Analyse(analyse::Args),
     /// The first process of those that `lab exec` starts

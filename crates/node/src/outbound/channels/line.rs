@@ -1,6 +1,6 @@
-//! Slow lines. While the peer owes something for what was sent, the edge is asked now and then how
-//! much the peer's transport has taken: that is progress, if it is not too little, though no checkpoint
-//! was confirmed for minutes. And it tells how fast the line is: the checkpoints of the next association suit it.
+//! Slow lines. While the peer's answer to sent data is outstanding, the edge measures how many octets
+//! the peer's TCP acknowledged. Enough of them are progress, even if no checkpoint was confirmed for
+//! minutes. They also give the rate of the line, from which the next association's checkpoint size follows.
 
 use std::time::Duration;
 

@@ -14,7 +14,7 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::rc::Rc;
 use std::time::Duration;
-use testkit::bench::{Fate, queued_record};
+use testkit::bench::{Disposition, queued_record};
 use testkit::build::canonical;
 use testkit::{Bench, NAPLES, P3, five_channels, node_config};
 
@@ -85,7 +85,7 @@ impl Exchange {
         let mut bench = Bench::new(config(size));
         bench.now = Instant(1);
         bench.node.leave_unchecked();
-        bench.script.others = Fate::Keep;
+        bench.script.others = Disposition::Keep;
         bench.store.ones = true;
         bench.queue_for(&peer_name(0), template.size);
         let octets = record(&bench, NextHop::Peer(peer(0)), template.precedence, template);

@@ -159,7 +159,7 @@ fn a_user_removed_or_with_another_password_is_bound_no_more() {
     }
     let late = bench.outcome(late);
     assert_eq!(late, Outcome::Refused("authentication-error".to_owned()), "checked by the old one");
-    let lost = bench.of(Kind::AssociationLost);
+    let lost = bench.of_kind(Kind::AssociationLost);
     let told = lost.filter(|e| e.detail.contains("the user is gone, or has another password"));
     assert_eq!(told.count(), 2);
 }

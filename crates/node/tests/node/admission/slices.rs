@@ -66,7 +66,7 @@ fn send(bench: &mut Bench, id: AssociationId, payload: Payload) {
 }
 
 fn received(bench: &Bench) -> Vec<AssociationId> {
-    let received = bench.of(Kind::Received);
+    let received = bench.of_kind(Kind::Received);
     received.filter_map(|e| e.association).collect()
 }
 
@@ -114,7 +114,7 @@ fn what_is_half_done_outlives_its_association_and_a_stop_waits_for_it() {
 #[test]
 fn what_came_of_a_message_is_logged_once_it_is_durable_and_not_where_the_commit_fails() {
     let (mut bench, _, few) = both_bound();
-    let logged = |bench: &Bench, kind| bench.of(kind).count();
+    let logged = |bench: &Bench, kind| bench.of_kind(kind).count();
     let counts =
         |bench: &Bench| [Kind::NonDelivery, Kind::ReportMade].map(|kind| logged(bench, kind));
     bench.store.withholds = true;

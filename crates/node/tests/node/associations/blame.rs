@@ -8,7 +8,7 @@ use node::config::{Channel, Limits};
 use node::event::Kind;
 use osi::api::AbortReason;
 use std::time::Duration;
-use testkit::bench::{Answer, Fate, facing};
+use testkit::bench::{Answer, Disposition, facing};
 use testkit::build::permanent;
 use testkit::{Bench, Events};
 
@@ -16,15 +16,15 @@ const SECOND: Duration = Duration::from_secs(1);
 const FLASH: Precedence = Precedence::Flash;
 const ROUTINE: Precedence = Precedence::Routine;
 
-const BAD: Fate = Fate::Abort(AbortReason::ProtocolError);
+const BAD: Disposition = Disposition::Abort(AbortReason::ProtocolError);
 
 /// A node with one channel, whose peer does this with messages.
-fn bench(others: Fate) -> Bench {
+fn bench(others: Disposition) -> Bench {
     bench_with(vec![permanent(0, &Precedence::ALL)], others, 1_000)
 }
 
 /// The same with these channels and messages of this size.
-fn bench_with(channels: Vec<Channel>, others: Fate, size: u64) -> Bench {
+fn bench_with(channels: Vec<Channel>, others: Disposition, size: u64) -> Bench {
     let mut bench = facing(channels, Limits::default());
     bench.script.others = others;
     bench.queue_for("act", size);
@@ -44,8 +44,13 @@ fn bad_one(bench: &mut Bench, id: u64, precedence: Precedence) -> EntryId {
     queue_with(bench, id, precedence, BAD)
 }
 
-fn queue_with(bench: &mut Bench, id: u64, precedence: Precedence, fate: Fate) -> EntryId {
-    bench.script.fates.insert(EntryId(id), fate);
+fn queue_with(
+    bench: &mut Bench,
+    id: u64,
+    precedence: Precedence,
+    disposition: Disposition,
+) -> EntryId {
+    bench.script.dispositions.insert(EntryId(id), disposition);
     queue(bench, id, precedence)
 }
 
@@ -68,16 +73,16 @@ fn status(bench: &Bench) -> node::status::ChannelStatus {
 fn a_new_flash_goes_at_once_past_three_messages_that_the_peer_aborts() {
     for level in [ROUTINE, FLASH] {
         for wait in [0, 1, 5, 20, 65, 300] {
-            for does in [BAD, Fate::Abort(AbortReason::UserError), Fate::Cut] {
-                let mut bench = bench(Fate::Take);
+            for does in [BAD, Disposition::Abort(AbortReason::UserError), Disposition::Cut] {
+                let mut bench = bench(Disposition::Take);
                 for id in 1..=3 {
-                    bench.script.fates.insert(EntryId(id), does);
+                    bench.script.dispositions.insert(EntryId(id), does);
                     queue(&mut bench, id, level);
                 }
                 bench.pass(wait * SECOND);
                 let (from, flash) = (bench.now, queue(&mut bench, 9, FLASH));
                 // A link that is lost is a link, once for each of them.
-                let most = if does == Fate::Cut { 9 } else { 0 };
+                let most = if does == Disposition::Cut { 9 } else { 0 };
                 bench.pass(10 * SECOND);
                 assert!(through(&bench, flash), "{level} {wait} {does:?}");
                 let took = took(&bench, flash, from);
@@ -92,9 +97,9 @@ fn an_aborted_message_waits_alone_and_its_association_is_opened_again_at_once() 
     for reason in
         [AbortReason::InvalidParameter, AbortReason::ProtocolError, AbortReason::UserError]
     {
-        let mut bench = bench(Fate::Take);
+        let mut bench = bench(Disposition::Take);
         let bad = EntryId(1);
-        bench.script.fates.insert(bad, Fate::Abort(reason));
+        bench.script.dispositions.insert(bad, Disposition::Abort(reason));
         queue(&mut bench, 1, ROUTINE);
         assert_eq!(bench.script.connects.len(), 2, "{reason:?}: opened again in the same moment");
         assert_eq!(bench.count(Kind::MessageBlamed), 1);
@@ -113,9 +118,9 @@ fn an_aborted_message_waits_alone_and_its_association_is_opened_again_at_once() 
 #[test]
 fn other_reasons_and_lost_connections_are_the_link_s() {
     for does in [
-        Fate::Abort(AbortReason::LocalSystemProblem),
-        Fate::Abort(AbortReason::TemporaryProblem),
-        Fate::Cut,
+        Disposition::Abort(AbortReason::LocalSystemProblem),
+        Disposition::Abort(AbortReason::TemporaryProblem),
+        Disposition::Cut,
     ] {
         let mut bench = bench(does);
         queue(&mut bench, 1, ROUTINE);
@@ -136,7 +141,7 @@ fn other_reasons_and_lost_connections_are_the_link_s() {
 
 #[test]
 fn after_so_many_aborts_a_message_is_reported_and_others_are_not() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     for id in 10..200 {
         bench.pass(5 * SECOND);
@@ -162,8 +167,8 @@ fn a_message_that_the_peer_refuses_for_good_is_reported_and_what_it_cannot_take_
     for (reason, starts) in
         [(AbortReason::PermanentProblem, Some(4)), (AbortReason::LocalSystemProblem, None)]
     {
-        let mut bench = bench(Fate::Take);
-        let refused = queue_with(&mut bench, 1, FLASH, Fate::Refuse(reason));
+        let mut bench = bench(Disposition::Take);
+        let refused = queue_with(&mut bench, 1, FLASH, Disposition::Refuse(reason));
         for id in 10..200 {
             bench.pass(5 * SECOND);
             let good = queue(&mut bench, id, ROUTINE);
@@ -186,7 +191,7 @@ fn a_message_that_the_peer_refuses_for_good_is_reported_and_what_it_cannot_take_
 #[test]
 fn as_many_aborts_as_are_configured_and_none_with_0() {
     for (most, tries) in [(1, 2), (2, 2), (7, 7), (0, 30)] {
-        let mut bench = bench(Fate::Take);
+        let mut bench = bench(Disposition::Take);
         bench.reload(|config| config.peers[0].message_aborts = most);
         let bad = bad_one(&mut bench, 1, FLASH);
         let mut id = 10;
@@ -203,7 +208,7 @@ fn as_many_aborts_as_are_configured_and_none_with_0() {
 
 #[test]
 fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
-    for does in [BAD, Fate::Cut, Fate::Abort(AbortReason::TemporaryProblem)] {
+    for does in [BAD, Disposition::Cut, Disposition::Abort(AbortReason::TemporaryProblem)] {
         let mut bench = bench(does);
         for id in 1..=40 {
             let level = Precedence::ALL[id as usize % 6];
@@ -219,7 +224,7 @@ fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
         let connects = bench.script.connects.len();
         assert!(connects < 30 + 60 * 2 + 60, "{does:?}: {connects} in an hour");
         // It is mended: all go, soon.
-        bench.script.others = Fate::Take;
+        bench.script.others = Disposition::Take;
         bench.pass(180 * SECOND);
         let left = (1..=100).filter(|id| !through(&bench, EntryId(*id))).count();
         assert_eq!(left, 0, "{does:?}");
@@ -229,7 +234,7 @@ fn a_peer_that_aborts_everything_bounces_nothing_and_is_asked_less_and_less() {
 
 #[test]
 fn one_message_alone_is_not_given_up_before_another_one_got_through() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     bench.pass(3_600 * SECOND);
     assert!(bench.times(Kind::TransferStarted, bad).len() > 10);
@@ -243,7 +248,7 @@ fn one_message_alone_is_not_given_up_before_another_one_got_through() {
 
 #[test]
 fn several_bad_messages_among_good_ones_are_all_reported() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     let bad = [1, 2, 3].map(|id| bad_one(&mut bench, id, FLASH));
     for id in 10..1_000 {
         bench.pass(7 * SECOND);
@@ -261,7 +266,7 @@ fn several_bad_messages_among_good_ones_are_all_reported() {
 
 #[test]
 fn many_bad_ones_before_a_good_one_do_not_keep_it_for_ever() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     for id in 1..=40 {
         bad_one(&mut bench, id, ROUTINE);
     }
@@ -275,10 +280,10 @@ fn many_bad_ones_before_a_good_one_do_not_keep_it_for_ever() {
 
 #[test]
 fn a_transfer_that_was_cut_off_elsewhere_goes_on_and_is_blamed_on_nobody() {
-    let mut bench = bench_with(vec![permanent(0, &Precedence::ALL)], Fate::Cut, 100_000);
+    let mut bench = bench_with(vec![permanent(0, &Precedence::ALL)], Disposition::Cut, 100_000);
     queue(&mut bench, 1, ROUTINE);
     assert_eq!(bench.count(Kind::MessageBlamed), 0);
-    bench.script.others = Fate::Take;
+    bench.script.others = Disposition::Take;
     bench.pass(2 * SECOND);
     assert!(through(&bench, EntryId(1)));
 }
@@ -287,17 +292,17 @@ fn a_transfer_that_was_cut_off_elsewhere_goes_on_and_is_blamed_on_nobody() {
 fn another_channel_carries_what_waits_for_one_at_fault() {
     let mut standby = permanent(1, &[ROUTINE]);
     standby.fallback = vec![FLASH];
-    let mut bench = bench_with(vec![permanent(0, &[FLASH]), standby], Fate::Take, 1_000);
+    let mut bench = bench_with(vec![permanent(0, &[FLASH]), standby], Disposition::Take, 1_000);
     let flash: Vec<EntryId> = (1..=4)
         .map(|id| {
-            bench.script.fates.insert(EntryId(id), BAD);
+            bench.script.dispositions.insert(EntryId(id), BAD);
             queue(&mut bench, id, FLASH)
         })
         .collect();
     bench.pass(20 * SECOND);
     assert!(bench.count(Kind::ChannelBlamed) > 0);
     for entry in &flash {
-        bench.script.fates.remove(entry);
+        bench.script.dispositions.remove(entry);
     }
     bench.script.answers.insert(0, Answer::NoRoute);
     bench.pass(120 * SECOND);
@@ -309,7 +314,7 @@ fn a_reload_lets_all_be_tried_again_at_once() {
     let mut bench = bench(BAD);
     let all: Vec<EntryId> = (1..=20).map(|id| queue(&mut bench, id, ROUTINE)).collect();
     bench.pass(600 * SECOND);
-    bench.script.others = Fate::Take;
+    bench.script.others = Disposition::Take;
     bench.reload(|config| config.peers[0].dialect = p1::Dialect::BlueBook1988);
     assert!(all.iter().all(|entry| through(&bench, *entry)), "in the same moment");
 }
@@ -317,16 +322,16 @@ fn a_reload_lets_all_be_tried_again_at_once() {
 /// Whatever it is that cuts it, the link or what stands in it: nobody said that it is the message.
 #[test]
 fn a_message_that_is_cut_off_each_time_goes_through_in_the_end_and_is_not_reported() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     let entry = EntryId(1);
-    bench.script.fates.insert(entry, Fate::Cut);
+    bench.script.dispositions.insert(entry, Disposition::Cut);
     queue(&mut bench, 1, FLASH);
     for id in 10..400 {
         let good = queue(&mut bench, id, ROUTINE);
         bench.pass(10 * SECOND);
         assert!(through(&bench, good), "{id}");
         if bench.times(Kind::TransferStarted, entry).len() >= 5 {
-            bench.script.fates.remove(&entry);
+            bench.script.dispositions.remove(&entry);
         }
     }
     assert_eq!((bench.count(Kind::GivenUp), bench.count(Kind::ReportMade)), (0, 0));
@@ -337,14 +342,17 @@ fn a_message_that_is_cut_off_each_time_goes_through_in_the_end_and_is_not_report
 
 #[test]
 fn losses_do_not_add_to_what_the_peer_says_of_a_message() {
-    let mut bench = bench(Fate::Take);
+    let mut bench = bench(Disposition::Take);
     let bad = bad_one(&mut bench, 1, FLASH);
     for id in 10..400 {
         queue(&mut bench, id, ROUTINE);
         bench.pass(10 * SECOND);
         let tried = bench.times(Kind::TransferStarted, bad).len();
         // Said three times, then lost three times, then said once more.
-        bench.script.fates.insert(bad, if (3..6).contains(&tried) { Fate::Cut } else { BAD });
+        bench
+            .script
+            .dispositions
+            .insert(bad, if (3..6).contains(&tried) { Disposition::Cut } else { BAD });
         assert_eq!(bench.is_queued(bad), tried < 7, "{tried}");
     }
     assert!(!bench.is_queued(bad));
@@ -353,7 +361,7 @@ fn losses_do_not_add_to_what_the_peer_says_of_a_message() {
 /// What was read ahead is the same each time; what the peer has had of it is not.
 #[test]
 fn a_loss_after_more_was_taken_is_not_at_the_same_place() {
-    let mut bench = bench(Fate::Cut);
+    let mut bench = bench(Disposition::Cut);
     bench.script.taken = Some(1_000);
     queue(&mut bench, 1, ROUTINE);
     for _ in 0..4 {

@@ -225,7 +225,7 @@ fn a_report_in_doubt_that_goes_round_is_delivered_once() {
     }
 }
 
-/// Two copies come at the same time by two ways: the second waits for the first, whatever its fate.
+/// Two copies come at the same time by two ways: the second waits for the first, whatever its disposition.
 #[test]
 fn two_copies_that_come_together_are_one_delivery() {
     for seed in 0..20 {

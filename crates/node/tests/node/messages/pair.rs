@@ -360,7 +360,7 @@ fn a_site_that_cannot_connect_sends_in_its_turn() {
 
 #[test]
 fn a_commit_slower_than_the_peer_waits_confirms_nothing_else() {
-    // The sender gives the first transfer up while its commit is under way and sends again: the
+    // The sender gives the first transfer up while its commit is in progress and sends again: the
     // late commit may confirm neither the repetition nor another message.
     for seed in 300..330 {
         let mut network =

@@ -1,4 +1,4 @@
-//! A configuration that changes while messages are under way, in virtual time.
+//! A configuration that changes while messages are in progress, in virtual time.
 
 use base::PeerId;
 use base::Precedence::{self, *};
@@ -42,29 +42,29 @@ fn ours(pair: &Pair, name: &str) -> Vec<String> {
 }
 
 /// By MTS identifier: how often it was delivered, and how often it was reported undelivered.
-fn fates(pair: &Pair) -> BTreeMap<String, (usize, usize)> {
-    let mut fates: BTreeMap<String, (usize, usize)> = BTreeMap::new();
+fn dispositions(pair: &Pair) -> BTreeMap<String, (usize, usize)> {
+    let mut dispositions: BTreeMap<String, (usize, usize)> = BTreeMap::new();
     for delivered in &pair.users[pair.reader].delivered {
         let Delivered::Message { identifier, content: text } = delivered else { panic!() };
         let place = |answer: &Result<String, i64>| answer.as_ref() == Ok(identifier);
         let n = pair.users[pair.sender].answers.iter().position(place).unwrap();
         assert_eq!(text[..], content(n + 1, text.len())[..], "{n} whole");
-        fates.entry(identifier.clone()).or_default().0 += 1;
+        dispositions.entry(identifier.clone()).or_default().0 += 1;
     }
     for delivered in &pair.users[pair.sender].delivered {
         let Delivered::Report { subject, delivered: false } = delivered else { panic!() };
-        fates.entry(subject.clone()).or_default().1 += 1;
+        dispositions.entry(subject.clone()).or_default().1 += 1;
     }
-    fates
+    dispositions
 }
 
 /// Nothing is left anywhere, and of so many messages this became.
 fn finish(mut pair: Pair, delivered: usize, reported: usize) {
     pair.run(700);
-    let fates = fates(&pair);
-    let of = |fate| fates.values().filter(|f| **f == fate).count();
-    assert_eq!((of((1, 0)), of((0, 1))), (delivered, reported), "{fates:?}");
-    assert_eq!(fates.len(), pair.submitted);
+    let dispositions = dispositions(&pair);
+    let of = |disposition| dispositions.values().filter(|f| **f == disposition).count();
+    assert_eq!((of((1, 0)), of((0, 1))), (delivered, reported), "{dispositions:?}");
+    assert_eq!(dispositions.len(), pair.submitted);
     at_rest(&pair);
 }
 
@@ -137,7 +137,7 @@ fn what_did_not_change_is_not_touched() {
     pair.submit(Override, 1_000);
     pair.submit(Flash, 1_000);
     pair.run(3);
-    assert_eq!(fates(&pair).len(), 3, "beside the long one");
+    assert_eq!(dispositions(&pair).len(), 3, "beside the long one");
     assert!(pair.carried < 8_000_000, "which goes on: {}", pair.carried);
     let after = (ours(&pair, "routine"), ours(&pair, "immediate"));
     assert_eq!((&before.0, &before.1), (&after.0, &after.1), "the same associations");
@@ -221,7 +221,7 @@ fn a_precedence_moves_with_what_is_queued() {
         channel(config, "routine").precedences = vec![Routine];
     });
     pair.run(20);
-    assert_eq!(fates(&pair).len(), 20);
+    assert_eq!(dispositions(&pair).len(), 20);
     let started = pair.sites[NAPLES].events.iter().map(|(_, e)| e);
     let on: Vec<_> = started.filter(|e| e.kind == Kind::TransferStarted).collect();
     assert!(on.iter().all(|e| e.channel.unwrap().index == 2), "all on `immediate`");
@@ -319,7 +319,7 @@ fn or_reported_where_no_route_leads() {
     // What comes late is refused by the routes.
     pair.submit(Flash, 10);
     pair.run(10);
-    assert_eq!(fates(&pair).values().filter(|f| **f == (0, 1)).count(), 52);
+    assert_eq!(dispositions(&pair).values().filter(|f| **f == (0, 1)).count(), 52);
     let status = pair.sites[NAPLES].node.status(pair.clock());
     assert!(status.peers.is_empty(), "{status:?}");
     finish(pair, 0, 52);
@@ -360,7 +360,7 @@ fn unrouted_are_few_in_memory_while_the_disk_does_not_answer() {
     pair.sites[NAPLES].store.stuck = false;
     pair.run(60);
     assert_eq!(pair.count(NAPLES, Kind::Rerouted), 100);
-    assert_eq!(fates(&pair).values().filter(|f| **f == (0, 1)).count(), 100);
+    assert_eq!(dispositions(&pair).values().filter(|f| **f == (0, 1)).count(), 100);
 }
 
 #[test]
@@ -547,12 +547,12 @@ fn turmoil(seed: u64) {
     }
     pair.run(1_500);
     assert_eq!(pair.network.users[pair.sender].answers.len(), count, "seed {seed}");
-    let fates = fates(&pair);
-    assert_eq!(fates.len(), count, "seed {seed}: none lost");
-    for (message, fate) in &fates {
-        assert!(fate.0 <= 1 && fate.1 <= 1, "seed {seed}: {message} {fate:?}");
+    let dispositions = dispositions(&pair);
+    assert_eq!(dispositions.len(), count, "seed {seed}: none lost");
+    for (message, disposition) in &dispositions {
+        assert!(disposition.0 <= 1 && disposition.1 <= 1, "seed {seed}: {message} {disposition:?}");
     }
-    assert!(fates.values().filter(|f| f.0 == 1).count() > 0, "seed {seed}");
+    assert!(dispositions.values().filter(|f| f.0 == 1).count() > 0, "seed {seed}");
     at_rest(&pair);
 }
 

@@ -569,7 +569,7 @@ fn a_long_pause_ends_nothing() {
     let done = routine_done(&pair);
     assert!(done.is_some());
     pair.run(35);
-    assert_eq!(order_of(&pair), "+routine +flash (routine", "the Flash is still under way");
+    assert_eq!(order_of(&pair), "+routine +flash (routine", "the Flash is still in progress");
     assert_eq!(routine_done(&pair), done, "nothing was sent meanwhile");
     pair.until(Kind::TransferConfirmed, 2);
     assert_eq!(order_of(&pair), "+routine +flash (routine -flash )routine -routine");
