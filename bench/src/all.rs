@@ -41,12 +41,12 @@ pub(crate) struct Args {
 #[derive(Debug, Deserialize, Serialize)]
 struct Figures {
     machine: Machine,
-    relay: results::Report,
-    backlog: backlog::Report,
+    relay: results::RelayResults,
+    backlog: backlog::BacklogResults,
     #[serde(default)]
-    flood: Option<flood::Report>,
-    restart: restart::Report,
-    resume: resume::Report,
+    flood: Option<flood::FloodResults>,
+    restart: restart::RestartResults,
+    resume: resume::ResumeResults,
 }
 
 /// What it was measured on.
@@ -78,7 +78,7 @@ impl Args {
             println!("{}", serde_json::to_string_pretty(&figures)?);
         } else if !self.write {
             let Figures { relay, backlog, flood, restart, resume, .. } = &figures;
-            let flood = flood.as_ref().map(flood::Report::text).unwrap_or_default();
+            let flood = flood.as_ref().map(flood::FloodResults::text).unwrap_or_default();
             println!("{}\n{}\n{flood}\n{}", relay.text(), backlog.text(), restart.text());
             println!("{}", resume.text());
         }
@@ -126,7 +126,7 @@ impl Machine {
 impl Figures {
     /// The page with these figures between its marks.
     fn put_into(&self, page: &str) -> Result<String> {
-        let backlog: Vec<_> = self.backlog.rows.iter().map(backlog::Row::cells).collect();
+        let backlog: Vec<_> = self.backlog.rows.iter().map(backlog::BacklogRow::cells).collect();
         let mut page = replace(page, "machine", &self.machine.text())?;
         for (name, text) in self.relay.parts() {
             page = replace(&page, name, &text)?;

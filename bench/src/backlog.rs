@@ -62,15 +62,15 @@ pub(crate) struct Args {
 
 /// All that was measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct Report {
+pub(super) struct BacklogResults {
     /// How many Routine waited.
     routine: u64,
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<BacklogRow>,
 }
 
 /// One setting.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Row {
+pub(super) struct BacklogRow {
     /// `precedence.hold`.
     hold: String,
     /// Most associations of a channel.
@@ -144,8 +144,8 @@ impl Args {
     }
 
     /// Does what is wanted.
-    pub(super) fn measure(&self, programs: &Programs) -> Result<Report> {
-        let mut report = Report { routine: self.routine, rows: Vec::new() };
+    pub(super) fn measure(&self, programs: &Programs) -> Result<BacklogResults> {
+        let mut report = BacklogResults { routine: self.routine, rows: Vec::new() };
         for &associations in &self.associations {
             for hold in &self.hold {
                 eprintln!("hold = {hold:?}, up to {associations} associations a channel");
@@ -162,7 +162,7 @@ impl Args {
         programs: &Programs,
         pair: &mut Pair,
         (hold, associations_max): (&str, u32),
-    ) -> Result<Row> {
+    ) -> Result<BacklogRow> {
         let (mut empty, mut backlog) = (Flights::default(), Flights::default());
         let (mut left, mut drained, mut seconds) = (u64::MAX, 0, 0.0);
         for round in 0..self.rounds {
@@ -186,7 +186,7 @@ impl Args {
         let of_round = |at: usize| u64::try_from(at).unwrap_or(0) / self.flashes.max(1) % 2;
         let empty = empty.times(passages.stages(|at| of_round(at) == 0));
         let backlog = backlog.times(passages.stages(|at| of_round(at) == 1));
-        Ok(Row {
+        Ok(BacklogRow {
             hold: hold.to_owned(),
             associations_max,
             flashes: self.flashes * self.rounds,
@@ -271,10 +271,10 @@ pub(super) const HEADER: [&str; 9] = [
     "ratio",
 ];
 
-impl Report {
+impl BacklogResults {
     /// For people.
     pub(super) fn text(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(BacklogRow::cells).collect();
         let mut text = format!(
             "a Flash of 1 kB, submission to delivery, empty and with {} Routine of 1 kB\n{}",
             thousands(self.routine),
@@ -295,7 +295,7 @@ impl Report {
 /// The headings of the stages.
 pub(super) const STAGES: [&str; 4] = ["median of", "empty, ms", "backlog, ms", "more, ms"];
 
-impl Row {
+impl BacklogRow {
     /// One line of the table.
     pub(super) fn cells(&self) -> Vec<String> {
         let ms = |ms: f64| format!("{ms:.2}");

@@ -2,11 +2,11 @@
 
 mod results;
 
+pub(super) use results::FloodResults;
 #[cfg(test)]
 pub(super) use results::PARTS;
-pub(super) use results::Report;
 
-use self::results::{Load as Kind, Row, Times};
+use self::results::{FloodRow, Load as Kind, Times};
 use super::running::Load;
 use super::stages::Passages;
 use super::{Programs, all, build, close, login, user};
@@ -147,8 +147,8 @@ impl Args {
     }
 
     /// Does what is wanted.
-    pub(super) fn measure(&self, programs: &Programs) -> Result<Report> {
-        let mut report = Report::default();
+    pub(super) fn measure(&self, programs: &Programs) -> Result<FloodResults> {
+        let mut report = FloodResults::default();
         for &size in &self.size {
             let mut beds = vec![Bed::start("now", programs, None)?];
             if let Some(before) = &self.before {
@@ -263,7 +263,7 @@ impl Bed {
         Ok(())
     }
 
-    fn finish(mut self, size: usize, measured: &Result<()>) -> Result<Vec<Row>> {
+    fn finish(mut self, size: usize, measured: &Result<()>) -> Result<Vec<FloodRow>> {
         if measured.is_err() {
             // The caller reports the error.
             for path in self.pair.keep() {
@@ -287,7 +287,7 @@ impl Bed {
         let loads = Kind::ALL.iter().skip(1).zip(times);
         let rows = loads
             .map(|(kind, times)| {
-                Row::new(self.name, *kind, (size, self.saturation), idle.clone(), times)
+                FloodRow::new(self.name, *kind, (size, self.saturation), idle.clone(), times)
             })
             .collect();
         close(&mut self.pair, Ok(rows))

@@ -2,7 +2,7 @@
 //! another, delivered to a user who keeps it.
 
 use super::disk::Disk;
-use super::results::{Idle, Large, Report, Row};
+use super::results::{Idle, Large, RelayResults, RelayRow};
 use super::{Programs, build, close, login, user};
 use crate::Outcome;
 use crate::workspace::Workspace;
@@ -133,7 +133,7 @@ impl Args {
     }
 
     /// Does what is wanted.
-    pub(super) fn measure(&self, programs: &Programs) -> Result<Report> {
+    pub(super) fn measure(&self, programs: &Programs) -> Result<RelayResults> {
         let bench = Bench { programs, seconds: self.seconds, progress: bar(self.steps()) };
         let report = bench.all(self);
         bench.progress.finish_and_clear();
@@ -163,8 +163,8 @@ fn bar(steps: usize) -> ProgressBar {
 }
 
 impl Bench<'_> {
-    fn all(&self, args: &Args) -> Result<Report> {
-        let mut report = Report::default();
+    fn all(&self, args: &Args) -> Result<RelayResults> {
+        let mut report = RelayResults::default();
         let wants = |part| args.only.contains(&part);
         if wants(Part::Sizes) || wants(Part::Idle) {
             let most = args.submitters.iter().copied().max().unwrap_or(1);
@@ -191,7 +191,7 @@ impl Bench<'_> {
     }
 
     /// What is measured without other settings of the sites.
-    fn sizes(&self, pair: &Pair, args: &Args, report: &mut Report) -> Result<()> {
+    fn sizes(&self, pair: &Pair, args: &Args, report: &mut RelayResults) -> Result<()> {
         report.disk_before = Some(Disk::measure(pair.naples.path())?);
         if args.only.contains(&Part::Idle) {
             report.idle = Some(self.idle(pair)?);
@@ -272,7 +272,7 @@ impl Bench<'_> {
         serde_json::from_slice(&output.stdout).context("the load's output")
     }
 
-    fn row(&self, pair: &Pair, task: Task) -> Result<Row> {
+    fn row(&self, pair: &Pair, task: Task) -> Result<RelayRow> {
         let Task { size, submitters, associations } = task;
         self.progress.set_message(format!(
             "{size} octets, {submitters} submitters, up to {associations} associations"
@@ -285,7 +285,7 @@ impl Bench<'_> {
         let naples = spent(&pair.naples)?.saturating_sub(before.0);
         let act = spent(&pair.act)?.saturating_sub(before.1);
         self.progress.inc(1);
-        Ok(Row::new((size, submitters), (associations, used), &outcome, [naples, act]))
+        Ok(RelayRow::new((size, submitters), (associations, used), &outcome, [naples, act]))
     }
 
     fn idle(&self, pair: &Pair) -> Result<Idle> {

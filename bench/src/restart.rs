@@ -41,17 +41,17 @@ pub(crate) struct Args {
 
 /// All that was measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct Report {
+pub(super) struct RestartResults {
     /// Octets of a content.
     size: u64,
-    rows: Vec<Row>,
+    rows: Vec<RestartRow>,
     /// Resident octets a queued message: the difference between the rows.
     memory_per_message: Option<f64>,
 }
 
 /// One length of the queue.
 #[derive(Debug, Deserialize, Serialize)]
-struct Row {
+struct RestartRow {
     messages: u64,
     /// How long an orderly stop took.
     stop_ms: f64,
@@ -91,8 +91,8 @@ impl Args {
 }
 
 /// Measures with so many messages queued, and with 100,000 where that is less.
-pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<Report> {
-    let mut report = Report { size, ..Report::default() };
+pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<RestartResults> {
+    let mut report = RestartResults { size, ..RestartResults::default() };
     let few = Some(FEW).filter(|few| *few < messages);
     for messages in few.into_iter().chain([messages]) {
         eprintln!("{} messages queued", thousands(messages));
@@ -105,7 +105,7 @@ pub(super) fn measure(programs: &Programs, messages: u64, size: u64) -> Result<R
     Ok(report)
 }
 
-fn row(programs: &Programs, messages: u64, size: u64) -> Result<Row> {
+fn row(programs: &Programs, messages: u64, size: u64) -> Result<RestartRow> {
     let builder = Pair::builder(Link::per_precedence())?.programs(&programs.site);
     let mut site = builder.build()?.naples;
     fill(programs, &site, messages, size)?;
@@ -121,7 +121,7 @@ fn row(programs: &Programs, messages: u64, size: u64) -> Result<Row> {
     site.kill()?;
     let after_kill = ready(&mut site, messages)?;
     site.stop()?;
-    Ok(Row {
+    Ok(RestartRow {
         messages,
         stop_ms: ms(stop),
         after_stop,
@@ -187,10 +187,10 @@ const HEADER: [&str; 10] = [
     "database, MB",
 ];
 
-impl Report {
+impl RestartResults {
     /// For people.
     pub(super) fn text(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(RestartRow::cells).collect();
         format!(
             "started with messages of {} octets queued\n{}{}",
             thousands(self.size),
@@ -201,7 +201,7 @@ impl Report {
 
     /// For the page.
     pub(super) fn markdown(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(RestartRow::cells).collect();
         format!("{}\n{}", markdown(&HEADER, &rows), self.each())
     }
 
@@ -211,7 +211,7 @@ impl Report {
     }
 }
 
-impl Row {
+impl RestartRow {
     fn cells(&self) -> Vec<String> {
         let mb = |octets: u64| format!("{:.1}", octets as f64 / 1e6);
         let yes = |is: bool| if is { "yes" } else { "no" }.to_owned();

@@ -9,20 +9,20 @@ use std::time::Duration;
 
 /// All that was measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(super) struct Report {
+pub(super) struct RelayResults {
     /// The disk, before the table by size and after it.
     pub(super) disk_before: Option<Disk>,
     pub(super) disk_after: Option<Disk>,
-    pub(super) sizes: Vec<Row>,
+    pub(super) sizes: Vec<RelayRow>,
     /// 1 kB and 64 submitters, by the most associations.
-    pub(super) curve: Vec<Row>,
+    pub(super) curve: Vec<RelayRow>,
     pub(super) idle: Option<Idle>,
     pub(super) large: Option<Large>,
 }
 
 /// A rate.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Row {
+pub(super) struct RelayRow {
     size: usize,
     submitters: usize,
     associations_max: u32,
@@ -64,18 +64,18 @@ pub(super) struct Large {
     peak: [u64; 2],
 }
 
-impl Row {
+impl RelayRow {
     pub(super) fn new(
         (size, submitters): (usize, usize),
         (associations_max, associations_used): (u32, usize),
         outcome: &Outcome,
         cpu: [Duration; 2],
-    ) -> Row {
+    ) -> RelayRow {
         let messages = outcome.delivered as f64;
         let rate = messages / outcome.seconds.max(1e-6);
         let each = |spent: f64| spent * 1e6 / messages.max(1.0);
         let [naples, act] = cpu.map(|spent| each(spent.as_secs_f64()));
-        Row {
+        RelayRow {
             size,
             submitters,
             associations_max,
@@ -130,7 +130,7 @@ const HEADER: [&str; 13] = [
     "CPU load, us",
 ];
 
-/// The parts of docs/performance.md that [`Report::parts`] gives.
+/// The parts of docs/performance.md that [`RelayResults::parts`] gives.
 #[cfg(test)]
 pub(super) const PARTS: [&str; 5] = ["disk", "sizes", "curve", "idle", "memory"];
 
@@ -158,7 +158,7 @@ impl Large {
     }
 }
 
-impl Report {
+impl RelayResults {
     /// Whether nothing was lost and nothing came twice: else no figure counts.
     pub(super) fn is_sound(&self) -> bool {
         let rows = self.sizes.iter().chain(&self.curve);
@@ -180,7 +180,7 @@ impl Report {
             ("by the most associations of the channel", &self.curve),
         ] {
             if !rows.is_empty() {
-                let rows: Vec<_> = rows.iter().map(Row::cells).collect();
+                let rows: Vec<_> = rows.iter().map(RelayRow::cells).collect();
                 let _ = write!(text, "\n{title}\n{}", aligned(&HEADER, &rows));
             }
         }
@@ -197,8 +197,9 @@ impl Report {
 
     /// For the page, by the names of its parts.
     pub(super) fn parts(&self) -> Vec<(&'static str, String)> {
-        let table =
-            |rows: &[Row]| markdown(&HEADER, &rows.iter().map(Row::cells).collect::<Vec<_>>());
+        let table = |rows: &[RelayRow]| {
+            markdown(&HEADER, &rows.iter().map(RelayRow::cells).collect::<Vec<_>>())
+        };
         let disk = |disk: &Option<Disk>| disk.as_ref().map(Disk::line).unwrap_or_default();
         let disks =
             format!("Before: {}. After: {}.\n", disk(&self.disk_before), disk(&self.disk_after));

@@ -46,18 +46,18 @@ pub(crate) struct Args {
 
 /// All that was measured.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Report {
+pub(super) struct ResumeResults {
     /// Octets of the message's text.
     size: u64,
     /// Octets between checkpoints, and how many may be unconfirmed.
     checkpoint: u64,
     window: u64,
-    rows: Vec<Row>,
+    rows: Vec<ResumeRow>,
 }
 
 /// One way to open the association.
 #[derive(Debug, Deserialize, Serialize)]
-struct Row {
+struct ResumeRow {
     opened_by: String,
     /// Octets on the wire from the sender, without a cut.
     whole: u64,
@@ -84,7 +84,7 @@ impl Args {
     }
 }
 
-pub(super) fn measure(programs: &Programs) -> Result<Report> {
+pub(super) fn measure(programs: &Programs) -> Result<ResumeResults> {
     let link = Link::default();
     let mut rows = Vec::new();
     for opener in [Opener::Sender, Opener::Receiver] {
@@ -92,9 +92,9 @@ pub(super) fn measure(programs: &Programs) -> Result<Report> {
         let whole = carry(programs, opener, None)?;
         let cut_after = whole * CUT_AT / 100;
         let sent = carry(programs, opener, Some(cut_after))?;
-        rows.push(Row { opened_by: opener.name().to_owned(), whole, cut_after, sent });
+        rows.push(ResumeRow { opened_by: opener.name().to_owned(), whole, cut_after, sent });
     }
-    Ok(Report { size: SIZE, checkpoint: link.checkpoint, window: link.window.into(), rows })
+    Ok(ResumeResults { size: SIZE, checkpoint: link.checkpoint, window: link.window.into(), rows })
 }
 
 /// Who opened the association; Naples always does, so it is who sends that differs.
@@ -257,7 +257,7 @@ const HEADER: [&str; 5] = [
     "sent again",
 ];
 
-impl Report {
+impl ResumeResults {
     /// The most that may be sent again.
     fn most(&self) -> u64 {
         (self.window + 1) * self.checkpoint
@@ -271,13 +271,13 @@ impl Report {
 
     /// For people.
     pub(super) fn text(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(ResumeRow::cells).collect();
         format!("{}{}", aligned(&HEADER, &rows), self.bound())
     }
 
     /// For the page.
     pub(super) fn markdown(&self) -> String {
-        let rows: Vec<_> = self.rows.iter().map(Row::cells).collect();
+        let rows: Vec<_> = self.rows.iter().map(ResumeRow::cells).collect();
         format!("{}\n{}", markdown(&HEADER, &rows), self.bound())
     }
 
@@ -293,7 +293,7 @@ impl Report {
     }
 }
 
-impl Row {
+impl ResumeRow {
     fn again(&self) -> u64 {
         self.sent.saturating_sub(self.whole)
     }
@@ -311,14 +311,18 @@ mod tests {
 
     #[test]
     fn what_is_sent_again_is_held_against_the_window() {
-        let row = |sent| Row {
+        let row = |sent| ResumeRow {
             opened_by: "sender".to_owned(),
             whole: 10_100_000,
             cut_after: 9_000_000,
             sent,
         };
-        let report =
-            |sent| Report { size: SIZE, checkpoint: 65_536, window: 16, rows: vec![row(sent)] };
+        let report = |sent| ResumeResults {
+            size: SIZE,
+            checkpoint: 65_536,
+            window: 16,
+            rows: vec![row(sent)],
+        };
         assert!(report(11_200_000).is_sound());
         assert!(!report(15_300_000).is_sound(), "it began again");
         let text = report(11_200_000).markdown();

@@ -11,7 +11,7 @@ use super::figures::{aligned, thousands};
 use crate::workspace::Workspace;
 use accuracy::Accuracy;
 use anyhow::{Context as _, Result};
-use paths::Row;
+use paths::RouterRow;
 use pipeline::Pipeline;
 use serde::Serialize;
 use std::fmt::Write as _;
@@ -49,10 +49,10 @@ pub(crate) struct Args {
 
 /// All that was measured.
 #[derive(Debug, Default, Serialize)]
-struct Report {
+struct RouterResults {
     seconds: u64,
     rounds: usize,
-    rows: Vec<Row>,
+    rows: Vec<RouterRow>,
     pipeline: Vec<Pipeline>,
     accuracy: Vec<Accuracy>,
     ratio_aim: f64,
@@ -69,8 +69,11 @@ impl Args {
             }
         };
         ctrlc::set_handler(clock::interrupt).context("for Ctrl-C")?;
-        let mut report =
-            Report { seconds: self.seconds, rounds: self.rounds.max(1), ..Report::default() };
+        let mut report = RouterResults {
+            seconds: self.seconds,
+            rounds: self.rounds.max(1),
+            ..RouterResults::default()
+        };
         (report.ratio_aim, report.pipeline_aim) = (RATIO_AIM, PIPELINE_AIM);
         report.rows = paths::measure(&directory.join("lab"), self.seconds, report.rounds)?;
         if self.accuracy_seconds > 0 {
@@ -88,7 +91,7 @@ impl Args {
     }
 }
 
-impl Report {
+impl RouterResults {
     fn text(&self) -> String {
         let rows = self.rows.iter().map(|row| {
             vec![

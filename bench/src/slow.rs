@@ -35,13 +35,13 @@ pub(crate) struct Args {
 
 /// All that was measured.
 #[derive(Debug, Deserialize, Serialize)]
-struct Report {
-    rows: Vec<Row>,
+struct SlowResults {
+    rows: Vec<SlowRow>,
 }
 
 /// One message.
 #[derive(Debug, Deserialize, Serialize)]
-struct Row {
+struct SlowRow {
     bit_s: u64,
     octets: u64,
     /// What the content alone takes on the line.
@@ -59,7 +59,7 @@ struct Row {
 impl Args {
     pub(crate) fn run(self, workspace: &Workspace) -> Result<Outcome> {
         let printed = workspace.cargo(&["run", "-q", "-p", "sim", "--example", "slow"]).output()?;
-        let report = Report::read(&printed)?;
+        let report = SlowResults::read(&printed)?;
         if self.write {
             write_part(workspace, PART, &report.markdown())?;
         }
@@ -72,23 +72,23 @@ impl Args {
     }
 }
 
-impl Report {
+impl SlowResults {
     /// From an object a line.
-    fn read(printed: &str) -> Result<Report> {
+    fn read(printed: &str) -> Result<SlowResults> {
         let row = |line: &str| {
             serde_json::from_str(line).with_context(|| format!("{line:?} is not a measurement"))
         };
-        Ok(Report { rows: printed.lines().map(row).collect::<Result<_>>()? })
+        Ok(SlowResults { rows: printed.lines().map(row).collect::<Result<_>>()? })
     }
 
     /// Whether each came once, whole and at the first try.
     fn is_sound(&self) -> bool {
-        let sound = |row: &Row| row.intact && row.transfers == 1 && row.delivered_s.is_some();
+        let sound = |row: &SlowRow| row.intact && row.transfers == 1 && row.delivered_s.is_some();
         !self.rows.is_empty() && self.rows.iter().all(sound)
     }
 
     fn cells(&self) -> Vec<Vec<String>> {
-        self.rows.iter().map(Row::cells).collect()
+        self.rows.iter().map(SlowRow::cells).collect()
     }
 
     fn markdown(&self) -> String {
@@ -100,7 +100,7 @@ impl Report {
     }
 }
 
-impl Row {
+impl SlowRow {
     fn cells(&self) -> Vec<String> {
         let dash = || "-".to_owned();
         vec![
@@ -125,7 +125,7 @@ mod tests {
 
     #[test]
     fn a_message_that_did_not_come_at_the_first_try_is_a_failure() {
-        let mut report = Report::read(PRINTED).unwrap();
+        let mut report = SlowResults::read(PRINTED).unwrap();
         let expected = ["2.4", "36,000", "120.0", "150.0", "1.25", "38,000", "1,448"];
         assert_eq!(report.rows[0].cells(), expected);
         assert_eq!(report.rows[1].cells()[3..5], ["-", "-"]);
@@ -136,6 +136,6 @@ mod tests {
         assert!(!report.is_sound());
         report.rows.clear();
         assert!(!report.is_sound(), "nothing was measured");
-        assert!(Report::read("error").is_err());
+        assert!(SlowResults::read("error").is_err());
     }
 }

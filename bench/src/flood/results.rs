@@ -42,13 +42,13 @@ impl Load {
 
 /// All that was measured.
 #[derive(Debug, Default, Deserialize, Serialize)]
-pub(in super::super) struct Report {
-    pub(super) rows: Vec<Row>,
+pub(in super::super) struct FloodResults {
+    pub(super) rows: Vec<FloodRow>,
 }
 
 /// One `mta`, one size, one kind of flood.
 #[derive(Debug, Deserialize, Serialize)]
-pub(super) struct Row {
+pub(super) struct FloodRow {
     /// `now`, or `before`.
     mta: String,
     load: Load,
@@ -118,17 +118,17 @@ const HEADER: [&str; 11] = [
 
 const STAGES: [&str; 5] = ["Routine, octets", "flood", "mta", "median of", "idle / flood, ms"];
 
-impl Row {
+impl FloodRow {
     pub(super) fn new(
         mta: &str,
         load: Load,
         (size, saturation_per_s): (usize, f64),
         idle: Times,
         flood: Times,
-    ) -> Row {
+    ) -> FloodRow {
         let ratio =
             |of: fn(&Summary) -> f64| of(&flood.delivered_ms) / of(&idle.delivered_ms).max(1e-6);
-        Row {
+        FloodRow {
             mta: mta.to_owned(),
             load,
             size,
@@ -173,10 +173,10 @@ impl Row {
     }
 }
 
-impl Report {
+impl FloodResults {
     fn tables(&self) -> [Vec<Vec<String>>; 2] {
-        let cells = self.rows.iter().map(Row::cells).collect();
-        [cells, self.rows.iter().flat_map(Row::stages).collect()]
+        let cells = self.rows.iter().map(FloodRow::cells).collect();
+        [cells, self.rows.iter().flat_map(FloodRow::stages).collect()]
     }
 
     /// For people.
@@ -207,13 +207,13 @@ mod tests {
             |ms: u64| vec![Stage { name: "x".to_owned(), ms: Summary::from_micros(vec![ms]) }];
         let idle = Times::new(vec![1_000], vec![2_000], stage(500), f64::NAN);
         let flood = Times::new(vec![3_000], vec![5_000, 6_000, 9_000], stage(700), 1_234.5);
-        let row = Row::new("now", Load::Paced, (1_000_000, 99.0), idle, flood);
+        let row = FloodRow::new("now", Load::Paced, (1_000_000, 99.0), idle, flood);
         let cells = "1,000,000|70 %|now|1,234|3|2.00|2.00|6.00|9.00|3.00|4.50";
         assert_eq!(row.cells().join("|"), cells);
         let stages = row.stages();
         let of = |at: usize| (stages[at][3].as_str(), stages[at][4].as_str());
         assert_eq!((of(0).1, of(1), of(2).1), ("1.00 / 3.00", ("x", "0.50 / 0.70"), "2.00 / 6.00"));
-        let report = Report { rows: vec![row] };
+        let report = FloodResults { rows: vec![row] };
         let page =
             "<!-- figures: flood -->\n<!-- end -->\n<!-- figures: flood-stages -->\n<!-- end -->\n";
         let page = report.put_into(page).unwrap();

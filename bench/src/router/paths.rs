@@ -14,7 +14,7 @@ pub(super) const SIZES: [(u64, &str); 2] = [(128, "2Gbit"), (1_500, "12Gbit")];
 
 /// A data path and a size.
 #[derive(Debug, Serialize)]
-pub(super) struct Row {
+pub(super) struct RouterRow {
     pub(super) path: &'static str,
     /// Octets of a packet with its IP header.
     pub(super) size: u64,
@@ -34,7 +34,7 @@ pub(super) struct Row {
 }
 
 /// All paths, so many rounds of so many seconds for each size.
-pub(super) fn measure(lab: &Path, seconds: u64, rounds: usize) -> Result<Vec<Row>> {
+pub(super) fn measure(lab: &Path, seconds: u64, rounds: usize) -> Result<Vec<RouterRow>> {
     let directory = tempfile::tempdir()?;
     let topology = directory.path().join("bench.toml");
     std::fs::write(&topology, TOPOLOGY)?;
@@ -64,7 +64,7 @@ pub(super) fn measure(lab: &Path, seconds: u64, rounds: usize) -> Result<Vec<Row
             let rate = |load: &Outcome| load.packets_per_second;
             let ratios = own.iter().zip(kernel).map(|(own, kernel)| rate(own) / rate(kernel));
             let sum = |of: fn(&Outcome) -> u64| own.iter().map(of).sum();
-            rows.push(Row {
+            rows.push(RouterRow {
                 path,
                 size,
                 packets_per_second: median(own.iter().map(rate).collect()).context("no rounds")?,
