@@ -106,7 +106,7 @@ fn a_router_of_lan_and_wan_takes_what_import_ios_gives_these_names() {
         (&["Ethernet0/9=wan"][..], "it has: Ethernet0/0, Ethernet0/1"),
         (&["Ethernet0/0=wan", "Ethernet0/1=wan"], "two interfaces cannot both be"),
         (&["Ethernet0/0=lan", "Ethernet0/0=wan"], "given two ports"),
-        (&["Ethernet0/0=l/n"], "no name of a port"),
+        (&["Ethernet0/0=l/n"], "invalid port name"),
         (&["Ethernet0/0"], "as in Ethernet0/1=wan"),
     ] {
         let refused = import(names);
@@ -140,7 +140,7 @@ fn export_tc_prints_a_script_or_says_what_is_missing() {
     for (arguments, part) in [
         (vec!["plain.toml"], "--dev"),
         (vec!["degeb-edge.toml"], "--interface, of those with a queueing: *, access"),
-        (vec!["nato-three-queues.toml", "--dev", "a b"], "no name of a device"),
+        (vec!["nato-three-queues.toml", "--dev", "a b"], "invalid device name"),
         (vec!["nothing.toml"], "nothing.toml"),
         (vec!["nato-three-queues.toml", "--qdiscs", "htp"], "\"htp\" is none"),
         (vec!["nato-three-queues.toml", "--interface", "dmz"], "it has lan, wan"),

@@ -108,7 +108,7 @@ duplex = "half"
     fn a_mistake_is_told_with_its_line() {
         let cases = [
             ("delay = \"25ms\"", "delai = \"25ms\"", "line 15, column 1", "unknown field `delai`"),
-            ("\"512kbit\"", "\"512\"", "line 14, column 8", "512kbit or 2Mbit"),
+            ("\"512kbit\"", "\"512\"", "line 14, column 8", "write 512kbit, 2Mbit"),
             ("10.0.1.3/24", "10.0.1.3", "line 7, column 13", "10.1.0.1/24"),
             ("\"half\"", "\"both\"", "line 17, column 10", "`full` or `half`"),
             ("\"CS1\"", "\"CS9\"", "line 10, column 18", "CS9"),
