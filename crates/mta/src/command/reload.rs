@@ -32,7 +32,10 @@ struct ReloadAnswer {
 }
 
 pub(super) fn run(arguments: &Arguments) -> u8 {
-    let Some(paths) = load_paths(&arguments.config) else { return WRONG };
+    let Some(paths) = load_paths(&arguments.config) else {
+        print_error("the file was not sent to a daemon: a running one keeps its configuration");
+        return WRONG;
+    };
     let Reloaded { file, verdict, report, changes } =
         match ask(&paths.admin_socket, &Request::Reload) {
             Ok(Answer::Reloaded(reloaded)) => *reloaded,

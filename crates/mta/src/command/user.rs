@@ -40,7 +40,7 @@ enum Verb {
         #[arg(long, value_name = "FILE")]
         password_file: Option<PathBuf>,
     },
-    /// Removes a user. Messages in the mailbox stay until they expire.
+    /// Removes a user. Messages in the mailbox stay for a user who is added again with this address.
     Remove {
         /// The user's O/R address.
         address: String,

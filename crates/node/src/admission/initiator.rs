@@ -138,11 +138,15 @@ impl Admission {
         channel: ChannelId,
         why: &str,
     ) {
-        cx.event(Level::Error, Kind::AssociationRefused, format!("the peer's bind result: {why}"))
-            .association(id)
-            .channel(Some(channel));
+        cx.event(
+            Level::Error,
+            Kind::AssociationRefused,
+            format!("invalid bind result of the peer: {why}"),
+        )
+        .association(id)
+        .channel(Some(channel));
         if let Some(link) = cx.associations.get_mut(&id) {
-            link.end.given_up = Some(why.to_owned());
+            link.end.given_up = Some(format!("invalid bind result of the peer: {why}"));
         }
         cx.request(id, Request::Abort(osi::api::AbortReason::PermanentProblem));
     }

@@ -128,7 +128,8 @@ impl Node {
         match (link.channel(), right) {
             (Some(channel), true) => self.outbound.initiator_open(&mut self.cx, now, id, channel),
             (Some(channel), false) => {
-                self.admission.refuse_responder(&mut self.cx, id, channel, "wrong password");
+                let why = "the peer's password is wrong: compare it with `expect`";
+                self.admission.refuse_responder(&mut self.cx, id, channel, why);
             }
             (None, _) => {}
         }

@@ -176,7 +176,7 @@ fn check(setup: &Setup, json: bool) -> ExitCode {
     }
     terminal::print(&format!(
         "{messages} messages in {} groups, {} in all, on {associations} associations; {} event \
-         logs, {} recipients of ours",
+         logs, {} receiving users",
         setup.plan.groups.len(),
         show::size(octets),
         setup.plan.events.len(),

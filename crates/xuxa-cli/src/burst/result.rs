@@ -95,7 +95,7 @@ pub(crate) struct MessageResult {
     /// The stretches between, in milliseconds.
     #[serde(flatten)]
     pub stretches: BTreeMap<&'static str, f64>,
-    pub overtaken_by: u64,
+    pub overtaken_by: Option<u64>,
 }
 
 fn outcome(row: &MessageRow) -> (&'static str, Option<String>) {
@@ -115,7 +115,7 @@ fn outcome(row: &MessageRow) -> (&'static str, Option<String>) {
     }
 }
 
-fn message_result(row: &MessageRow, overtaken_by: u64, plan: &Plan) -> MessageResult {
+fn message_result(row: &MessageRow, overtaken_by: Option<u64>, plan: &Plan) -> MessageResult {
     let moments: [(&str, Option<Micros>); 8] = [
         ("planned_at", row.due),
         ("submission_at", row.submitted),
@@ -160,7 +160,8 @@ impl BurstResult {
     pub(crate) fn from_run(run: &Run, path: &Path, elapsed: Duration) -> BurstResult {
         let tally = run.tally.borrow();
         let (rows, plan) = (&tally.rows, run.plan());
-        let sees_transfers = !plan.events.is_empty();
+        // An event log without an event of these messages shows nothing.
+        let sees_transfers = rows.iter().any(|row| row.started().is_some());
         let by = overtaken(rows);
         let sees = run.sees_deliveries();
         let sees_any = sees.contains(&true);
@@ -208,7 +209,10 @@ impl BurstResult {
             });
         }
         let counts = run.counts.get();
-        let messages = rows.iter().zip(by).map(|(row, by)| message_result(row, by, plan));
+        let messages = rows
+            .iter()
+            .zip(by)
+            .map(|(row, by)| message_result(row, sees_transfers.then_some(by), plan));
         BurstResult {
             plan: path.display().to_string(),
             seed: plan.seed,

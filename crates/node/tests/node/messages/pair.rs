@@ -565,12 +565,14 @@ fn a_peer_whose_answer_is_wrong_is_left_alone_for_a_while() {
     network.submit(sender, &to_ops(), Precedence::Flash, b"x", "X", ReportRequest::None);
     network.run_for(Duration::from_secs(1_200));
     let refused = |(_, e): &&(base::Instant, node::event::Event)| {
-        e.kind == Kind::AssociationRefused && e.detail.contains("wrong password")
+        e.kind == Kind::AssociationRefused && e.detail.contains("password is wrong")
     };
     let times = network.sites[NAPLES].events.iter().filter(refused).count();
     assert!((2..=5).contains(&times), "{times} tries in twenty minutes");
     let status = network.sites[NAPLES].node.status(network.clock());
-    assert_eq!(status.peers[0].channels[0].last_error.as_deref(), Some("wrong password"));
+    let expected =
+        "invalid bind result of the peer: the peer's password is wrong: compare it with `expect`";
+    assert_eq!(status.peers[0].channels[0].last_error.as_deref(), Some(expected));
 }
 
 #[test]
