@@ -4,7 +4,8 @@ use crate::driver::monitoring::labels::Labels;
 use base::shown;
 use node::event::{Event, Level};
 use std::io::IsTerminal;
-use tracing_subscriber::EnvFilter;
+use tracing_subscriber::filter::{LevelFilter, Targets};
+use tracing_subscriber::prelude::*;
 
 /// Format of log lines.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
@@ -15,20 +16,35 @@ pub enum LogFormat {
     Text,
 }
 
-/// Sends log lines to standard error. `RUST_LOG` selects the level; the default is `info`, or
-/// `debug` if `verbose`.
+/// Sends log lines to standard error. `RUST_LOG` selects the level, of all (`debug`) or by target
+/// (`warn,mta=debug`); the default is `info`, or `debug` if `verbose`.
 pub fn start(format: LogFormat, verbose: bool) {
-    let default = if verbose { "debug" } else { "info" };
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new(default));
+    let default = if verbose { LevelFilter::DEBUG } else { LevelFilter::INFO };
+    let (filter, invalid) = filter(std::env::var("RUST_LOG").ok().as_deref(), default);
     let color = std::io::stderr().is_terminal();
-    let lines = tracing_subscriber::fmt().with_env_filter(filter).with_ansi(color);
     // Without standard error, an internal error message would panic.
-    let lines = lines.with_writer(std::io::stderr).log_internal_errors(false);
-    // Takes effect once per process; a second call changes nothing.
-    let _ = match format {
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
-        LogFormat::Text => lines.try_init(),
+    let lines = tracing_subscriber::fmt::layer()
+        .with_ansi(color)
+        .with_writer(std::io::stderr)
+        .log_internal_errors(false);
+    let lines = match format {
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
+        LogFormat::Text => lines.boxed(),
     };
+    // Takes effect once per process; a second call changes nothing.
+    let _ = tracing_subscriber::registry().with(lines).with(filter).try_init();
+    if let Some(error) = invalid {
+        tracing::warn!(target: "mta", "invalid RUST_LOG, ignored: {error}");
+    }
+}
+
+/// The filter that `RUST_LOG` describes, or the default one, and what is wrong with the text.
+fn filter(text: Option<&str>, default: LevelFilter) -> (Targets, Option<String>) {
+    match text.filter(|text| !text.is_empty()).map(str::parse::<Targets>) {
+        Some(Ok(targets)) => (targets, None),
+        Some(Err(error)) => (Targets::new().with_default(default), Some(error.to_string())),
+        None => (Targets::new().with_default(default), None),
+    }
 }
 
 /// Logs one event.
@@ -115,5 +131,18 @@ mod tests {
                 assert_eq!(value["detail"], "sent \"a\"\\r\\nERROR \\u{9b}2J");
             }
         }
+    }
+
+    #[test]
+    fn rust_log_selects_by_target_and_an_invalid_one_changes_nothing() {
+        let shows =
+            |text, target, level| filter(text, LevelFilter::INFO).0.would_enable(target, &level);
+        assert!(shows(None, "mta::event", tracing::Level::INFO));
+        assert!(!shows(None, "mta::event", tracing::Level::DEBUG));
+        assert!(shows(Some("warn,mta=debug"), "mta::event", tracing::Level::DEBUG));
+        assert!(!shows(Some("warn,mta=debug"), "store", tracing::Level::INFO));
+        assert!(shows(Some("mta=loud"), "mta::event", tracing::Level::INFO));
+        assert!(filter(Some("mta=loud"), LevelFilter::INFO).1.is_some());
+        assert!(filter(Some(""), LevelFilter::INFO).1.is_none());
     }
 }
