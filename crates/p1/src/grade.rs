@@ -23,7 +23,9 @@ impl PriorityLevelQualifier {
     ///
     /// # Errors
     /// The value is neither INTEGER nor ENUMERATED, or neither 0 nor 1.
-    pub fn from_extensions(extensions: &Extensions) -> Result<Option<PriorityLevelQualifier>, Error> {
+    pub fn from_extensions(
+        extensions: &Extensions,
+    ) -> Result<Option<PriorityLevelQualifier>, Error> {
         let name = "priority-level-qualifier";
         let is_qualifier = |e: &&ExtensionField| matches!(&e.kind, ExtensionType::Private(oid) if oid.content() == QUALIFIER);
         let Some(extension) = extensions.0.iter().find(is_qualifier) else { return Ok(None) };
